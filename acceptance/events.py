@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from acceptance.check import ROOT, Failed, Missing, go, program, run
-from api_exporter.events.telling import line, request_line
+from api_exporter.events.lines import event_line, row_line
 from tests.events import events
 from tests.events.paging import requests
 
@@ -127,9 +127,9 @@ def _documented(page: str, language: str) -> str:
 
 
 LINES = {
-    "events": [line(one, "acme", frozenset()) for one in events(range(1, 401))],
+    "events": [event_line(one, "acme", frozenset()) for one in events(range(1, 401))],
     "access-log": [
-        request_line(one, "acme", frozenset())
+        row_line(one, "acme", frozenset())
         for first in range(1, 401, 100)
         for one in requests(range(first, first + 100))
     ],

@@ -197,7 +197,7 @@ BUGS = (
     Bug(
         "audit events are written again after SIGKILL",
         "events/cursor.py",
-        "return self.with_(told[told.index(self.last) + 1 :])",
+        "return self.with_(keys[keys.index(self.last) + 1 :])",
         "return self",
     ),
     Bug(
@@ -214,9 +214,9 @@ BUGS = (
     ),
     Bug(
         "an unknown field of an event is written",
-        "events/telling.py",
-        'if kinds.get(name) in {"", *told}',
-        'if kinds.get(name, "") in {"", *told}',
+        "events/lines.py",
+        'if kinds.get(name) in {"", *allowed}',
+        'if kinds.get(name, "") in {"", *allowed}',
     ),
     Bug(
         "a finding is kept although only time has changed it",

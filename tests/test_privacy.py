@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.events.listing import listed
-from api_exporter.events.telling import line
+from api_exporter.events.lines import event_line
+from api_exporter.events.listing import decode_events
 from api_exporter.exposition.text import escape
 from api_exporter.netbird.facts.personal import PERSONAL as PERSONS
 from api_exporter.netbird.inventory import Inventory
@@ -111,9 +111,10 @@ class PrivacyTests(SynchronousTestCase):
 
     def test_audit_log(self) -> None:
         """The log of events tells no personal string by default, and all on demand."""
-        events = listed(body("events")).rows
-        public = b"".join(line(e, "", frozenset()) for e in events).decode()
-        everything = b"".join(line(e, "", frozenset(PERSONS)) for e in events).decode()
+        events = decode_events(body("events")).rows
+        public = b"".join(event_line(e, "", frozenset()) for e in events).decode()
+        every = frozenset(PERSONS)
+        everything = b"".join(event_line(e, "", every) for e in events).decode()
         for string in told({"events": NEVER["events"]}):
             self.assertEqual([], self.lines(string, public))
             self.assertNotEqual([], self.lines(string, everything), string)

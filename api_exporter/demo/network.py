@@ -20,8 +20,8 @@ from api_exporter.demo.go_json import Record, array, encode, rfc3339, xid
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 FULL = 680 * 30 * _DAY - 1
-"""When the bodies of consumption and usage were recorded: the last second of all windows
-and of a day, in 2025, so that none of their dates moves.
+"""When the bodies of consumption and usage were recorded: the last second of all
+windows and of a day, in 2025, so that none of their dates moves.
 """
 
 

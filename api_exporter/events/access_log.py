@@ -9,10 +9,10 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Body, Fetch, UpstreamError
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 
-REST = 30.0
+REQUEST_INTERVAL = 30.0
 """Seconds between two requests without a backlog, even if more are allowed."""
 
-BUSY = 10
+BUSY_PAGES = 10
 """A log is busy after more than this number of pages in a row."""
 
 BUSY_CYCLE = 150.0
@@ -20,7 +20,7 @@ BUSY_CYCLE = 150.0
 minute again, so more requests would return the same rows.
 """
 
-LONGEST_OPENING = 5.0
+OPENING_TIMEOUT = 5.0
 """Seconds to wait for the files to open. Other requests of the account also wait."""
 
 
@@ -47,16 +47,16 @@ class AccessLog:
         self._telemetry = telemetry
         self._period = period
         self._clock = clock
-        self._asked = self._began = float("-inf")
+        self._requested_at = self._started_at = float("-inf")
         self._pages = 0
 
     def wanted(self) -> bool:
         """Return whether a request for rows is due."""
         now = self._clock.seconds()
-        rested = now - self._asked >= REST - self._period
-        if self._pages > BUSY:
-            rested = rested and now - self._began >= BUSY_CYCLE
-        return self.journal.behind or rested
+        is_due = now - self._requested_at >= REQUEST_INTERVAL - self._period
+        if self._pages > BUSY_PAGES:
+            is_due = is_due and now - self._started_at >= BUSY_CYCLE
+        return self.journal.is_behind or is_due
 
     async def fetch(
         self, fetch: Fetch, path: str, patience: float, inventory: Inventory
@@ -65,17 +65,17 @@ class AccessLog:
 
         Raises UpstreamError, without a request, if the log cannot be written.
         """
-        self._telemetry.listed(inventory.service_names)
-        self._asked = self._clock.seconds()
-        if not self.journal.behind:
-            self._began, self._pages = self._asked, 0
+        self._telemetry.set_services(inventory.service_names)
+        self._requested_at = self._clock.seconds()
+        if not self.journal.is_behind:
+            self._started_at, self._pages = self._requested_at, 0
         self._pages += 1
-        begun = Deferred.fromCoroutine(self.journal.begun())
-        position = await begun.addTimeout(LONGEST_OPENING, self._clock, _give_up)
+        opening = Deferred.fromCoroutine(self.journal.open_files())
+        position = await opening.addTimeout(OPENING_TIMEOUT, self._clock, _give_up)
         if position is None:
             raise UpstreamError("log_file", self.journal.problem, unsent=True)
         body = await fetch(f"{path}?{position.query}", patience)
-        self.journal.take(body.data, position)
+        self.journal.receive(body.data, position)
         return body
 
 

@@ -13,16 +13,16 @@ import msgspec
 from msgspec import field
 from msgspec.structs import replace
 
-from api_exporter.events.choice import BATCH, Chosen, LogCursor
-from api_exporter.events.listing import Event, Key, Listing
+from api_exporter.events.listing import Event, RowKey, RowList
+from api_exporter.events.log_cursor import MAX_BATCH_ROWS, LogCursor, NewRows
 
-REMEMBERED = 1000
+MAX_IDS = 1000
 """Number of ids in a cursor. An event below all of them counts as written."""
 
-LISTED = 10_000
+MAX_EVENTS = 10_000
 """Maximum events of a list. The NetBird API has no request for earlier events."""
 
-Told = Chosen["Cursor", int]
+AuditChoice = NewRows["Cursor", int]
 
 
 class Cursor(LogCursor[int], frozen=True, kw_only=True):
@@ -40,14 +40,14 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
     recent: dict[int, str] = field(default_factory=dict)
     former: dict[int, str] = field(default_factory=dict)
 
-    def with_(self, keys: Iterable[Key[int]]) -> "Cursor":
+    def with_(self, keys: Iterable[RowKey[int]]) -> "Cursor":
         last, newest, recent = self.last, self.newest, dict(self.recent)
         for last in keys:
             number, timestamp = last
             recent[number] = timestamp
-            newest = max(newest, moment(timestamp))
-        highest = sorted(recent)[-REMEMBERED:]
-        floor = self.floor if len(recent) < REMEMBERED else highest[0]
+            newest = max(newest, epoch_seconds(timestamp))
+        highest = sorted(recent)[-MAX_IDS:]
+        floor = self.floor if len(recent) < MAX_IDS else highest[0]
         return replace(
             self,
             last=last,
@@ -56,69 +56,70 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
             recent={n: recent[n] for n in highest},
         )
 
-    def after_crash(self, told: Sequence[Key[int]]) -> "Cursor":
+    def after_crash(self, keys: Sequence[RowKey[int]]) -> "Cursor":
         """Return the cursor with events that were written after it was saved.
 
         Args:
-            told: the keys of the last lines of the file, more than one batch.
+            keys: the keys of the last lines of the file, more than one batch.
         """
-        if self.last in told:
-            return self.with_(told[told.index(self.last) + 1 :])
-        cursor = self.with_(told)
-        if not told or (self.last is not None and len(told) <= BATCH):
+        if self.last in keys:
+            return self.with_(keys[keys.index(self.last) + 1 :])
+        cursor = self.with_(keys)
+        if not keys or (self.last is not None and len(keys) <= MAX_BATCH_ROWS):
             return cursor
         # The cursor is old or missing. All events before these lines are written, in
         # this file or in a moved one. Their ids are below the highest id of the first
         # half; a late event may be among the lines.
-        first = told[: (len(told) + 1) // 2]
+        first = keys[: (len(keys) + 1) // 2]
         return replace(cursor, floor=max(cursor.floor, *(n for n, _ in first)))
 
 
-def choose(cursor: Cursor, listing: Listing[int]) -> Told:
+def choose(cursor: Cursor, listing: RowList[int]) -> AuditChoice:
     """Return the new events of a whole list."""
     events = listing.rows
     if not events or not cursor.recent:
-        return Chosen(cursor, [e for e in events if not _told(cursor.former, e)])
+        return NewRows(cursor, [e for e in events if not _has(cursor.former, e)])
     recent = cursor.recent
     highest = max(recent)
     if events[0].id > highest:
-        if len(events) < LISTED:
-            return Chosen(cursor, events)
-        return Chosen(
+        if len(events) < MAX_EVENTS:
+            return NewRows(cursor, events)
+        return NewRows(
             replace(cursor, recent={}, former=recent),
             events,
             f"NetBird lists only the newest {len(events)} events. The last written"
             f" event is {highest}: later events before {events[0].id} are lost",
         )
     known = [event for event in events if event.id in recent]
-    if events[-1].id < highest or not all(_told(recent, e) for e in known) or not known:
-        return _anew(cursor, events, highest)
-    return Chosen(
+    is_continued = known and all(_has(recent, e) for e in known)
+    if events[-1].id < highest or not is_continued:
+        return _after_restart(cursor, events, highest)
+    return NewRows(
         cursor,
         [
             event
             for event in events
             if event.id > cursor.floor
             and event.id not in recent
-            and not _told(cursor.former, event)
+            and not _has(cursor.former, event)
         ],
     )
 
 
-def _anew(cursor: Cursor, events: list[Event], highest: int) -> Told:
+def _after_restart(cursor: Cursor, events: list[Event], highest: int) -> AuditChoice:
     """Return the later events as new: the ids have started again."""
     before = {**cursor.former, **cursor.recent}
     new = [
         event
         for event in events
-        if moment(event.timestamp) > cursor.newest and not _told(before, event)
+        if epoch_seconds(event.timestamp) > cursor.newest and not _has(before, event)
     ]
     ids = {event.id for event in new}
-    old = [event for event in events if event.id not in ids][-REMEMBERED:]
-    return Chosen(
+    old = [event for event in events if event.id not in ids][-MAX_IDS:]
+    return NewRows(
         replace(
             cursor,
-            floor=old[0].id if len(old) == REMEMBERED else -1,
+            floor=old[0].id if len(old) == MAX_IDS else -1,
             recent={e.id: e.timestamp for e in old},
             former=cursor.recent,
         ),
@@ -128,11 +129,11 @@ def _anew(cursor: Cursor, events: list[Event], highest: int) -> Told:
     )
 
 
-def _told(keys: dict[int, str], event: Event) -> bool:
+def _has(keys: dict[int, str], event: Event) -> bool:
     return keys.get(event.id) == event.timestamp
 
 
-def moment(timestamp: str) -> float:
+def epoch_seconds(timestamp: str) -> float:
     """Return a time in seconds since the epoch, or 0 if the text is not a time."""
     try:
         time = msgspec.convert(timestamp, datetime)

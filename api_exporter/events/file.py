@@ -12,17 +12,17 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Generic
 
-from api_exporter.events.choice import BATCH, C
 from api_exporter.events.kinds import Kind
-from api_exporter.events.listing import Id, Key
-from api_exporter.events.telling import BEGIN, begin
+from api_exporter.events.lines import LINE_START, line_start
+from api_exporter.events.listing import Id, RowKey
+from api_exporter.events.log_cursor import MAX_BATCH_ROWS, C
 from api_exporter.settings.token import regular
 
-_BLOCK = 64 * 1024
-_LONGEST_TAIL = 64 * 1024 * 1024
+_BLOCK_BYTES = 64 * 1024
+_MAX_TAIL_BYTES = 64 * 1024 * 1024
 """Maximum bytes read to find the last lines of a file."""
 
-_LONGEST_CURSOR = 8 * 1024 * 1024
+_MAX_CURSOR_BYTES = 8 * 1024 * 1024
 """Maximum bytes of a cursor: 100,000 ids with their timestamps."""
 
 
@@ -36,7 +36,7 @@ class CursorFile(Generic[C]):
 
     def load(self) -> C | None:
         try:
-            return self._cursor.loaded(regular(self.path, _LONGEST_CURSOR))
+            return self._cursor.decode(regular(self.path, _MAX_CURSOR_BYTES))
         except FileNotFoundError:
             return None
         except ValueError as error:
@@ -48,7 +48,7 @@ class CursorFile(Generic[C]):
         """Replace the file atomically: a crash leaves the old or the new cursor."""
         self._new.unlink(missing_ok=True)
         with self._new.open("xb") as file:
-            file.write(cursor.dumped())
+            file.write(cursor.encode())
             file.flush()
             os.fsync(file.fileno())
         self._new.replace(self.path)
@@ -71,41 +71,41 @@ class LinesFile(Generic[C, Id]):
     def __init__(self, path: Path, kind: Kind[C, Id], account: str) -> None:
         self.path = path
         self._kind = kind
-        self._begin = begin(account)
+        self._line_start = line_start(account)
         self._file: int | None = None
 
     def append(self, lines: bytes) -> None:
         """Append all lines, or none if an error is raised."""
-        file = self._opened()
+        file = self._open()
         size = os.fstat(file).st_size
         try:
-            rest = memoryview(lines)
-            while rest:
-                rest = rest[os.write(file, rest) :]
+            remaining = memoryview(lines)
+            while remaining:
+                remaining = remaining[os.write(file, remaining) :]
             os.fsync(file)
         except OSError:
             os.ftruncate(file, size)
             raise
 
-    def recovered(self, cursor: C | None) -> C:
+    def recover(self, cursor: C | None) -> C:
         """Remove an incomplete last line; return the cursor after the last lines."""
-        file, kind = self._opened(), self._kind
-        _mend(file)
+        file, kind = self._open(), self._kind
+        _remove_incomplete_line(file)
         cursor = kind.first if cursor is None else cursor
         last = cursor.last
-        told = self._keys(file, BATCH + 1)
-        if last is None and told:  # without lines and cursor, all rows are new
-            told = self._keys(file, kind.tail)
-            if len(told) < kind.tail:
-                told = [*self._moved(last), *told]
-        elif last is not None and last not in told:
-            if len(told) <= BATCH:
-                told = [*self._moved(last), *told]
+        keys = self._last_keys(file, MAX_BATCH_ROWS + 1)
+        if last is None and keys:  # without lines and cursor, all rows are new
+            keys = self._last_keys(file, kind.tail)
+            if len(keys) < kind.tail:
+                keys = [*self._moved_keys(last), *keys]
+        elif last is not None and last not in keys:
+            if len(keys) <= MAX_BATCH_ROWS:
+                keys = [*self._moved_keys(last), *keys]
             else:
-                told = self._keys(file, kind.tail)
-        return cursor.after_crash(told)
+                keys = self._last_keys(file, kind.tail)
+        return cursor.after_crash(keys)
 
-    def _moved(self, last: Key[Id] | None) -> list[Key[Id]]:
+    def _moved_keys(self, last: RowKey[Id] | None) -> list[RowKey[Id]]:
         """Return the keys of lines in moved files that the cursor may not contain.
 
         A file may be moved several times while a full disk keeps the cursor behind.
@@ -114,14 +114,14 @@ class LinesFile(Generic[C, Id]):
             last: the last key of the cursor; None if the cursor is lost.
         """
         paths = self.path.parent.glob(f"{glob.escape(self.path.name)}?*")
-        count = self._kind.tail if last is None else BATCH + 1
-        told: list[Key[Id]] = []
+        count = self._kind.tail if last is None else MAX_BATCH_ROWS + 1
+        found: list[RowKey[Id]] = []
         for _, keys in sorted(self._keys_of(path, count) for path in paths):
-            if told or last is None or last in keys:
-                told += keys
-        return told
+            if found or last is None or last in keys:
+                found += keys
+        return found
 
-    def _keys_of(self, path: Path, count: int) -> tuple[int, list[Key[Id]]]:
+    def _keys_of(self, path: Path, count: int) -> tuple[int, list[RowKey[Id]]]:
         """Return a file's time and last keys; none if it is not of this log."""
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -131,16 +131,16 @@ class LinesFile(Generic[C, Id]):
             status = os.fstat(file)
             if not S_ISREG(status.st_mode):
                 return 0, []
-            if os.pread(file, len(self._begin), 0) != self._begin:
+            if os.pread(file, len(self._line_start), 0) != self._line_start:
                 return 0, []
-            return status.st_mtime_ns, self._keys(file, count)
+            return status.st_mtime_ns, self._last_keys(file, count)
         finally:
             os.close(file)
 
-    def _keys(self, file: int, count: int) -> list[Key[Id]]:
+    def _last_keys(self, file: int, count: int) -> list[RowKey[Id]]:
         blocks: list[bytes] = []
         ends = 0
-        for _, block in _backwards(file):
+        for _, block in _blocks_backwards(file):
             blocks.append(block)
             ends += block.count(b"\n")
             if ends > count:
@@ -155,13 +155,13 @@ class LinesFile(Generic[C, Id]):
             os.close(self._file)
             self._file = None
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         if self._file is not None and self._is_moved(self._file):
             self.close()
         if self._file is None:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
             file = os.open(self.path, flags, 0o640)
-            if why := _refused(file):
+            if why := _lock(file):
                 os.close(file)
                 raise ValueError(why)
             self._file = file
@@ -174,7 +174,7 @@ class LinesFile(Generic[C, Id]):
             return True
 
 
-def _refused(file: int) -> str:
+def _lock(file: int) -> str:
     """Return why a file cannot be written, or "". Lock it: two processes would write
     each line twice.
     """
@@ -189,27 +189,27 @@ def _refused(file: int) -> str:
     return ""
 
 
-def _mend(file: int) -> None:
+def _remove_incomplete_line(file: int) -> None:
     size = os.fstat(file).st_size
-    begin = size
-    for start, block in _backwards(file):
-        begin = start + block.rfind(b"\n") + 1
-        if begin > start:
+    last_line = size
+    for start, block in _blocks_backwards(file):
+        last_line = start + block.rfind(b"\n") + 1
+        if last_line > start:
             break
-    if begin < size:
-        torn = os.pread(file, min(size - begin, len(BEGIN)), begin)
-        if not BEGIN.startswith(torn):
+    if last_line < size:
+        torn = os.pread(file, min(size - last_line, len(LINE_START)), last_line)
+        if not LINE_START.startswith(torn):
             raise ValueError(
                 "the last line is incomplete, and the exporter did not write this line"
             )
-        os.ftruncate(file, begin)
+        os.ftruncate(file, last_line)
 
 
-def _backwards(file: int) -> Iterator[tuple[int, bytes]]:
+def _blocks_backwards(file: int) -> Iterator[tuple[int, bytes]]:
     """Yield blocks from the end of a file, each with its offset."""
     end = os.fstat(file).st_size
-    last = max(0, end - _LONGEST_TAIL)
+    last = max(0, end - _MAX_TAIL_BYTES)
     while end > last:
-        start = max(last, end - _BLOCK)
+        start = max(last, end - _BLOCK_BYTES)
         yield start, os.pread(file, end - start, start)
         end = start

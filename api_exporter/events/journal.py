@@ -12,14 +12,14 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
-from api_exporter.events.choice import C, Chosen, batches
 from api_exporter.events.kinds import Kind
-from api_exporter.events.listing import SECOND, Id, Row, nanoseconds
-from api_exporter.events.position import COUNTED
+from api_exporter.events.listing import SECOND, Id, LogRow, nanoseconds
+from api_exporter.events.log_cursor import C, NewRows, batches
+from api_exporter.events.position import COUNTED_AGE
 from api_exporter.events.sinks import Sink
 from api_exporter.ports import Compute, Now, UpstreamError
 
-UNREADABLE = 1000
+MAX_UNREADABLE = 1000
 """Maximum number of remembered unreadable rows, each of which is counted once."""
 
 
@@ -32,7 +32,7 @@ class Telemetry(Protocol):
 
     def writable(self, writable: bool, /) -> None: ...
 
-    def took(self, rows: Iterable[bytes], old: int) -> None: ...
+    def count_rows(self, rows: Iterable[bytes], old: int) -> None: ...
 
     def read(self, lag: float, skipped: int) -> None: ...
 
@@ -46,7 +46,7 @@ class Journal(Service, Generic[C, Id]):
         personal: the kinds of personal data that lines may contain.
 
     Attributes:
-        behind: whether there are more rows behind the last list.
+        is_behind: whether there are more rows behind the last list.
         problem: why the log cannot be written, as an error message.
     """
 
@@ -71,15 +71,15 @@ class Journal(Service, Generic[C, Id]):
         self._telemetry = telemetry
         self._log = log
         self._cursor: C | None = None
-        self._list: tuple[bytes, C | None] | None = None
+        self._next_list: tuple[bytes, C | None] | None = None
         self._working: Deferred[None] | None = None
         self._failing = False
-        self._unwritten: int | None = None
+        self._unwritten_since: int | None = None
         self._unreadable: Counter[int] = Counter()
-        self.behind = False
+        self.is_behind = False
         self.problem = "the files of the log do not open"
 
-    async def begun(self) -> C | None:
+    async def open_files(self) -> C | None:
         """Open the files and return the cursor; None if they cannot be used.
 
         If the caller gives up, the opening goes on, and the next call awaits it.
@@ -87,30 +87,30 @@ class Journal(Service, Generic[C, Id]):
         if self._cursor is None:
             if self._working is None:
                 self._start(self._open())
-            await self._idle()
+            await self._wait()
         return self._cursor
 
-    def take(self, body: bytes, asked: C | None = None) -> None:
+    def receive(self, body: bytes, requested: C | None = None) -> None:
         """Write the new rows of a list; only the newest list waits for the current one.
 
         Args:
-            asked: the cursor of the request, or None. The list is dropped if the log
-                has another cursor by then.
+            requested: the cursor of the request, or None. If the cursor has changed
+                since then, the list is dropped.
         """
-        self._list = body, asked
+        self._next_list = body, requested
         if self.running and self._working is None:
-            self._start(self._work())
+            self._start(self._write_lists())
 
-    def look(self) -> None:
+    def reopen(self) -> None:
         """Open the file again: it may have been moved."""
-        self._sink.look()
+        self._sink.reopen()
 
     def stopService(self) -> Deferred[None]:
         """Stop; the result fires after the current write."""
         super().stopService()
-        return self._idle()
+        return self._wait()
 
-    def _idle(self) -> Deferred[None]:
+    def _wait(self) -> Deferred[None]:
         """Wait for the current work; cancelling does not cancel it."""
         if self._working is None:
             return succeed(None)
@@ -127,17 +127,17 @@ class Journal(Service, Generic[C, Id]):
 
     async def _open(self) -> None:
         try:
-            await self._begin()
+            await self._load_cursor()
         except (OSError, ValueError) as error:
             self._failed(error)
         except Exception:  # noqa: BLE001 - a bug must not stop the log
             self._defect()
 
-    async def _work(self) -> None:
+    async def _write_lists(self) -> None:
         """Write one list after the other; errors are logged, never raised."""
-        while self.running and self._list is not None:
-            (body, asked), self._list = self._list, None
-            if asked is not None and asked is not self._cursor:
+        while self.running and self._next_list is not None:
+            (body, requested), self._next_list = self._next_list, None
+            if requested is not None and requested is not self._cursor:
                 continue
             try:
                 await self._write(body)
@@ -150,17 +150,17 @@ class Journal(Service, Generic[C, Id]):
             else:
                 self._succeeded()
 
-    async def _begin(self) -> C:
+    async def _load_cursor(self) -> C:
         if self._cursor is None:
-            self._cursor = await self._sink.begin()
+            self._cursor = await self._sink.load_cursor()
             self._log.info(
                 "{rows} go to {where}", rows=self._kind.rows, where=self._sink.where
             )
         return self._cursor
 
     async def _write(self, body: bytes) -> None:
-        before = await self._begin()
-        await self._sink.settle()
+        before = await self._load_cursor()
+        await self._sink.flush()
         now = int(self._now() * SECOND)
         unreadable, chosen = await self._compute(choose, self._kind, before, body, now)
         del body
@@ -174,10 +174,10 @@ class Journal(Service, Generic[C, Id]):
                 why=chosen.missed,
             )
             await self._commit(b"", chosen.cursor)
-        for batch in batches(chosen.new):
+        for batch in batches(chosen.rows):
             if not self.running:
                 return
-            self._unwritten = nanoseconds(batch[0].timestamp)
+            self._unwritten_since = nanoseconds(batch[0].timestamp)
             lines = await self._compute(
                 render, self._kind, batch, self._account, self._personal
             )
@@ -191,13 +191,13 @@ class Journal(Service, Generic[C, Id]):
                     row=self._kind.row,
                     id=id_,
                 )
-        if chosen.then is not None:
-            cursor = chosen.then(self._cursor)
+        if chosen.advance is not None:
+            cursor = chosen.advance(self._cursor)
             if cursor != self._cursor:
                 await self._commit(b"", cursor)
-        self._unwritten = None
-        self.behind = chosen.lag > 0
-        self._telemetry.read(chosen.lag, chosen.skipped)
+        self._unwritten_since = None
+        self.is_behind = chosen.lag > 0
+        self._telemetry.record_progress(chosen.lag, chosen.skipped)
         if chosen.skipped:
             self._log.warn(
                 "{n} {rows} are too old and are not counted: the exporter continues"
@@ -210,7 +210,7 @@ class Journal(Service, Generic[C, Id]):
         self,
         lines: bytes,
         cursor: C,
-        rows: Sequence[Row[Id]] = (),
+        rows: Sequence[LogRow[Id]] = (),
         count: int = 0,
     ) -> None:
         await self._sink.commit(lines, cursor)
@@ -218,33 +218,33 @@ class Journal(Service, Generic[C, Id]):
         self._telemetry.written(count)
         if rows:
             self._count(rows)
-        await self._sink.settle()
+        await self._sink.flush()
 
-    def _count(self, rows: Sequence[Row[Id]]) -> None:
-        since = int(self._now() * SECOND) - COUNTED
-        young = [row.raw for row in rows if nanoseconds(row.timestamp) >= since]
-        self._telemetry.took(young, len(rows) - len(young))
+    def _count(self, rows: Sequence[LogRow[Id]]) -> None:
+        since = int(self._now() * SECOND) - COUNTED_AGE
+        recent = [row.raw for row in rows if nanoseconds(row.timestamp) >= since]
+        self._telemetry.count_rows(recent, len(rows) - len(recent))
 
     def _count_unreadable(self, hashes: Iterable[int]) -> None:
         """Report each unreadable row once: later lists may contain it again."""
         found = Counter(hashes)
-        more = (found - self._unreadable).total()
-        kept = len(self._unreadable) < UNREADABLE
-        self._unreadable = found | self._unreadable if kept else found
-        if more > 0:
-            self._telemetry.missed(more)
+        new_count = (found - self._unreadable).total()
+        has_room = len(self._unreadable) < MAX_UNREADABLE
+        self._unreadable = found | self._unreadable if has_room else found
+        if new_count > 0:
+            self._telemetry.missed(new_count)
             self._log.warn(
                 "unreadable {rows} are not written: {n}",
-                n=more,
+                n=new_count,
                 rows=self._kind.rows,
             )
 
     def _failed(self, error: OSError | ValueError) -> None:
         now = int(self._now() * SECOND)
-        if self._unwritten is None:  # the next row is not known yet
-            self._unwritten = now
-        self._telemetry.read(max(0, now - self._unwritten) / SECOND, 0)
-        where, why = self._sink.where, _why(error, self._sink.where)
+        if self._unwritten_since is None:  # the next row is not known yet
+            self._unwritten_since = now
+        self._telemetry.record_progress(max(0, now - self._unwritten_since) / SECOND, 0)
+        where, why = self._sink.where, _reason(error, self._sink.where)
         self.problem = f"cannot write to {where}: {why}"
         if not self._failing:
             self._failing = True
@@ -273,19 +273,22 @@ class Journal(Service, Generic[C, Id]):
 
 def choose(
     kind: Kind[C, Id], cursor: C, body: bytes, now: int
-) -> tuple[tuple[int, ...], Chosen[C, Id]]:
+) -> tuple[tuple[int, ...], NewRows[C, Id]]:
     """Return the hashes of unreadable rows, and the new rows."""
-    listing = kind.listed(body)
+    listing = kind.decode(body)
     return listing.unreadable, kind.choose(cursor, listing, now)
 
 
 def render(
-    kind: Kind[C, Id], rows: Sequence[Row[Id]], account: str, personal: frozenset[str]
+    kind: Kind[C, Id],
+    rows: Sequence[LogRow[Id]],
+    account: str,
+    personal: frozenset[str],
 ) -> tuple[bytes, ...]:
     return tuple([kind.line(row, account, personal) for row in rows])
 
 
-def _why(error: OSError | ValueError, where: str) -> str:
+def _reason(error: OSError | ValueError, where: str) -> str:
     if isinstance(error, ValueError):
         return str(error)
     named = "" if error.filename in {None, where} else f"{error.filename}: "

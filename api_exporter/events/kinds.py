@@ -5,10 +5,10 @@ from typing import Generic
 
 from msgspec import Raw, Struct
 
-from api_exporter.events import cursor, listing, position, telling
-from api_exporter.events.choice import BATCH, C, Chosen
+from api_exporter.events import cursor, lines, listing, position
 from api_exporter.events.cursor import Cursor
-from api_exporter.events.listing import Id, Key, Listing, Row
+from api_exporter.events.listing import Id, LogRow, RowKey, RowList
+from api_exporter.events.log_cursor import MAX_BATCH_ROWS, C, NewRows
 from api_exporter.events.position import Position
 
 
@@ -28,19 +28,19 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
     tail: int
 
     @abstractmethod
-    def key(self, row: bytes | Raw) -> Key[Id] | None:
+    def key(self, row: bytes | Raw) -> RowKey[Id] | None:
         """Return the key of a row or of its line, or None if it has no key."""
 
     @abstractmethod
-    def line(self, row: Row[Id], account: str, personal: frozenset[str]) -> bytes:
+    def line(self, row: LogRow[Id], account: str, personal: frozenset[str]) -> bytes:
         """Return the line of a row, empty if the row is unreadable."""
 
     @abstractmethod
-    def listed(self, body: bytes) -> Listing[Id]:
+    def decode(self, body: bytes) -> RowList[Id]:
         """Return the rows of a body; raise UpstreamError."""
 
     @abstractmethod
-    def choose(self, before: C, rows: Listing[Id], now: int, /) -> Chosen[C, Id]:
+    def choose(self, before: C, rows: RowList[Id], now: int, /) -> NewRows[C, Id]:
         """Return the new rows.
 
         Args:
@@ -55,18 +55,20 @@ class AuditKind(Kind[Cursor, int], frozen=True):
     rows: str = "audit events"
     row: str = "audit event"
     first: Cursor = Cursor()
-    tail: int = 2 * BATCH
+    tail: int = 2 * MAX_BATCH_ROWS
 
-    def key(self, row: bytes | Raw) -> Key[int] | None:
-        return listing.key(row)
+    def key(self, row: bytes | Raw) -> RowKey[int] | None:
+        return listing.event_key(row)
 
-    def line(self, row: Row[int], account: str, personal: frozenset[str]) -> bytes:
-        return telling.line(row, account, personal)
+    def line(self, row: LogRow[int], account: str, personal: frozenset[str]) -> bytes:
+        return lines.event_line(row, account, personal)
 
-    def listed(self, body: bytes) -> Listing[int]:
-        return listing.listed(body)
+    def decode(self, body: bytes) -> RowList[int]:
+        return listing.decode_events(body)
 
-    def choose(self, before: Cursor, rows: Listing[int], _: int, /) -> cursor.Told:
+    def choose(
+        self, before: Cursor, rows: RowList[int], _: int, /
+    ) -> cursor.AuditChoice:
         return cursor.choose(before, rows)
 
 
@@ -74,32 +76,32 @@ class AccessKind(Kind[Position, str], frozen=True):
     """The access log of the reverse proxy.
 
     Attributes:
-        skips: whether a backlog is skipped.
+        skips_backlog: whether a backlog is skipped.
     """
 
     rows: str = "rows of the access log"
     row: str = "row of the access log"
     first: Position = Position()
-    tail: int = 100 * BATCH
-    skips: bool = False
+    tail: int = 100 * MAX_BATCH_ROWS
+    skips_backlog: bool = False
 
-    def key(self, row: bytes | Raw) -> Key[str] | None:
+    def key(self, row: bytes | Raw) -> RowKey[str] | None:
         return listing.row_key(row)
 
-    def line(self, row: Row[str], account: str, personal: frozenset[str]) -> bytes:
-        return telling.request_line(row, account, personal)
+    def line(self, row: LogRow[str], account: str, personal: frozenset[str]) -> bytes:
+        return lines.row_line(row, account, personal)
 
-    def listed(self, body: bytes) -> Listing[str]:
-        return listing.listed_page(body)
+    def decode(self, body: bytes) -> RowList[str]:
+        return listing.decode_page(body)
 
     def choose(
-        self, before: Position, rows: Listing[str], now: int, /
-    ) -> position.Read:
-        return position.choose(before, rows, now, skips=self.skips)
+        self, before: Position, rows: RowList[str], now: int, /
+    ) -> position.AccessChoice:
+        return position.choose(before, rows, now, skip_backlog=self.skips_backlog)
 
 
 AUDIT = AuditKind()
 ACCESS = AccessKind()
 
-COUNT_ONLY = AccessKind(skips=True)
+COUNT_ONLY = AccessKind(skips_backlog=True)
 """The access log without lines: rows are only counted, and a backlog is skipped."""

@@ -35,7 +35,7 @@ def nanoseconds(timestamp: str) -> int:
     return max(0, int(time.timestamp()) * SECOND + fraction)
 
 
-def written(time: int) -> str:
+def format_time(time: int) -> str:
     """Return a time as the NetBird API accepts it: in UTC, with a `Z`."""
     seconds, fraction = divmod(time, SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
@@ -43,11 +43,11 @@ def written(time: int) -> str:
 
 
 Id = TypeVar("Id")  # a number for audit events, a text for the access log
-Key = tuple[Id, str]
+RowKey = tuple[Id, str]
 """The id of a row, and its timestamp as NetBird writes it."""
 
 
-class Row(Struct, Generic[Id], frozen=True, gc=False):
+class LogRow(Struct, Generic[Id], frozen=True, gc=False):
     """One row of a list.
 
     Attributes:
@@ -60,20 +60,20 @@ class Row(Struct, Generic[Id], frozen=True, gc=False):
     raw: msgspec.Raw
 
     @property
-    def key(self) -> Key[Id]:
+    def key(self) -> RowKey[Id]:
         return self.id, self.timestamp
 
 
-Event = Row[int]
+Event = LogRow[int]
 """A row of the audit log."""
 
-Request = Row[str]
+AccessRow = LogRow[str]
 """A row of the access log: a request or a connection."""
 
-_DIGITS = 20
+_ID_DIGITS = 20
 """Ids have fewer digits: they fit into 64 bits."""
 
-_LONGEST = 64
+_MAX_CHARACTERS = 64
 """Maximum characters of an id of the access log, and of a stored timestamp."""
 
 
@@ -85,22 +85,22 @@ class _Head(Struct, frozen=True, gc=False):
 _DECODER = msgspec.json.Decoder(_Head)
 
 
-def key(text: bytes | msgspec.Raw) -> Key[int] | None:
+def event_key(text: bytes | msgspec.Raw) -> RowKey[int] | None:
     """Return the key of an audit event, or None if its id is not a number."""
     if (head := _head(text)) is None:
         return None
     number = str(head[0])
-    if not (number.isascii() and number.isdecimal() and len(number) < _DIGITS):
+    if not (number.isascii() and number.isdecimal() and len(number) < _ID_DIGITS):
         return None
     return int(number), head[1]
 
 
-def row_key(text: bytes | msgspec.Raw) -> Key[str] | None:
+def row_key(text: bytes | msgspec.Raw) -> RowKey[str] | None:
     """Return the key of a row of the access log, or None without an id or a time."""
     if (head := _head(text)) is None:
         return None
     name, timestamp = head
-    if not (isinstance(name, str) and 0 < len(name) <= _LONGEST):
+    if not (isinstance(name, str) and 0 < len(name) <= _MAX_CHARACTERS):
         return None
     if not nanoseconds(timestamp):
         return None
@@ -113,27 +113,27 @@ def _head(text: bytes | msgspec.Raw) -> tuple[object, str] | None:
     except FAILURES:
         return None
     timestamp = head.timestamp if isinstance(head.timestamp, str) else ""
-    return head.id, timestamp[:_LONGEST]
+    return head.id, timestamp[:_MAX_CHARACTERS]
 
 
-class Listing(Struct, Generic[Id], frozen=True):
+class RowList(Struct, Generic[Id], frozen=True):
     """The rows of a list.
 
     Attributes:
         rows: audit events in the order of their ids, others in the order of the list.
         unreadable: hashes of rows without a key.
-        more: number of rows on the following pages; 0 on the last page.
+        following: number of rows on the following pages; 0 on the last page.
     """
 
-    rows: list[Row[Id]]
+    rows: list[LogRow[Id]]
     unreadable: tuple[int, ...] = ()
-    more: int = 0
+    following: int = 0
 
 
-def listed(body: bytes) -> Listing[int]:
+def decode_events(body: bytes) -> RowList[int]:
     """Return the audit events of a list; raise UpstreamError."""
-    found, unreadable = _rows(body, key)
-    return Listing([found[number] for number in sorted(found)], unreadable)
+    found, unreadable = _rows(body, event_key)
+    return RowList([found[number] for number in sorted(found)], unreadable)
 
 
 class _Page(Struct, frozen=True):
@@ -144,21 +144,21 @@ class _Page(Struct, frozen=True):
     total_records: int | None = None
 
     @property
-    def behind(self) -> int:
+    def following(self) -> int:
         """The number of rows on the following pages."""
         if self.page >= self.total_pages:
             return 0
         size = max(0, self.page_size)
-        most = (self.total_pages - self.page) * size
+        max_rows = (self.total_pages - self.page) * size
         if self.total_records is None:
-            return most
-        return min(most, max(1, self.total_records - self.page * size))
+            return max_rows
+        return min(max_rows, max(1, self.total_records - self.page * size))
 
 
 _PAGE = msgspec.json.Decoder(_Page)
 
 
-def listed_page(body: bytes) -> Listing[str]:
+def decode_page(body: bytes) -> RowList[str]:
     """Return the rows of a page of the access log; raise UpstreamError."""
     try:
         page = decoded(_PAGE, body, 2)
@@ -167,14 +167,14 @@ def listed_page(body: bytes) -> Listing[str]:
             "decode", "the response is not a page of the access log"
         ) from None
     found, unreadable = _rows(bytes(page.data), row_key)
-    return Listing([*found.values()], unreadable, page.behind)
+    return RowList([*found.values()], unreadable, page.following)
 
 
 def _rows(
-    body: bytes, key_of: Callable[[msgspec.Raw], Key[Id] | None]
-) -> tuple[dict[Id, Row[Id]], tuple[int, ...]]:
+    body: bytes, key_of: Callable[[msgspec.Raw], RowKey[Id] | None]
+) -> tuple[dict[Id, LogRow[Id]], tuple[int, ...]]:
     """Return rows by id, and the hashes of rows without a key."""
-    found: dict[Id, Row[Id]] = {}
+    found: dict[Id, LogRow[Id]] = {}
     unreadable: list[int] = []
     for raws in elements(body):
         for raw in raws or ():
@@ -182,5 +182,5 @@ def _rows(
             if known is None:
                 unreadable.append(hash(bytes(raw)))
             else:
-                found[known[0]] = Row(*known, raw)
+                found[known[0]] = LogRow(*known, raw)
     return found, tuple(unreadable)

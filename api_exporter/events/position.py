@@ -18,41 +18,47 @@ from functools import partial
 from msgspec import field
 from msgspec.structs import replace
 
-from api_exporter.events.choice import Chosen, LogCursor
-from api_exporter.events.listing import SECOND, Key, Listing, nanoseconds, written
+from api_exporter.events.listing import (
+    SECOND,
+    RowKey,
+    RowList,
+    format_time,
+    nanoseconds,
+)
+from api_exporter.events.log_cursor import LogCursor, NewRows
 
-LATE = 30 * SECOND
+MAX_DELAY = 30 * SECOND
 """Nanoseconds within which a row appears in the log."""
 
-LATEST = 600 * SECOND
+QUIET_MAX_DELAY = 600 * SECOND
 """The same in a quiet log: reading starts so far back if this needs no other page."""
 
-_ROOM = 50
+_MAX_KNOWN = 50
 """Maximum rows of a page that may have been read before."""
 
-_OLD = 2 * LATE
+_SETTLED_AGE = 2 * MAX_DELAY
 """An age at which all rows have appeared, even if the proxy's clock differs."""
 
-_LONGEST_RUN = 4 * LATE
+_MAX_SPAN = 4 * MAX_DELAY
 """Maximum time span of followed pages, which limits the ids in a position. Then
-reading starts again at `fresh`; rows that are old by now need not be followed.
+reading starts again at `restart_at`; rows that are old by now need not be followed.
 """
 
-AHEAD = 600 * SECOND
+MAX_AHEAD = 600 * SECOND
 """A row this far in the future is not read until its time comes."""
 
-COUNTED = 600 * SECOND
+COUNTED_AGE = 600 * SECOND
 """The maximum age of counted rows: a backlog is not current traffic."""
 
 _HOUR = 3600 * SECOND
 
-_KEPT = 24 * _HOUR
+_MIN_RETENTION = 24 * _HOUR
 """NetBird keeps rows at least this long: its retention is in whole days."""
 
-PAGE = 100
+PAGE_SIZE = 100
 """Rows of a page, the maximum of the NetBird API."""
 
-Read = Chosen["Position", str]
+AccessChoice = NewRows["Position", str]
 
 
 class Position(LogCursor[str], frozen=True, kw_only=True):
@@ -61,137 +67,139 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
     Attributes:
         start: the next request is for rows from this time on.
         page: the page number of the next request.
-        fresh: reading starts again at this time or earlier after the last page; None
+        restart_at: after the last page, reading starts at this time or earlier; None
             before a page with young rows.
         known: times by id, for the rows from `start` on that were read.
         complete: all rows up to this time were read, rounded down to an hour.
-        gone: whether a log line has said that the last read rows are missing.
+        is_lost: whether a log line has said that the last read rows are missing.
     """
 
     start: int = 0
     page: int = 1
-    fresh: int | None = None
+    restart_at: int | None = field(default=None, name="fresh")
     known: dict[str, int] = field(default_factory=dict)
     complete: int = 0
-    gone: bool = False
+    is_lost: bool = field(default=False, name="gone")
 
     @property
     def query(self) -> str:
         """The query string of the next request."""
-        since = f"&start_date={written(self.start)}" if self.start else ""
-        return f"sort_order=asc&page_size={PAGE}&page={self.page}{since}"
+        since = f"&start_date={format_time(self.start)}" if self.start else ""
+        return f"sort_order=asc&page_size={PAGE_SIZE}&page={self.page}{since}"
 
     @property
     def newest(self) -> int:
         """The time of the newest row in `known`, or `start` without one."""
         return max(self.known.values(), default=self.start)
 
-    def with_(self, keys: Iterable[Key[str]]) -> "Position":
+    def with_(self, keys: Iterable[RowKey[str]]) -> "Position":
         last, known = self.last, dict(self.known)
         for last in keys:
             known[last[0]] = nanoseconds(last[1])
         return replace(self, last=last, known=known)
 
-    def from_(self, start: int) -> "Position":
+    def starting_at(self, start: int) -> "Position":
         """Return the position that starts at a time, or at its own start if later."""
         start = max(start, self.start)
         known = {id_: time for id_, time in self.known.items() if time >= start}
-        return replace(self, start=start, page=1, fresh=None, known=known)
+        return replace(self, start=start, page=1, restart_at=None, known=known)
 
-    def after_crash(self, told: Sequence[Key[str]]) -> "Position":
+    def after_crash(self, keys: Sequence[RowKey[str]]) -> "Position":
         """Return the position with rows that were written after it was saved.
 
         Args:
-            told: the keys of the last lines of the file: a batch and one more or, if
+            keys: the keys of the last lines of the file: a batch and one more or, if
                 `last` is not among these, all lines of the last minutes.
         """
-        position = replace(self, page=1, fresh=None)
-        if self.last in told:
-            return position.with_(told[told.index(self.last) + 1 :])
-        position = position.with_(told)
-        if not told:
+        position = replace(self, page=1, restart_at=None)
+        if self.last in keys:
+            return position.with_(keys[keys.index(self.last) + 1 :])
+        position = position.with_(keys)
+        if not keys:
             return position
         # The position is old or missing. All rows before these lines are written.
-        return position.from_(position.newest - LATE)
+        return position.starting_at(position.newest - MAX_DELAY)
 
 
 def choose(
-    position: Position, page: Listing[str], now: int, *, skips: bool = False
-) -> Read:
+    position: Position, page: RowList[str], now: int, *, skip_backlog: bool = False
+) -> AccessChoice:
     """Return the new rows of a page, and the next position.
 
     Args:
         now: nanoseconds since the epoch.
-        skips: whether a backlog is skipped.
+        skip_backlog: whether a backlog is skipped.
     """
     rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
-    present = [(time, row) for time, row in rows if time <= now + AHEAD]
-    more = page.more if len(present) == len(rows) else 0
-    seen = max((time for time, _ in present), default=position.newest)
-    if skips and more and seen < now - COUNTED:
+    present = [(time, row) for time, row in rows if time <= now + MAX_AHEAD]
+    more = page.following if len(present) == len(rows) else 0
+    page_end = max((time for time, _ in present), default=position.newest)
+    if skip_backlog and more and page_end < now - COUNTED_AGE:
         passed = [row for _, row in present if row.id not in position.known]
-        forward = replace(position, last=None).from_(now)
-        return Chosen(forward, [], skipped=len(passed) + more)
+        forward = replace(position, last=None).starting_at(now)
+        return NewRows(forward, [], skipped=len(passed) + more)
     new = [
         row
         for time, row in present
         if time >= position.start and row.id not in position.known
     ]
-    position, missed = _checked(position, {row.id for _, row in present}, seen, now)
-    then = partial(_moved, seen=min(seen, now), more=bool(more), now=now)
-    lag = max(0, now - seen) / SECOND if more else 0.0
-    return Chosen(position, new, missed, then, lag)
+    position, missed = _checked(position, {row.id for _, row in present}, page_end, now)
+    advance = partial(_next, page_end=min(page_end, now), more=bool(more), now=now)
+    lag = max(0, now - page_end) / SECOND if more else 0.0
+    return NewRows(position, new, missed, advance, lag)
 
 
-def _moved(position: Position, *, seen: int, more: bool, now: int) -> Position:
+def _next(position: Position, *, page_end: int, more: bool, now: int) -> Position:
     """Return the position after a page; see Note [Late rows].
 
     Args:
-        seen: the time of the newest row of the page.
-        more: whether more pages follow.
+        page_end: the time of the newest row of the page.
+        following: whether more pages follow.
     """
-    young = not more or seen >= now - _OLD
-    fresh = position.fresh
-    if young and fresh is None:
-        fresh = max(seen - LATE, now - _OLD if more else 0)
-    if more and fresh is not None and seen - fresh > _LONGEST_RUN:
-        return position.from_(fresh)
-    if more and (young or seen <= position.start):
-        return replace(position, page=position.page + 1, fresh=fresh)
-    begin = seen if fresh is None else min(seen, fresh)
+    is_young = not more or page_end >= now - _SETTLED_AGE
+    restart_at = position.restart_at
+    if is_young and restart_at is None:
+        restart_at = max(page_end - MAX_DELAY, now - _SETTLED_AGE if more else 0)
+    if more and restart_at is not None and page_end - restart_at > _MAX_SPAN:
+        return position.starting_at(restart_at)
+    if more and (is_young or page_end <= position.start):
+        return replace(position, page=position.page + 1, restart_at=restart_at)
+    start = page_end if restart_at is None else min(page_end, restart_at)
     if more:
-        return position.from_(begin)
-    after = position.from_(min(begin, _looked_back(position, seen)))
+        return position.starting_at(start)
+    after = position.starting_at(min(start, _earliest_start(position, page_end)))
     return replace(after, complete=now - now % _HOUR)
 
 
-def _looked_back(position: Position, seen: int) -> int:
+def _earliest_start(position: Position, page_end: int) -> int:
     """Return the earliest start that leaves room for new rows on the next page."""
-    newest = sorted(position.known.values(), reverse=True)[:_ROOM]
-    return max(seen - LATEST, newest[-1] if len(newest) == _ROOM else 0)
+    newest = sorted(position.known.values(), reverse=True)[:_MAX_KNOWN]
+    return max(
+        page_end - QUIET_MAX_DELAY, newest[-1] if len(newest) == _MAX_KNOWN else 0
+    )
 
 
 def _checked(
-    position: Position, ids: set[str], seen: int, now: int
+    position: Position, ids: set[str], page_end: int, now: int
 ) -> tuple[Position, str]:
     """Return the position, and why rows are missing if the last read rows are."""
     if position.page > 1 or not position.known:
         return position, ""
     newest = position.newest
     known = position.known.items()
-    if not ids.isdisjoint(i for i, time in known if time >= newest - LATE):
-        return replace(position, gone=False), ""
-    if position.gone or (ids and seen < newest):
+    if not ids.isdisjoint(i for i, time in known if time >= newest - MAX_DELAY):
+        return replace(position, is_lost=False), ""
+    if position.is_lost or (ids and page_end < newest):
         return position, ""
-    gone = replace(position, gone=True)
-    if now - newest < _KEPT:
-        return gone, (
+    lost = replace(position, is_lost=True)
+    if now - newest < _MIN_RETENTION:
+        return lost, (
             "NetBird no longer lists the last rows that the exporter read, as after a"
             " restored database"
         )
-    if now - position.complete < _KEPT + _HOUR:
-        return gone, ""
-    return gone, (
-        f"NetBird has deleted all rows up to {written(newest)}, the last row that the"
-        " exporter read, and may have deleted later rows"
+    if now - position.complete < _MIN_RETENTION + _HOUR:
+        return lost, ""
+    return lost, (
+        f"NetBird has deleted all rows up to {format_time(newest)}, the last row that"
+        " the exporter read, and may have deleted later rows"
     )

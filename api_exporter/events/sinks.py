@@ -7,10 +7,10 @@ from typing import Generic, Protocol, TypeVar
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.events.choice import C
 from api_exporter.events.file import CursorFile, LinesFile
 from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import Id
+from api_exporter.events.log_cursor import C
 from api_exporter.events.output import Output
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class Sink(Protocol[C]):
 
     where: str
 
-    async def begin(self) -> C:
+    async def load_cursor(self) -> C:
         """Return the cursor of the lines that earlier processes wrote."""
         ...
 
@@ -39,16 +39,16 @@ class Sink(Protocol[C]):
         """Accept lines and their cursor; accepted lines are written once."""
         ...
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Finish writing the accepted lines, and save their cursor."""
         ...
 
-    def look(self) -> None:
+    def reopen(self) -> None:
         """Open the file again before the next write."""
         ...
 
 
-class ToFile(Generic[C, Id]):
+class FileSink(Generic[C, Id]):
     """Writes lines to a file: of each batch all lines or none.
 
     Args:
@@ -70,14 +70,14 @@ class ToFile(Generic[C, Id]):
         self._unsaved: C | None = None
         self._reopen = False
 
-    async def begin(self) -> C:
-        def begin() -> C:
-            cursor = self._file.recovered(self._cursor.load())
+    async def load_cursor(self) -> C:
+        def load_cursor() -> C:
+            cursor = self._file.recover(self._cursor.load())
             # Recovery finds one batch beyond the cursor, so save before the next one.
             self._cursor.save(cursor)
             return cursor
 
-        return await self._in_thread(begin)
+        return await self._in_thread(load_cursor)
 
     async def commit(self, lines: bytes, cursor: C) -> None:
         def commit() -> None:
@@ -87,10 +87,10 @@ class ToFile(Generic[C, Id]):
             self._file.append(lines)
             self._unsaved = cursor
 
-        await self.settle()
+        await self.flush()
         await self._in_thread(commit)
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         def save() -> None:
             if self._unsaved is not None:
                 self._cursor.save(self._unsaved)
@@ -98,17 +98,17 @@ class ToFile(Generic[C, Id]):
 
         await self._in_thread(save)
 
-    def look(self) -> None:
+    def reopen(self) -> None:
         self._reopen = True
 
 
-PATIENCE = 10.0
+READER_TIMEOUT = 10.0
 """Seconds without a read from standard output before the write fails."""
 
-_PAUSE = 0.05
+_POLL_INTERVAL = 0.05
 
 
-class ToOutput(Generic[C, Id]):
+class OutputSink(Generic[C, Id]):
     """Writes lines to standard output, where written lines cannot be read back."""
 
     where = "standard output"
@@ -126,38 +126,38 @@ class ToOutput(Generic[C, Id]):
         self._cursor = CursorFile(cursor, type(kind.first))
         self._in_thread = in_thread
         self._clock = clock
-        self._rest = b""
+        self._remaining = b""
         self._unsaved: C | None = None
 
-    async def begin(self) -> C:
+    async def load_cursor(self) -> C:
         found = await self._in_thread(self._cursor.load)
         return self._first if found is None else found
 
     async def commit(self, lines: bytes, cursor: C) -> None:
-        await self.settle()
-        self._rest, self._unsaved = lines, cursor
+        await self.flush()
+        self._remaining, self._unsaved = lines, cursor
 
-    async def settle(self) -> None:
-        end = self._clock.seconds() + PATIENCE
-        while self._rest or not self._output.flushed:
-            taken = self._output.write(self._rest)
-            self._rest = self._rest[taken:]
-            if taken:
-                end = self._clock.seconds() + PATIENCE
-            elif self._clock.seconds() >= end:
+    async def flush(self) -> None:
+        deadline = self._clock.seconds() + READER_TIMEOUT
+        while self._remaining or not self._output.is_flushed:
+            written = self._output.write(self._remaining)
+            self._remaining = self._remaining[written:]
+            if written:
+                deadline = self._clock.seconds() + READER_TIMEOUT
+            elif self._clock.seconds() >= deadline:
                 raise OSError(0, "no program reads standard output")
             else:
-                await deferLater(self._clock, _PAUSE)
+                await deferLater(self._clock, _POLL_INTERVAL)
         unsaved = self._unsaved
         if unsaved is not None:
             await self._in_thread(lambda: self._cursor.save(unsaved))
             self._unsaved = None
 
-    def look(self) -> None:
+    def reopen(self) -> None:
         """Do nothing: the process has one standard output."""
 
 
-class ToNowhere(Generic[C]):
+class NullSink(Generic[C]):
     """Writes nothing; rows are only counted.
 
     Args:
@@ -169,14 +169,14 @@ class ToNowhere(Generic[C]):
     def __init__(self, first: Callable[[], C]) -> None:
         self._first = first
 
-    async def begin(self) -> C:
+    async def load_cursor(self) -> C:
         return self._first()
 
     async def commit(self, lines: bytes, cursor: C) -> None:
         """Drop the lines."""
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Do nothing."""
 
-    def look(self) -> None:
+    def reopen(self) -> None:
         """Do nothing."""

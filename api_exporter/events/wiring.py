@@ -12,14 +12,14 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from api_exporter.events.access_log import AccessLog
-from api_exporter.events.choice import C
 from api_exporter.events.cursor import Cursor
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS, AUDIT, COUNT_ONLY, Kind
 from api_exporter.events.listing import SECOND, Id
+from api_exporter.events.log_cursor import C
 from api_exporter.events.output import Output
 from api_exporter.events.position import Position
-from api_exporter.events.sinks import Sink, ToFile, ToNowhere, ToOutput
+from api_exporter.events.sinks import FileSink, NullSink, OutputSink, Sink
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Compute, Now
 from api_exporter.refresh.pipeline import AccountPart, BodyReader, Source
@@ -69,8 +69,8 @@ class Journals:
         sources: dict[str, Source] = {}
         journals: list[Journal[Any, Any]] = []
         if settings.events_file is not None:
-            journals.append(audit := self.journal(settings, registry, log))
-            readers["events"] = audit.take
+            journals.append(audit := self.audit_log(settings, registry, log))
+            readers["events"] = audit.receive
         if settings.reads_access_log:
             period = periods[ACCESS_LOG]
             source = self.access_log(settings, registry, log, period=period)
@@ -81,7 +81,7 @@ class Journals:
 
         def reload() -> None:
             for journal in journals:
-                journal.look()
+                journal.reopen()
 
         return AccountPart(
             service=services,
@@ -90,7 +90,7 @@ class Journals:
             reload=reload,
         )
 
-    def journal(
+    def audit_log(
         self,
         settings: AccountSettings,
         registry: CollectorRegistry,
@@ -125,7 +125,7 @@ class Journals:
             period: seconds between two requests during a backlog.
         """
         file = settings.access_log_file
-        sink: Sink[Position] = ToNowhere(
+        sink: Sink[Position] = NullSink(
             lambda: Position(start=int(self._now() * SECOND))
         )
         if file is not None:
@@ -148,8 +148,8 @@ class Journals:
     ) -> Sink[C]:
         if file == STANDARD_OUTPUT:
             reactor = self._reactor
-            return ToOutput(kind, self._output, cursor, self._in_thread, reactor)
-        return ToFile(kind, file, cursor, self._in_thread, account)
+            return OutputSink(kind, self._output, cursor, self._in_thread, reactor)
+        return FileSink(kind, file, cursor, self._in_thread, account)
 
     def _in_thread(self, work: Callable[[], T], /) -> Awaitable[T]:
         return deferToThreadPool(self._reactor, self._threads, work)

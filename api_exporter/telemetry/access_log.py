@@ -18,7 +18,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-SERVICES = 50
+MAX_SERVICES = 50
 """Maximum number of services with series of their own; the rest is `other`."""
 
 OTHER = "other"
@@ -28,7 +28,7 @@ BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
 
 _PROTOCOLS = frozenset({"http", "tcp", "udp", "tls"})
 
-_DENIED = {
+_DENIAL_REASONS = {
     "ip_restricted": "ip_restricted",
     "country_restricted": "country_restricted",
     "geo_unavailable": "geo_unavailable",
@@ -39,9 +39,9 @@ _DENIED = {
 }
 """Label values by `auth_method_used`, for refused requests."""
 
-_REFUSED = frozenset({401, 403})
+_REFUSED_CODES = frozenset({401, 403})
 
-_SERVICE = ("proxy_service_id", "proxy_service")
+_SERVICE_LABELS = ("proxy_service_id", "proxy_service")
 
 
 class _Row(Struct, frozen=True, gc=False):
@@ -80,8 +80,8 @@ class _Service:
             seconds = _number(row.duration_ms) / 1e3
             self.durations[bisect_left(BUCKETS, seconds)] += 1
             self.seconds += seconds
-        reason = _DENIED.get(str(row.auth_method_used))
-        if reason is None and status in _REFUSED:
+        reason = _DENIAL_REASONS.get(str(row.auth_method_used))
+        if reason is None and status in _REFUSED_CODES:
             reason = "authentication"
         if reason is not None:
             self.denied[reason] += 1
@@ -136,10 +136,10 @@ class AccessLogTelemetry(Collector):
             " the oldest unwritten row (0 = no backlog)",
             registry=registry,
         ).set
-        self._listed: Mapping[str, str] = {}
+        self._service_names: Mapping[str, str] = {}
         self._names: dict[str, str] = {}
         self._services: dict[str, _Service] = {}
-        self._families: Sequence[Metric] = self._made()
+        self._families: Sequence[Metric] = self._make_families()
         registry.register(self)
 
     def collect(self) -> Iterable[Metric]:
@@ -151,23 +151,23 @@ class AccessLogTelemetry(Collector):
     def writable(self, _: bool) -> None:
         """Do nothing: the lag shows it."""
 
-    def read(self, lag: float, skipped: int) -> None:
+    def record_progress(self, lag: float, skipped: int) -> None:
         """Record a page: its lag in seconds, and the number of skipped rows."""
         self.lag(lag)
         self._skipped(skipped)
 
-    def listed(self, services: Mapping[str, str] | None) -> None:
+    def set_services(self, services: Mapping[str, str] | None) -> None:
         """Set the names of all services by id; None while they are unknown."""
-        if services is None or services == self._listed:
+        if services is None or services == self._service_names:
             return
-        self._listed = services
+        self._service_names = services
         for service in [service for service in self._names if service not in services]:
             del self._names[service], self._services[service]
         for service in self._names:
             self._names[service] = services[service]
-        self._families = self._made()
+        self._families = self._make_families()
 
-    def took(self, rows: Iterable[bytes], old: int) -> None:
+    def count_rows(self, rows: Iterable[bytes], old: int) -> None:
         """Count rows; `old` more rows were too old to be counted."""
         self._skipped(old)
         for raw in rows:
@@ -176,48 +176,48 @@ class AccessLogTelemetry(Collector):
             except msgspec.MsgspecError:
                 row = _Row()
             self._service(str(row.service_id)).count(row)
-        self._families = self._made()
+        self._families = self._make_families()
 
     def _service(self, id_: str) -> _Service:
         if id_ not in self._names:
-            if id_ in self._listed and len(self._names) < SERVICES:
-                self._names[id_] = self._listed[id_]
+            if id_ in self._service_names and len(self._names) < MAX_SERVICES:
+                self._names[id_] = self._service_names[id_]
             else:
                 id_ = OTHER
         return self._services.setdefault(id_, _Service())
 
-    def _made(self) -> Sequence[Metric]:
+    def _make_families(self) -> Sequence[Metric]:
         requests = CounterMetricFamily(
             "api_exporter_access_log_requests",
             "Number of requests and connections in the access log",
-            labels=(*_SERVICE, "protocol", "code"),
+            labels=(*_SERVICE_LABELS, "protocol", "code"),
         )
         transferred = CounterMetricFamily(
             "api_exporter_access_log_bytes",
             "Number of bytes in bodies of requests and connections in the access log",
-            labels=(*_SERVICE, "direction"),
+            labels=(*_SERVICE_LABELS, "direction"),
         )
         durations = HistogramMetricFamily(
             "api_exporter_access_log_request_duration_seconds",
             "Duration of HTTP requests in the access log, in seconds",
-            labels=_SERVICE,
+            labels=_SERVICE_LABELS,
         )
         denied = CounterMetricFamily(
             "api_exporter_access_log_denied",
             "Number of requests and connections that the reverse proxy or its service"
             " refused",
-            labels=(*_SERVICE, "reason"),
+            labels=(*_SERVICE_LABELS, "reason"),
         )
         for id_, service in self._services.items():
-            of = (id_, self._names.get(id_, OTHER))
+            service_labels = (id_, self._names.get(id_, OTHER))
             for (protocol, code), count in service.requests.items():
-                requests.add_metric((*of, protocol, code), count)
+                requests.add_metric((*service_labels, protocol, code), count)
             for direction, size in service.bytes.items():
-                transferred.add_metric((*of, direction), size)
+                transferred.add_metric((*service_labels, direction), size)
             if any(service.durations):
-                durations.add_metric(of, service.buckets(), service.seconds)
+                durations.add_metric(service_labels, service.buckets(), service.seconds)
             for reason, count in service.denied.items():
-                denied.add_metric((*of, reason), count)
+                denied.add_metric((*service_labels, reason), count)
         return requests, transferred, durations, denied
 
 

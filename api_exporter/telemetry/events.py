@@ -32,8 +32,8 @@ class EventsTelemetry:
         ).set
         self.writable(1)
 
-    def took(self, rows: Iterable[bytes], old: int) -> None:
+    def count_rows(self, rows: Iterable[bytes], old: int) -> None:
         """Do nothing: there are no metrics of single events."""
 
-    def read(self, lag: float, skipped: int) -> None:
+    def record_progress(self, lag: float, skipped: int) -> None:
         """Do nothing: a list has no further pages."""

@@ -6,7 +6,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.access_log import page
-from api_exporter.events.listing import SECOND, listed_page, written
+from api_exporter.events.listing import SECOND, decode_page, format_time
 from api_exporter.events.position import Position, choose
 
 NOW = 1_795_287_600.0
@@ -39,14 +39,14 @@ class PageTests(SynchronousTestCase):
 
     def test_filters(self) -> None:
         """The start time is inclusive; invalid filters are ignored."""
-        since = written(int(NOW - 9) * SECOND)
+        since = format_time(int(NOW - 9) * SECOND)
         self.assertEqual(10, asked(f"start_date={since}")["total_records"])
         for query in ("start_date=yesterday", "page=x&page_size=-1", "nothing=3"):
             self.assertEqual(asked(""), asked(query))
 
     def test_same(self) -> None:
         """A row does not change."""
-        query = f"sort_order=asc&start_date={written(int(NOW) * SECOND)}"
+        query = f"sort_order=asc&start_date={format_time(int(NOW) * SECOND)}"
         [row] = asked(query)["data"]
         self.assertEqual(row, asked(query, NOW + 60)["data"][0])
 
@@ -78,10 +78,10 @@ class PageTests(SynchronousTestCase):
         """The exporter reads each row once."""
         position, ids = Position(), list[str]()
         for _ in range(40):
-            listing = listed_page(page(position.query, SERVICES, NOW))
+            listing = decode_page(page(position.query, SERVICES, NOW))
             chosen = choose(position, listing, int(NOW) * SECOND)
-            assert chosen.then is not None
-            keys = [row.key for row in chosen.new]
+            assert chosen.advance is not None
+            keys = [row.key for row in chosen.rows]
             ids += [id_ for id_, _ in keys]
-            position = chosen.then(chosen.cursor.with_(keys))
+            position = chosen.advance(chosen.cursor.with_(keys))
         self.assertEqual((3601, 3601), (len(ids), len(set(ids))))

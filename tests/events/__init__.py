@@ -5,10 +5,10 @@ import resource
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from api_exporter.events.cursor import moment
-from api_exporter.events.listing import Event, Key, Listing, listed
+from api_exporter.events.cursor import epoch_seconds
+from api_exporter.events.listing import Event, RowKey, RowList, decode_events
 
-START = moment("2026-11-21T19:00:00Z")
+START = epoch_seconds("2026-11-21T19:00:00Z")
 
 
 def timestamp(number: int, era: int = 0) -> str:
@@ -36,8 +36,8 @@ def body(numbers: Iterable[int], era: int = 0) -> bytes:
     ).encode()
 
 
-def listing(text: bytes) -> Listing[int]:
-    return listed(text)
+def listing(text: bytes) -> RowList[int]:
+    return decode_events(text)
 
 
 def finish(text: bytes) -> list[Event]:
@@ -48,7 +48,7 @@ def events(numbers: Iterable[int], era: int = 0) -> list[Event]:
     return finish(body(numbers, era))
 
 
-def keys(numbers: Iterable[int], era: int = 0) -> list[Key[int]]:
+def keys(numbers: Iterable[int], era: int = 0) -> list[RowKey[int]]:
     return [(number, timestamp(number, era)) for number in numbers]
 
 

@@ -7,11 +7,11 @@ from urllib.parse import parse_qs
 
 from api_exporter.events.listing import (
     SECOND,
-    Listing,
-    Request,
-    listed_page,
+    AccessRow,
+    RowList,
+    decode_page,
+    format_time,
     nanoseconds,
-    written,
 )
 
 START = nanoseconds("2026-11-21T19:00:00Z")
@@ -36,7 +36,7 @@ def row(number: int, time: int, **fields: object) -> dict[str, object]:
         "source_ip": "203.0.113.212",
         "status_code": 200,
         "subdivision_code": "BE",
-        "timestamp": written(time),
+        "timestamp": format_time(time),
     }
     return found | fields
 
@@ -50,7 +50,7 @@ class Table:
 
     def __init__(self, numbers: Iterable[int] = ()) -> None:
         self.rows: list[tuple[int, int, str]] = []
-        self.asked: list[str] = []
+        self.queries: list[str] = []
         for one in numbers:
             self.add(one)
 
@@ -62,7 +62,7 @@ class Table:
 
     def answer(self, query: str) -> bytes:
         """Return the response; NetBird ignores unknown and invalid filters."""
-        self.asked.append(query)
+        self.queries.append(query)
         asked = {name: values[0] for name, values in parse_qs(query).items()}
         since = nanoseconds(asked.get("start_date", ""))
         size = min(100, int(asked.get("page_size", "50")))
@@ -79,10 +79,10 @@ class Table:
             f'"total_pages":{pages},"total_records":{len(places)}}}\n'
         ).encode()
 
-    def page(self, query: str) -> Listing[str]:
+    def page(self, query: str) -> RowList[str]:
         """Return the response, decoded."""
-        return listed_page(self.answer(query))
+        return decode_page(self.answer(query))
 
 
-def requests(numbers: Iterable[int]) -> list[Request]:
+def requests(numbers: Iterable[int]) -> list[AccessRow]:
     return Table(numbers).page("page_size=100&sort_order=asc").rows

@@ -10,11 +10,11 @@ from twisted.internet.task import Clock
 from twisted.logger import Logger, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.choice import C
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import SECOND, Id
-from api_exporter.events.sinks import Sink, ToFile
+from api_exporter.events.log_cursor import C
+from api_exporter.events.sinks import FileSink, Sink
 from api_exporter.refresh.compute import compute_at_once
 from tests.events import limited
 from tests.events.paging import START
@@ -28,12 +28,12 @@ NOW = START / SECOND + 100_000.0
 """A time long after all rows, in seconds since the epoch."""
 
 
-async def here(work: Callable[[], T]) -> T:
+async def run_here(work: Callable[[], T]) -> T:
     """Run work in this thread."""
     return work()
 
 
-class Told:
+class JournalMetrics:
     """The metrics of a journal."""
 
     def __init__(self) -> None:
@@ -51,11 +51,11 @@ class Told:
     def writable(self, writable: bool) -> None:
         self.failing = not writable
 
-    def took(self, rows: Iterable[bytes], old: int) -> None:
+    def count_rows(self, rows: Iterable[bytes], old: int) -> None:
         self.rows += rows
         self.old += old
 
-    def read(self, lag: float, skipped: int) -> None:
+    def record_progress(self, lag: float, skipped: int) -> None:
         self.lags.append(lag)
         self.skipped += skipped
 
@@ -70,7 +70,7 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
         self.folder.mkdir()
         self.path = self.folder / "events.jsonl"
         self.cursor = self.folder / "cursor"
-        self.telemetry = Told()
+        self.telemetry = JournalMetrics()
         self.clock = Clock()
 
     def feed(self, journal: Journal[C, Id], numbers: Iterable[int]) -> None:
@@ -83,7 +83,7 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
     def journal(
         self, sink: Sink[C] | None = None, kind: Kind[C, Id] | None = None
     ) -> Journal[C, Id]:
-        file = ToFile(self.kind, self.path, self.cursor, here, "acme")
+        file = FileSink(self.kind, self.path, self.cursor, run_here, "acme")
         journal = Journal(
             kind or self.kind,
             account="acme",
@@ -108,7 +108,7 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
             found = list(map(self.kind.key, file))
         return [self.number(one[0]) for one in found if one is not None]
 
-    def said(self, journal: Journal[C, Id], *lists: Iterable[int]) -> list[str]:
+    def logged_for(self, journal: Journal[C, Id], *lists: Iterable[int]) -> list[str]:
         """Return the log lines for some lists."""
         with capturedLogs() as captured:
             for one in lists:
@@ -156,8 +156,8 @@ class FileTests(JournalTestCase[C, Id]):
     def test_killed_twice(self) -> None:
         """A process killed between a batch and its cursor repeats no row."""
 
-        class Killed(ToFile[C, Id]):
-            async def settle(self) -> None:
+        class Killed(FileSink[C, Id]):
+            async def flush(self) -> None:
                 if self.appended:
                     raise OSError(0, "killed")
 
@@ -169,7 +169,7 @@ class FileTests(JournalTestCase[C, Id]):
 
         self.feed(self.journal(), range(1, 1501))
         for _ in range(3):
-            sink = Killed(self.kind, self.path, self.cursor, here, "acme")
+            sink = Killed(self.kind, self.path, self.cursor, run_here, "acme")
             self.feed(self.journal(sink), range(1, 2001))
         self.feed(self.journal(), range(1, 2001))
         self.assertEqual(list(range(1, 2001)), self.ids())
@@ -185,20 +185,20 @@ class FileTests(JournalTestCase[C, Id]):
         """A full disk is logged at its beginning and end, and no row is lost."""
         journal = self.journal()
         with self.room(30_000):
-            said = self.said(journal, range(1, 301), range(1, 302))
+            logged = self.logged_for(journal, range(1, 301), range(1, 302))
         self.assertEqual(
             [
                 f"{self.kind.rows} go to {self.path}",
                 f"cannot write {self.kind.rows} to {self.path}: File too large;"
                 " NetBird keeps them, and the exporter retries",
             ],
-            said,
+            logged,
         )
         self.assertEqual(list(range(1, 101)), self.ids())
         self.assertTrue(self.telemetry.failing)
-        said = self.said(journal, range(1, 303))
+        logged = self.logged_for(journal, range(1, 303))
         self.assertFalse(self.telemetry.failing)
-        self.assertEqual([f"{self.kind.rows} are written to {self.path} again"], said)
+        self.assertEqual([f"{self.kind.rows} are written to {self.path} again"], logged)
         self.assertEqual(list(range(1, 303)), self.ids())
 
     def test_no_room_for_the_cursor(self) -> None:
@@ -222,7 +222,7 @@ class FileTests(JournalTestCase[C, Id]):
         self.feed(journal, range(1, 6))
         moved = self.path.rename(f"{self.path}.1")
         self.feed(journal, range(1, 8))
-        journal.look()
+        journal.reopen()
         self.feed(journal, range(1, 9))
         self.assertEqual([1, 2, 3, 4, 5], self.ids(moved))
         self.assertEqual([6, 7, 8], self.ids())
@@ -231,9 +231,9 @@ class FileTests(JournalTestCase[C, Id]):
         """A missing folder is logged once, and the next list is a retry."""
         self.folder.rmdir()
         journal = self.journal()
-        said = self.said(journal, [1], [1, 2])
-        self.assertEqual(1, len(said))
-        self.assertIn("No such file or directory", said[0])
+        logged = self.logged_for(journal, [1], [1, 2])
+        self.assertEqual(1, len(logged))
+        self.assertIn("No such file or directory", logged[0])
         self.folder.mkdir()
         self.feed(journal, [1, 2])
         self.assertEqual([1, 2], self.ids())
@@ -245,8 +245,10 @@ class FileTests(JournalTestCase[C, Id]):
             (self.cursor / "new", "", "Not a directory"),
         ):
             self.cursor.write_text(content)
-            sink = ToFile(self.kind, self.path, path, here, "acme")
-            [said] = self.said(self.journal(sink), [1], [1])
-            self.assertIn(f"cannot write {self.kind.rows} to {self.path}: {path}", said)
-            self.assertIn(why, said)
+            sink = FileSink(self.kind, self.path, path, run_here, "acme")
+            [logged] = self.logged_for(self.journal(sink), [1], [1])
+            self.assertIn(
+                f"cannot write {self.kind.rows} to {self.path}: {path}", logged
+            )
+            self.assertIn(why, logged)
         self.assertFalse(self.path.exists())

@@ -8,12 +8,12 @@ from twisted.internet.task import Clock
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.access_log import LONGEST_OPENING, REST, AccessLog
+from api_exporter.events.access_log import OPENING_TIMEOUT, REQUEST_INTERVAL, AccessLog
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS
 from api_exporter.events.listing import SECOND
 from api_exporter.events.position import Position
-from api_exporter.events.sinks import ToNowhere
+from api_exporter.events.sinks import NullSink
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Body
 from api_exporter.refresh.compute import compute_at_once
@@ -39,9 +39,9 @@ class AccessLogTests(SynchronousTestCase):
         self.clock = Clock()
         self.table = Table()
         self.registry = CollectorRegistry()
-        self.log = self.access_log(ToNowhere(Position))
+        self.log = self.access_log(NullSink(Position))
 
-    def access_log(self, sink: ToNowhere[Position]) -> AccessLog:
+    def access_log(self, sink: NullSink[Position]) -> AccessLog:
         telemetry = AccessLogTelemetry(self.registry, writes=True)
         self.journal = Journal(
             ACCESS,
@@ -74,7 +74,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertTrue(self.log.wanted())
         self.fetch()
         self.assertFalse(self.log.wanted())
-        self.clock.advance(REST - 10.0)
+        self.clock.advance(REQUEST_INTERVAL - 10.0)
         self.assertTrue(self.log.wanted())
 
     def test_busy(self) -> None:
@@ -89,13 +89,13 @@ class AccessLogTests(SynchronousTestCase):
                 self.fetch()
                 requests += 1
         self.assertLessEqual(requests, 20 * 30)
-        self.assertLess(len(self.table.asked), 1800)
+        self.assertLess(len(self.table.queries), 1800)
 
     def test_cannot_begin(self) -> None:
         """No request is sent while the cursor cannot be read."""
 
-        class Broken(ToNowhere[Position]):
-            async def begin(self) -> Position:
+        class Broken(NullSink[Position]):
+            async def load_cursor(self) -> Position:
                 raise OSError(0, "no disk")
 
         why = "cannot write to metrics only, not to a file: no disk"
@@ -104,8 +104,8 @@ class AccessLogTests(SynchronousTestCase):
     def test_defect(self) -> None:
         """A bug during the opening of the files is logged."""
 
-        class Defective(ToNowhere[Position]):
-            async def begin(self) -> Position:
+        class Defective(NullSink[Position]):
+            async def load_cursor(self) -> Position:
                 raise KeyError("defect")
 
         self.cannot_begin(Defective(Position), "the files of the log do not open")
@@ -116,11 +116,11 @@ class AccessLogTests(SynchronousTestCase):
         answer: Deferred[None] = Deferred()
         tries = []
 
-        class Hung(ToNowhere[Position]):
-            async def begin(self) -> Position:
+        class Hung(NullSink[Position]):
+            async def load_cursor(self) -> Position:
                 tries.append(1)
                 await answer
-                return await super().begin()
+                return await super().load_cursor()
 
         why = "the files of the log do not open"
         self.cannot_begin(Hung(Position), why)
@@ -129,14 +129,14 @@ class AccessLogTests(SynchronousTestCase):
         self.fetch()
         self.assertEqual(([1], []), (tries, self.clock.getDelayedCalls()))
 
-    def cannot_begin(self, sink: ToNowhere[Position], why: str) -> None:
+    def cannot_begin(self, sink: NullSink[Position], why: str) -> None:
         self.registry = CollectorRegistry()
         self.log = self.access_log(sink)
         self.cannot_fetch(why)
 
     def cannot_fetch(self, why: str) -> None:
         fetched = Deferred.fromCoroutine(self.log.fetch(fetch, "", 1.0, Inventory()))
-        self.clock.advance(LONGEST_OPENING)
+        self.clock.advance(OPENING_TIMEOUT)
         error = self.failureResultOf(fetched).value
         self.assertEqual(("log_file", True), (error.reason, error.unsent))
         self.assertEqual(why, str(error))
@@ -150,7 +150,7 @@ class AccessLogTests(SynchronousTestCase):
                 self.table.add(second, START + second * SECOND)
             self.clock.advance(STEP)
             self.fetch()
-            del self.table.rows[:-200], self.table.asked[:]
+            del self.table.rows[:-200], self.table.queries[:]
             if turn % (DAY // STEP) == 0:
                 gc.collect()
                 objects.append(len(gc.get_objects()))

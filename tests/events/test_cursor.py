@@ -6,23 +6,23 @@ from random import Random
 from msgspec import Raw
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.choice import batches
 from api_exporter.events.cursor import (
-    LISTED,
-    REMEMBERED,
+    MAX_EVENTS,
+    MAX_IDS,
+    AuditChoice,
     Cursor,
-    Told,
-    moment,
+    epoch_seconds,
 )
-from api_exporter.events.cursor import choose as steps
-from api_exporter.events.listing import Event, Listing
+from api_exporter.events.cursor import choose as choose_rows
+from api_exporter.events.listing import Event, RowList
+from api_exporter.events.log_cursor import batches
 from tests.events import START, events, keys, timestamp
 
 NOTHING = Cursor()
 
 
-def choose(one: Cursor, listed: list[Event]) -> Told:
-    return steps(one, Listing(listed))
+def choose(one: Cursor, listed: list[Event]) -> AuditChoice:
+    return choose_rows(one, RowList(listed))
 
 
 def after(numbers: range, era: int = 0) -> Cursor:
@@ -30,8 +30,8 @@ def after(numbers: range, era: int = 0) -> Cursor:
     return NOTHING.with_(keys(numbers, era))
 
 
-def ids(chosen: Told) -> list[int]:
-    return [event.id for event in chosen.new]
+def ids(chosen: AuditChoice) -> list[int]:
+    return [event.id for event in chosen.rows]
 
 
 class BatchTests(SynchronousTestCase):
@@ -74,9 +74,9 @@ class NewTests(SynchronousTestCase):
 
     def test_far_too_late(self) -> None:
         """Events below all ids of the cursor count as written."""
-        cursor = after(range(5, 5 + REMEMBERED + 10))
-        chosen = choose(cursor, events(range(1, 5 + REMEMBERED + 11)))
-        self.assertEqual([5 + REMEMBERED + 10], ids(chosen))
+        cursor = after(range(5, 5 + MAX_IDS + 10))
+        chosen = choose(cursor, events(range(1, 5 + MAX_IDS + 11)))
+        self.assertEqual([5 + MAX_IDS + 10], ids(chosen))
 
     def test_others(self) -> None:
         """Ids of other accounts in between are not a gap."""
@@ -93,12 +93,12 @@ class NewTests(SynchronousTestCase):
 class MissedTests(SynchronousTestCase):
     def test_gap(self) -> None:
         """A full list of newer events is a gap, reported once; all are written."""
-        listed = events(range(100, 100 + LISTED))
+        listed = events(range(100, 100 + MAX_EVENTS))
         chosen = choose(after(range(1, 8)), listed)
-        self.assertEqual(LISTED, len(chosen.new))
+        self.assertEqual(MAX_EVENTS, len(chosen.rows))
         self.assertIn("later events before 100 are lost", chosen.missed)
         again = choose(chosen.cursor, listed)
-        self.assertEqual((LISTED, ""), (len(again.new), again.missed))
+        self.assertEqual((MAX_EVENTS, ""), (len(again.rows), again.missed))
 
     def test_restored(self) -> None:
         """After a database was restored, events since then are new."""
@@ -108,7 +108,7 @@ class MissedTests(SynchronousTestCase):
         self.assertEqual([31, 32, 33, 34, 35], ids(chosen))
         self.assertIn("ids have started again", chosen.missed)
         cursor = chosen.cursor.with_(keys(range(31, 36), era=1))
-        self.assertEqual([], choose(cursor, listed).new)
+        self.assertEqual([], choose(cursor, listed).rows)
         more = choose(cursor, listed + events(range(36, 60), era=1))
         self.assertEqual((list(range(36, 60)), ""), (ids(more), more.missed))
 
@@ -126,7 +126,7 @@ class MissedTests(SynchronousTestCase):
         same = Event(31, timestamp(50), Raw(b"{}"))
         chosen = choose(after(range(1, 51)), [*events(range(1, 31)), same])
         self.assertIn("ids have started again", chosen.missed)
-        self.assertEqual([], chosen.new)
+        self.assertEqual([], chosen.rows)
 
     def test_restored_long_ago(self) -> None:
         """A restart of ids is found by timestamps if they are above the written ids."""
@@ -145,13 +145,13 @@ class MissedTests(SynchronousTestCase):
 
     def test_restored_with_many(self) -> None:
         """As many old events as a cursor holds hide all earlier ones."""
-        listed = events(range(1, REMEMBERED + 501))
-        cursor = NOTHING.with_(keys(range(REMEMBERED + 501, REMEMBERED + 700)))
+        listed = events(range(1, MAX_IDS + 501))
+        cursor = NOTHING.with_(keys(range(MAX_IDS + 501, MAX_IDS + 700)))
         chosen = choose(cursor, listed)
         self.assertEqual([], ids(chosen))
-        later = events([REMEMBERED + 501], era=1)
+        later = events([MAX_IDS + 501], era=1)
         again = choose(chosen.cursor, listed + later)
-        self.assertEqual([REMEMBERED + 501], ids(again))
+        self.assertEqual([MAX_IDS + 501], ids(again))
 
     def test_from_one(self) -> None:
         """A new database begins with 1."""
@@ -167,7 +167,7 @@ class MissedTests(SynchronousTestCase):
     def test_replica(self) -> None:
         """A list that is behind once does not repeat events."""
         behind = choose(after(range(1, 51)), events(range(1, 41)))
-        self.assertEqual([], behind.new)
+        self.assertEqual([], behind.rows)
         self.assertIn("the last listed id is 40", behind.missed)
         chosen = choose(behind.cursor, events(range(1, 53)))
         self.assertEqual(([51, 52], ""), (ids(chosen), chosen.missed))
@@ -177,10 +177,10 @@ class CursorTests(SynchronousTestCase):
     def test_after_crash(self) -> None:
         """The lines at the file's end beyond the cursor count as written."""
         cursor = after(range(1, 8))
-        told = keys(range(5, 11))
-        for tail in (told, keys(range(8, 11)), keys(range(1, 11))):
+        written = keys(range(5, 11))
+        for tail in (written, keys(range(8, 11)), keys(range(1, 11))):
             self.assertEqual(
-                [], choose(cursor.after_crash(tail), events(range(1, 11))).new
+                [], choose(cursor.after_crash(tail), events(range(1, 11))).rows
             )
         self.assertEqual(cursor, cursor.after_crash(keys(range(3, 8))))
         self.assertEqual(cursor, cursor.after_crash([]))
@@ -198,34 +198,34 @@ class CursorTests(SynchronousTestCase):
 
     def test_late_event_without_cursor(self) -> None:
         """A late event among the last lines makes no earlier event new."""
-        told = keys([*range(100, 149), 3, *range(149, 300)])
-        cursor = NOTHING.after_crash(told)
+        written = keys([*range(100, 149), 3, *range(149, 300)])
+        cursor = NOTHING.after_crash(written)
         self.assertEqual([300], ids(choose(cursor, events(range(1, 301)))))
 
     def test_after_crash_in_a_new_era(self) -> None:
         """Lines from before a restart of ids do not hide later events."""
         old = events(range(1, 31))
         chosen = choose(after(range(1, 51)), old + events(range(31, 36), era=1))
-        told = keys(range(40, 51)) + keys([31, 32], era=1)
-        cursor = chosen.cursor.after_crash(told)
+        written = keys(range(40, 51)) + keys([31, 32], era=1)
+        cursor = chosen.cursor.after_crash(written)
         listed = old + events(range(31, 60), era=1)
         self.assertEqual(list(range(33, 60)), ids(choose(cursor, listed)))
 
     def test_file(self) -> None:
         """A cursor survives saving and loading."""
         for cursor in (NOTHING, after(range(1, 2000))):
-            self.assertEqual(cursor, Cursor.loaded(cursor.dumped()))
-        self.assertLess(len(after(range(1, 2000)).dumped()), 64_000)
+            self.assertEqual(cursor, Cursor.decode(cursor.encode()))
+        self.assertLess(len(after(range(1, 2000)).encode()), 64_000)
         for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
             with self.assertRaises(ValueError):
-                Cursor.loaded(text)
+                Cursor.decode(text)
 
     def test_moment(self) -> None:
         """Times in any zone, or in none, are read; other texts are 0."""
-        self.assertEqual(START, moment("2026-11-21T21:00:00+02:00"))
-        self.assertEqual(START, moment("2026-11-21T19:00:00"))
+        self.assertEqual(START, epoch_seconds("2026-11-21T21:00:00+02:00"))
+        self.assertEqual(START, epoch_seconds("2026-11-21T19:00:00"))
         for text in ("", "yesterday", "0001-01-01T00:00:00Z", "0000-12-31T19:00:00Z"):
-            self.assertEqual(0.0, moment(text))
+            self.assertEqual(0.0, epoch_seconds(text))
 
     def test_once_each(self) -> None:
         """Each event is written once, with random late commits and crashes."""
@@ -255,6 +255,6 @@ class CursorTests(SynchronousTestCase):
             cursor = saved.after_crash(lines[-101:])
             rest = choose(cursor, events(committed))
             self.assertEqual("", rest.missed)
-            told = [one for one, _ in lines] + ids(rest)
-            self.assertEqual(sorted(committed), sorted(told), seed)
+            written = [one for one, _ in lines] + ids(rest)
+            self.assertEqual(sorted(committed), sorted(written), seed)
             self.assertIn((1, timestamp(1)), lines)

@@ -12,13 +12,13 @@ from pathlib import Path
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.choice import BATCH, batches
-from api_exporter.events.cursor import REMEMBERED, Cursor
+from api_exporter.events.cursor import MAX_IDS, Cursor
 from api_exporter.events.file import CursorFile, LinesFile
 from api_exporter.events.kinds import ACCESS, AUDIT
+from api_exporter.events.lines import event_line, row_line
 from api_exporter.events.listing import SECOND
+from api_exporter.events.log_cursor import MAX_BATCH_ROWS, batches
 from api_exporter.events.position import Position
-from api_exporter.events.telling import line, request_line
 from tests.events import body, events, finish, keys, limited
 from tests.events.paging import START, Table
 
@@ -37,7 +37,7 @@ sys.stdin.read()
 
 
 def lines(numbers: Iterable[int], account: str = "") -> bytes:
-    return b"".join(line(event, account, NONE) for event in events(numbers))
+    return b"".join(event_line(event, account, NONE) for event in events(numbers))
 
 
 class FileTestCase(SynchronousTestCase):
@@ -70,9 +70,9 @@ class AppendTests(FileTestCase):
         """Late events among the last lines of the moved file are found."""
         Path(f"{self.path}.1").write_bytes(lines([1, 2, 3, 5, 7]))
         self.path.write_bytes(lines([4, 6, 8]))
-        self.assertEqual({*range(1, 9)}, {*self.file.recovered(None).recent})
+        self.assertEqual({*range(1, 9)}, {*self.file.recover(None).recent})
         self.path.write_bytes(b"")
-        self.assertEqual(Cursor(), self.file.recovered(None))
+        self.assertEqual(Cursor(), self.file.recover(None))
 
     def test_moved(self) -> None:
         """After the file was moved or removed, a new one is created."""
@@ -118,7 +118,7 @@ class AppendTests(FileTestCase):
             with self.assertRaisesRegex(
                 ValueError, "^another process writes to this file$"
             ):
-                self.file.recovered(None)
+                self.file.recover(None)
             other.stdin.close()
         self.file.append(lines([2]))
         self.assertEqual(lines([1, 2]), self.path.read_bytes())
@@ -137,24 +137,24 @@ class AppendTests(FileTestCase):
 class RecoveryTests(FileTestCase):
     cursor = Cursor().with_(keys(range(1, 151)))
 
-    def recovered(self) -> Cursor:
-        return self.file.recovered(self.cursor)
+    def recover(self) -> Cursor:
+        return self.file.recover(self.cursor)
 
     def test_nothing(self) -> None:
         """A missing file gives the first cursor."""
-        self.assertEqual(Cursor(), self.file.recovered(None))
+        self.assertEqual(Cursor(), self.file.recover(None))
 
     def test_in_time(self) -> None:
         """A cursor of the last line is kept."""
         self.path.write_bytes(lines(range(1, 151)))
-        self.assertEqual(self.cursor, self.recovered())
+        self.assertEqual(self.cursor, self.recover())
 
     def test_behind(self) -> None:
         """A batch beyond the cursor is found, in part or whole."""
-        for more in (1, BATCH // 2, BATCH):
+        for more in (1, MAX_BATCH_ROWS // 2, MAX_BATCH_ROWS):
             self.path.write_bytes(lines(range(1, 151 + more)))
             expected = self.cursor.with_(keys(range(151, 151 + more)))
-            self.assertEqual(expected, self.recovered())
+            self.assertEqual(expected, self.recover())
 
     def test_cut(self) -> None:
         """An incomplete last line is removed."""
@@ -162,28 +162,28 @@ class RecoveryTests(FileTestCase):
         for cut in range(1, len(lines([159]))):
             self.path.write_bytes(whole[:-cut])
             expected = self.cursor.with_(keys(range(151, 159)))
-            self.assertEqual(expected, self.recovered(), cut)
+            self.assertEqual(expected, self.recover(), cut)
             self.assertEqual(lines(range(1, 159)), self.path.read_bytes())
 
     def test_cut_first(self) -> None:
         """An incomplete only line is removed, even if it is longer than a block."""
         self.path.write_bytes(lines([1])[:-1] + b"x" * 200_000)
-        self.assertEqual(Cursor(), self.file.recovered(None))
+        self.assertEqual(Cursor(), self.file.recover(None))
         self.assertEqual(b"", self.path.read_bytes())
 
     def test_not_ours(self) -> None:
         """A file with an incomplete line of another program is refused."""
         self.path.write_bytes(lines([1]) + b"root:x:0:0")
         with self.assertRaisesRegex(ValueError, "the last line is incomplete"):
-            self.recovered()
+            self.recover()
         self.assertEqual(lines([1]) + b"root:x:0:0", self.path.read_bytes())
 
     def test_lost_cursor(self) -> None:
         """Without a cursor, the last lines are the written events."""
         self.path.write_bytes(lines(range(1, 500)))
-        recovered = self.file.recovered(None)
+        recover = self.file.recover(None)
         self.assertEqual(
-            (499, 2 * BATCH), (max(recovered.recent), len(recovered.recent))
+            (499, 2 * MAX_BATCH_ROWS), (max(recover.recent), len(recover.recent))
         )
 
     def test_lost_cursor_of_a_busy_log(self) -> None:
@@ -196,14 +196,14 @@ class RecoveryTests(FileTestCase):
             table.add(number, START + number * SECOND // 20)
         pages = (f"sort_order=asc&page_size=100&page={n}" for n in range(1, 5))
         rows = [row for page in pages for row in table.page(page).rows]
-        text = [request_line(row, "", NONE) for row in rows]
+        text = [row_line(row, "", NONE) for row in rows]
         file = LinesFile(self.path, ACCESS, "")
         self.addCleanup(file.close)
         old = Position(last=("gone", "2026-11-20T19:00:00Z"))
         for moved, cursor in ((350, None), (250, None), (0, old)):
             Path(f"{self.path}.1").write_bytes(b"".join(text[:moved]))
             self.path.write_bytes(b"".join(text[moved:]))
-            known = file.recovered(cursor).known
+            known = file.recover(cursor).known
             self.assertEqual({row.id for row in rows}, known.keys())
 
     def test_moved(self) -> None:
@@ -211,9 +211,9 @@ class RecoveryTests(FileTestCase):
         self.path.write_bytes(lines(range(1, 161)))
         self.path.rename(f"{self.path}.1")
         Path(f"{self.path}.2").write_bytes(b"\x1f\x8b\n\n")
-        self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recovered())
+        self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recover())
         self.path.write_bytes(lines(range(161, 170)))
-        self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recovered())
+        self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recover())
 
     def test_moved_twice(self) -> None:
         """Lines of files that were moved later also count as written."""
@@ -223,9 +223,9 @@ class RecoveryTests(FileTestCase):
             moved = Path(f"{self.path}.{name}")
             moved.write_bytes(lines(numbers))
             os.utime(moved, (time, time))
-        self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recovered())
+        self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recover())
         self.path.write_bytes(lines(range(161, 170)))
-        self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recovered())
+        self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recover())
 
     def test_other_account(self) -> None:
         """A file of another account with the same beginning of its name is ignored."""
@@ -233,7 +233,7 @@ class RecoveryTests(FileTestCase):
         moved = self.path.rename(f"{self.path}.1")
         os.utime(moved, (1, 1))
         Path(f"{self.path}.b").write_bytes(lines(range(900, 950), "b"))
-        self.assertEqual(self.cursor, self.recovered())
+        self.assertEqual(self.cursor, self.recover())
 
     def test_not_moved(self) -> None:
         """Pipes, folders and links with such a name are ignored without blocking."""
@@ -241,7 +241,7 @@ class RecoveryTests(FileTestCase):
         Path(f"{self.path}.d").mkdir()
         Path(f"{self.path}.link").symlink_to("nowhere")
         Path(f"{self.path}.socket").symlink_to("/dev/zero")
-        self.assertEqual(self.cursor, self.recovered())
+        self.assertEqual(self.cursor, self.recover())
 
     def test_heavy(self) -> None:
         """A batch of very long lines is found."""
@@ -249,14 +249,14 @@ class RecoveryTests(FileTestCase):
         for one in sent:
             one["activity"] = "x" * 300_000
         batch = next(batches(finish(json.dumps(sent).encode())))
-        self.path.write_bytes(b"".join(line(event, "", NONE) for event in batch))
+        self.path.write_bytes(b"".join(event_line(event, "", NONE) for event in batch))
         expected = keys(range(1, 1 + len(batch)))
-        self.assertEqual(dict(expected), self.file.recovered(None).recent)
+        self.assertEqual(dict(expected), self.file.recover(None).recent)
 
     def test_moved_away(self) -> None:
         """Without the moved file, the cursor is kept."""
         Path(f"{self.path}.7").write_bytes(lines([999]))
-        self.assertEqual(self.cursor, self.recovered())
+        self.assertEqual(self.cursor, self.recover())
 
 
 class CursorFileTests(FileTestCase):
@@ -312,9 +312,9 @@ class CursorFileTests(FileTestCase):
     def test_largest(self) -> None:
         """The longest possible cursor is loaded."""
         stamp = "\0" * 64
-        numbers = range(10**19, 10**19 + 2 * REMEMBERED)
-        for number in (0, REMEMBERED):
-            recent = dict.fromkeys(numbers[number : number + REMEMBERED], stamp)
+        numbers = range(10**19, 10**19 + 2 * MAX_IDS)
+        for number in (0, MAX_IDS):
+            recent = dict.fromkeys(numbers[number : number + MAX_IDS], stamp)
             self.cursor = replace(self.cursor, former=self.cursor.recent, recent=recent)
         CursorFile(self.path, Cursor).save(self.cursor)
         self.assertEqual(self.cursor, CursorFile(self.path, Cursor).load())

@@ -8,13 +8,13 @@ from typing import TypeVar
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 
-from api_exporter.events.cursor import LISTED, Cursor
-from api_exporter.events.journal import UNREADABLE, Journal
+from api_exporter.events.cursor import MAX_EVENTS, Cursor
+from api_exporter.events.journal import MAX_UNREADABLE, Journal
 from api_exporter.events.kinds import ACCESS, AUDIT, AuditKind
-from api_exporter.events.listing import SECOND, Row, key
-from api_exporter.events.output import MOST_AT_ONCE, Output
+from api_exporter.events.listing import SECOND, LogRow, event_key
+from api_exporter.events.output import MAX_WRITE_BYTES, Output
 from api_exporter.events.position import Position
-from api_exporter.events.sinks import PATIENCE, ToFile, ToOutput
+from api_exporter.events.sinks import READER_TIMEOUT, FileSink, OutputSink
 from tests.events import body, shared
 from tests.events.paging import START, Table, number
 
@@ -25,7 +25,7 @@ class AuditTestCase(shared.JournalTestCase[Cursor, int]):
     kind = AUDIT
 
     def feed(self, journal: Journal[Cursor, int], numbers: Iterable[int]) -> None:
-        journal.take(body(numbers))
+        journal.receive(body(numbers))
 
     def number(self, id_: int) -> int:
         return id_
@@ -33,59 +33,59 @@ class AuditTestCase(shared.JournalTestCase[Cursor, int]):
     def logged(self, journal: Journal[Cursor, int], *bodies: bytes) -> list[str]:
         with capturedLogs() as captured:
             for one in bodies:
-                journal.take(one)
+                journal.receive(one)
         return [formatEvent(event) for event in captured]
 
 
 class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
     def test_other_account(self) -> None:
         """A cursor of another account is reported, and later events are written."""
-        self.journal().take(body(range(1, 51)))
+        self.journal().receive(body(range(1, 51)))
         self.path.unlink()
         journal = self.journal()
-        said = self.logged(journal, body(range(20, 90), era=1))
-        self.assertIn("ids have started again", said[-1])
+        logged = self.logged(journal, body(range(20, 90), era=1))
+        self.assertIn("ids have started again", logged[-1])
         self.assertEqual(list(range(20, 90)), self.ids())
 
     def test_missed(self) -> None:
         """A gap is logged and counted once, even if the file cannot be written."""
         journal = self.journal()
-        journal.take(body(range(1, 6)))
+        journal.receive(body(range(1, 6)))
         moved = self.path.rename(f"{self.path}.1")
         self.path.mkdir()
-        said = self.logged(journal, *[body(range(100, 100 + LISTED))] * 2)
+        logged = self.logged(journal, *[body(range(100, 100 + MAX_EVENTS))] * 2)
         self.path.rmdir()
-        self.assertEqual(2, len(said))
-        self.assertIn("audit events may be missing", said[0])
-        journal.take(body(range(100, 100 + LISTED)))
+        self.assertEqual(2, len(logged))
+        self.assertIn("audit events may be missing", logged[0])
+        journal.receive(body(range(100, 100 + MAX_EVENTS)))
         self.assertEqual(1, self.telemetry.gaps)
         self.assertEqual([1, 2, 3, 4, 5], self.ids(moved))
-        self.assertEqual(list(range(100, 100 + LISTED)), self.ids())
+        self.assertEqual(list(range(100, 100 + MAX_EVENTS)), self.ids())
 
     def test_restored(self) -> None:
         """After a database was restored, new events are written once."""
         restored = body(range(1, 31))[:-1].replace(b"[", b", ", 1) + b"]"
         restored = body(range(31, 36), era=1)[:-1] + restored
         journal = self.journal()
-        journal.take(body(range(1, 51)))
-        journal.take(restored)
+        journal.receive(body(range(1, 51)))
+        journal.receive(restored)
         self.assertEqual([*range(1, 51), *range(31, 36)], self.ids())
-        self.journal().take(restored)
+        self.journal().receive(restored)
         self.assertEqual([*range(1, 51), *range(31, 36)], self.ids())
         self.assertEqual(1, self.telemetry.gaps)
 
     def test_bad_list(self) -> None:
         """An invalid list is not logged here, and the next list is written."""
         journal = self.journal()
-        said = self.logged(journal, b"{", body([1]))
-        self.assertEqual([f"audit events go to {self.path}"], said)
+        logged = self.logged(journal, b"{", body([1]))
+        self.assertEqual([f"audit events go to {self.path}"], logged)
         self.assertEqual([1], self.ids())
 
     def test_too_long(self) -> None:
         """A very long event is written."""
         long = b'{"id":"7","meta":{"name":"' + b"x" * 9_000_000 + b'"}},'
-        said = self.logged(self.journal(), b"[" + long + body(range(1, 6))[1:])
-        self.assertEqual([f"audit events go to {self.path}"], said)
+        logged = self.logged(self.journal(), b"[" + long + body(range(1, 6))[1:])
+        self.assertEqual([f"audit events go to {self.path}"], logged)
         self.assertEqual([1, 2, 3, 4, 5, 7], self.ids())
         self.assertEqual((6, 0), (self.telemetry.lines, self.telemetry.gaps))
 
@@ -94,25 +94,25 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
 
         class ThirdUnreadable(AuditKind, frozen=True):
             def line(
-                self, row: Row[int], account: str, personal: frozenset[str]
+                self, row: LogRow[int], account: str, personal: frozenset[str]
             ) -> bytes:
                 return b"" if row.id == 3 else super().line(row, account, personal)
 
         journal = self.journal(kind=ThirdUnreadable())
-        said = self.logged(journal, body(range(1, 6)), body(range(1, 7)))
-        self.assertEqual("audit event 3 is unreadable and is not written", said[-1])
-        self.assertEqual(2, len(said))
+        logged = self.logged(journal, body(range(1, 6)), body(range(1, 7)))
+        self.assertEqual("audit event 3 is unreadable and is not written", logged[-1])
+        self.assertEqual(2, len(logged))
         self.assertEqual([1, 2, 4, 5, 6], self.ids())
         self.assertEqual((5, 1), (self.telemetry.lines, self.telemetry.gaps))
 
     def test_defect(self) -> None:
         """A bug is logged, and the next list is written."""
         journal = self.journal()
-        journal.take(None)  # type: ignore[arg-type]
-        journal.take(body([1]))
-        broken = ToFile(AUDIT, self.path, self.cursor, shared.here, "acme")
-        broken.settle = None  # type: ignore[method-assign,assignment]
-        self.journal(broken).take(body([1]))
+        journal.receive(None)  # type: ignore[arg-type]
+        journal.receive(body([1]))
+        broken = FileSink(AUDIT, self.path, self.cursor, shared.run_here, "acme")
+        broken.flush = None  # type: ignore[method-assign,assignment]
+        self.journal(broken).receive(body([1]))
         self.assertEqual(2, len(self.flushLoggedErrors(TypeError)))
         self.assertEqual([1], self.ids())
 
@@ -125,18 +125,18 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
             await waiting[-1]
             return work()
 
-        journal = self.journal(ToFile(AUDIT, self.path, self.cursor, thread, "acme"))
-        journal.take(body(range(1, 201)))
+        journal = self.journal(FileSink(AUDIT, self.path, self.cursor, thread, "acme"))
+        journal.receive(body(range(1, 201)))
         for last in (203, 202, 201):
-            journal.take(body(range(1, last)))
+            journal.receive(body(range(1, last)))
         waiting.pop(0).callback(None)
-        journal.look()  # as SIGHUP does, in the middle
+        journal.reopen()  # as SIGHUP does, in the middle
         stopped = journal.stopService()
         self.assertNoResult(stopped)
         while waiting:
             waiting.pop(0).callback(None)
         self.successResultOf(stopped)
-        journal.take(body(range(1, 300)))
+        journal.receive(body(range(1, 300)))
         self.successResultOf(journal.stopService())
         self.assertEqual([], self.ids())
 
@@ -148,12 +148,17 @@ class AccessFileTests(shared.FileTests[Position, str]):
         """Pass the pages of these rows, until the position stays the same."""
         table, before = Table(numbers), None
         while True:
-            begun = Deferred.fromCoroutine(journal.begun())
-            position = self.successResultOf(begun)
+            opened = Deferred.fromCoroutine(journal.open_files())
+            position = self.successResultOf(opened)
             if position is None or position.query == before:
                 return
             before = position.query
-            journal.take(table.answer(position.query), position)
+            journal.receive(table.answer(position.query), position)
+
+    def position(self, journal: Journal[Position, str]) -> Position:
+        position = self.successResultOf(Deferred.fromCoroutine(journal.open_files()))
+        assert position is not None
+        return position
 
     def number(self, id_: str) -> int:
         return number(id_)
@@ -162,7 +167,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         """An invalid page is not logged here, and the next page is written."""
         journal = self.journal()
         for bad in (b"{", b"[]", b'{"data":3}'):
-            journal.take(bad)
+            journal.receive(bad)
         self.feed(journal, [1])
         self.assertEqual([1], self.ids())
 
@@ -173,7 +178,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         table.add(2, id="")
         table.add(3, id=7)
         table.add(4, timestamp=None)
-        journal.take(table.answer("sort_order=asc"))
+        journal.receive(table.answer("sort_order=asc"))
         self.assertEqual([1], self.ids())
         self.assertEqual(3, self.telemetry.gaps)
 
@@ -187,9 +192,9 @@ class AccessFileTests(shared.FileTests[Position, str]):
         table.add(6, path="HALF")
         deep = b'{"a":' * 5000 + b"[]" + b"}" * 5000
         with capturedLogs() as captured:
-            position = self.successResultOf(Deferred.fromCoroutine(journal.begun()))
+            position = self.position(journal)
             answer = table.answer("sort_order=asc").replace(b'"DEEP"', deep)
-            journal.take(answer.replace(b"HALF", b"\\ud800"), position)
+            journal.receive(answer.replace(b"HALF", b"\\ud800"), position)
         self.assertEqual([1, 5, 6], self.ids())
         self.assertEqual(3, self.telemetry.gaps)
         self.assertIn(
@@ -206,16 +211,16 @@ class AccessFileTests(shared.FileTests[Position, str]):
             table.add(one, id="")
             pages.append(table.answer("sort_order=asc"))
         for page in (*pages, *pages):
-            journal.take(page)
+            journal.receive(page)
         self.assertEqual(2, self.telemetry.gaps)
         many = Table()
-        for one in range(UNREADABLE):
+        for one in range(MAX_UNREADABLE):
             many.add(one, id="")
-        for start in range(1, UNREADABLE // 100 + 1):
-            journal.take(many.answer(f"sort_order=asc&page_size=100&page={start}"))
-        self.assertEqual(UNREADABLE, self.telemetry.gaps)
-        journal.take(pages[0])
-        self.assertEqual(UNREADABLE, self.telemetry.gaps)
+        for start in range(1, MAX_UNREADABLE // 100 + 1):
+            journal.receive(many.answer(f"sort_order=asc&page_size=100&page={start}"))
+        self.assertEqual(MAX_UNREADABLE, self.telemetry.gaps)
+        journal.receive(pages[0])
+        self.assertEqual(MAX_UNREADABLE, self.telemetry.gaps)
 
     def test_only_undated(self) -> None:
         """Reading continues after a page without readable times."""
@@ -224,9 +229,8 @@ class AccessFileTests(shared.FileTests[Position, str]):
         for one in range(100, 200):
             table.add(one, START, timestamp="yesterday")
         for _ in range(4):
-            position = self.successResultOf(Deferred.fromCoroutine(journal.begun()))
-            assert position is not None
-            journal.take(table.answer(position.query), position)
+            position = self.position(journal)
+            journal.receive(table.answer(position.query), position)
         self.assertEqual(list(range(1, 41)), self.ids())
 
     def test_counted(self) -> None:
@@ -240,14 +244,13 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual(400, self.telemetry.old)
 
     def test_behind(self) -> None:
-        """`behind` is true while more pages follow."""
+        """`is_behind` is true while more pages follow."""
         journal = self.journal()
         table = Table(range(1, 151))
         for behind in (True, False):
-            position = self.successResultOf(Deferred.fromCoroutine(journal.begun()))
-            assert position is not None
-            journal.take(table.answer(position.query), position)
-            self.assertEqual(behind, journal.behind)
+            position = self.position(journal)
+            journal.receive(table.answer(position.query), position)
+            self.assertEqual(behind, journal.is_behind)
         self.assertEqual([True, False], [lag > 0 for lag in self.telemetry.lags])
 
     def test_lag_without_room(self) -> None:
@@ -287,10 +290,9 @@ class AccessFileTests(shared.FileTests[Position, str]):
         """A page that was requested with an earlier position is dropped."""
         journal = self.journal()
         table = Table(range(1, 151))
-        position = self.successResultOf(Deferred.fromCoroutine(journal.begun()))
-        assert position is not None
+        position = self.position(journal)
         for _ in range(2):
-            journal.take(table.answer(position.query), position)
+            journal.receive(table.answer(position.query), position)
         self.assertEqual(list(range(1, 101)), self.ids())
 
     def test_idle(self) -> None:
@@ -316,8 +318,8 @@ class OutputTests(AuditTestCase):
         self.output = Output(writer)
         self.got = b""
 
-    def sink(self) -> ToOutput[Cursor, int]:
-        return ToOutput(AUDIT, self.output, self.cursor, shared.here, self.clock)
+    def sink(self) -> OutputSink[Cursor, int]:
+        return OutputSink(AUDIT, self.output, self.cursor, shared.run_here, self.clock)
 
     def read(self) -> None:
         while True:
@@ -326,19 +328,19 @@ class OutputTests(AuditTestCase):
             except BlockingIOError:
                 return
 
-    def told(self) -> list[int]:
-        found = map(key, self.got.splitlines())
+    def received(self) -> list[int]:
+        found = map(event_key, self.got.splitlines())
         return [one[0] for one in found if one is not None]
 
     def test_reads(self) -> None:
         """A slow reader gets each line once, also from the next process."""
         for last in (1001, 1011):
             journal = self.journal(self.sink())
-            journal.take(body(range(1, last)))
+            journal.receive(body(range(1, last)))
             for _ in range(200):
                 self.read()
                 self.clock.advance(0.05)
-        self.assertEqual(list(range(1, 1011)), self.told())
+        self.assertEqual(list(range(1, 1011)), self.received())
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_stops_reading(self) -> None:
@@ -346,32 +348,32 @@ class OutputTests(AuditTestCase):
         journal = self.journal(self.sink())
         with capturedLogs() as captured:
             for _ in range(2):
-                journal.take(body(range(1, 1001)))
-                self.clock.pump([0.05] * int(PATIENCE / 0.05 + 3))
-        said = [formatEvent(event) for event in captured]
-        self.assertEqual(2, len(said))
-        self.assertIn("no program reads standard output", said[1])
-        journal.take(body(range(1, 1001)))
+                journal.receive(body(range(1, 1001)))
+                self.clock.pump([0.05] * int(READER_TIMEOUT / 0.05 + 3))
+        logged = [formatEvent(event) for event in captured]
+        self.assertEqual(2, len(logged))
+        self.assertIn("no program reads standard output", logged[1])
+        journal.receive(body(range(1, 1001)))
         for _ in range(200):
             self.read()
             self.clock.advance(0.05)
-        self.assertEqual(list(range(1, 1001)), self.told())
+        self.assertEqual(list(range(1, 1001)), self.received())
 
     def test_reads_slowly(self) -> None:
         """A reader that empties the pipe every nine seconds is not a failure.
 
         Without new events the cursor is not saved.
         """
-        fcntl(self.reader, F_SETPIPE_SZ, MOST_AT_ONCE)
+        fcntl(self.reader, F_SETPIPE_SZ, MAX_WRITE_BYTES)
         journal = self.journal(self.sink())
-        journal.take(body(range(1, 101)))
+        journal.receive(body(range(1, 101)))
         for _ in range(20):
-            self.clock.pump([0.05] * int((PATIENCE - 1.0) / 0.05))
+            self.clock.pump([0.05] * int((READER_TIMEOUT - 1.0) / 0.05))
             self.read()
-        self.assertEqual(list(range(1, 101)), self.told())
+        self.assertEqual(list(range(1, 101)), self.received())
         self.assertFalse(self.telemetry.failing)
         saved = self.cursor.stat().st_ino
-        journal.take(body(range(1, 101)))
+        journal.receive(body(range(1, 101)))
         self.assertEqual(saved, self.cursor.stat().st_ino)
 
     def test_shared(self) -> None:
@@ -379,13 +381,13 @@ class OutputTests(AuditTestCase):
         journals = []
         for name in ("a", "b"):
             cursor = self.folder / name
-            sink = ToOutput(AUDIT, self.output, cursor, shared.here, self.clock)
+            sink = OutputSink(AUDIT, self.output, cursor, shared.run_here, self.clock)
             journals.append(self.journal(sink))
         for journal in journals:
-            journal.take(body(range(1, 501)))
+            journal.receive(body(range(1, 501)))
         for _ in range(200):
             self.read()
             self.clock.advance(0.05)
         self.assertEqual(1000, len(self.got.splitlines()))
-        self.assertEqual(sorted([*range(1, 501)] * 2), sorted(self.told()))
-        journals[0].look()
+        self.assertEqual(sorted([*range(1, 501)] * 2), sorted(self.received()))
+        journals[0].reopen()

@@ -4,8 +4,8 @@ import json
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import key, listed_page
-from api_exporter.events.telling import line
+from api_exporter.events.lines import event_line
+from api_exporter.events.listing import decode_page, event_key
 from api_exporter.ports import UpstreamError
 from tests.bodies import body as recorded
 from tests.events import body, finish, listing
@@ -45,7 +45,7 @@ class ListingTests(SynchronousTestCase):
         self.assertEqual(
             [(1, ""), (2, "\ufffd")], [(e.id, e.timestamp) for e in (one, two)]
         )
-        self.assertIn("a\ufffd", line(two, "", frozenset()).decode())
+        self.assertIn("a\ufffd", event_line(two, "", frozenset()).decode())
 
     def test_strange(self) -> None:
         """An event with a number as id, or with any timestamp, is kept."""
@@ -54,8 +54,8 @@ class ListingTests(SynchronousTestCase):
         found = finish(json.dumps(records).encode())
         self.assertEqual(["", "", "", "x" * 64, "y"], [e.timestamp for e in found])
         for event in found:
-            text = line(event, "", frozenset({"email"}))
-            self.assertEqual((event.id, event.timestamp), key(text))
+            text = event_line(event, "", frozenset({"email"}))
+            self.assertEqual((event.id, event.timestamp), event_key(text))
 
     def test_long(self) -> None:
         """A list of 10,000 events is decoded."""
@@ -82,5 +82,5 @@ class MoreTests(SynchronousTestCase):
             (1, b',"total_records":50', 1),
             (3, b',"total_records":250', 0),
         ):
-            found = listed_page(page % (number, total))
-            self.assertEqual(expected, found.more)
+            found = decode_page(page % (number, total))
+            self.assertEqual(expected, found.following)

@@ -29,7 +29,7 @@ class OutputTests(SynchronousTestCase):
         self.addCleanup(os.close, self.reader)
         self.assertEqual(10_000, self.output.write(LINE * 10))
         self.assertEqual(LINE * 10, self.read())
-        self.assertTrue(self.output.flushed)
+        self.assertTrue(self.output.is_flushed)
 
     def test_number(self) -> None:
         """The default descriptor is standard output."""
@@ -61,11 +61,11 @@ class OutputTests(SynchronousTestCase):
         self.addCleanup(os.close, self.reader)
         long = b"y" * 99_999 + b"\n"
         self.assertEqual(100_000, self.output.write(long + LINE))
-        self.assertFalse(self.output.flushed)
+        self.assertFalse(self.output.is_flushed)
         self.assertEqual(0, self.output.write(LINE))
         got = self.read()
         self.assertEqual(1000, self.output.write(LINE))
-        self.assertTrue(self.output.flushed)
+        self.assertTrue(self.output.is_flushed)
         self.assertEqual(long + LINE, got + self.read())
 
     def test_gone(self) -> None:
@@ -81,7 +81,7 @@ class OutputTests(SynchronousTestCase):
         with path.open("wb") as file, limited(4500):
             output = Output(file.fileno())
             self.assertEqual(5000, output.write(LINE * 10))
-            self.assertFalse(output.flushed)
+            self.assertFalse(output.is_flushed)
             with self.assertRaises(OSError):
                 output.write(LINE)
         self.assertEqual(LINE * 4 + LINE[:500], path.read_bytes())

@@ -5,8 +5,15 @@ from random import Random
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import SECOND, nanoseconds, written
-from api_exporter.events.position import AHEAD, COUNTED, LATE, Position, Read, choose
+from api_exporter.events.listing import SECOND, format_time, nanoseconds
+from api_exporter.events.position import (
+    COUNTED_AGE,
+    MAX_AHEAD,
+    MAX_DELAY,
+    AccessChoice,
+    Position,
+    choose,
+)
 from tests.events.paging import START, Table, number, requests
 
 DAY = 24 * 3600 * SECOND
@@ -19,30 +26,30 @@ class Reading:
         now: nanoseconds since the epoch.
     """
 
-    def __init__(self, table: Table, now: int, *, skips: bool = False) -> None:
+    def __init__(self, table: Table, now: int, *, skip_backlog: bool = False) -> None:
         self.table = table
         self.now = now
         self.position = Position()
-        self.skips = skips
+        self.skip_backlog = skip_backlog
         self.got: list[int] = []
         self.missed: list[str] = []
 
-    def turn(self) -> Read:
+    def read_page(self) -> AccessChoice:
         """Send one request."""
         page = self.table.page(self.position.query)
-        chosen = choose(self.position, page, self.now, skips=self.skips)
-        self.got += [number(row.id) for row in chosen.new]
+        chosen = choose(self.position, page, self.now, skip_backlog=self.skip_backlog)
+        self.got += [number(row.id) for row in chosen.rows]
         if chosen.missed:
             self.missed.append(chosen.missed)
-        self.position = chosen.cursor.with_([row.key for row in chosen.new])
-        if chosen.then is not None:
-            self.position = chosen.then(self.position)
+        self.position = chosen.cursor.with_([row.key for row in chosen.rows])
+        if chosen.advance is not None:
+            self.position = chosen.advance(self.position)
         return chosen
 
-    def turns(self) -> int:
+    def read_all(self) -> int:
         """Send requests until no more rows follow; return their number."""
         for count in range(1, 2000):
-            if not self.turn().lag:
+            if not self.read_page().lag:
                 return count
         raise AssertionError("it never catches up")
 
@@ -70,9 +77,9 @@ class TimeTests(SynchronousTestCase):
 
     def test_written(self) -> None:
         """A time is written in UTC with a Z, and read as the same time."""
-        self.assertEqual("2026-11-21T19:00:00.000000007Z", written(START + 7))
+        self.assertEqual("2026-11-21T19:00:00.000000007Z", format_time(START + 7))
         for time in (SECOND, START, START + 123_456_789):
-            self.assertEqual(time, nanoseconds(written(time)))
+            self.assertEqual(time, nanoseconds(format_time(time)))
 
 
 class PageTests(SynchronousTestCase):
@@ -80,41 +87,41 @@ class PageTests(SynchronousTestCase):
         """All rows are read at first, oldest first; then only new rows."""
         table = Table(range(1, 351))
         reading = Reading(table, START + 100_000 * SECOND)
-        self.assertEqual(4, reading.turns())
+        self.assertEqual(4, reading.read_all())
         self.assertEqual(list(range(1, 351)), reading.got)
-        self.assertEqual("sort_order=asc&page_size=100&page=1", table.asked[0])
+        self.assertEqual("sort_order=asc&page_size=100&page=1", table.queries[0])
         table.add(351)
-        self.assertEqual(1, reading.turns())
+        self.assertEqual(1, reading.read_all())
         self.assertEqual(list(range(1, 352)), reading.got)
 
     def test_nothing(self) -> None:
         """Without new rows one request is sent."""
         table = Table()
         reading = Reading(table, START)
-        self.assertEqual(1, reading.turns())
+        self.assertEqual(1, reading.read_all())
         table.add(1)
-        self.assertEqual(1, reading.turns())
+        self.assertEqual(1, reading.read_all())
         before = reading.position
-        self.assertEqual(1, reading.turns())
+        self.assertEqual(1, reading.read_all())
         self.assertEqual((before, [1]), (reading.position, reading.got))
 
     def test_behind(self) -> None:
         """In a backlog reading starts at the newest row; at the end, further back."""
         table = Table(range(1, 251))
         reading = Reading(table, START + 3600 * SECOND)
-        reading.turns()
-        reading.turn()
-        since = [query.partition("start_date=")[2] for query in table.asked]
+        reading.read_all()
+        reading.read_page()
+        since = [query.partition("start_date=")[2] for query in table.queries]
         seconds = [0, 100, 199, 201]  # the last 50 rows
         self.assertEqual(
-            ["", *(written(START + s * SECOND) for s in seconds[1:])], since
+            ["", *(format_time(START + s * SECOND) for s in seconds[1:])], since
         )
 
     def test_lag(self) -> None:
         """The lag is the age of the newest row while more pages follow."""
         reading = Reading(Table(range(1, 151)), START + 1000 * SECOND)
-        self.assertEqual(900.0, reading.turn().lag)
-        self.assertEqual(0.0, reading.turn().lag)
+        self.assertEqual(900.0, reading.read_page().lag)
+        self.assertEqual(0.0, reading.read_page().lag)
 
     def test_ties(self) -> None:
         """More rows of the same time than a page holds are all read."""
@@ -122,7 +129,7 @@ class PageTests(SynchronousTestCase):
         for one in range(1, 451):
             table.add(one, START + (0 if one <= 350 else SECOND))
         reading = Reading(table, START + 3600 * SECOND)
-        reading.turns()
+        reading.read_all()
         self.assertEqual(list(range(1, 451)), reading.got)
 
     def test_border(self) -> None:
@@ -131,30 +138,30 @@ class PageTests(SynchronousTestCase):
         for one in range(96, 106):
             table.add(one, START + 96 * SECOND)
         reading = Reading(table, START + 3600 * SECOND)
-        reading.turns()
+        reading.read_all()
         self.assertEqual(list(range(1, 106)), reading.got)
 
     def test_late(self) -> None:
         """A row that appears 30 s late is read."""
         table = Table(range(1, 51))
         reading = Reading(table, START + 51 * SECOND)
-        reading.turns()
-        table.add(99, START + 50 * SECOND - LATE)
+        reading.read_all()
+        table.add(99, START + 50 * SECOND - MAX_DELAY)
         reading.now += 30 * SECOND
-        reading.turns()
+        reading.read_all()
         self.assertEqual([*range(1, 51), 99], reading.got)
 
     def test_late_in_a_quiet_log(self) -> None:
         """In a quiet log, a row that appears ten minutes late is read."""
         table = Table(range(0, 1200, 40))
         reading = Reading(table, START + 1200 * SECOND)
-        reading.turns()
+        reading.read_all()
         for one in range(1200, 1800, 40):
             table.add(one)
             reading.now += 40 * SECOND
-            self.assertEqual(1, reading.turns())
+            self.assertEqual(1, reading.read_all())
         table.add(9999, START + 1190 * SECOND)
-        self.assertEqual(1, reading.turns())
+        self.assertEqual(1, reading.read_all())
         self.assertIn(9999, reading.got)
         self.assertLessEqual(len(reading.position.known), 50)
 
@@ -164,13 +171,13 @@ class PageTests(SynchronousTestCase):
         for one in range(400):  # ten a second
             table.add(one, START + one * SECOND // 10)
         reading = Reading(table, START + 40 * SECOND)
-        reading.turn()
+        reading.read_page()
         for late in (990, 991):  # between the read and the unread rows
             table.add(late, START + (late - 985) * SECOND)
             reading.now += 2 * SECOND
-            reading.turn()
-        reading.turns()
-        reading.turns()
+            reading.read_page()
+        reading.read_all()
+        reading.read_all()
         self.assertEqual([*range(400), 990, 991], sorted(reading.got))
 
     def test_busy(self) -> None:
@@ -182,10 +189,10 @@ class PageTests(SynchronousTestCase):
                 time = START + turn * 30 * SECOND + one * 2 * SECOND // 5
                 table.add(turn * 75 + one, time)
             reading.now = START + (turn + 1) * 30 * SECOND
-            reading.turn()
+            reading.read_page()
             self.assertLess(len(reading.position.known), 1000)
         self.assertLess(len(table.rows) - len(reading.got), 800)
-        reading.turns()
+        reading.read_all()
         self.assertEqual(list(range(120 * 75)), reading.got)
 
     def test_budget(self) -> None:
@@ -198,7 +205,7 @@ class PageTests(SynchronousTestCase):
                     table.add(one, START + one * 60 * SECOND // rate)
                 last = turn * rate // 2
                 reading.now = START + turn * 30 * SECOND
-                reading.turn()
+                reading.read_page()
                 self.assertLess(len(reading.position.known), 500)
             self.assertLess(reading.now - reading.position.newest, late * SECOND)
             self.assertEqual(sorted(set(reading.got)), sorted(reading.got))
@@ -212,48 +219,48 @@ class PageTests(SynchronousTestCase):
                 time = START + turn * 30 * SECOND + one * SECOND // 10
                 table.add(turn * 300 + one, time)
             reading.now = START + (turn + 1) * 30 * SECOND
-            reading.turn()
+            reading.read_page()
             self.assertLess(len(reading.position.known), 1000)
         self.assertGreater(len(reading.got), 60 * 90)
-        self.assertGreater(reading.turn().lag, 900)
+        self.assertGreater(reading.read_page().lag, 900)
         reading.now += 120 * SECOND
-        reading.turns()
+        reading.read_all()
         self.assertEqual(list(range(18_000)), reading.got)
 
     def test_ahead(self) -> None:
         """A row in the future is read when its time comes, and delays no other row."""
         table = Table(range(1, 151))
         for one in range(200, 350):
-            table.add(one, START + AHEAD + one * 60 * SECOND)
+            table.add(one, START + MAX_AHEAD + one * 60 * SECOND)
         table.add(400, START + 160 * SECOND)
         reading = Reading(table, START + 155 * SECOND)
-        reading.turns()
+        reading.read_all()
         self.assertEqual([*range(1, 151), 400], reading.got)
         table.add(401, START + 156 * SECOND)
-        reading.turns()
+        reading.read_all()
         self.assertEqual(401, reading.got[-1])
-        reading.now += AHEAD + 350 * 60 * SECOND
-        reading.turns()
+        reading.now += MAX_AHEAD + 350 * 60 * SECOND
+        reading.read_all()
         self.assertEqual(list(range(200, 350)), reading.got[-150:])
 
     def test_ignored(self) -> None:
         """No row is repeated if the NetBird API ignores the start time."""
         table = Table(range(1, 351))
         reading = Reading(table, START + DAY)
-        reading.turns()
+        reading.read_all()
         table.add(351)
         answer = table.answer
         table.answer = lambda query: answer(  # type: ignore[method-assign]
             query.partition("&start_date")[0]
         )
-        reading.turns()
+        reading.read_all()
         self.assertEqual(list(range(1, 352)), reading.got)
 
 
 class LostTests(SynchronousTestCase):
     def reading(self) -> Reading:
         reading = Reading(Table(range(1, 51)), START + 60 * SECOND)
-        reading.turns()
+        reading.read_all()
         return reading
 
     def test_retention(self) -> None:
@@ -262,11 +269,11 @@ class LostTests(SynchronousTestCase):
         reading.now += 10 * DAY
         reading.table.rows.clear()
         reading.table.add(900, reading.now - 6 * DAY)
-        reading.turns()
+        reading.read_all()
         self.assertEqual(1, len(reading.missed))
         self.assertIn("deleted all rows up to 2026-11-21T19:00:50", reading.missed[0])
         reading.table.rows.clear()
-        reading.turns()
+        reading.read_all()
         self.assertEqual(1, len(reading.missed))
         self.assertEqual([*range(1, 51), 900], reading.got)
 
@@ -275,11 +282,11 @@ class LostTests(SynchronousTestCase):
         reading = self.reading()
         for _ in range(10 * 24):
             reading.now += DAY // 24
-            reading.turns()
+            reading.read_all()
         reading.table.rows.clear()
-        reading.turns()
+        reading.read_all()
         reading.table.add(900, reading.now)
-        reading.turns()
+        reading.read_all()
         self.assertEqual(([], 900), (reading.missed, reading.got[-1]))
 
     def test_restored(self) -> None:
@@ -289,7 +296,7 @@ class LostTests(SynchronousTestCase):
         reading.now += 60 * SECOND
         for one in (900, 901):
             reading.table.add(one, reading.now)
-            reading.turns()
+            reading.read_all()
         self.assertEqual(1, len(reading.missed))
         self.assertIn("a restored database", reading.missed[0])
         self.assertEqual([*range(1, 51), 900, 901], reading.got)
@@ -299,19 +306,19 @@ class LostTests(SynchronousTestCase):
         reading = self.reading()
         rows = list(reading.table.rows)
         del reading.table.rows[15:]
-        reading.turns()
+        reading.read_all()
         reading.table.rows[:] = rows
         reading.table.add(51)
-        reading.turns()
+        reading.read_all()
         self.assertEqual(list(range(1, 52)), reading.got)
-        self.assertFalse(reading.position.gone)
+        self.assertFalse(reading.position.is_lost)
 
     def test_older_first(self) -> None:
         """A page that ends before the known rows is not a loss."""
         reading = self.reading()
         for one in range(500, 700):
             reading.table.add(one, START + 20 * SECOND + one)
-        reading.turns()
+        reading.read_all()
         self.assertEqual(([], 250), (reading.missed, len(reading.got)))
 
     def test_only_older(self) -> None:
@@ -322,7 +329,7 @@ class LostTests(SynchronousTestCase):
         reading.position = replace(reading.position, known=newest)
         for one in range(500, 700):
             reading.table.add(one, START + 20 * SECOND + one)
-        reading.turns()
+        reading.read_all()
         self.assertEqual([], reading.missed)
 
 
@@ -330,12 +337,12 @@ class SkipTests(SynchronousTestCase):
     def test_backlog(self) -> None:
         """Without a file a backlog is skipped, and the skipped rows are counted."""
         table = Table(range(1, 1001))
-        reading = Reading(table, START + COUNTED + 2000 * SECOND, skips=True)
-        chosen = reading.turn()
-        self.assertEqual(([], 1000), (chosen.new, chosen.skipped))
+        reading = Reading(table, START + COUNTED_AGE + 2000 * SECOND, skip_backlog=True)
+        chosen = reading.read_page()
+        self.assertEqual(([], 1000), (chosen.rows, chosen.skipped))
         self.assertEqual(reading.now, reading.position.start)
         table.add(7000, reading.now + SECOND)
-        self.assertEqual(0, reading.turn().skipped)
+        self.assertEqual(0, reading.read_page().skipped)
         self.assertEqual([7000], reading.got)
 
     def test_each_row_once(self) -> None:
@@ -343,24 +350,24 @@ class SkipTests(SynchronousTestCase):
         table = Table()
         for one in range(5000):
             table.add(one, START + one * SECOND // 1000)
-        reading = Reading(table, START + COUNTED, skips=True)
+        reading = Reading(table, START + COUNTED_AGE, skip_backlog=True)
         for _ in range(19):
-            reading.turn()
+            reading.read_page()
         self.assertEqual(1882, len(reading.got))
         reading.now += 60 * SECOND
-        self.assertEqual(5000 - 1882, reading.turn().skipped)
+        self.assertEqual(5000 - 1882, reading.read_page().skipped)
 
     def test_in_time(self) -> None:
         """Rows of the last ten minutes are read."""
-        reading = Reading(Table(range(1, 301)), START + COUNTED, skips=True)
-        reading.turns()
+        reading = Reading(Table(range(1, 301)), START + COUNTED_AGE, skip_backlog=True)
+        reading.read_all()
         self.assertEqual(list(range(1, 301)), reading.got)
 
 
 class PositionTests(SynchronousTestCase):
     def position(self, last: int) -> Position:
         reading = Reading(Table(range(1, last + 1)), START + 3600 * SECOND)
-        reading.turns()
+        reading.read_all()
         return reading.position
 
     def test_after_crash(self) -> None:
@@ -369,8 +376,8 @@ class PositionTests(SynchronousTestCase):
         keys = [row.key for row in requests(range(1, 61))]
         self.assertEqual(position, position.after_crash(keys[:50]))
         self.assertEqual(position, position.after_crash([]))
-        for told in (keys, keys[40:], keys[49:]):
-            after = position.after_crash(told)
+        for found in (keys, keys[40:], keys[49:]):
+            after = position.after_crash(found)
             self.assertEqual(keys[-1], after.last)
             self.assertLessEqual({id_ for id_, _ in keys[50:]}, after.known.keys())
 
@@ -381,16 +388,16 @@ class PositionTests(SynchronousTestCase):
             reading = Reading(table, START + 3600 * SECOND)
             keys = [row.key for row in requests(range(20, 61))]
             reading.position = position.after_crash(keys)
-            reading.turns()
+            reading.read_all()
             self.assertEqual(list(range(61, 70)), reading.got)
 
     def test_file(self) -> None:
         """A position survives saving and loading."""
         for position in (Position(), self.position(350)):
-            self.assertEqual(position, Position.loaded(position.dumped()))
+            self.assertEqual(position, Position.decode(position.encode()))
         for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
             with self.assertRaises(ValueError):
-                Position.loaded(text)
+                Position.decode(text)
 
     def test_once_each(self) -> None:
         """Each row is read once, with random equal times, late rows and crashes."""
@@ -413,19 +420,19 @@ class PositionTests(SynchronousTestCase):
                     table.add(one, time)
                 page = table.page(reading.position.query)
                 chosen = choose(reading.position, page, reading.now)
-                keys = [row.key for row in chosen.new]
+                keys = [row.key for row in chosen.rows]
                 if chance.random() < 0.1:  # killed between lines and position
                     keys = keys[: chance.randrange(len(keys) + 1)]
                     lines += keys
                     reading.position = reading.position.after_crash(lines[-101:])
                     continue
                 lines += keys
-                assert chosen.then is not None
-                reading.position = chosen.then(chosen.cursor.with_(keys))
+                assert chosen.advance is not None
+                reading.position = chosen.advance(chosen.cursor.with_(keys))
             for _, one, time in pending:
                 table.add(one, time)
             reading.now += 40 * SECOND
-            reading.turns()
-            told = [number(id_) for id_, _ in lines] + reading.got
-            self.assertEqual(list(range(1, serial + 1)), sorted(told), seed)
+            reading.read_all()
+            found = [number(id_) for id_, _ in lines] + reading.got
+            self.assertEqual(list(range(1, serial + 1)), sorted(found), seed)
             self.assertEqual([], reading.missed)

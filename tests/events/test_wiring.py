@@ -7,7 +7,7 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import SECOND, written
+from api_exporter.events.listing import SECOND, format_time
 from api_exporter.events.wiring import Journals
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Body
@@ -45,4 +45,6 @@ class JournalsTests(SynchronousTestCase):
         self.successResultOf(
             Deferred.fromCoroutine(log.fetch(fetch, "events/proxy", 1.0, Inventory()))
         )
-        self.assertTrue(asked[0].endswith(f"&start_date={written(int(NOW) * SECOND)}"))
+        self.assertTrue(
+            asked[0].endswith(f"&start_date={format_time(int(NOW) * SECOND)}")
+        )

@@ -11,10 +11,10 @@ from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.events.choice import batches
 from api_exporter.events.cursor import Cursor
 from api_exporter.events.journal import choose, render
 from api_exporter.events.kinds import ACCESS, AUDIT
+from api_exporter.events.log_cursor import batches
 from api_exporter.events.position import Position
 from api_exporter.netbird.resources import BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
@@ -39,7 +39,7 @@ OWNED = {
     ("Cursor", "recent"): "decoded from its file; a change makes a new one",
     ("Cursor", "former"): "the same",
     ("Position", "known"): "the same",
-    ("Chosen", "new"): "made for the one who gets it",
+    ("NewRows", "rows"): "made for the one who gets it",
     ("Snapshot", "thresholds"): "decoded at the start, then only read",
     ("ProxyService", "auth"): "decoded, then only read",
     ("Permissions", "modules"): "the same",
@@ -117,7 +117,7 @@ class FrozenTests(SynchronousTestCase):
         walk.go((AUDIT, choose(AUDIT, Cursor(), rows, 0)), "audit")
         page = Table(range(9)).answer("")
         walk.go((ACCESS, choose(ACCESS, Position(), page, START)), "access")
-        for batch in batches(AUDIT.listed(rows).rows):
+        for batch in batches(AUDIT.decode(rows).rows):
             walk.go((batch, render(AUDIT, batch, "", frozenset())), "lines")
         self.assertEqual([], walk.found)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.access_log import BUCKETS, SERVICES, AccessLogTelemetry
+from api_exporter.telemetry.access_log import BUCKETS, MAX_SERVICES, AccessLogTelemetry
 from tests.events.paging import START, row
 
 RECORDED = Path(__file__).parents[1] / "events" / "recorded"
@@ -22,7 +22,7 @@ class AccessLogTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.registry = CollectorRegistry()
         self.telemetry = AccessLogTelemetry(self.registry, writes=True)
-        self.telemetry.listed({"a": "web", "b": "db"})
+        self.telemetry.set_services({"a": "web", "b": "db"})
 
     def value(self, name: str, service: str = "a", **labels: str) -> float | None:
         names = {"a": "web", "b": "db", "other": "other"}
@@ -30,7 +30,7 @@ class AccessLogTests(SynchronousTestCase):
         return self.registry.get_sample_value(PREFIX + name, of)
 
     def count(self, service: str = "a", **fields: object) -> None:
-        self.telemetry.took(rows(service, **fields), 0)
+        self.telemetry.count_rows(rows(service, **fields), 0)
 
     def test_requests(self) -> None:
         """Requests are counted by protocol and class of status."""
@@ -92,23 +92,23 @@ class AccessLogTests(SynchronousTestCase):
 
     def test_services(self) -> None:
         """At most fifty services have series of their own, the rest is `other`."""
-        self.telemetry.listed({str(n): f"s{n}" for n in range(SERVICES + 5)})
-        for number in range(SERVICES + 5):
+        self.telemetry.set_services({str(n): f"s{n}" for n in range(MAX_SERVICES + 5)})
+        for number in range(MAX_SERVICES + 5):
             self.count(str(number))
         self.count("unlisted")
         labels = {"protocol": "http", "code": "2xx"}
         self.assertEqual(6, self.value("requests_total", "other", **labels))
         [family] = [f for f in self.registry.collect() if f.name == f"{PREFIX}requests"]
-        self.assertEqual(SERVICES + 1, len(family.samples))
+        self.assertEqual(MAX_SERVICES + 1, len(family.samples))
 
     def test_changes(self) -> None:
         """A deleted service has no series, and a renamed one has its new name."""
         self.count("a")
         self.count("b")
-        self.telemetry.listed(None)
+        self.telemetry.set_services(None)
         labels = {"protocol": "http", "code": "2xx"}
         self.assertEqual(1, self.value("requests_total", "b", **labels))
-        self.telemetry.listed({"a": "db"})
+        self.telemetry.set_services({"a": "db"})
         self.assertIsNone(self.value("requests_total", "b", **labels))
         self.assertIsNone(self.value("requests_total", "a", **labels))
         of = {"proxy_service_id": "a", "proxy_service": "db", **labels}
@@ -120,8 +120,8 @@ class AccessLogTests(SynchronousTestCase):
         self.telemetry.written(3)
         self.telemetry.missed()
         self.telemetry.writable(False)
-        self.telemetry.read(12.5, 4)
-        self.telemetry.took((b"{", b'{"service_id":[1]}'), 2)
+        self.telemetry.record_progress(12.5, 4)
+        self.telemetry.count_rows((b"{", b'{"service_id":[1]}'), 2)
         for name, value in (
             ("lines_written_total", 3),
             ("lines_missed_total", 1),
@@ -142,8 +142,8 @@ class AccessLogTests(SynchronousTestCase):
         """No label contains a path, host, address, user or place."""
         for page in RECORDED.glob("*.json"):
             rows = json.loads(page.read_bytes())["data"]
-            self.telemetry.listed({one["service_id"]: "web" for one in rows})
-            self.telemetry.took([json.dumps(one).encode() for one in rows], 0)
+            self.telemetry.set_services({one["service_id"]: "web" for one in rows})
+            self.telemetry.count_rows([json.dumps(one).encode() for one in rows], 0)
             values = {
                 value
                 for family in self.registry.collect()

@@ -7,12 +7,12 @@ from typing import Any, Generic, Self, TypeVar
 import msgspec
 from msgspec import Struct
 
-from api_exporter.events.listing import Id, Key, Row
+from api_exporter.events.listing import Id, LogRow, RowKey
 
-BATCH = 100
+MAX_BATCH_ROWS = 100
 """Maximum rows of a batch: the cursor is saved after each batch."""
 
-_HEAVY = 1024 * 1024
+_MAX_BATCH_BYTES = 1024 * 1024
 """Maximum bytes of a batch; a longer row is a batch of its own."""
 
 
@@ -23,26 +23,26 @@ class LogCursor(Struct, Generic[Id], frozen=True, kw_only=True):
         last: the key of the last written row; None before the first one.
     """
 
-    last: Key[Id] | None = None
+    last: RowKey[Id] | None = None
 
     @abstractmethod
-    def with_(self, keys: Iterable[Key[Id]]) -> Self:
+    def with_(self, keys: Iterable[RowKey[Id]]) -> Self:
         """Return the cursor after rows with these keys were written, in this order."""
 
     @abstractmethod
-    def after_crash(self, told: Sequence[Key[Id]]) -> Self:
+    def after_crash(self, keys: Sequence[RowKey[Id]]) -> Self:
         """Return the cursor with rows that were written after it was saved.
 
         Args:
-            told: the keys of the last lines of the file.
+            keys: the keys of the last lines of the file.
         """
 
-    def dumped(self) -> bytes:
+    def encode(self) -> bytes:
         """Return the content of the cursor file."""
         return msgspec.json.encode(self) + b"\n"
 
     @classmethod
-    def loaded(cls, text: bytes) -> Self:
+    def decode(cls, text: bytes) -> Self:
         """Return the cursor in a file's content; raise ValueError if it has none."""
         try:
             return msgspec.json.decode(text, type=cls)
@@ -53,33 +53,33 @@ class LogCursor(Struct, Generic[Id], frozen=True, kw_only=True):
 C = TypeVar("C", bound=LogCursor[Any])
 
 
-class Chosen(Struct, Generic[C, Id], frozen=True):
+class NewRows(Struct, Generic[C, Id], frozen=True):
     """The new rows of a list, and the cursors before and after them.
 
     Attributes:
         cursor: the cursor before the new rows.
-        new: the rows to write, in order.
+        rows: the rows to write, in order.
         missed: why rows may be missing; "" if none is missing.
-        then: returns the next cursor, given the one after `new`; None to keep that.
+        advance: returns the next cursor, given the one after `rows`; None to keep that.
         lag: age of the newest row in seconds if there are more pages, else 0.0.
         skipped: number of rows that are neither written nor counted.
     """
 
     cursor: C
-    new: list[Row[Id]]
+    rows: list[LogRow[Id]]
     missed: str = ""
-    then: Callable[[C], C] | None = None
+    advance: Callable[[C], C] | None = None
     lag: float = 0.0
     skipped: int = 0
 
 
-def batches(rows: Iterable[Row[Id]]) -> Iterator[tuple[Row[Id], ...]]:
+def batches(rows: Iterable[LogRow[Id]]) -> Iterator[tuple[LogRow[Id], ...]]:
     """Yield rows in batches: recovery must find the last batch at a file's end."""
-    batch: list[Row[Id]] = []
+    batch: list[LogRow[Id]] = []
     size = 0
     for row in rows:
         size += len(row.raw)
-        if batch and (len(batch) == BATCH or size > _HEAVY):
+        if batch and (len(batch) == MAX_BATCH_ROWS or size > _MAX_BATCH_BYTES):
             yield tuple(batch)
             batch, size = [], len(row.raw)
         batch.append(row)

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import Event, Row, key
-from api_exporter.events.telling import BEGIN, line, request_line
+from api_exporter.events.lines import LINE_START, event_line, row_line
+from api_exporter.events.listing import Event, LogRow, event_key
 from api_exporter.netbird.facts.personal import PERSONAL
 from tests.bodies import bodies, body
 from tests.events import finish
@@ -51,12 +51,12 @@ def event(code: str, meta: Mapping[str, object], **fields: object) -> dict[str, 
     }
 
 
-def told(
+def parsed(
     fields: object, personal: frozenset[str] = NONE, account: str = ""
 ) -> dict[str, object]:
     """Return the fields of an event's line."""
     raw = msgspec.Raw(json.dumps(fields).encode())
-    text = line(Event(915, "", raw), account, personal)
+    text = event_line(Event(915, "", raw), account, personal)
     found: dict[str, object] = json.loads(text)
     return found
 
@@ -64,7 +64,7 @@ def told(
 def request(fields: object, *kinds: str) -> dict[str, object]:
     """Return the fields of the line of an access log row."""
     raw = msgspec.Raw(json.dumps(fields).encode())
-    text = request_line(Row("x", "", raw), "acme", frozenset(kinds))
+    text = row_line(LogRow("x", "", raw), "acme", frozenset(kinds))
     found: dict[str, object] = json.loads(text)
     return found
 
@@ -125,17 +125,17 @@ class LineTests(SynchronousTestCase):
         sent = event(
             "user.block", {**PERSON, "of tomorrow": "x"}, more=[1, {"a": None}]
         )
-        self.assertEqual({"account": "acme", **sent}, told(sent, ALL, "acme"))
+        self.assertEqual({"account": "acme", **sent}, parsed(sent, ALL, "acme"))
         for one in finish(body("events")):
-            text = line(one, "", ALL)
+            text = event_line(one, "", ALL)
             self.assertEqual(1, text.count(b"\n"))
-            self.assertTrue(text.startswith(BEGIN))
+            self.assertTrue(text.startswith(LINE_START))
             sent = json.loads(bytes(one.raw))
             self.assertEqual({"account": "", **sent}, json.loads(text))
 
     def test_people(self) -> None:
         """Names and addresses of persons are left out."""
-        found = told(event("user.block", {**PERSON, "name": "Ann", "role": "admin"}))
+        found = parsed(event("user.block", {**PERSON, "name": "Ann", "role": "admin"}))
         self.assertEqual({"role": "admin"}, found["meta"])
         expected = event("user.block", {}).keys() - {
             "initiator_name",
@@ -145,7 +145,7 @@ class LineTests(SynchronousTestCase):
 
     def test_places(self) -> None:
         """A peer's location is left out."""
-        self.assertEqual(PEER, told(event("user.peer.delete", PEER | PLACE))["meta"])
+        self.assertEqual(PEER, parsed(event("user.peer.delete", PEER | PLACE))["meta"])
 
     def test_addresses(self) -> None:
         """Addresses of NetBird networks are kept, others only with `connection_ip`."""
@@ -162,8 +162,8 @@ class LineTests(SynchronousTestCase):
             for name in ("ip", "ipv6", "peer_ip"):
                 sent = event("user.peer.login", {name: address})
                 meta = {name: address} if own else {}
-                self.assertEqual(meta, told(sent)["meta"], address)
-                allowed = told(sent, frozenset({"connection_ip"}))
+                self.assertEqual(meta, parsed(sent)["meta"], address)
+                allowed = parsed(sent, frozenset({"connection_ip"}))
                 self.assertEqual({name: address}, allowed["meta"])
 
     def test_kinds(self) -> None:
@@ -176,7 +176,7 @@ class LineTests(SynchronousTestCase):
             "city": {"location_city_name", "location_geo_name_id"},
         }
         for kind, fields in kinds.items():
-            found = told(sent, frozenset({kind}))["meta"]
+            found = parsed(sent, frozenset({kind}))["meta"]
             assert isinstance(found, dict)
             self.assertEqual(fields, found.keys(), kind)
 
@@ -190,14 +190,14 @@ class LineTests(SynchronousTestCase):
             ("brand.new.code", []),
         ):
             sent = event(code, {"name": "a", "old_name": "b", "new_name": "c"})
-            found = told(sent)["meta"]
+            found = parsed(sent)["meta"]
             assert isinstance(found, dict)
             self.assertEqual(names, sorted(found), code)
 
     def test_unknown(self) -> None:
         """Unknown fields are left out unless all kinds are allowed."""
         sent = event("group.add", {"nickname": "Ann"}, phone="555")
-        found = told(sent, ALL - {"city"})
+        found = parsed(sent, ALL - {"city"})
         self.assertEqual({}, found["meta"])
         self.assertNotIn("phone", found)
 
@@ -213,55 +213,59 @@ class LineTests(SynchronousTestCase):
             sent = event("group.add", {"name": "a", "group": hidden, "email": hidden})
             sent["activity"] = sent["target_id"] = hidden
             for personal in (NONE, ALL - {"city"}):
-                self.assertNotIn("Ann", json.dumps(told(sent, personal)))
-            self.assertEqual({"name": "a"}, told(sent)["meta"])
-            self.assertEqual({"account": "", **sent}, told(sent, ALL))
+                self.assertNotIn("Ann", json.dumps(parsed(sent, personal)))
+            self.assertEqual({"name": "a"}, parsed(sent)["meta"])
+            self.assertEqual({"account": "", **sent}, parsed(sent, ALL))
         for hidden in ann:
             sent = {**event("group.add", {}), "meta": hidden}
             if not isinstance(hidden, dict):
-                self.assertIsNone(told(sent, ALL - {"city"})["meta"])
+                self.assertIsNone(parsed(sent, ALL - {"city"})["meta"])
         sent = {**event("user.join", {}), "meta": {"name": "Ann"}, "activity_code": []}
-        self.assertEqual({}, told(sent)["meta"])
+        self.assertEqual({}, parsed(sent)["meta"])
 
     def test_deep(self) -> None:
         """A deeply nested event has no line, and raises no error."""
         for depth in range(900, 1100):
             raw = b'{"id":"1","meta":{"a":' + b"[" * depth + b"]" * depth + b"}}"
             self.assertIn(
-                line(Event(1, "", msgspec.Raw(raw)), "", ALL)[:3], (b'{"a', b"")
+                event_line(Event(1, "", msgspec.Raw(raw)), "", ALL)[:3], (b'{"a', b"")
             )
 
     def test_strange(self) -> None:
         """Line separators in fields are escaped, and the account cannot be forged."""
         sent = {**event("a\u2028b\x85\n", {}), "meta": None, "account": "forged"}
-        found = told(sent, ALL, "acme")
+        found = parsed(sent, ALL, "acme")
         self.assertEqual("acme", found["account"])
         self.assertEqual("a\u2028b\x85\n", found["activity_code"])
-        self.assertIsNone(told(sent)["meta"])
+        self.assertIsNone(parsed(sent)["meta"])
         raw = msgspec.Raw(json.dumps(sent, ensure_ascii=False).encode())
-        text = line(Event(1, "", raw), "", ALL).decode()
+        text = event_line(Event(1, "", raw), "", ALL).decode()
         self.assertEqual(1, len(text.splitlines()))
 
     def test_bytes(self) -> None:
         """Invalid UTF-8 is replaced; a value that is not an object has no line."""
-        bad = line(Event(1, "", msgspec.Raw(b'{"id":"1","activity":"a\xff"}')), "", ALL)
+        bad = event_line(
+            Event(1, "", msgspec.Raw(b'{"id":"1","activity":"a\xff"}')), "", ALL
+        )
         self.assertEqual("a\N{REPLACEMENT CHARACTER}", json.loads(bad)["activity"])
-        self.assertEqual(b"", line(Event(1, "", msgspec.Raw(b"3")), "", ALL))
+        self.assertEqual(b"", event_line(Event(1, "", msgspec.Raw(b"3")), "", ALL))
 
     def test_numbers(self) -> None:
         """Numbers stay as written; a number out of range is left out."""
         for number in ("1.10", "-0.0", "1" * 30, "18446744073709551616", "1E+400"):
             raw = f'{{"id":"1","meta":{{"a":{number}}}}}'.encode()
-            text = line(Event(1, "", msgspec.Raw(raw)), "", ALL)
+            text = event_line(Event(1, "", msgspec.Raw(raw)), "", ALL)
             self.assertEqual(b'{"account":"",' + raw[1:] + b"\n", text)
         for number in ("9" * 5000, "1e99999999999999999999"):
             raw = f'{{"meta":{{"a":{number}}},"id":"1"}}'.encode()
-            text = line(Event(1, "", msgspec.Raw(raw)), "", ALL)
+            text = event_line(Event(1, "", msgspec.Raw(raw)), "", ALL)
             self.assertEqual(b'{"account":"","id":"1"}\n', text)
 
     def test_key(self) -> None:
         """The key of an event is read from its line; other lines have no key."""
-        text = line(Event(1, "", msgspec.Raw(b'{"id":"7","timestamp":"x"}')), "", NONE)
-        self.assertEqual((7, "x"), key(text))
+        text = event_line(
+            Event(1, "", msgspec.Raw(b'{"id":"7","timestamp":"x"}')), "", NONE
+        )
+        self.assertEqual((7, "x"), event_key(text))
         for other in (b"", b"{", b"[]", b'{"id":"x"}', b"{}", b"\0\0\0", b'{"id":"7"'):
-            self.assertIsNone(key(other))
+            self.assertIsNone(event_key(other))

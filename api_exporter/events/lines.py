@@ -13,17 +13,17 @@ from ipaddress import ip_address, ip_network
 
 import msgspec
 
-from api_exporter.events.listing import Event, Request
+from api_exporter.events.listing import AccessRow, Event
 from api_exporter.netbird.elements import FAILURES
 from api_exporter.netbird.facts.personal import EVENT, META, PERSONAL
 
-BEGIN = b'{"account":'
+LINE_START = b'{"account":'
 """The first bytes of each line."""
 
-_ALL = frozenset(PERSONAL)
-_NONE = frozenset[str]()
+_ALL_KINDS = frozenset(PERSONAL)
+_NO_KINDS = frozenset[str]()
 
-_FIELDS = {
+_FIELD_KINDS = {
     "activity": "",
     "activity_code": "",
     "id": "",
@@ -35,16 +35,16 @@ _FIELDS = {
 }
 """The kind of personal data of each field of an event; "" for none."""
 
-_NAMES = frozenset({"name", "new_name", "old_name"})
+_NAME_KEYS = frozenset({"name", "new_name", "old_name"})
 """Keys of `meta` with the name of the object that an event is about."""
 
-_NAMES_OF_THINGS = re.compile(
+_OBJECT_CODES = re.compile(
     r"(peer|user\.peer|setupkey|group|network|route|policy|nameserver|dns|posture"
     r"|service(?!\.user)|domain|resource|personal\.access\.token)\."
 )
 """Activity codes of objects that are not persons."""
 
-_META = {
+_META_KINDS = {
     **META,
     **dict.fromkeys(
         (
@@ -62,13 +62,13 @@ _META = {
 }
 """The kind of personal data of each key of `meta`; "" for none."""
 
-_ADDRESSES = frozenset({"ip", "ipv6", "peer_ip"})
+_ADDRESS_KEYS = frozenset({"ip", "ipv6", "peer_ip"})
 """Keys of `meta` with addresses, mostly of NetBird's own network."""
 
-_OWN = (ip_network("100.64.0.0/10"), ip_network("fc00::/7"))
+_OWN_NETWORKS = (ip_network("100.64.0.0/10"), ip_network("fc00::/7"))
 """Address ranges of NetBird networks. No internet address is in them."""
 
-_REQUEST = dict.fromkeys(
+_ROW_KINDS = dict.fromkeys(
     (
         *("id", "timestamp", "service_id", "protocol", "method", "status_code"),
         *("duration_ms", "bytes_upload", "bytes_download", "reason"),
@@ -78,39 +78,39 @@ _REQUEST = dict.fromkeys(
 )
 """Fields of a row of the access log without personal data."""
 
-_REQUEST_METADATA = {"crowdsec_mode": "", "crowdsec_verdict": ""}
+_METADATA_KINDS = {"crowdsec_mode": "", "crowdsec_verdict": ""}
 """Keys of `metadata` without personal data."""
 
 _FAILURES = (*FAILURES, ArithmeticError)
 
 # Decimal keeps numbers as they are written.
 _DECODER = msgspec.json.Decoder(dict[str, object], float_hook=Decimal)
-_APART = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_VALUE = msgspec.json.Decoder(object, float_hook=Decimal)
+_FIELDS_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_VALUE_DECODER = msgspec.json.Decoder(object, float_hook=Decimal)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def begin(account: str) -> bytes:
+def line_start(account: str) -> bytes:
     """Return the first bytes of each line of an account."""
-    return BEGIN + _ENCODER.encode(account) + b","
+    return LINE_START + _ENCODER.encode(account) + b","
 
 
-def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
+def event_line(event: Event, account: str, personal: frozenset[str]) -> bytes:
     """Return an audit event as a line of JSON, empty if the event is unreadable.
 
     Args:
         account: the account's name, empty if it is the only one.
         personal: the kinds of personal data that lines may contain.
     """
-    if personal >= _ALL:
-        return _line(event.raw, account, _whole)
+    if personal >= _ALL_KINDS:
+        return _line(event.raw, account, _all_fields)
     return _line(event.raw, account, lambda fields: _public(fields, personal))
 
 
-def request_line(request: Request, account: str, personal: frozenset[str]) -> bytes:
-    """Return a row of the access log as a line of JSON; see `line`."""
+def row_line(row: AccessRow, account: str, personal: frozenset[str]) -> bytes:
+    """Return a row of the access log as a line of JSON; see `event_line`."""
     whole = "access_log" in personal
-    return _line(request.raw, account, _whole if whole else _public_request)
+    return _line(row.raw, account, _all_fields if whole else _public_row)
 
 
 def _line(
@@ -129,15 +129,15 @@ def _line(
     return text.encode() + b"\n"
 
 
-def _whole(fields: dict[str, object]) -> dict[str, object]:
+def _all_fields(fields: dict[str, object]) -> dict[str, object]:
     return fields
 
 
-def _public_request(fields: dict[str, object]) -> dict[str, object]:
-    public = _known(fields, _REQUEST, _NONE)
+def _public_row(fields: dict[str, object]) -> dict[str, object]:
+    public = _allowed_fields(fields, _ROW_KINDS, _NO_KINDS)
     metadata = fields.get("metadata")
     if isinstance(metadata, dict):
-        public["metadata"] = _known(metadata, _REQUEST_METADATA, _NONE)
+        public["metadata"] = _allowed_fields(metadata, _METADATA_KINDS, _NO_KINDS)
     return public
 
 
@@ -151,34 +151,37 @@ def _decoded(raw: bytes) -> dict[str, object]:
         return _DECODER.decode(text)
     except _FAILURES:
         found = {}
-        for name, value in _APART.decode(text).items():
+        for name, value in _FIELDS_DECODER.decode(text).items():
             with suppress(*_FAILURES):
-                found[name] = _VALUE.decode(value)
+                found[name] = _VALUE_DECODER.decode(value)
         return found
 
 
-def _public(fields: dict[str, object], told: frozenset[str]) -> dict[str, object]:
+def _public(fields: dict[str, object], allowed: frozenset[str]) -> dict[str, object]:
     meta = fields.get("meta")
     if "meta" in fields:
         fields = {**fields, "meta": None}
-    public = _known(fields, _FIELDS, told)
+    public = _allowed_fields(fields, _FIELD_KINDS, allowed)
     if isinstance(meta, dict):
-        of_things = _NAMES_OF_THINGS.match(str(fields.get("activity_code")))
-        kinds = {**_META, **dict.fromkeys(_NAMES, "" if of_things else "name")}
-        for name in _ADDRESSES & meta.keys():
+        is_object = _OBJECT_CODES.match(str(fields.get("activity_code")))
+        kinds = {
+            **_META_KINDS,
+            **dict.fromkeys(_NAME_KEYS, "" if is_object else "name"),
+        }
+        for name in _ADDRESS_KEYS & meta.keys():
             kinds[name] = "" if _is_own(meta[name]) else "connection_ip"
-        public["meta"] = _known(meta, kinds, told)
+        public["meta"] = _allowed_fields(meta, kinds, allowed)
     return public
 
 
-def _known(
-    fields: Mapping[str, object], kinds: Mapping[str, str], told: frozenset[str]
+def _allowed_fields(
+    fields: Mapping[str, object], kinds: Mapping[str, str], allowed: frozenset[str]
 ) -> dict[str, object]:
     """Return the fields that lines may contain; lists and objects are left out."""
     return {
         name: value
         for name, value in fields.items()
-        if kinds.get(name) in {"", *told} and not isinstance(value, (dict, list))
+        if kinds.get(name) in {"", *allowed} and not isinstance(value, (dict, list))
     }
 
 
@@ -187,4 +190,4 @@ def _is_own(address: object) -> bool:
         found = ip_address(str(address))
     except ValueError:
         return False
-    return any(found in network for network in _OWN)
+    return any(found in network for network in _OWN_NETWORKS)
