@@ -89,8 +89,8 @@ BUGS = (
     Bug(
         "METRICS_MAX_AGE is ignored",
         "telemetry/freshness.py",
-        "return max(wanted, OVERDUE * max(period, SQUEEZED_PERIOD))",
-        "return max(86400.0, wanted, OVERDUE * max(period, SQUEEZED_PERIOD))",
+        "return max(setting, OVERDUE_PERIODS * max(period, SQUEEZED_PERIOD))",
+        "return max(86400.0, setting, OVERDUE_PERIODS * max(period, SQUEEZED_PERIOD))",
     ),
     Bug(
         "nothing is too old",

@@ -9,18 +9,18 @@ from api_exporter.demo.go_json import xid
 
 PATH = "/api/events/proxy"
 
-_EVERY = 1
+_INTERVAL = 1
 """Seconds between two requests."""
 
-_KEPT = 3600
+_RETENTION = 3600
 """Seconds for which rows are kept; NetBird keeps them for seven days."""
 
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
-_MOST = 100
+_MAX_PAGE_SIZE = 100
 """Maximum rows of a page."""
 
-_SHARES = (0, 0, 0, 0, 1, 1, 2)
+_SERVICE_SHARES = (0, 0, 0, 0, 1, 1, 2)
 """Indices of services by chance: the first one gets four of seven requests."""
 
 
@@ -31,14 +31,14 @@ def page(query: str, services: Sequence[str], now: float) -> bytes:
         services: the ids of services, the busiest first.
         now: seconds since the epoch.
     """
-    asked = {name: values[-1] for name, values in parse_qs(query).items()}
-    since = max(now - _KEPT, _time(asked.get("start_date", "")))
-    first, last = -int(-since // _EVERY), int(now // _EVERY)
+    filters = {name: values[-1] for name, values in parse_qs(query).items()}
+    since = max(now - _RETENTION, _time(filters.get("start_date", "")))
+    first, last = -int(-since // _INTERVAL), int(now // _INTERVAL)
     numbers = range(first, last + 1 if services else first)
-    if asked.get("sort_order") != "asc":
+    if filters.get("sort_order") != "asc":
         numbers = numbers[::-1]
-    size = min(_MOST, _number(asked.get("page_size", "")) or 50)
-    number = _number(asked.get("page", "")) or 1
+    size = min(_MAX_PAGE_SIZE, _number(filters.get("page_size", "")) or 50)
+    number = _number(filters.get("page", "")) or 1
     return json.dumps(
         {
             "data": [
@@ -67,10 +67,10 @@ def _row(number: int, services: Sequence[str]) -> dict[str, object]:
         "method": "GET",
         "path": f"/{chance % 9}",
         "protocol": "http",
-        "service_id": services[min(_SHARES[chance % 7], len(services) - 1)],
+        "service_id": services[min(_SERVICE_SHARES[chance % 7], len(services) - 1)],
         "source_ip": f"203.0.113.{chance % 200}",
         "status_code": status,
-        "timestamp": datetime.fromtimestamp(number * _EVERY, UTC).strftime(_FORMAT),
+        "timestamp": datetime.fromtimestamp(number * _INTERVAL, UTC).strftime(_FORMAT),
     }
     if status >= 400:
         refused = status == 401

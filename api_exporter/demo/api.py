@@ -22,14 +22,14 @@ from api_exporter.netbird.resources import BY_NAME, CURRENT_USER, RESOURCES
 from api_exporter.ports import Now
 from api_exporter.serving.sender import Sender
 
-_BUFFERED = 2048
+_MAX_UNCHUNKED_BYTES = 2048
 """Maximum bytes of a body with a Content-Length; longer bodies are chunked."""
 
 _PATHS = {f"/{resource.path}" for resource in RESOURCES}
 
-_TOKENS_OF_A_USER = re.compile(r"/api/users/[^/]+/tokens")
+_USER_TOKENS_PATH = re.compile(r"/api/users/[^/]+/tokens")
 
-_CURRENT_USER = f"/{BY_NAME[CURRENT_USER].path}"
+_CURRENT_USER_PATH = f"/{BY_NAME[CURRENT_USER].path}"
 
 _ACCESS_TOKEN = re.compile(r"nbp_[0-9A-Za-z]{36}")
 """A well-formed token. Its last six characters, a checksum, are not checked."""
@@ -62,8 +62,8 @@ class DemoApi(Resource):
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
         known = (
             path in _PATHS
-            or path in {access_log.PATH, _CURRENT_USER}
-            or _TOKENS_OF_A_USER.fullmatch(path)
+            or path in {access_log.PATH, _CURRENT_USER_PATH}
+            or _USER_TOKENS_PATH.fullmatch(path)
         )
         if not known or request.method != b"GET":
             return _not_found(request)
@@ -73,9 +73,9 @@ class DemoApi(Resource):
         if scheme.lower() not in {"bearer", "token"}:
             return _refuse(request, 401, "no valid authentication provided")
         if token not in self._networks:
-            return _refuse(request, *_unknown(token))
+            return _refuse(request, *_token_error(token))
         at = self._now()
-        if path == _CURRENT_USER:  # all tokens belong to service users
+        if path == _CURRENT_USER_PATH:  # all tokens belong to service users
             return _refuse(request, 403, "permission denied")
         query = request.uri.partition(b"?")[2].decode(errors="replace")
         if path == access_log.PATH:
@@ -91,7 +91,7 @@ class DemoApi(Resource):
         return [service["id"] for service in json.loads(b"".join(body or (b"[]",)))]
 
 
-def _unknown(token: str) -> tuple[int, str]:
+def _token_error(token: str) -> tuple[int, str]:
     """Return status and message for an unknown token; a deleted one is 404."""
     if not _ACCESS_TOKEN.fullmatch(token):
         return 401, "token invalid"
@@ -116,7 +116,7 @@ def _send(request: Request, body: Iterator[bytes]) -> int | bytes:
     start = b""
     for piece in body:
         start += piece
-        if len(start) > _BUFFERED:
+        if len(start) > _MAX_UNCHUNKED_BYTES:
             break
     else:
         return start

@@ -9,7 +9,7 @@ import msgspec
 
 Record = dict[str, Any]
 
-RECORDS_AT_ONCE = 100
+PIECE_RECORDS = 100
 """Records of a piece of a body: at most about a millisecond of work."""
 
 
@@ -27,7 +27,7 @@ def array(records: Iterable[bytes]) -> Iterator[bytes]:
     """Yield encoded records as a JSON array, in pieces."""
     records = iter(records)
     opening = b"["
-    while batch := tuple(islice(records, RECORDS_AT_ONCE)):
+    while batch := tuple(islice(records, PIECE_RECORDS)):
         yield opening + b",".join(batch)
         opening = b","
     yield b"]" if opening == b"," else b"[]"

@@ -33,7 +33,7 @@ def consumption(rows: list[Record], _query: str, at: int) -> Iterator[Record]:
         begin = recorded + (at // length - FULL // length) * length
         end = min(at, begin + length - 1)
         times = {"window_start_utc": rfc3339(begin), "updated_at": rfc3339(end, ".5")}
-        yield _part(row, (end - begin) / (length - 1)) | times
+        yield _scaled(row, (end - begin) / (length - 1)) | times
 
 
 def usage(buckets: list[Record], query: str, at: int) -> Iterator[Record]:
@@ -43,7 +43,7 @@ def usage(buckets: list[Record], query: str, at: int) -> Iterator[Record]:
     for begin in range(first, today, _DAY) if "end_date=" in query else (today,):
         if begin // _DAY % 7 != 3:
             full = min(at - begin, _DAY) / _DAY
-            yield _part(buckets[0], full) | {"period_start": rfc3339(begin)[:10]}
+            yield _scaled(buckets[0], full) | {"period_start": rfc3339(begin)[:10]}
 
 
 def denials(page: Record, _query: str, at: int) -> Record:
@@ -58,7 +58,7 @@ def denials(page: Record, _query: str, at: int) -> Record:
     return page | {"data": data, "total_records": number, "total_pages": number}
 
 
-def _part(row: Record, share: float) -> Record:
+def _scaled(row: Record, share: float) -> Record:
     """Return a row with a share of its tokens and costs."""
     return {
         key: type(value)(value * share)
@@ -76,7 +76,7 @@ FILE = "company.json.gz"
 PEERS = "/api/peers"
 GROUPS = "/api/groups"
 
-_PLAYED: Mapping[str, Callable[[Any, str, int], Iterable[Record] | Record]] = {
+_MOVING: Mapping[str, Callable[[Any, str, int], Iterable[Record] | Record]] = {
     "/api/agent-network/consumption": consumption,
     "/api/agent-network/usage/overview": usage,
     "/api/agent-network/access-logs": denials,
@@ -85,9 +85,7 @@ _PLAYED: Mapping[str, Callable[[Any, str, int], Iterable[Record] | Record]] = {
 _DATE = re.compile(rb'"(20(?:2[6-9]|3\d)-\d\d-\d\d)(?=T)')
 """Dates that move: earlier dates are history, later dates mean never."""
 
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-
-_COPIES = 4096
+_FIRST_COPY_ADDRESS = 4096
 """The first address of copied peers; all recorded addresses are lower."""
 
 
@@ -113,20 +111,20 @@ class RecordedNetwork:
 
     def __init__(self, peers: int, seed: int = 0) -> None:
         self._seed = seed
-        self._own: list[Record] = []
+        self._changes: list[Record] = []
         members: dict[str, list[Record]] = {}
         recorded = bodies(0)[PEERS]
         for number in range(peers):
             copy, place = divmod(number, len(recorded))
             peer = recorded[place]
-            self._own.append(_copied(peer, number, copy) if copy else {})
-            peer = peer | self._own[-1]
+            self._changes.append(_copy_fields(peer, number, copy) if copy else {})
+            peer = peer | self._changes[-1]
             for group in peer["groups"] or ():
                 member = {"id": peer["id"], "name": peer["name"]}
                 members.setdefault(group["id"], []).append(member)
         self._members: dict[str, Record] = {
-            id_: {"peers": msgspec.Raw(encode(of)), "peers_count": len(of)}
-            for id_, of in members.items()
+            id_: {"peers": msgspec.Raw(encode(peers)), "peers_count": len(peers)}
+            for id_, peers in members.items()
         }
 
     def body(self, path: str, at: float) -> Iterator[bytes] | None:
@@ -143,17 +141,17 @@ class RecordedNetwork:
         elif path == GROUPS:
             empty = {"peers": None, "peers_count": 0}
             found = (one | self._members.get(one["id"], empty) for one in found)
-        elif path in _PLAYED:
-            found = _PLAYED[path](found, query, int(at))
+        elif path in _MOVING:
+            found = _MOVING[path](found, query, int(at))
         if isinstance(found, dict):
             return iter([encode(found)])
         return array(map(encode, found))
 
     def _peers(self, recorded: list[Record], at: int) -> Iterator[Record]:
-        for number, own in enumerate(self._own):
+        for number, changes in enumerate(self._changes):
             peer = recorded[number % len(recorded)]
-            seen = self._connection(number, at) if peer["connected"] else {}
-            yield peer | own | seen
+            connection = self._connection(number, at) if peer["connected"] else {}
+            yield peer | changes | connection
 
     def _connection(self, number: int, at: int) -> Record:
         """Return whether a peer is connected, and since when."""
@@ -166,9 +164,9 @@ class RecordedNetwork:
         return {"connected": connected, "last_seen": rfc3339(changed)}
 
 
-def _copied(peer: Record, number: int, copy: int) -> Record:
+def _copy_fields(peer: Record, number: int, copy: int) -> Record:
     """Return the fields in which a copy differs from its recorded peer."""
-    address = _COPIES + number
+    address = _FIRST_COPY_ADDRESS + number
     return {
         "dns_label": f"{copy}-{peer['dns_label']}",
         "id": xid("d2o", number),

@@ -20,7 +20,7 @@ from api_exporter.settings.token import Token, base62
 TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
 """The token of a simulated API with a single account."""
 
-SMALLEST = 15
+MIN_PEERS = 15
 """Minimum peers of a network; a smaller one does not have all kinds of peers."""
 
 
@@ -72,9 +72,9 @@ def customers(count: int, peers: int) -> dict[str, RecordedNetwork]:
 
     Two customers, the second and the last, have no network: their tokens are invalid.
     """
-    more = max(0, peers - SMALLEST)
+    extra_peers = max(0, peers - MIN_PEERS)
     return {
-        token: RecordedNetwork(SMALLEST + more * number // count, seed=number)
+        token: RecordedNetwork(MIN_PEERS + extra_peers * number // count, seed=number)
         for number, token in enumerate(tokens(count).values(), 1)
         if number not in {2, count}
     }

@@ -68,16 +68,16 @@ class _Service:
         self.denied: Count[str] = Count()
 
     def count(self, row: _Row) -> None:
-        status = _number(row.status_code)
+        status = _count_of(row.status_code)
         protocol = str(row.protocol or "http")
         if protocol not in _PROTOCOLS:
             protocol = OTHER
         code = f"{status // 100}xx" if 100 <= status < 600 else "none"
         self.requests[protocol, code] += 1
-        self.bytes["upload"] += _number(row.bytes_upload)
-        self.bytes["download"] += _number(row.bytes_download)
+        self.bytes["upload"] += _count_of(row.bytes_upload)
+        self.bytes["download"] += _count_of(row.bytes_download)
         if protocol == "http":
-            seconds = _number(row.duration_ms) / 1e3
+            seconds = _count_of(row.duration_ms) / 1e3
             self.durations[bisect_left(BUCKETS, seconds)] += 1
             self.seconds += seconds
         reason = _DENIAL_REASONS.get(str(row.auth_method_used))
@@ -221,5 +221,5 @@ class AccessLogTelemetry(Collector):
         return requests, transferred, durations, denied
 
 
-def _number(value: object) -> int:
+def _count_of(value: object) -> int:
     return max(0, value) if isinstance(value, int) else 0

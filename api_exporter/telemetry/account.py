@@ -15,7 +15,7 @@ from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import CallbackMetric, Value, resource_gauges
 
-RECENT = 20
+MAX_RECENT_REQUESTS = 20
 """Number of newest requests that the status page shows."""
 
 
@@ -25,7 +25,7 @@ class AttemptTelemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter[str]()
         self._retries = self._received = 0
-        _publish(
+        _register_counter(
             registry,
             "api_exporter_upstream_requests",
             "Number of requests to the NetBird API by HTTP status (none = no response,"
@@ -39,13 +39,13 @@ class AttemptTelemetry:
             buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
-        _publish(
+        _register_counter(
             registry,
             "api_exporter_upstream_retries",
             "Number of retries of requests to the NetBird API",
             lambda: self._retries,
         )
-        _publish(
+        _register_counter(
             registry,
             "api_exporter_upstream_received_bytes",
             "Number of bytes received from the NetBird API in bodies, as sent:"
@@ -54,7 +54,7 @@ class AttemptTelemetry:
         )
 
     def count(self, attempt: Attempt) -> None:
-        self._requests[_code(attempt.status)] += 1
+        self._requests[_code_label(attempt.status)] += 1
         self._seconds.observe(attempt.seconds)
         self._received += attempt.received
         if attempt.number > 1:
@@ -85,7 +85,7 @@ class AccountTelemetry:
     ) -> None:
         self.freshness = freshness
         self.reachable: bool | None = None
-        self.recent: deque[Attempt] = deque(maxlen=RECENT)
+        self.recent: deque[Attempt] = deque(maxlen=MAX_RECENT_REQUESTS)
         self.registry = registry
         self.changed: Callable[[], object] = lambda: None
         resource_gauges(registry, freshness, budget)
@@ -93,28 +93,28 @@ class AccountTelemetry:
         self._failures = Counter[str]()
         self._reasons: dict[str, int] = dict.fromkeys(REASONS, 0)
         self._collector_failures = dict.fromkeys(collectors, 0)
-        _publish(
+        _register_counter(
             registry,
             "api_exporter_refreshes",
             "Number of finished refreshes of the resource, including failed refreshes",
             lambda: {name: self._refreshes[name] for name in freshness},
             "resource",
         )
-        _publish(
+        _register_counter(
             registry,
             "api_exporter_refresh_failures",
             "Number of failed refreshes of the resource",
             lambda: {name: self._failures[name] for name in freshness},
             "resource",
         )
-        _publish(
+        _register_counter(
             registry,
             "api_exporter_refresh_failure_reasons",
             "Number of failed refreshes by reason",
             lambda: self._reasons,
             "reason",
         )
-        _publish(
+        _register_counter(
             registry,
             "api_exporter_collector_failures",
             "Number of times that a metric family of the collector could not be made"
@@ -157,18 +157,18 @@ class AccountTelemetry:
         self._collector_failures[collector] += 1
 
 
-def _publish(
+def _register_counter(
     registry: CollectorRegistry,
     name: str,
-    words: str,
+    documentation: str,
     read: Callable[[], Value],
     label: str = "",
 ) -> None:
     """Register plain numbers as a counter: a `Counter` takes a kilobyte a child."""
-    CallbackMetric(registry, name, words, read, label=label, kind="counter")
+    CallbackMetric(registry, name, documentation, read, label=label, kind="counter")
 
 
-def _code(status: int | None) -> str:
+def _code_label(status: int | None) -> str:
     if status is None:
         return "none"
     return str(status) if 100 <= status < 600 else "other"

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from api_exporter.ports import UpstreamError
 
-OVERDUE = 1.5
+OVERDUE_PERIODS = 1.5
 """Intervals after which the next refresh is overdue, even with the jitter."""
 
 UNRELIABLE = 2.0
@@ -19,7 +19,7 @@ SQUEEZED_PERIOD = 30.0
 """Minimum seconds between two requests for the peers while the request budget is scarce
 and other resources are overdue."""
 
-SHORTEST_MAX_AGE = 300.0
+MIN_MAX_AGE = 300.0
 """Default minimum of METRICS_MAX_AGE in seconds."""
 
 State = Literal[
@@ -28,17 +28,17 @@ State = Literal[
 """The state of a resource in one word; `ended` means that its metrics expired."""
 
 
-def max_age(period: float, wanted: float | None = None) -> float:
+def max_age(period: float, setting: float | None = None) -> float:
     """Return the seconds after which metrics expire without a successful refresh.
 
     Args:
         period: seconds between refreshes. Metrics never expire before the next refresh
             is overdue; a scarce request budget makes short intervals longer.
-        wanted: METRICS_MAX_AGE, if it is set.
+        setting: METRICS_MAX_AGE, if it is set.
     """
-    if wanted is not None:
-        return max(wanted, OVERDUE * max(period, SQUEEZED_PERIOD))
-    return max(SHORTEST_MAX_AGE, 3 * period)
+    if setting is not None:
+        return max(setting, OVERDUE_PERIODS * max(period, SQUEEZED_PERIOD))
+    return max(MIN_MAX_AGE, 3 * period)
 
 
 class Freshness(Struct, frozen=True, kw_only=True):
@@ -130,5 +130,5 @@ class Freshness(Struct, frozen=True, kw_only=True):
             return "ended"
         if self.last_success is None:
             return "starting"
-        late = now - self.last_success > OVERDUE * self.period
+        late = now - self.last_success > OVERDUE_PERIODS * self.period
         return "late" if late else "fresh"

@@ -80,8 +80,8 @@ class CallbackFamily(Metric):
     def samples(self) -> list[Sample]:  # type: ignore[override]
         """The samples for other readers of the registry."""
         return [
-            Sample(self._sample_name, {self._label: of} if self._label else {}, number)
-            for of, number in self._numbers.items()
+            Sample(self._sample_name, {self._label: key} if self._label else {}, number)
+            for key, number in self._numbers.items()
         ]
 
     @property
@@ -93,14 +93,14 @@ class CallbackFamily(Metric):
         name, label = self._sample_name, self._label
         return "".join(
             [
-                f"{name}{_labelled(label, of)} {floatToGoString(number)}\n"
-                for of, number in self._numbers.items()
+                f"{name}{_label_text(label, key)} {floatToGoString(number)}\n"
+                for key, number in self._numbers.items()
             ]
         )
 
 
 @lru_cache(1024)  # names of resources and reasons, shared by all accounts
-def _labelled(label: str, value: str) -> str:
+def _label_text(label: str, value: str) -> str:
     return labels(**{label: value}) if label else ""
 
 
@@ -112,7 +112,7 @@ def resource_gauges(
     """Register the gauges of each resource, and of the request budget."""
 
     def by_resource(value: Callable[[Freshness], float | None]) -> dict[str, float]:
-        values = ((name, value(standing)) for name, standing in freshness.items())
+        values = ((name, value(one)) for name, one in freshness.items())
         return {name: known for name, known in values if known is not None}
 
     CallbackMetric(

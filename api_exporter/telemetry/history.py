@@ -14,10 +14,10 @@ from api_exporter.netbird.records import Peer
 SPAN = 6 * 3600.0
 """Length of the history in seconds."""
 
-SHORTEST_STEP = 60.0
+MIN_STEP = 60.0
 """Minimum seconds between two stored counts."""
 
-_GAP = 2.5
+_MAX_GAP_STEPS = 2.5
 """Maximum steps between two counts without a gap."""
 
 
@@ -44,7 +44,7 @@ class History:
     """
 
     def __init__(self, *, period: float) -> None:
-        self.step = max(SHORTEST_STEP, period)
+        self.step = max(MIN_STEP, period)
         self._counts: deque[Count] = deque(maxlen=ceil(SPAN / self.step))
 
     def observe(self, at: float, peers: Iterable[Peer]) -> None:
@@ -65,7 +65,7 @@ class History:
         for count in self._counts:
             if not now - SPAN <= count.at <= now:
                 continue
-            if runs and count.at - runs[-1][-1].at <= _GAP * self.step:
+            if runs and count.at - runs[-1][-1].at <= _MAX_GAP_STEPS * self.step:
                 runs[-1].append(count)
             else:
                 runs.append([count])

@@ -22,7 +22,7 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import CallbackMetric
 from api_exporter.version import Build
 
-INTERVAL = 1.0
+LAG_INTERVAL = 1.0
 """Seconds between two measurements. An idle process wakes mostly for these."""
 
 
@@ -36,7 +36,7 @@ class LagMeter(Service):
 
     def startService(self) -> None:
         super().startService()
-        self._set()
+        self._start_timer()
 
     def stopService(self) -> None:
         super().stopService()
@@ -44,13 +44,13 @@ class LagMeter(Service):
             self._timer.cancel()
             self._timer = None
 
-    def _set(self) -> None:
-        due = self._clock.seconds() + INTERVAL
-        self._timer = self._clock.callLater(INTERVAL, self._fired, due)
+    def _start_timer(self) -> None:
+        due_at = self._clock.seconds() + LAG_INTERVAL
+        self._timer = self._clock.callLater(LAG_INTERVAL, self._on_timer, due_at)
 
-    def _fired(self, due: float) -> None:
-        self._observe(max(0.0, self._clock.seconds() - due))
-        self._set()
+    def _on_timer(self, due_at: float) -> None:
+        self._observe(max(0.0, self._clock.seconds() - due_at))
+        self._start_timer()
 
 
 class ProcessTelemetry:
@@ -126,14 +126,16 @@ def unauthorized(registry: CollectorRegistry) -> Callable[[], None]:
     ).inc
 
 
-def reload_successful(registry: CollectorRegistry, fine: Callable[[], bool]) -> None:
+def reload_successful(
+    registry: CollectorRegistry, is_successful: Callable[[], bool]
+) -> None:
     """Register the gauge of the last reload of the authentication files."""
     CallbackMetric(
         registry,
         "api_exporter_web_config_last_reload_successful",
         "Whether the last reload of WEB_CONFIG_FILE and WEB_BEARER_TOKENS_FILE"
         " succeeded (1 = yes, 0 = no)",
-        fine,
+        is_successful,
     )
 
 

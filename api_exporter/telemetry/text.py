@@ -34,12 +34,12 @@ def _lines(metric: Metric, *, in_openmetrics: bool) -> Iterator[str]:
     if kind == "counter" and not in_openmetrics:
         name += "_total"
     yield f"# HELP {name} {metric.documentation}\n# TYPE {name} {kind}\n"
-    if in_openmetrics and (of := unit(name)):
-        yield f"# UNIT {name} {of}\n"
+    if in_openmetrics and (unit_name := unit(name)):
+        yield f"# UNIT {name} {unit_name}\n"
     if isinstance(metric, CallbackFamily):
         yield metric.lines()
         return
     for sample in metric.samples:
         pairs = dict(sorted(sample.labels.items()))
-        of_it = labels(**pairs) if pairs else ""
-        yield f"{sample.name}{of_it} {floatToGoString(sample.value)}\n"
+        label_text = labels(**pairs) if pairs else ""
+        yield f"{sample.name}{label_text} {floatToGoString(sample.value)}\n"

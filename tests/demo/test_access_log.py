@@ -16,14 +16,14 @@ META = ("page", "page_size", "total_pages", "total_records")
 SERVICES = ("busy", "second", "third")
 
 
-def asked(query: str, now: float = NOW, services: tuple[str, ...] = SERVICES) -> Any:
+def request(query: str, now: float = NOW, services: tuple[str, ...] = SERVICES) -> Any:
     return json.loads(page(query, services, now))
 
 
 class PageTests(SynchronousTestCase):
     def test_hour(self) -> None:
         """The log has one request a second for an hour, the newest first."""
-        found = asked("")
+        found = request("")
         self.assertEqual((1, 50, 73, 3601), tuple(found[name] for name in META))
         times = [row["timestamp"] for row in found["data"]]
         self.assertEqual(sorted(times, reverse=True), times)
@@ -32,36 +32,40 @@ class PageTests(SynchronousTestCase):
     def test_pages(self) -> None:
         """Pages follow each other without a gap."""
         query = "sort_order=asc&page_size=100&page="
-        ids = [row["id"] for n in range(1, 39) for row in asked(f"{query}{n}")["data"]]
+        ids = [
+            row["id"] for n in range(1, 39) for row in request(f"{query}{n}")["data"]
+        ]
         self.assertEqual(3601, len(set(ids)))
         self.assertEqual(3601, len(ids))
-        self.assertEqual(asked("page_size=500")["data"], asked("page_size=100")["data"])
+        self.assertEqual(
+            request("page_size=500")["data"], request("page_size=100")["data"]
+        )
 
     def test_filters(self) -> None:
         """The start time is inclusive; invalid filters are ignored."""
         since = format_time(int(NOW - 9) * SECOND)
-        self.assertEqual(10, asked(f"start_date={since}")["total_records"])
+        self.assertEqual(10, request(f"start_date={since}")["total_records"])
         for query in ("start_date=yesterday", "page=x&page_size=-1", "nothing=3"):
-            self.assertEqual(asked(""), asked(query))
+            self.assertEqual(request(""), request(query))
 
     def test_same(self) -> None:
         """A row does not change."""
         query = f"sort_order=asc&start_date={format_time(int(NOW) * SECOND)}"
-        [row] = asked(query)["data"]
-        self.assertEqual(row, asked(query, NOW + 60)["data"][0])
+        [row] = request(query)["data"]
+        self.assertEqual(row, request(query, NOW + 60)["data"][0])
 
     def test_services(self) -> None:
         """All services have requests, the first one most."""
-        rows = [row for n in range(1, 20) for row in asked(f"page={n}")["data"]]
+        rows = [row for n in range(1, 20) for row in request(f"page={n}")["data"]]
         counts = [sum(row["service_id"] == one for row in rows) for one in SERVICES]
         self.assertEqual(sorted(counts, reverse=True), counts)
         self.assertGreater(min(counts), 0)
         self.assertEqual(len(rows), sum(counts))
-        self.assertEqual([], asked("", services=())["data"])
+        self.assertEqual([], request("", services=())["data"])
 
     def test_statuses(self) -> None:
         """Some requests are refused, some fail, each with a reason."""
-        rows = [row for n in range(1, 20) for row in asked(f"page={n}")["data"]]
+        rows = [row for n in range(1, 20) for row in request(f"page={n}")["data"]]
         found = {(row["status_code"], row.get("reason")) for row in rows}
         failed = "Request failed"
         self.assertEqual(

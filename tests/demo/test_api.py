@@ -128,9 +128,9 @@ class ApiTests(SynchronousTestCase):
 
     def test_wrong_method(self) -> None:
         """Other methods than GET are 404."""
-        for method, said in (("HEAD", b""), ("POST", b"404 page not found\n")):
+        for method, expected in (("HEAD", b""), ("POST", b"404 page not found\n")):
             response, body = self.ask("/api/peers", method=method)
-            self.assertEqual((404, said), (response.code, body))
+            self.assertEqual((404, expected), (response.code, body))
 
     def test_access_tokens(self) -> None:
         """The exporter may read only its own access tokens."""

@@ -15,19 +15,19 @@ from api_exporter.world import World
 DOWN = UpstreamError("timeout", "no answer")
 
 
-class Ours(RefreshLog):
+class RecordingLog(RefreshLog):
     """The refresh log of an account, with times from the test."""
 
     def __init__(self) -> None:
         self._at = 0.0
-        mine = lives({"peers": 30.0, "groups": 300.0})
-        self.freshness = FreshnessByName(mine)
+        lives_ = lives({"peers": 30.0, "groups": 300.0})
+        self.freshness = FreshnessByName(lives_)
         self.registry = CollectorRegistry()
         self.telemetry = AccountTelemetry(
             registry=self.registry, freshness=self.freshness
         )
         world = World(Clock(), lambda: self._at, lambda: 0.5)
-        super().__init__(lives=mine, telemetry=self.telemetry, world=world)
+        super().__init__(lives=lives_, telemetry=self.telemetry, world=world)
 
     def read(self, name: str, at: float = 1000, seconds: float = 0.4) -> None:
         """Record a successful refresh with five records and a rejected one."""
@@ -41,14 +41,14 @@ class Ours(RefreshLog):
         self._at = at
         self.failed(name, DOWN, seconds)
 
-    def try_(self, attempt: Attempt) -> None:
+    def attempt_ended(self, attempt: Attempt) -> None:
         self.telemetry.attempted(attempt)
         self.attempted(attempt)
 
 
-def telemetry() -> tuple[Ours, CollectorRegistry]:
-    ours = Ours()
-    return ours, ours.registry
+def telemetry() -> tuple[RecordingLog, CollectorRegistry]:
+    log = RecordingLog()
+    return log, log.registry
 
 
 def attempt(status: int | None = 200, number: int = 1) -> Attempt:
@@ -99,8 +99,8 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_success(self) -> None:
         """A successful refresh sets all gauges of its resource, and `up` for peers."""
-        ours, registry = telemetry()
-        ours.read("peers", 1000.5, 0.4)
+        log, registry = telemetry()
+        log.read("peers", 1000.5, 0.4)
         value, labels = registry.get_sample_value, {"resource": "peers"}
         self.assertEqual(1, value("netbird_api_up"))
         for name, expected in (
@@ -117,11 +117,11 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_no_records(self) -> None:
         """An empty network has 0 records; the series is not absent."""
-        ours, registry = telemetry()
+        log, registry = telemetry()
         body = LastBody(
             digest=(), records=0, rejected=0, complaints=(), recognized=NO_RECORDS
         )
-        ours.succeeded("peers", body, 0.4)
+        log.succeeded("peers", body, 0.4)
         for name in ("records", "rejected_records"):
             self.assertEqual(
                 0,
@@ -132,9 +132,9 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_failure(self) -> None:
         """A failed refresh is counted once by resource and once by reason."""
-        ours, registry = telemetry()
-        ours.read("peers", 1000, 0.4)
-        ours.fails("peers", 1030, 30)
+        log, registry = telemetry()
+        log.read("peers", 1000, 0.4)
+        log.fails("peers", 1030, 30)
         value, labels = registry.get_sample_value, {"resource": "peers"}
         self.assertEqual(0, value("netbird_api_up"))
         self.assertEqual(0, value("api_exporter_resource_up", labels))
@@ -147,14 +147,14 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_failing_from_the_start(self) -> None:
         """`up` is 0, not absent, if the peers were never read."""
-        ours, registry = telemetry()
-        ours.fails("peers", 1030, 30)
+        log, registry = telemetry()
+        log.fails("peers", 1030, 30)
         self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
 
     def test_unsupported(self) -> None:
         """A resource that the NetBird API does not have is neither up nor down."""
-        ours, registry = telemetry()
-        ours.unsupported("groups", "no {resource}", 0.1)
+        log, registry = telemetry()
+        log.unsupported("groups", "no {resource}", 0.1)
         value, labels = registry.get_sample_value, {"resource": "groups"}
         self.assertIsNone(value("api_exporter_resource_up", labels))
         self.assertEqual(0, value("api_exporter_resource_supported", labels))
@@ -162,54 +162,54 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_withdrawn(self) -> None:
         """A resource with expired metrics is not up until the next success."""
-        ours, registry = telemetry()
+        log, registry = telemetry()
         value = registry.get_sample_value
         for name in ("peers", "groups"):
-            ours.read(name, 1000, 0.4)
-            ours.expired(name, 300)
-            self.assertEqual("ended", ours.freshness[name].state(1000))
+            log.read(name, 1000, 0.4)
+            log.expired(name, 300)
+            self.assertEqual("ended", log.freshness[name].state(1000))
             self.assertEqual(0, value("api_exporter_resource_up", {"resource": name}))
         self.assertEqual(0, value("netbird_api_up"))
-        ours.read("peers", 2000, 0.4)
+        log.read("peers", 2000, 0.4)
         self.assertEqual(1, value("netbird_api_up"))
 
     def test_failed_attempt(self) -> None:
         """A failed request for the peers sets `up` to 0 before the refresh ends."""
-        ours, registry = telemetry()
+        log, registry = telemetry()
         value = registry.get_sample_value
-        ours.read("peers", 1000, 0.4)
-        ours.try_(failed("api/groups", 1030))
+        log.read("peers", 1000, 0.4)
+        log.attempt_ended(failed("api/groups", 1030))
         self.assertEqual(1, value("netbird_api_up"))
-        ours.try_(failed("api/peers", 1030))
+        log.attempt_ended(failed("api/peers", 1030))
         self.assertEqual(0, value("netbird_api_up"))
         name = "api_exporter_refresh_failures_total"
         self.assertEqual(0, value(name, {"resource": "peers"}))
-        ours.try_(attempt())  # its body has yet to be decoded
+        log.attempt_ended(attempt())  # its body has yet to be decoded
         self.assertEqual(0, value("netbird_api_up"))
-        ours.fails("peers", 1090, 30)
-        self.assertEqual(1030.3, ours.freshness["peers"].failing_since)
-        ours.read("peers", 1100, 0.4)
+        log.fails("peers", 1090, 30)
+        self.assertEqual(1030.3, log.freshness["peers"].failing_since)
+        log.read("peers", 1100, 0.4)
         self.assertEqual(1, value("netbird_api_up"))
 
     def test_first_attempt_fails(self) -> None:
         """A failed first request sets `up` to 0."""
-        ours, registry = telemetry()
-        ours.try_(failed("api/peers", 1030))
+        log, registry = telemetry()
+        log.attempt_ended(failed("api/peers", 1030))
         self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
 
     def test_changed(self) -> None:
         """`changed` is called exactly when `up` changes."""
-        ours, registry = telemetry()
+        log, registry = telemetry()
         seen: list[float | None] = []
         value = registry.get_sample_value
-        ours.telemetry.changed = lambda: seen.append(value("netbird_api_up"))
+        log.telemetry.changed = lambda: seen.append(value("netbird_api_up"))
         for at in (1, 2):
-            ours.try_(failed("api/peers", at))
-            ours.fails("peers", at, 30)
-            ours.fails("groups", at, 30)
+            log.attempt_ended(failed("api/peers", at))
+            log.fails("peers", at, 30)
+            log.fails("groups", at, 30)
         for at in (3, 4):
-            ours.read("peers", at, 0.4)
-        ours.expired("peers", 300)
+            log.read("peers", at, 0.4)
+        log.expired("peers", 300)
         self.assertEqual([0, 1, 0], seen)
 
     def test_changed_once(self) -> None:
@@ -219,10 +219,10 @@ class AccountTelemetryTests(SynchronousTestCase):
             lambda t: t.read("peers", 1, 1),
             lambda t: t.fails("peers", 1, 1),
         ):
-            ours, _ = telemetry()
-            telemetry_ = ours.telemetry
+            log, _ = telemetry()
+            telemetry_ = log.telemetry
             telemetry_.changed = lambda t=telemetry_: seen.append(t.summary(1))  # type: ignore[misc]
-            end(ours)
+            end(log)
         self.assertEqual(
             ["peers fresh, 5 peers, 1.0 s", "peers failing: no answer"], seen
         )
@@ -241,11 +241,11 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_attempts(self) -> None:
         """Each request is counted by its status; retries are also counted apart."""
-        ours, registry = telemetry()
-        ours.try_(attempt(None))
-        self.assertIs(False, ours.telemetry.reachable)
-        ours.try_(attempt(200, number=2))
-        self.assertIs(True, ours.telemetry.reachable)
+        log, registry = telemetry()
+        log.attempt_ended(attempt(None))
+        self.assertIs(False, log.telemetry.reachable)
+        log.attempt_ended(attempt(200, number=2))
+        self.assertIs(True, log.telemetry.reachable)
         value = registry.get_sample_value
         requests = "api_exporter_upstream_requests_total"
         self.assertEqual(1, value(requests, {"code": "none"}))
@@ -257,54 +257,54 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_no_such_status(self) -> None:
         """Invalid status codes share one label value."""
-        ours, registry = telemetry()
+        log, registry = telemetry()
         for status in (-1, 0, 99, 600, 10**9):
-            ours.try_(attempt(status))
+            log.attempt_ended(attempt(status))
         requests = "api_exporter_upstream_requests_total"
         self.assertEqual(5, registry.get_sample_value(requests, {"code": "other"}))
 
     def test_recent(self) -> None:
         """The newest twenty requests are stored."""
-        ours, _ = telemetry()
+        log, _ = telemetry()
         for number in range(1, 31):
-            ours.try_(attempt(number=number))
+            log.attempt_ended(attempt(number=number))
         self.assertEqual(
-            list(range(11, 31)), [attempt.number for attempt in ours.telemetry.recent]
+            list(range(11, 31)), [attempt.number for attempt in log.telemetry.recent]
         )
 
     def test_states(self) -> None:
         """A resource has one of five states."""
-        ours, _ = telemetry()
-        ours.read("peers", 1000, 0.4)
+        log, _ = telemetry()
+        log.read("peers", 1000, 0.4)
         for now, state in ((1000, "fresh"), (1045, "fresh"), (1046, "late")):
-            self.assertEqual(state, ours.freshness["peers"].state(now))
-        ours.fails("peers", 1060, 30)
-        self.assertEqual("failing", ours.freshness["peers"].state(1060))
-        self.assertEqual("starting", ours.freshness["groups"].state(1060))
-        ours.unsupported("groups", "no {resource}", 0.1)
-        self.assertEqual("unsupported", ours.freshness["groups"].state(9000))
+            self.assertEqual(state, log.freshness["peers"].state(now))
+        log.fails("peers", 1060, 30)
+        self.assertEqual("failing", log.freshness["peers"].state(1060))
+        self.assertEqual("starting", log.freshness["groups"].state(1060))
+        log.unsupported("groups", "no {resource}", 0.1)
+        self.assertEqual("unsupported", log.freshness["groups"].state(9000))
 
     def test_failing_since(self) -> None:
         """`failing_since` is the time of the first failure in a row."""
-        ours, _ = telemetry()
+        log, _ = telemetry()
         for at in (0, 30, 60):
-            ours.fails("peers", at, 30)
-        self.assertEqual(0, ours.freshness["peers"].failing_since)
-        ours.read("peers", 90, 0.4)
-        self.assertIsNone(ours.freshness["peers"].failing_since)
-        ours.fails("peers", 120, 30)
-        self.assertEqual(120, ours.freshness["peers"].failing_since)
+            log.fails("peers", at, 30)
+        self.assertEqual(0, log.freshness["peers"].failing_since)
+        log.read("peers", 90, 0.4)
+        self.assertIsNone(log.freshness["peers"].failing_since)
+        log.fails("peers", 120, 30)
+        self.assertEqual(120, log.freshness["peers"].failing_since)
 
     def test_summary(self) -> None:
         """The summary is one line."""
-        ours, _ = telemetry()
-        self.assertEqual("peers starting", ours.telemetry.summary(1000))
-        ours.read("peers", 1000, 0.44)
-        self.assertEqual("peers fresh, 5 peers, 0.4 s", ours.telemetry.summary(1001))
-        self.assertEqual("peers late, 5 peers, 0.4 s", ours.telemetry.summary(1100))
-        ours.fails("groups", 1001, 1)
+        log, _ = telemetry()
+        self.assertEqual("peers starting", log.telemetry.summary(1000))
+        log.read("peers", 1000, 0.44)
+        self.assertEqual("peers fresh, 5 peers, 0.4 s", log.telemetry.summary(1001))
+        self.assertEqual("peers late, 5 peers, 0.4 s", log.telemetry.summary(1100))
+        log.fails("groups", 1001, 1)
         self.assertEqual(
-            "peers fresh, 5 peers, 0.4 s, failing: groups", ours.telemetry.summary(1001)
+            "peers fresh, 5 peers, 0.4 s, failing: groups", log.telemetry.summary(1001)
         )
-        ours.fails("peers", 1002, 1)
-        self.assertEqual("peers failing: no answer", ours.telemetry.summary(1003))
+        log.fails("peers", 1002, 1)
+        self.assertEqual("peers failing: no answer", log.telemetry.summary(1003))

@@ -5,7 +5,7 @@ import random
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.process import INTERVAL, LagMeter
+from api_exporter.telemetry.process import LAG_INTERVAL, LagMeter
 
 
 class LagMeterTests(SynchronousTestCase):
@@ -14,10 +14,10 @@ class LagMeterTests(SynchronousTestCase):
         clock, seen = Clock(), list[float]()
         meter = LagMeter(clock, seen.append)
         meter.startService()
-        clock.advance(INTERVAL)
-        clock.advance(INTERVAL + 0.7)
+        clock.advance(LAG_INTERVAL)
+        clock.advance(LAG_INTERVAL + 0.7)
         self.assertEqual([0.0, 0.7], [round(lag, 6) for lag in seen])
-        self.assertEqual(1.0, INTERVAL)
+        self.assertEqual(1.0, LAG_INTERVAL)
         meter.stopService()
         self.assertEqual([], clock.getDelayedCalls())
 
