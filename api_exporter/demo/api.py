@@ -86,7 +86,6 @@ class DemoApi(Resource):
         return _send(request, body)
 
     def _services(self, token: str, at: float) -> list[str]:
-        """Return the ids of the services behind the reverse proxy."""
         body = self._networks[token].body("/api/reverse-proxies/services", at)
         return [service["id"] for service in json.loads(b"".join(body or (b"[]",)))]
 

@@ -59,7 +59,6 @@ def denials(page: Record, _query: str, at: int) -> Record:
 
 
 def _scaled(row: Record, share: float) -> Record:
-    """Return a row with a share of its tokens and costs."""
     return {
         key: type(value)(value * share)
         if "tokens" in key or key.endswith("_usd")
@@ -154,7 +153,6 @@ class RecordedNetwork:
             yield peer | changes | connection
 
     def _connection(self, number: int, at: int) -> Record:
-        """Return whether a peer is connected, and since when."""
         chance = Random(f"{self._seed}:{number}")  # noqa: S311 - has to be repeatable
         period = chance.randint(_HOUR, 12 * _HOUR)
         offline = chance.randint(_MINUTE, 15 * _MINUTE)
@@ -165,7 +163,6 @@ class RecordedNetwork:
 
 
 def _copy_fields(peer: Record, number: int, copy: int) -> Record:
-    """Return the fields in which a copy differs from its recorded peer."""
     address = _FIRST_COPY_ADDRESS + number
     return {
         "dns_label": f"{copy}-{peer['dns_label']}",

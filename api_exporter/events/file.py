@@ -206,7 +206,6 @@ def _remove_incomplete_line(file: int) -> None:
 
 
 def _blocks_backwards(file: int) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks from the end of a file, each with its offset."""
     end = os.fstat(file).st_size
     last = max(0, end - _MAX_TAIL_BYTES)
     while end > last:

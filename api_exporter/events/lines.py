@@ -177,7 +177,6 @@ def _public(fields: dict[str, object], allowed: frozenset[str]) -> dict[str, obj
 def _allowed_fields(
     fields: Mapping[str, object], kinds: Mapping[str, str], allowed: frozenset[str]
 ) -> dict[str, object]:
-    """Return the fields that lines may contain; lists and objects are left out."""
     return {
         name: value
         for name, value in fields.items()

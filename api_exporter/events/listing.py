@@ -173,7 +173,6 @@ def decode_page(body: bytes) -> RowList[str]:
 def _rows(
     body: bytes, key_of: Callable[[msgspec.Raw], RowKey[Id] | None]
 ) -> tuple[dict[Id, LogRow[Id]], tuple[int, ...]]:
-    """Return rows by id, and the hashes of rows without a key."""
     found: dict[Id, LogRow[Id]] = {}
     unreadable: list[int] = []
     for raws in elements(body):

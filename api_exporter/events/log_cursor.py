@@ -38,7 +38,6 @@ class LogCursor(Struct, Generic[Id], frozen=True, kw_only=True):
         """
 
     def encode(self) -> bytes:
-        """Return the content of the cursor file."""
         return msgspec.json.encode(self) + b"\n"
 
     @classmethod

@@ -71,7 +71,7 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
             before a page with young rows.
         known: times by id, for the rows from `start` on that were read.
         complete: all rows up to this time were read, rounded down to an hour.
-        is_lost: whether a log line has said that the last read rows are missing.
+        is_lost: whether the loss of the last read rows has been reported.
     """
 
     start: int = 0

@@ -144,11 +144,9 @@ class AccountTelemetry:
         self._attempts.count(attempt)
 
     def refreshed(self, resource: str) -> None:
-        """Count a finished refresh."""
         self._refreshes[resource] += 1
 
     def failed(self, resource: str, error: UpstreamError) -> None:
-        """Count a failed refresh."""
         self.refreshed(resource)
         self._failures[resource] += 1
         self._reasons[error.reason] += 1

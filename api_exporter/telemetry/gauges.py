@@ -89,7 +89,6 @@ class CallbackFamily(Metric):
         return f"{self.name}_total" if self.type == "counter" else self.name
 
     def lines(self) -> str:
-        """Return the samples as text."""
         name, label = self._sample_name, self._label
         return "".join(
             [

@@ -29,7 +29,6 @@ def text(*registries: CollectorRegistry, in_openmetrics: bool) -> bytes:
 
 
 def _lines(metric: Metric, *, in_openmetrics: bool) -> Iterator[str]:
-    """Yield the lines of a gauge, counter or histogram."""
     name, kind = metric.name, metric.type
     if kind == "counter" and not in_openmetrics:
         name += "_total"

@@ -268,7 +268,6 @@ class CatalogueTests(SynchronousTestCase):
         self.assertLessEqual({str(r["peer"]) for r in routers if r["peer"]}, peers)
 
     def test_references(self) -> None:
-        """Each referenced id exists."""
         bodies = {
             path: b"".join(self.network.body(path, NOW) or ()).decode()
             for path in PATHS

@@ -96,7 +96,6 @@ class ShapeTests(SynchronousTestCase):
                     self.assertLessEqual(required, one, place)
 
     def test_order(self) -> None:
-        """Keys are sorted, as in NetBird."""
         for name, text in self.bodies.items():
             for place, record in records(name, json.loads(text)):
                 self.assertEqual(sorted(record), list(record), place)

@@ -30,5 +30,4 @@ class WireTests(SynchronousTestCase):
         )
 
     def test_ids(self) -> None:
-        """Ids have 20 characters."""
         self.assertEqual("d2p0000000000000002a", xid("d2p", 42))

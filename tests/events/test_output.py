@@ -69,7 +69,6 @@ class OutputTests(SynchronousTestCase):
         self.assertEqual(long + LINE, got + self.read())
 
     def test_gone(self) -> None:
-        """A write without a reader fails."""
         os.close(self.reader)
         with self.assertRaises(BrokenPipeError):
             self.output.write(LINE)

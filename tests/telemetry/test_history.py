@@ -55,7 +55,6 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual([[0, 90]], times(history, 90))
 
     def test_future(self) -> None:
-        """Counts in the future are not returned."""
         self.assertEqual([], times(observed(7200), 60))
 
     def test_not_kept(self) -> None:

@@ -21,7 +21,6 @@ class ProcessTelemetryTests(SynchronousTestCase):
         )
 
     def test_dropped(self) -> None:
-        """Dropped log lines are a counter."""
         value = self.registry.get_sample_value
         self.assertEqual(7, value("api_exporter_log_lines_dropped_total"))
 

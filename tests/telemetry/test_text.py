@@ -69,7 +69,6 @@ class TextTests(SynchronousTestCase):
                 self.assertEqual(lines(theirs), lines(ours))
 
     def test_escapes(self) -> None:
-        """Label values are escaped."""
         for page in texts():
             self.assertIn(r'version="1.2 \"\\n\""', page)
 
