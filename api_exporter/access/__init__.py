@@ -1,1 +1,1 @@
-"""Access control: who may come in, and see what. Knows no page."""
+"""Access control: authentication and authorization. It imports no page."""

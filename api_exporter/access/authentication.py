@@ -1,4 +1,4 @@
-"""Authentication: whose each request is, before a page is shown."""
+"""Authentication of each request before its page is rendered."""
 
 from math import ceil
 
@@ -23,9 +23,9 @@ from api_exporter.telemetry.process import reload_successful, unauthorized
 
 
 class ProtectedSite(Frontend):
-    """The HTTP server that shows to everybody what they may see.
+    """The HTTP server with access control.
 
-    Each request passes, in this order: headers, limit, credentials, authorization.
+    The order is: response headers, rate limit, authentication, authorization.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ProtectedSite(Frontend):
         self._rejections.stop()
 
     def getResourceFor(self, request: Request) -> IResource:
-        """Nobody is asked who is told that there is no room."""
+        """Return the page or a refusal; a 503 of a full server comes first."""
         found = super().getResourceFor(request)
         self._set_headers(request)
         assert isinstance(request, BodilessRequest)
@@ -65,7 +65,7 @@ class ProtectedSite(Frontend):
         self._access.reload()
 
     def reject(self, address: str, why: str) -> None:
-        """Count and log somebody who may not come in."""
+        """Count and log a rejected client."""
         self._rejections.add(address, why)
         self._count()
 
@@ -77,14 +77,13 @@ class ProtectedSite(Frontend):
         return TLSMemoryBIOFactory(creator, False, factory)
 
     def _set_headers(self, request: Request) -> None:
-        """Give an answer its headers; a page may have stricter ones of its own."""
-        request.setHeader(b"Server", b"api-exporter")  # Twisted would tell its version
+        """Set the headers of every response; a page may set stricter ones."""
+        request.setHeader(b"Server", b"api-exporter")  # Twisted's names its version
         if self._access.web is not None:
             for name, value in self._access.web().headers:
                 request.setHeader(name, value)
 
     def _admit(self, request: BodilessRequest, page: IResource) -> IResource:
-        """What is shown in place of a page, which may be just that."""
         if _path(request) not in PROBE_PATHS and (wait := self._wait()):
             request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait)))
             return Refusal(429, "Too many requests: retry later.")
@@ -114,7 +113,7 @@ class ProtectedSite(Frontend):
     def _identify(
         self, request: BodilessRequest, credentials: Credentials | None
     ) -> Identity | Deferred[Identity]:
-        # A supervisor does not wait behind guesses.
+        # A health probe must not wait behind guesses of passwords.
         patient = self._verdict(request, None) != "status_only"
         for way in self._access.ways:
             found = way.identify(request, credentials, patient=patient)
@@ -157,7 +156,7 @@ class ProtectedSite(Frontend):
             case "not_found":
                 return Refusal(404, NO_ACCOUNT)
             case "full":
-                # A stranger is shown a full page where WEB_OPEN_PATHS names it.
+                # WEB_OPEN_PATHS shows its pages in full without authentication.
                 request.accounts = ALL if identity is None else identity
                 return page
 
@@ -172,13 +171,13 @@ class ProtectedSite(Frontend):
 
 
 def _path(request: Request) -> str:
-    """Decoded, as the pages were looked up."""
+    """Return the decoded path, which is the path that found the page."""
     segments: list[bytes] = [*(request.prepath or ()), *(request.postpath or ())]
     return "/" + b"/".join(segments).decode("latin-1")
 
 
 class _DeferredPage(Resource):
-    """Another page, as soon as it is known which."""
+    """A page that is known only after a password comparison."""
 
     def __init__(self, page: Deferred[IResource]) -> None:
         super().__init__()
@@ -193,14 +192,14 @@ class _DeferredPage(Resource):
                 request.render(page)
 
         def fail(failure: Failure) -> None:
-            request.processingFailed(failure)  # it logs it
+            request.processingFailed(failure)  # this logs it
 
         self._page.addCallback(answer).addErrback(fail)
         return NOT_DONE_YET
 
 
 class _StatusPage(Resource):
-    """A page's status, and nothing that it says."""
+    """The status of a page without its content."""
 
     def __init__(self, page: IResource) -> None:
         super().__init__()

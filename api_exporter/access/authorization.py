@@ -1,17 +1,17 @@
-"""Authorization: who may see what. The one place where that is decided."""
+"""Authorization: the only module that decides what a client may see."""
 
 from typing import Literal
 
 from api_exporter.serving.visibility import ALL, Accounts
 
 Verdict = Literal["full", "status_only", "unauthorized", "forbidden", "not_found"]
-"""The page; its status alone; 401; 403; 404."""
+"""The result: the page; its status alone; 401; 403; 404."""
 
 PROBE_PATHS = frozenset({"/health", "/ready"})
-"""What supervisors ask, who have no credentials."""
+"""Paths of health probes, which send no credentials."""
 
 LISTS = frozenset({"/", "/sd/accounts", "/runbooks"})
-"""Pages that tell of each account only to those who may know of it, or of none."""
+"""Pages that list only the accounts that the client may see, or no account."""
 
 PROFILES = "/debug"
 
@@ -19,12 +19,12 @@ PROFILES = "/debug"
 def authorize(
     identity: Accounts | None, path: str, account: str | None, *, metrics_path: str
 ) -> Verdict:
-    """What a client gets that asks for a path.
+    """Return the verdict on a request for a path.
 
     Args:
-        identity: None for a stranger, and for whoever showed wrong credentials.
+        identity: None without valid credentials.
         path: decoded.
-        account: the account that is asked for; None where none is named.
+        account: the requested account; None if the request names none.
     """
     if identity is None:
         probe = path in PROBE_PATHS and account is None

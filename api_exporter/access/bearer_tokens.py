@@ -1,4 +1,4 @@
-"""Bearer tokens: WEB_BEARER_TOKENS_FILE has one a line."""
+"""Bearer tokens: WEB_BEARER_TOKENS_FILE has one in each line."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.settings.errors import ConfigurationError
 
 SHORTEST = 16
-"""Characters of a token, at least."""
+"""The minimum length of a token in characters."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _TOKEN = re.compile(r"[\x21-\x7e]+")
@@ -25,12 +25,12 @@ _HASHED = "sha256:"
 
 
 class Tokens(Struct, frozen=True):
-    """Hashes of tokens, and the accounts that each opens."""
+    """Hashes of tokens, each with the accounts that the token gives access to."""
 
     known: tuple[tuple[bytes, Accounts], ...]
 
     def identify(self, token: bytes) -> Identity:
-        """Whose token this is; it takes as long whichever it is."""
+        """Return the accounts of a token. The time is the same for every token."""
         digest, found = sha256(token).digest(), None
         for known, accounts in self.known:
             if compare_digest(known, digest):
@@ -42,7 +42,7 @@ class Tokens(Struct, frozen=True):
 
 
 class BearerTokens(WayIn):
-    """Each opens all accounts, or some."""
+    """Bearer tokens. Each gives access to all accounts or to some."""
 
     def __init__(self, tokens: Reloader[Tokens]) -> None:
         self._tokens = tokens
@@ -54,7 +54,7 @@ class BearerTokens(WayIn):
     def identify(
         self, _request: Request, credentials: Credentials | None, *, patient: bool
     ) -> Identity:
-        del patient  # there is nothing to wait for
+        del patient  # a look-up takes no time
         if credentials is None or credentials.scheme != "bearer":
             return None
         return self._tokens().identify(credentials.secret)
@@ -68,10 +68,10 @@ class BearerTokens(WayIn):
 def load_tokens(
     path: Path, read: Read, _before: Tokens | None = None, *, several: bool
 ) -> Tokens:
-    """What the file says now; raises ConfigurationError, without a word of it.
+    """Load the file; raise ConfigurationError, which repeats nothing of its content.
 
     Args:
-        several: whether there are accounts with names.
+        several: True if accounts have names.
     """
     try:
         text = read(path).decode("ascii")
@@ -104,7 +104,6 @@ def load_tokens(
 
 
 def _parse(words: Sequence[str]) -> tuple[bytes, Accounts]:
-    """The hash of a line's token, and the accounts that it opens."""
     *before, token = words
     accounts = ALL
     if before and before[-1].startswith("account="):

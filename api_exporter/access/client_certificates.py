@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ClientCertificates(WayIn):
-    """OpenSSL asks for them, before the first byte of HTTP."""
+    """Client certificates, which OpenSSL requests before the first byte of HTTP."""
 
     def __init__(self, web: "Reloader[WebConfig]") -> None:
         self._web = web

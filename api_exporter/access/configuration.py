@@ -1,4 +1,4 @@
-"""The configuration of access control: what its settings and files say now."""
+"""The configuration of access control from its settings and files."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +18,7 @@ from api_exporter.settings.addresses import Endpoint
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 
-if TYPE_CHECKING:  # imported below, by those who pay for it
+if TYPE_CHECKING:  # imported below, only if it is configured
     from api_exporter.access.web_config import WebConfig
 
 T = TypeVar("T")
@@ -37,10 +37,10 @@ class AccessControl:
         compare: compares a password with a hash.
 
     Attributes:
-        web: the web configuration, if there is a good one.
-        files: those that are followed.
-        ways: those that are configured, in the order in which they are described.
-        errors: what is wrong with settings and files.
+        web: the web configuration; None without a valid file.
+        files: the files that are reloaded.
+        ways: the configured authentication methods, in the order of their description.
+        errors: all errors of settings and files.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class AccessControl:
         path: Path | None,
         load: Callable[[Path, Read, T | None], T],
     ) -> Reloader[T] | None:
-        """A value that follows a setting's file; None without, or where it is wrong."""
+        """Return a reloader of a setting's file; None if it is not set or not valid."""
         if path is None:
             return None
         report = partial(_log_reload, setting)
@@ -84,21 +84,21 @@ class AccessControl:
 
     @property
     def good(self) -> bool:
-        """Whether all files were good when they were last looked at."""
+        """True if all files were valid at their last reload."""
         return all(file.good for file in self.files)
 
     @property
     def encrypted(self) -> bool:
-        """Whether there is TLS; that does not change."""
+        """True if connections use TLS; a reload does not change it."""
         return self.web is not None and self.web.value.context is not None
 
     @property
     def protected(self) -> bool:
-        """Whether strangers are kept out."""
+        """True if requests without valid credentials are refused."""
         return any(way.asks for way in self.ways)
 
     def describe(self) -> list[str]:
-        """How somebody comes in, a line each."""
+        """Describe each authentication method in a line; warn if there is none."""
         lines = [
             line
             for way in self.ways
@@ -116,7 +116,7 @@ class AccessControl:
 def load(
     settings: Settings, seconds: Callable[[], float], compare: Compare
 ) -> AccessControl | None:
-    """What the settings want, None for nothing; raises ConfigurationError."""
+    """Return access control, None without files; raise ConfigurationError."""
     errors = []
     if settings.web_config_file is not None and any(
         isinstance(address, Endpoint) and address.startswith("ssl:")
@@ -145,7 +145,7 @@ def _log_reload(setting: str, error: ConfigurationError | None) -> None:
 
 
 def _load_web(path: Path, read: Read, before: "WebConfig | None") -> "WebConfig":
-    # YAML and OpenSSL are for those who want them.
+    # YAML and OpenSSL are imported only if they are configured.
     from api_exporter.access import web_config  # noqa: PLC0415
 
     config = web_config.load(path, read)

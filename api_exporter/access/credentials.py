@@ -1,4 +1,4 @@
-"""The credentials of a request: what its Authorization header holds."""
+"""The credentials of a request from its Authorization header."""
 
 import base64
 import binascii
@@ -9,10 +9,10 @@ from msgspec import Struct
 
 
 class Credentials(Struct, frozen=True):
-    """A user with a password, a token, or something that nobody here asks for.
+    """A user with a password, a token, or credentials of an unknown scheme.
 
     Attributes:
-        user: only where the scheme is `basic`.
+        user: empty unless the scheme is `basic`.
         secret: the password or token.
     """
 
@@ -25,7 +25,7 @@ class Credentials(Struct, frozen=True):
 
 
 def parse(values: Sequence[bytes] | None) -> Credentials | None:
-    """What the headers of that name hold; None where there are none."""
+    """Parse the values of all Authorization headers; return None without any."""
     if not values:
         return None
     scheme, _, rest = values[0].strip().partition(b" ")

@@ -7,7 +7,7 @@ from api_exporter.settings.errors import ConfigurationError, shown
 
 
 class OpenPaths(WayIn):
-    """Pages that need no credentials; raises ConfigurationError for a forbidden one."""
+    """Pages that need no credentials; a forbidden path raises ConfigurationError."""
 
     def __init__(self, paths: Set[str], metrics_path: str) -> None:
         for path in sorted(paths - {metrics_path, "/sd"}):

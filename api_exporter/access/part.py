@@ -1,4 +1,4 @@
-"""Access control as an optional part: it is imported where its settings are set."""
+"""Access control as an optional part: it is imported only if its settings are set."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 def load(
     settings: Settings, reactor: PosixReactorBase, threads: Callable[[], ThreadPool]
 ) -> "AccessControl | None":
-    """Load access control, None where no setting asks for it.
-
-    Raises ConfigurationError.
+    """Load access control, None without settings; raise ConfigurationError.
 
     Args:
-        threads: makes those in which passwords are compared.
+        threads: makes the threads in which passwords are compared.
     """
     if not any(getattr(settings, s.name.lower()) for s in SECTIONS[ACCESS]):
         return None
@@ -41,7 +39,7 @@ def make_site(
     max_connections: int,
     registry: CollectorRegistry,
 ) -> Frontend:
-    """The HTTP server of the pages, behind access control if there is any."""
+    """Return the HTTP server of the pages, with access control if it is configured."""
     if access is None:
         return OpenSite(tree, reactor, max_connections)
     from api_exporter.access.authentication import ProtectedSite  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""A cache of passwords that were compared with their hashes."""
+"""A cache of the results of password comparisons."""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 MOST = 100
-"""Results that are kept of each kind."""
+"""The maximum number of cached results of each kind: right and wrong."""
 
 LONGEST = 72
-"""Bytes of a password that bcrypt takes: longer ones are wrong."""
+"""The maximum number of bytes of a password in bcrypt; longer ones are wrong."""
 
 
 class PasswordAttempt(Struct, frozen=True):
-    """A password to be compared with a hash.
+    """A password and the hash to compare it with.
 
     Attributes:
-        key: tells this pair of user and password, and the user's hash, from all others.
-        possible: False where it is wrong whatever the comparison finds.
+        key: identifies the user, the password and the user's hash.
+        possible: False for an unknown user: no password is right.
     """
 
     key: bytes
@@ -30,10 +30,10 @@ class PasswordAttempt(Struct, frozen=True):
 
 
 class PasswordCache:
-    """Results of comparisons, which are dear.
+    """Results of password comparisons, which are slow.
 
-    Those that were good and those that were not have a place each, so that guesses push
-    nobody out. No password is kept, but a hash with a key that dies with the process.
+    Guesses never remove right results, which are cached apart. The cache holds no
+    password, only a hash whose key is lost when the process ends.
 
     Args:
         key: 32 random bytes.
@@ -46,27 +46,27 @@ class PasswordCache:
     def attempt(
         self, users: Mapping[bytes, bytes], decoy: bytes, user: bytes, password: bytes
     ) -> PasswordAttempt:
-        """What has to be compared: for an unknown user something as dear."""
+        """Return what to compare; for an unknown user, a hash that takes as long."""
         digest = users.get(user, decoy)
         keyed = hashlib.blake2b(key=self._key, digest_size=32)
         for part in (user, digest, password):
-            keyed.update(len(part).to_bytes(8, "big"))  # so that no two run together
+            keyed.update(len(part).to_bytes(8, "big"))  # so that parts cannot merge
             keyed.update(part)
         return PasswordAttempt(keyed.digest(), password, digest, user in users)
 
     def known(self, attempt: PasswordAttempt) -> bool | None:
-        """The result, where it need not be computed."""
+        """Return the cached result; None if a comparison is needed."""
         if len(attempt.password) > LONGEST:
             return False
         for result, kept in self._results.items():
             if attempt.key in kept:
-                del kept[attempt.key]  # the newest is the last
+                del kept[attempt.key]  # the last used is the last
                 kept[attempt.key] = None
                 return result
         return None
 
     def learn(self, attempt: PasswordAttempt, *, matches: bool) -> bool:
-        """Keep what a comparison has found; whether the password is right."""
+        """Cache the result of a comparison; return whether the password is right."""
         right = matches and attempt.possible
         kept = self._results[right]
         kept[attempt.key] = None

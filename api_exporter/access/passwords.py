@@ -1,6 +1,6 @@
 """Passwords: `basic_auth_users` of the web configuration file.
 
-They are compared with their hashes one at a time, in a thread.
+A thread compares them with their hashes, one at a time.
 """
 
 from collections import Counter
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from api_exporter.access.web_config import WebConfig
 
 MOST_WAITING = 64
-"""Comparisons that may wait for the one that is under way."""
+"""The maximum number of comparisons that wait for the running one."""
 
 
 class Passwords(WayIn):
-    """A user and a password open all accounts."""
+    """Users with passwords. Each user has access to all accounts."""
 
     def __init__(self, web: "Reloader[WebConfig]", compare: Compare) -> None:
         self._web = web
@@ -76,8 +76,6 @@ class Passwords(WayIn):
 
 
 class _Comparison:
-    """A comparison that somebody waits for."""
-
     def __init__(self, attempt: PasswordAttempt, address: str) -> None:
         self.attempt = attempt
         self.address = address
@@ -85,10 +83,10 @@ class _Comparison:
 
 
 class ComparisonQueue:
-    """Whoever shows the same as somebody before waits for the same comparison.
+    """A queue of password comparisons. Equal attempts share one comparison.
 
-    Users that exist go first, then the address with the fewest comparisons, then who
-    came first. Where too many wait, the last in that order is sent away.
+    Users that exist go first, then the address with the fewest comparisons, then the
+    oldest attempt. If too many wait, the last in that order fails with QueueFull.
     """
 
     def __init__(self, cache: PasswordCache, compare: Compare) -> None:
@@ -99,11 +97,11 @@ class ComparisonQueue:
 
     @property
     def busy(self) -> bool:
-        """Whether the next one has to wait."""
+        """True if the next comparison has to wait."""
         return self._running is not None
 
     def compare(self, attempt: PasswordAttempt, address: str) -> Deferred[bool]:
-        """Whether a password is right, in time; fails with QueueFull."""
+        """Compare a password with its hash. The result may fail with QueueFull."""
         answer: Deferred[bool] = Deferred()
         for comparison in (self._running, *self._waiting):
             if comparison is not None and comparison.attempt.key == attempt.key:
@@ -122,7 +120,7 @@ class ComparisonQueue:
         return answer
 
     def _rank(self) -> Callable[[_Comparison], tuple[bool, int]]:
-        """Of which the smallest is next."""
+        """Return the sort key of waiting comparisons; the smallest is next."""
         counts = Counter(waiting.address for waiting in self._waiting)
         return lambda one: (not one.attempt.possible, counts[one.address])
 
@@ -135,7 +133,7 @@ class ComparisonQueue:
             compared.addBoth(self._end, self._running)
 
     def _end(self, result: bool | Failure, comparison: _Comparison) -> None:
-        """What cannot be compared is wrong."""
+        """End a comparison; a failed one counts as a wrong password."""
         right = self._cache.learn(comparison.attempt, matches=result is True)
         self._next()
         for answer in comparison.answers:
@@ -145,7 +143,7 @@ class ComparisonQueue:
 def compare_in_thread(
     reactor: ReactorBase, make_threads: Callable[[], ThreadPool]
 ) -> Compare:
-    """Compares in one of the threads, which begin with the first comparison."""
+    """Return a function that compares in threads. Its first call starts them."""
     threads = cache(make_threads)
     return lambda password, digest: deferToThreadPool(
         reactor, threads(), matches, password, digest
@@ -153,8 +151,8 @@ def compare_in_thread(
 
 
 def matches(password: bytes, digest: bytes) -> bool:
-    """Whether a password has a hash; what bcrypt takes for no password has none."""
-    import bcrypt  # noqa: PLC0415 - for those who have passwords
+    """Return whether a password matches a hash; one that bcrypt rejects does not."""
+    import bcrypt  # noqa: PLC0415 - only if passwords are configured
 
     try:
         return bcrypt.checkpw(password, digest)

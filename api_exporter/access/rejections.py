@@ -1,4 +1,4 @@
-"""Rejections: clients that may not come in, logged once a minute for each address."""
+"""Rejected clients in the log: at most two lines a minute for each address."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from twisted.logger import Logger
 MINUTE = 60.0
 
 MOST = 50
-"""Addresses that have lines of their own."""
+"""The maximum number of addresses with log lines of their own."""
 
 OTHERS = "other addresses"
 
@@ -16,7 +16,7 @@ _log = Logger()
 
 
 class Rejections:
-    """The first of a minute is logged at once, and their number at its end."""
+    """A log of rejections: the first in a minute at once, their number at its end."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
@@ -44,7 +44,7 @@ class Rejections:
                 )
 
     def stop(self) -> None:
-        """Log what was not logged yet."""
+        """Log the counts that are not logged yet."""
         if self._timer is not None:
             self._timer.cancel()
             self._log_counts()

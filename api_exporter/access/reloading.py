@@ -1,4 +1,4 @@
-"""Reloading: a value that follows its files. The last good one stays in force."""
+"""Reloading of values from files. The last valid value stays in use."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -11,29 +11,29 @@ from api_exporter.settings.token import regular
 T = TypeVar("T")
 
 INTERVAL = 1.0
-"""Seconds between two looks at the files, at least."""
+"""The minimum number of seconds between two checks of the files."""
 
 MOST = 1024 * 1024
-"""Bytes of a file, at most."""
+"""The maximum size of a file in bytes."""
 
 Read = Callable[[Path], bytes]
-"""What a file holds; raises OSError, or ValueError where it is none of ours."""
+"""A reader of files; raises OSError, or ValueError for a large or irregular file."""
 
 Load = Callable[[Read, T | None], T]
-"""Makes a value of files, given the one in force; raises ConfigurationError."""
+"""A loader of a value, given the current one; raises ConfigurationError."""
 
 
 class Reloader(Generic[T]):
-    """A value that follows its files. Only hashes of them are kept.
+    """A value that follows its files. Only hashes of the files are kept.
 
     Args:
-        load: is called again when one of the files that it read has changed.
+        load: called again if one of the files that it read has changed.
         seconds: a clock.
-        report: called with the mistakes of a change, or None where it is in force.
+        report: called with the error of a change, or with None if the change is in use.
 
     Attributes:
-        value: the newest good one.
-        good: whether the newest was good.
+        value: the newest valid value.
+        good: True if the files were valid at their last change.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Reloader(Generic[T]):
         self._looked = seconds()
 
     def __call__(self) -> T:
-        """As the files are now, or were a second ago."""
+        """Return the value after a check of the files, at most once a second."""
         if not 0 <= self._seconds() - self._looked < INTERVAL:
             self.reload()
         return self.value
 
     def reload(self) -> None:
-        """Look at the files, and use them if they have changed and are good."""
+        """Check the files; use them if they have changed and are valid."""
         self._looked = self._seconds()
         if all(_read(path)[1] == digest for path, digest in self._hashes.items()):
             return
@@ -72,12 +72,12 @@ class Reloader(Generic[T]):
             self._report(None)
 
     def _loaded(self, before: T | None) -> T:
-        """Whatever a file holds, nobody is kept out: every error is of one kind."""
+        """Load the value. Any error is a ConfigurationError: a reload survives it."""
         try:
             return self._load(self._read, before)
         except ConfigurationError:
             raise
-        except Exception as error:  # noqa: BLE001 - its words may repeat a secret
+        except Exception as error:  # noqa: BLE001 - its text may repeat a secret
             problem = f"internal error: {type(error).__name__}"
             paths = ", ".join(map(str, self._hashes))
             raise ConfigurationError(f"{paths}: {problem}") from None
@@ -90,7 +90,7 @@ class Reloader(Generic[T]):
 
 
 def _read(path: Path) -> tuple[bytes | OSError | ValueError, str]:
-    """What a file holds, and its hash; or why it cannot be read, twice."""
+    """Return a file's content and hash; or the error, and the error as text."""
     try:
         content = regular(path, MOST)
     except (OSError, ValueError) as error:

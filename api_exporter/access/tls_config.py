@@ -1,4 +1,4 @@
-"""`tls_server_config`, checked, with the names that Go has for TLS."""
+"""`tls_server_config` of the web configuration file, with Go's names for TLS."""
 
 from collections.abc import Mapping, Sized
 from pathlib import Path
@@ -20,7 +20,7 @@ TEXTS = (
     "client_ca_file",
     "client_auth_type",
 )
-"""Keys for which Go takes an empty text as none."""
+"""Keys for which an empty text is no value, as in Go."""
 
 KEYS = (
     *TEXTS,
@@ -34,25 +34,25 @@ KEYS = (
 
 
 CIPHERS = {
-    # Authenticated, with forward secrecy: what clients of the last ten years have.
+    # Authenticated, with forward secrecy: clients of the last ten years have these.
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
     "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
     "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
-    # What clients have that know neither TLS 1.2 nor what came with it.
+    # For clients without TLS 1.2 and the ciphers that came with it.
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
     "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
     "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
     "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
-    # Without forward secrecy: Go itself lists them where GODEBUG asks for them.
+    # Without forward secrecy: Go itself lists them only if GODEBUG enables them.
     "TLS_RSA_WITH_AES_128_GCM_SHA256": "AES128-GCM-SHA256",
     "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
     "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
     "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
 }
-"""Of TLS 1.2 and older."""
+"""OpenSSL's names of ciphers of TLS 1.2 and older, by Go's names."""
 
 USUAL, OLD = tuple(CIPHERS.values())[:6], tuple(CIPHERS.values())[6:10]
 
@@ -61,7 +61,7 @@ CIPHERS_13 = (
     "TLS_AES_256_GCM_SHA384",
     "TLS_CHACHA20_POLY1305_SHA256",
 )
-"""Of TLS 1.3, where both have the same names."""
+"""Ciphers of TLS 1.3; Go and OpenSSL have the same names."""
 
 CURVES = {
     "X25519": "X25519",
@@ -71,23 +71,23 @@ CURVES = {
 }
 
 USUAL_CURVES = ("X25519", "P-256", "P-384")
-"""Without a wish."""
+"""The default curves."""
 
 NEW_CURVE = "X25519MLKEM768"
-"""Before these, where OpenSSL has it: what is recorded now stays unread later, too."""
+"""A default curve before these, if OpenSSL has it: it resists quantum computers."""
 
 VERSIONS = {"TLS10": 0x301, "TLS11": 0x302, "TLS12": 0x303, "TLS13": 0x304}
-"""With their numbers on the wire."""
+"""TLS versions, with their numbers in the protocol."""
 
 
 class ClientAuth(Struct, frozen=True):
-    """What is asked of clients' certificates.
+    """A policy for client certificates.
 
     Attributes:
-        description: the same for people.
-        asked: whether OpenSSL asks for one.
-        required: whether nobody comes in without a certificate.
-        verified: whether one that is shown must be of an authority.
+        description: the policy in words.
+        asked: True if OpenSSL requests a certificate.
+        required: True if clients without a certificate are rejected.
+        verified: True if a certificate must be issued by a trusted authority.
     """
 
     description: str
@@ -104,7 +104,7 @@ CLIENT_AUTH = {
         "client certificates requested, but neither required nor verified"
     ),
     "RequireAnyClientCert": _ANY,
-    "RequireClientCert": _ANY,  # its name of old
+    "RequireClientCert": _ANY,  # the old name
     "VerifyClientCertIfGiven": ClientAuth(
         "client certificates verified, but not required", verified=True
     ),
@@ -114,22 +114,22 @@ CLIENT_AUTH = {
 }
 
 REQUIRED = ("RequireAnyClientCert", "RequireAndVerifyClientCert")
-"""With these nobody comes in without a certificate."""
+"""Policies that reject clients without a certificate."""
 
 
 class TlsConfig(Struct, frozen=True, kw_only=True):
-    """What connections are encrypted with, and whose certificates are taken.
+    """The TLS settings of the server, and its policy for client certificates.
 
     Attributes:
-        certificate: PEM, with what leads to the authority.
+        certificate: PEM, with the chain to the certificate authority.
         key: PEM.
-        client_ca: PEM; None stands for the authorities that this machine trusts.
-        allowed_sans: names, one of which a client's certificate must have, if any.
-        min_version: as on the wire.
-        ciphers: OpenSSL's names, of TLS 1.2 and older; None where none is wanted.
-        ciphers_13: those of TLS 1.3; none stands for all.
-        curves: OpenSSL's names; none stands for OpenSSL's choice.
-        places: file, line and key of what was given, by the key's name.
+        client_ca: PEM; None for the authorities that this machine trusts.
+        allowed_sans: names of which client certificates must have one; empty for any.
+        min_version: the number in the protocol.
+        ciphers: OpenSSL's names, for TLS 1.2 and older; None disables these versions.
+        ciphers_13: ciphers of TLS 1.3; empty for all.
+        curves: OpenSSL's names; empty for the default.
+        places: file, line and key of each given value, by the key's name.
     """
 
     certificate: bytes
@@ -149,15 +149,15 @@ class TlsConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def verified(self) -> bool:
-        """Whether nobody comes in without the certificate of an authority."""
+        """True if each client needs a certificate of a trusted authority."""
         return self.client_auth.required and self.client_auth.verified
 
 
 def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
-    """What the section asks for; None where it asks for nothing, or is wrong.
+    """Parse the section; return None if it is empty or not valid.
 
     Args:
-        folder: names of files are relative to it.
+        folder: the base of relative file names.
     """
     section = root.section(SECTION, KEYS, TEXTS)
     document, node, found = section.document, section.node, section.found
@@ -187,7 +187,7 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
         section.reject(
             "cipher_suites", "max_version allows none of these cipher suites"
         )
-    section.check_truth("prefer_server_cipher_suites")  # Go takes it, and heeds it not
+    section.check_truth("prefer_server_cipher_suites")  # Go accepts and ignores it
     if len(document.problems) > before:
         return None
     if not ciphers:
@@ -211,14 +211,14 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
 
 
 def _check_sans(sans: Sized, auth: ClientAuth) -> str:
-    """Why names would change nothing, or keep everybody out; "" where they are good."""
+    """Return why names have no effect or reject all clients; "" if they are valid."""
     if not auth.required:
         return f"client_auth_type must be one of {', '.join(REQUIRED)}"
     return "" if sans else "an empty list rejects all clients: add a name"
 
 
 def _pem(section: Section, name: str, folder: Path, read: Read) -> bytes | None:
-    """What a file holds, or else what stands there itself; None without both."""
+    """Return the content of the file, else the inline value; None without both."""
     key = f"{name}_file"
     if key not in section.found:
         return section.text(name).encode() if name in section.found else None
@@ -230,5 +230,5 @@ def _pem(section: Section, name: str, folder: Path, read: Read) -> bytes | None:
         place = section.document.place(section.found[key])
         where = "" if file.startswith("/") else f" in {folder}"
         problem = f"{place}: {SECTION}.{key}: {shown(file)}{where}: {message}"
-        section.document.problems.append(problem)  # it may come yet: retryable
+        section.document.problems.append(problem)  # a retry may find it
         return b""

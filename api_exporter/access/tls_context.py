@@ -1,4 +1,4 @@
-"""The TLS context: from `tls_server_config` to what OpenSSL and Twisted work with."""
+"""The TLS context of OpenSSL and Twisted for `tls_server_config`."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,10 +21,10 @@ NO_RENEGOTIATION = 1 << 30
 """OpenSSL's SSL_OP_NO_RENEGOTIATION, which pyOpenSSL does not name in all versions."""
 
 CURVES_CALL = "SSL_CTX_set1_curves_list"
-"""What cryptography has from version 47 on."""
+"""A function of OpenSSL that cryptography has from version 47 on."""
 
 HTTP = b"http/1.1"
-"""All that is spoken, of what a client may offer."""
+"""The only protocol that the server accepts in ALPN."""
 
 _OLD = names.VERSIONS["TLS12"]
 
@@ -33,7 +33,7 @@ class ServerConnection(SSL.Connection):
     """A client's connection.
 
     Attributes:
-        reject: is told why a client's certificate is not taken.
+        reject: called with the reason if a client's certificate is rejected.
     """
 
     reject: Callable[[str], None]
@@ -41,10 +41,10 @@ class ServerConnection(SSL.Connection):
 
 @implementer(IOpenSSLServerConnectionCreator)
 class ConnectionCreator:
-    """Makes each connection from the context that there is when it begins.
+    """A factory of connections; each uses the TLS context that is current at its start.
 
     Args:
-        reject: is told of an address whose certificate is not taken, and why.
+        reject: called with the address and the reason if a certificate is rejected.
     """
 
     def __init__(
@@ -58,19 +58,19 @@ class ConnectionCreator:
         tlsProtocol: TLSMemoryBIOProtocol,  # noqa: N803
     ) -> SSL.Connection:
         def reject(why: str) -> None:
-            assert tlsProtocol.transport is not None  # it shakes hands
+            assert tlsProtocol.transport is not None  # it is in a handshake
             peer = tlsProtocol.transport.getPeer()
             self._reject(str(getattr(peer, "host", "")), why)
 
         context = self._web().context
-        assert context is not None  # it takes a restart to be without
+        assert context is not None  # a reload cannot switch TLS off
         made = ServerConnection(context, None)
         made.reject = reject
         return made
 
 
 def make_context(tls: TlsConfig) -> SSL.Context:
-    """For the connections that begin from now on; raises ConfigurationError."""
+    """Return the TLS context for new connections; raise ConfigurationError."""
     made = _unverified(tls)
     if tls.min_version < _OLD and not _speaks(_unverified(tls), tls.min_version):
         message = "the installed OpenSSL does not support this version"
@@ -83,7 +83,7 @@ def make_context(tls: TlsConfig) -> SSL.Context:
             _trust(made, tls)
             required = tls.client_auth.required and SSL.VERIFY_FAIL_IF_NO_PEER_CERT
             made.set_verify(SSL.VERIFY_PEER | required, _verifier(tls))
-    except MemoryError:  # where memory must not be both written and executed
+    except MemoryError:  # if memory must not be both writable and executable
         message = "this process may not make callbacks (MemoryDenyWriteExecute)"
         raise ConfigurationError(f"{SECTION}: {message}") from None
     return made
@@ -97,11 +97,11 @@ def _error(tls: TlsConfig, key: str, message: str) -> ConfigurationError:
 def _unverified(tls: TlsConfig) -> SSL.Context:
     made = SSL.Context(SSL.TLS_SERVER_METHOD)
     made.set_options(SSL.OP_NO_COMPRESSION | NO_RENEGOTIATION | SSL.OP_NO_TICKET)
-    # Nothing is resumed: whom we trust may have changed since.
+    # No session is resumed: the trusted authorities may have changed since.
     made.set_session_cache_mode(SSL.SESS_CACHE_OFF)
     made.set_session_id(b"api-exporter")
     made.set_mode(SSL.MODE_RELEASE_BUFFERS)
-    # Without an older cipher none of the older versions.
+    # Without an older cipher, TLS 1.3 is the only version.
     low = names.VERSIONS["TLS13"] if tls.ciphers is None else tls.min_version
     made.set_min_proto_version(low)
     made.set_max_proto_version(tls.max_version)
@@ -128,7 +128,7 @@ def _set_ciphers(made: SSL.Context, tls: TlsConfig) -> None:
 
 
 def _has(cipher: str) -> bool:
-    """OpenSSL leaves out of a list what it does not know, as long as anything stays."""
+    """Return whether OpenSSL has a cipher; in a list it ignores unknown ones."""
     try:
         SSL.Context(SSL.TLS_SERVER_METHOD).set_cipher_list(cipher.encode())
     except SSL.Error:
@@ -137,10 +137,10 @@ def _has(cipher: str) -> bool:
 
 
 def set_curves(made: SSL.Context, curves: tuple[str, ...]) -> bool:
-    """Whether OpenSSL has them all.
+    """Set the curves; return whether OpenSSL has them all.
 
-    pyOpenSSL's own `set_tmp_ecdh` takes a single curve, and never X25519; so this one
-    call goes past it, and is tried by every test of curves.
+    pyOpenSSL's own `set_tmp_ecdh` takes a single curve, and never X25519. So this call
+    goes past pyOpenSSL; every test of curves covers it.
     """
     call = getattr(SSL._lib, CURVES_CALL, None)  # type: ignore[attr-defined]
     text = ":".join(curves).encode()
@@ -158,8 +158,8 @@ def _set_certificate(made: SSL.Context, tls: TlsConfig) -> None:
         raise _error(tls, "cert", message) from None
     try:
         key = load_pem_private_key(tls.key, None)
-        made.use_privatekey(key)  # type: ignore[arg-type]  # it says which it takes
-        made.check_privatekey()  # or a key of another kind is taken
+        made.use_privatekey(key)  # type: ignore[arg-type]  # others raise TypeError
+        made.check_privatekey()  # else a key of another type is accepted
     except TypeError:
         message = "no private key that OpenSSL accepts without a password"
         raise _error(tls, "key", message) from None
@@ -179,7 +179,7 @@ def _trust(made: SSL.Context, tls: TlsConfig) -> None:
         raise _error(tls, "client_ca", "no certificate in PEM") from None
     store = made.get_cert_store()
     assert store is not None
-    # An intermediate authority or a client's own certificate will do, as in Go.
+    # An intermediate authority or a client's own certificate suffices, as in Go.
     store.set_flags(X509StoreFlags.PARTIAL_CHAIN)
     for authority in authorities:
         known = X509.from_cryptography(authority)
@@ -188,7 +188,7 @@ def _trust(made: SSL.Context, tls: TlsConfig) -> None:
 
 
 def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
-    """What OpenSSL asks for each certificate of a chain, the client's own the last."""
+    """Return the callback for certificates of a chain; the client's own is last."""
 
     def verify(
         connection: SSL.Connection, certificate: X509, _: int, depth: int, good: int
@@ -205,15 +205,15 @@ def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int],
 
 
 def _check_names(certificate: X509, allowed: frozenset[str]) -> str:
-    """Why a certificate has none of the names; "" if it has one, or any is allowed.
+    """Return why a certificate has no allowed name; "" for an allowed one.
 
-    One whose names are damaged is refused in any case, as in Go.
+    A certificate with damaged names is always rejected, as in Go.
     """
     try:
         found = names_of(certificate.to_cryptography())
-    except x509.UnsupportedGeneralNameType:  # one of X.400's, say: it is not damaged
+    except x509.UnsupportedGeneralNameType:  # such as X.400: not damaged
         found = frozenset()
-    except Exception:  # noqa: BLE001 - whoever comes has made it, to hurt maybe
+    except Exception:  # noqa: BLE001 - the client made it, and may be hostile
         return "the client certificate cannot be read"
     return (
         ""
@@ -223,7 +223,7 @@ def _check_names(certificate: X509, allowed: frozenset[str]) -> str:
 
 
 def names_of(certificate: x509.Certificate) -> frozenset[str]:
-    """All that it is issued for, as text; raises whatever cryptography does."""
+    """Return all subject alternative names as text; raise any error of cryptography."""
     try:
         found = certificate.extensions.get_extension_for_class(
             x509.SubjectAlternativeName
@@ -236,7 +236,7 @@ def names_of(certificate: x509.Certificate) -> frozenset[str]:
 
 
 def _speaks(made: SSL.Context, version: int) -> bool:
-    """Whether two of us would agree on a version."""
+    """Return whether a handshake with this TLS version succeeds."""
     asking = SSL.Context(SSL.TLS_CLIENT_METHOD)
     asking.set_min_proto_version(version)
     asking.set_max_proto_version(version)

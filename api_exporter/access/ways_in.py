@@ -1,6 +1,6 @@
-"""The base class of ways in.
+"""The base class of authentication methods.
 
-A way in is a class in a file of its own; `configuration.AccessControl` makes it.
+A method is a class in a file of its own; `configuration.AccessControl` makes it.
 """
 
 from collections.abc import Callable
@@ -12,10 +12,10 @@ from api_exporter.access.credentials import Credentials
 from api_exporter.serving.visibility import Accounts
 
 Identity = Accounts | None
-"""The accounts that a client may know of; None where it is not identified."""
+"""The accounts that a client may see; None if the client is not authenticated."""
 
 Compare = Callable[[bytes, bytes], Deferred[bool]]
-"""Whether a password has a hash; takes long, and is done elsewhere."""
+"""An asynchronous function that returns whether a password matches a hash."""
 
 REALM = b'realm="api-exporter"'
 
@@ -25,12 +25,12 @@ class WayIn:
 
     @property
     def asks(self) -> bool:
-        """Whether requests without valid credentials are refused."""
+        """True if requests without valid credentials are refused."""
         return True
 
     @property
     def in_handshake(self) -> bool:
-        """Whether TLS refuses clients before their first request."""
+        """True if TLS refuses clients before their first request."""
         return False
 
     @property
@@ -38,13 +38,13 @@ class WayIn:
         """The scheme that a 401 offers (RFC 9110, 11.6.1), if any."""
         return b""
 
-    def opens(self, path: str) -> bool:  # noqa: ARG002 - others look at it
-        """Whether a page needs no credentials."""
+    def opens(self, path: str) -> bool:  # noqa: ARG002 - for subclasses
+        """Return whether a page needs no credentials."""
         return False
 
     def identify(
         self,
-        request: Request,  # noqa: ARG002 - others look at it
+        request: Request,  # noqa: ARG002 - for subclasses
         credentials: Credentials | None,  # noqa: ARG002
         *,
         patient: bool,  # noqa: ARG002
@@ -52,13 +52,13 @@ class WayIn:
         """Return the accounts of the request's client; may fail with QueueFull.
 
         Args:
-            credentials: of the Authorization header; None without one.
-            patient: whether the client waits behind others.
+            credentials: from the Authorization header; None without one.
+            patient: True if the request may wait in a queue.
         """
         return None
 
     def describe(self) -> str:
-        """Describe in a line what authenticates; "" where nothing does."""
+        """Describe the method in one line; return "" if it is not in use."""
         raise NotImplementedError
 
 
@@ -67,4 +67,4 @@ def client_address(request: Request) -> str:
 
 
 class QueueFull(Exception):
-    """Too many credentials wait to be compared."""
+    """Too many passwords wait for a comparison."""

@@ -27,33 +27,33 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
     "X-XSS-Protection": (),
     "Content-Security-Policy": (),
 }
-"""Those that may be set, with the values that they may have, if not any."""
+"""Headers that may be set, with their allowed values; empty for any value."""
 
 LONGEST = 64 * 1024
-"""Bytes of the file: 800 users. Nothing else happens while YAML is parsed."""
+"""The maximum size of the file in bytes: 800 users. Parsing YAML blocks all else."""
 
 HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
-"""What bcrypt makes of a password, and the logarithm of what that costs."""
+"""A bcrypt hash. Its group is the cost: the logarithm of the number of rounds."""
 
 
 _DECOY_COST = b"12"
-"""Of the decoy, at most: guesses of users that do not exist hold nobody up for long."""
+"""The maximum cost of the decoy: guesses of unknown users must not delay others."""
 
 _USUAL_COST = 14
-"""Above it a comparison takes seconds: there is a warning."""
+"""The maximum cost without a warning; above it a comparison takes seconds."""
 
 
 class WebConfig(Struct, frozen=True, kw_only=True):
-    """What the file asks for.
+    """The content of the file.
 
     Attributes:
-        headers: for every answer.
-        users: the hash of each one's password; none where nobody is asked.
-        decoy: what the password of an unknown user is compared with.
-        warnings: what is allowed, but hurts.
-        limit: seconds between two requests, and how many may come at once.
+        headers: for every response.
+        users: the hash of each user's password; empty if passwords are not used.
+        decoy: the hash that passwords of unknown users are compared with.
+        warnings: values that are allowed, but harmful.
+        limit: seconds between two requests, and the number of requests in a burst.
         bucket: counts the requests.
-        context: what OpenSSL makes of `tls`.
+        context: the OpenSSL context made from `tls`.
     """
 
     tls: TlsConfig | None
@@ -70,7 +70,7 @@ class WebConfig(Struct, frozen=True, kw_only=True):
 
 
 def load(path: Path, read: Read) -> WebConfig:
-    """What the file says now; raises ConfigurationError."""
+    """Load the file; raise ConfigurationError."""
     try:
         content = read(path)
         text = content.decode()
@@ -131,7 +131,7 @@ def _users(root: Section) -> dict[bytes, bytes]:
 
 
 def _decoy(users: Mapping[bytes, bytes]) -> bytes:
-    """A hash of nothing that is known, as dear as most of the users' are."""
+    """Return a hash that matches no password, with the cost of most users' hashes."""
     costs = Counter(digest[4:6] for digest in users.values()) or {b"10": 1}
     cost = min(max(costs, key=lambda cost: (costs[cost], cost)), _DECOY_COST)
     return b"$2b$" + cost + b"$" + b"." * 53
@@ -170,7 +170,7 @@ _PART = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 
 
 def parse_duration(text: str) -> float:
-    """Seconds from `1m30s` or `0`, as Go writes them; raises ValueError."""
+    """Return the seconds of a Go duration such as `1m30s` or `0`; raise ValueError."""
     if text == "0":
         return 0.0
     if not re.fullmatch(f"({_PART})+", text, re.ASCII):
@@ -182,9 +182,9 @@ def parse_duration(text: str) -> float:
 
 
 def restarts(before: WebConfig, now: WebConfig) -> list[str]:
-    """The changes that take a restart.
+    """Return the changes that need a restart.
 
-    An editor that has not written all of the file yet must not open the door.
+    A file that an editor has not written completely must not disable authentication.
     """
     problems = []
     if (before.tls is None) != (now.tls is None):
@@ -205,9 +205,7 @@ def restarts(before: WebConfig, now: WebConfig) -> list[str]:
 
 
 def _certificate_checks(tls: TlsConfig) -> dict[str, str]:
-    """What a client's certificate has to be: in words what it is without, and the key
-    that asks for it.
-    """
+    """Return the checks of client certificates in words, each with its key."""
     checks = {
         "requiring client certificates": ("client_auth_type", tls.client_auth.required),
         "verifying client certificates": ("client_auth_type", tls.verified),

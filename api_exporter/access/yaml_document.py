@@ -1,4 +1,4 @@
-"""A YAML document, read strictly: each mistake is told with its line."""
+"""A strict reader of YAML documents: each error has its line."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -15,14 +15,14 @@ _TRUTHS = ("true", "yes", "on", "false", "no", "off")
 
 
 class YamlDocument:
-    """A document, and what is wrong with it.
+    """A document and its errors.
 
-    A key that is there without a value counts as not there, as in Go.
+    A key without a value counts as missing, as in Go.
 
     Attributes:
-        root: None where it is empty.
-        problems: mistakes that were found so far; none repeats a value.
-        retryable: whether waiting may mend them: none is of the document itself.
+        root: None for an empty document.
+        problems: the errors found so far; none repeats a value.
+        retryable: True if a retry may succeed: no error is in the document itself.
     """
 
     def __init__(self, name: str, text: str) -> None:
@@ -42,7 +42,6 @@ class YamlDocument:
             raise ConfigurationError(f"{name}: {message}") from None
 
     def place(self, node: Node) -> str:
-        """File and line of a value."""
         return f"{self._name}:{node.start_mark.line + 1}"
 
     def reject(self, node: Node, key: str, message: str) -> None:
@@ -50,7 +49,7 @@ class YamlDocument:
         self.problems.append(f"{self.place(node)}: {key}: {message}")
 
     def entries(self, node: Node | None, key: str) -> Iterator[tuple[str, Node]]:
-        """Names and values of a mapping, each name once."""
+        """Yield the names and values of a mapping, each name once."""
         if node is None or _absent(node):
             return
         if not isinstance(node, MappingNode):
@@ -68,7 +67,7 @@ class YamlDocument:
                 yield name.value, value
 
     def text(self, node: Node, key: str) -> str:
-        """A word or a text; "" where it is none."""
+        """Return a scalar as text; "" for other nodes."""
         if isinstance(node, ScalarNode):
             return str(node.value)
         self.reject(node, key, "it must be a text")
@@ -76,14 +75,14 @@ class YamlDocument:
 
 
 class Section:
-    """A mapping whose keys are known.
+    """A mapping with known keys.
 
     Args:
-        key: its whole name, "" for the document.
-        texts: keys whose value is not there either where it is an empty text.
+        key: its full name; "" for the document.
+        texts: keys for which an empty text counts as missing.
 
     Attributes:
-        found: the values that are there.
+        found: the values of keys that are not missing.
     """
 
     def __init__(
@@ -115,7 +114,7 @@ class Section:
         self.document.reject(self.found[name], join(self.key, name), message)
 
     def text(self, name: str) -> str:
-        """A word or a text, "" where there is none."""
+        """Return the text of a key; "" if it is missing."""
         node = self.found.get(name)
         return "" if node is None else self.document.text(node, join(self.key, name))
 
@@ -124,7 +123,7 @@ class Section:
             self.reject(name, "it must be true or false")
 
     def one_of(self, name: str, allowed: Mapping[str, T], default: T) -> T:
-        """What a word stands for."""
+        """Return the value that a word stands for."""
         if name not in self.found:
             return default
         text = self.text(name)
@@ -150,7 +149,7 @@ class Section:
 
 
 def join(section: str, name: str) -> str:
-    """A key's whole name. One that is no word may be a secret in the wrong place."""
+    """Return the full name of a key. One that is no word may be a secret."""
     key = masked(name) if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,40}", name) else "…"
     return f"{section}.{key}" if section else key
 
