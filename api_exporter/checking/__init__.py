@@ -1,1 +1,1 @@
-"""Every resource once, in front of somebody: `--check` and `--once`. Knows no page."""
+"""The options that check and exit: `--check`, `--once`, `--health` and `--rules`."""

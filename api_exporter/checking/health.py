@@ -1,6 +1,6 @@
-"""`--health`: asks the exporter that runs beside us whether it is well.
+"""`--health`: requests the health of the exporter that runs on the same machine.
 
-It imports neither Twisted nor anything else that takes time.
+It imports neither Twisted nor other modules that are slow to import.
 """
 
 import re
@@ -19,25 +19,25 @@ from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresse
 from api_exporter.settings.errors import ConfigurationError
 
 LONGEST = 10.0
-"""Seconds after which no answer counts as one."""
+"""The default timeout in seconds."""
 
 OK, CRITICAL = 0, 2
-"""Exit statuses, as monitoring systems know them."""
+"""Exit statuses, as monitoring systems define them."""
 
 HEALTH = "/health"
 
 USAGE = "usage: api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
 
 WANTS_CERTIFICATE = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")
-"""What servers say to a client without one, in different versions of TLS."""
+"""Alerts of TLS servers to a client without a certificate, in all TLS versions."""
 
 
 class CannotAsk(Exception):
-    """Why nobody was asked, in one line."""
+    """The reason why no request was sent, in one line."""
 
 
 class UnixConnection(HTTPConnection):
-    """HTTP over a socket in the file system."""
+    """An HTTP connection over a socket in the file system."""
 
     def __init__(self, path: str) -> None:
         super().__init__("localhost")
@@ -49,7 +49,7 @@ class UnixConnection(HTTPConnection):
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
-    """Ask, print one line, and return the exit status."""
+    """Send the request, print one line, and return the exit status."""
     try:
         config, words = _parsed(arguments)
         seconds = _seconds(words[1]) if len(words) > 1 else LONGEST
@@ -65,7 +65,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     except CannotAsk as error:
         return _print(CRITICAL, str(error))
     answers: list[tuple[int, str]] = []
-    # A thread, because a name server may hang, and nothing else puts an end to that.
+    # A thread, because a look-up by a hanging name server has no other timeout.
     asking = Thread(target=lambda: answers.append(_first(asked)), daemon=True)
     asking.start()
     asking.join(seconds)
@@ -75,7 +75,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 
 
 def _first(asked: Sequence[tuple[str, HTTPConnection, str]]) -> tuple[int, str]:
-    """Exit status and words of the first that answers, or of the last."""
+    """Return the exit status and text of the first response, or of the last failure."""
     status, said = CRITICAL, ""
     for url, connection, path in asked:
         status, answer = _answer(connection, path)
@@ -86,13 +86,13 @@ def _first(asked: Sequence[tuple[str, HTTPConnection, str]]) -> tuple[int, str]:
 
 
 def _print(status: int, line: str) -> int:
-    line = re.sub(r"nbp_\w+", "nbp_…", line)  # a token in the wrong place
+    line = re.sub(r"nbp_\w+", "nbp_…", line)  # a misplaced token
     sys.stdout.write(f"{'CRITICAL' if status else 'OK'}: {line}\n")
     return status
 
 
 def _parsed(arguments: list[str]) -> tuple[str | None, list[str]]:
-    """The configuration file and what is no option."""
+    """Return the configuration file, and the arguments that are no options."""
     config, words, rest = None, [], iter(arguments)
     for argument in rest:
         name, equals, value = argument.partition("=")
@@ -116,9 +116,7 @@ def _seconds(text: str) -> float:
 
 
 def from_settings(config: str | None, environ: Mapping[str, str]) -> str:
-    """Where the exporter with these settings can be asked, as a URL; for a socket in
-    the file system, `unix:` and its path.
-    """
+    """Return the exporter's URL; for a Unix socket, `unix:` and its path."""
     try:
         environ = _settings(config, environ)
         text = environ.get("LISTEN_ADDRESS", "").strip() or DEFAULT
@@ -136,8 +134,9 @@ def from_settings(config: str | None, environ: Mapping[str, str]) -> str:
 
 
 def encrypted(config: str | None, environ: Mapping[str, str]) -> bool:
-    """Whether there may be TLS: the file says so, which may be broken by now, or not
-    to be read by everybody. So it is tried.
+    """Return whether HTTPS must be tried.
+
+    The web configuration file decides, but it may be damaged or unreadable now.
     """
     return bool(_settings(config, environ).get("WEB_CONFIG_FILE", "").strip())
 
@@ -149,7 +148,7 @@ def _settings(config: str | None, environ: Mapping[str, str]) -> Mapping[str, st
 
 
 _HERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
-"""An address that stands for all of them cannot be called everywhere."""
+"""Loopback addresses for wildcards, to which some systems cannot connect."""
 
 
 def _url(wanted: Address | Endpoint) -> str | None:
@@ -177,7 +176,7 @@ def _page(scheme: str, host: str, port: int) -> str:
 
 
 def _unescaped(description: str) -> Iterator[str | tuple[str, str]]:
-    """Parts of an endpoint description; those with a name as pairs."""
+    """Yield the parts of an endpoint description; named parts as pairs."""
     for part in re.findall(r"(?:\\.|[^:\\])+", description):
         name, equals, value = part.partition("=")
         plain = re.sub(r"\\(.)", r"\1", value if equals else name)
@@ -199,23 +198,23 @@ def _connection(url: str, page: str) -> tuple[HTTPConnection, str]:
         raise CannotAsk(f"the URL contains a space or a non-ASCII character; {USAGE}")
     if parts.scheme == "http":
         return HTTPConnection(host, port), target
-    # It is ours, by whatever name, and we tell it nothing.
+    # It is this exporter by any name, and the request holds no secret.
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     return HTTPSConnection(host, port, context=trusting), target
 
 
 def _answer(connection: HTTPConnection, path: str) -> tuple[int, str]:
-    """Exit status and words. Whoever shakes no hand without a certificate is alive."""
+    """Return exit status and text. A server that needs a client certificate is OK."""
     try:
         connection.connect()
-        with suppress(OSError):  # the reason is there to be read
+        with suppress(OSError):  # the response has the reason
             connection.request("GET", path)
         status = connection.getresponse().status
     except ssl.SSLError as error:
         if (error.reason or "").endswith(WANTS_CERTIFICATE):
             return OK, "the exporter runs and requires a client certificate"
         return CRITICAL, str(error.reason or error)
-    except (OSError, HTTPException, ValueError) as error:  # the last for a host
+    except (OSError, HTTPException, ValueError) as error:  # ValueError for a host
         return CRITICAL, getattr(error, "strerror", None) or repr(error)
     return (OK if status == 200 else CRITICAL), str(status)

@@ -1,4 +1,4 @@
-"""`--check` and `--once`: what was found, printed."""
+"""`--check` and `--once`: the printed report."""
 
 import os
 import signal
@@ -50,12 +50,13 @@ UNREAD = 3
 """The status of an account whose peers could not be read."""
 
 READER_GONE = 128 + signal.SIGPIPE
-"""The status that a shell sees of whoever writes on after its reader has gone."""
+"""The exit status that a shell reports after SIGPIPE."""
 
 
 async def run(reactor: PosixReactorBase, options: Options) -> None:
-    """Read every enabled resource once; raises SystemExit(1) without the peers, and
-    with `--strict` the status of the worst account.
+    """Read every enabled resource once; raise SystemExit(1) without the peers.
+
+    With `--strict` the exit status is that of the worst account.
     """
     if isinstance(sys.stdout, TextIOWrapper):  # a page is UTF-8 in any locale
         sys.stdout.reconfigure(encoding="utf-8")
@@ -104,10 +105,10 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
 def chosen(
     accounts: Mapping[str, AccountSettings], wanted: str | None, *, one: bool
 ) -> Mapping[str, AccountSettings]:
-    """All of them, or the one that is wanted; raises SystemExit where that is none.
+    """Return all accounts, or the named one; raise SystemExit if it does not exist.
 
     Args:
-        one: whether more than one cannot be.
+        one: True if only one account is allowed.
     """
     names = ", ".join(accounts)
     if not accounts and (one or wanted is not None):
@@ -139,10 +140,10 @@ def _summary(statuses: Mapping[str, int]) -> None:
 async def _report(
     account: Account, reactor: PosixReactorBase, runbooks: str, *, once_only: bool
 ) -> int:
-    """Of one account; returns its status: 0, 1, 2 or UNREAD.
+    """Print the report of one account; return its status: 0, 1, 2 or UNREAD.
 
     Args:
-        runbooks: where they are.
+        runbooks: their address.
     """
     client, network = account.client, account.network
     checks = survey(network, reactor)
@@ -164,8 +165,10 @@ async def _report(
 def doors(
     access: "AccessControl | None", listening: Iterable[Address | Endpoint]
 ) -> list[str]:
-    """The authentication in force, a line each. That there is none is a risk where
-    other machines can connect, else no line.
+    """Return a line for each authentication method.
+
+    Without authentication, return a warning if other machines can connect, else no
+    line.
     """
     if known := access.describe() if access else []:
         return [f"access: {door}" for door in known]
@@ -184,12 +187,12 @@ def _local(listening: Address | Endpoint) -> bool:
 
 
 async def reached(reach: Callable[[], Awaitable[str]]) -> str:
-    """Why the upstream cannot be reached; a defect of ours is a reason, too."""
+    """Return why the NetBird API is unreachable; an internal error is a reason, too."""
     try:
         return await reach()
     except CancelledError:
         raise
-    except Exception as error:  # noqa: BLE001 - there still is a table to be made
+    except Exception as error:  # noqa: BLE001 - the table follows in any case
         log.failure("internal error while trying the connection")
         return f"internal error: {type(error).__name__}"
 
@@ -201,15 +204,14 @@ async def check(
     now: Now,
     runbooks: str,
 ) -> int:
-    """A table with a line for each resource, what to do about the failures, then what
-    needs attention.
+    """Print a table of the resources, advice about failures, and the findings.
 
     Args:
-        unreachable: why the upstream cannot be reached, "" where it can.
-        runbooks: where they are.
+        unreachable: why the NetBird API cannot be reached; "" if it can.
+        runbooks: their address.
 
     Returns:
-        UNREAD without the peers, else how severe the worst finding is.
+        UNREAD without the peers, else the severity of the worst finding.
     """
     _print(f"reachable: {unreachable or 'yes'}")
     _print(_ROW.format("path", "outcome", "records", "ms"))
@@ -217,7 +219,7 @@ async def check(
     async for one in checks:
         _print(_row(one))
         checked.append(one)
-        if unreachable:  # once is enough
+        if unreachable:  # the next ones would fail, too
             break
     for one in checked:
         for complaint in one.complaints:
@@ -240,26 +242,26 @@ async def check(
 
 
 async def once(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
-    """The metrics of the upstream, as a scrape would get them.
+    """Print the metrics of the NetBird API, as a scrape returns them.
 
     Returns:
-        Whether the peers could be read.
+        True if the peers could be read.
     """
     checked = []
     async for one in checks:
         checked.append(one)
         if one.error is not None and one.error.reason in UNREACHABLE:
-            break  # once is enough
+            break  # the next ones would fail, too
     for one in checked:
         if one.error is not None and not one.resource.optional:
             sys.stderr.write(f"{one.resource.name}: {one.error}\n")
-    # Line by line: of one large write that a reader breaks off, nobody hears.
+    # Line by line: one large write raises no error if the reader closes the pipe.
     sys.stdout.writelines(network.text().decode().splitlines(keepends=True))
     return _has_peers(checked)
 
 
 _NAMED = 3
-"""Of more resources that fail alike only the number is in their line."""
+"""The maximum number of failed resources that a line names; it counts more."""
 
 _ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
 

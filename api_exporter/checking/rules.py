@@ -1,4 +1,4 @@
-"""`--rules`: the rules for Prometheus that go by the operator's own thresholds."""
+"""`--rules`: the rules for Prometheus with the operator's own thresholds."""
 
 from msgspec.structs import replace
 
@@ -11,7 +11,7 @@ from api_exporter.settings.options import Options
 
 
 def made(options: Options) -> str:
-    """Both files in one; raises SystemExit where a setting is wrong."""
+    """Return both rule files as one; raise SystemExit if a setting is not valid."""
     try:
         own, runbooks, important = loader.load_some(
             options, "THRESHOLDS_FILE", "RUNBOOKS_URL", "IMPORTANT_GROUPS"

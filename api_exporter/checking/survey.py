@@ -1,4 +1,4 @@
-"""Every resource once, in front of somebody: `--check` and `--once`."""
+"""One read of each resource, for `--check` and `--once`."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -18,22 +18,22 @@ from api_exporter.web.status import findings
 log = Logger()
 
 PATIENCE = 60.0
-"""Seconds after which somebody who waits wants no further attempt."""
+"""The number of seconds in which a failed request may be retried."""
 
 
 _AGAIN = 2
-"""Times that a list is read again: for a list that names it, and for its own ids."""
+"""Further reads of a list: one as another list names it, one for its own ids."""
 
 
 class ResourceCheck(Struct, frozen=True, kw_only=True):
-    """How it went with one resource.
+    """The result of reading one resource.
 
     Attributes:
-        error: None where it went well, or where nothing could be asked.
-        records: how many could be read, None for none at all.
-        rejected: how many could not be.
-        complaints: the places of the first ones of them, and what was wrong.
-        restricted: whether it is withheld: the token's user may not read all of it.
+        error: None after a success, or if no request was possible.
+        records: the number of valid records; None if the resource was not read.
+        rejected: the number of invalid records.
+        complaints: the places and errors of the first invalid records.
+        restricted: True if it is withheld: the token's user may not read all of it.
     """
 
     resource: Resource
@@ -53,7 +53,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         return "skipped" if self.records is None else "ok"
 
     def standing(self, now: float) -> Freshness:
-        """The state of the resource, as the status page knows it."""
+        """Return the state of the resource for the status page."""
         standing = Freshness(
             period=self.resource.period, ended=now, rejected=self.rejected
         )
@@ -67,7 +67,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
 
 
 async def survey(network: Network, clock: IReactorTime) -> AsyncIterator[ResourceCheck]:
-    """Read each resource once, until the upstream asks for a pause.
+    """Read each resource once, until the NetBird API limits the rate.
 
     A list that joins wait for is read again.
     """
@@ -94,11 +94,11 @@ async def _read(
     begin = clock.seconds()
     try:
         body = await network.pipeline.read(resource, path, PATIENCE)
-        if network.pipeline.located(resource) != path:  # there is more to ask for
+        if network.pipeline.located(resource) != path:  # it has a new path now
             return await _read(resource, network, clock)
     except CancelledError:
         raise
-    except Exception as error:  # noqa: BLE001 - a defect of ours is a row, too
+    except Exception as error:  # noqa: BLE001 - an internal error is a row, too
         if not isinstance(error, UpstreamError):
             log.failure(
                 "internal error while reading {resource}", resource=resource.name
@@ -117,10 +117,10 @@ async def _read(
 
 
 def found(network: Network, checks: list[ResourceCheck], now: float) -> FindingList:
-    """All findings.
+    """Return all findings.
 
     Args:
-        checks: at least the one of the peers.
+        checks: at least that of the peers.
         now: seconds since the epoch.
     """
     freshness = {check.resource.name: check.standing(now) for check in checks}
@@ -128,11 +128,11 @@ def found(network: Network, checks: list[ResourceCheck], now: float) -> FindingL
 
 
 def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[str]:
-    """What needs attention, in the words of the status page.
+    """Yield what needs attention, in the words of the status page.
 
     Args:
         now: seconds since the epoch.
-        runbooks: where they are.
+        runbooks: their address.
     """
     if not found.findings:
         yield f"needs attention: {findings.QUIET}"
@@ -147,9 +147,7 @@ def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[s
 
 
 def severity(found: FindingList) -> int:
-    """1 for a warning or a resource that could not be read, 2 for a critical finding,
-    else 0.
-    """
+    """Return 2 for a critical finding, 1 for a warning or unread resource, else 0."""
     if found.counts.get("critical"):
         return 2
     return 1 if found.counts.get("warning") or found.unknown else 0
