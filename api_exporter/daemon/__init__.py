@@ -1,1 +1,1 @@
-"""Life under twistd and a supervisor: start, log lines, end."""
+"""The process under twistd and a supervisor: its start, log lines and end."""

@@ -1,4 +1,4 @@
-"""The life of the daemon under twistd: its log lines, a start that fails, its end."""
+"""The process under twistd: log lines, failed starts, signals and the end."""
 
 import os
 import signal
@@ -21,9 +21,9 @@ log = Logger()
 
 
 def need_standard_streams() -> None:
-    """Begin again with nothing in place of those that were closed at the start.
+    """Restart the program with /dev/null in place of closed standard streams.
 
-    By now the event loop may have their numbers, and loses them when twistd becomes a
+    The event loop may already use their numbers, and loses them when twistd becomes a
     daemon.
     """
     streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
@@ -34,11 +34,11 @@ def need_standard_streams() -> None:
         if stream is None:
             os.dup2(nothing, number)
             os.set_inheritable(number, True)
-    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - it is what runs already
+    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - it is the running program
 
 
 def no_output(options: Mapping[str, object]) -> str:
-    """Why what is written to standard output would be lost; "" where it would not."""
+    """Return why lines on standard output would be lost; "" if they would not."""
     if not options["nodaemon"]:
         return "a daemon has no standard output to write to"
     if os.path.samestat(os.fstat(1), os.stat(os.devnull)):
@@ -47,10 +47,10 @@ def no_output(options: Mapping[str, object]) -> str:
 
 
 def refusal(problems: list[str], *, lasting: bool) -> SystemExit:
-    """Say why the program does not start, a line each.
+    """Print why the program does not start, one line for each problem.
 
     Returns:
-        The end of it: status 78 (EX_CONFIG) for what no waiting mends, otherwise 1.
+        The error to raise: status 78 (EX_CONFIG) if a retry cannot help, otherwise 1.
     """
     mark = logs.mark(logs.standard_streams()[1], os.environ)
     for problem in problems:
@@ -59,10 +59,10 @@ def refusal(problems: list[str], *, lasting: bool) -> SystemExit:
 
 
 class Exporter(MultiService):
-    """The program as one service, which brings its log observer along.
+    """The program as one service with its log observer.
 
     Args:
-        observer: None leaves twistd's own.
+        observer: None for twistd's own.
     """
 
     def __init__(self, observer: ILogObserver | None) -> None:
@@ -70,22 +70,21 @@ class Exporter(MultiService):
         self._observer = observer
 
     def setServiceParent(self, parent: Componentized) -> None:
-        """Hand the observer to the application, where twistd looks for it."""
+        """Give the observer to the application, from which twistd takes it."""
         super().setServiceParent(parent)
         if self._observer is not None:
             parent.setComponent(ILogObserver, self._observer)
 
     def stopService(self) -> Deferred[object]:
-        """Fires when all parts have stopped; then a line says so."""
+        """Stop all services; then log a line."""
         stopped: Deferred[object] = super().stopService()
         return stopped.addBoth(lambda _: log.info("stopped"))
 
 
 def log_file(twistd: Mapping[str, object]) -> LogFile | None:
-    """The file that twistd's options send log lines to; None where they send them
-    elsewhere.
+    """Return the log file of twistd's options; None if log lines go elsewhere.
 
-    Raises SystemExit where it cannot be written.
+    Raises SystemExit if the file cannot be written.
     """
     name = str(twistd["logfile"] or "")
     if twistd["syslog"] or (twistd["nodaemon"] and name in {"", "-"}):
@@ -107,7 +106,7 @@ def log_file(twistd: Mapping[str, object]) -> LogFile | None:
 def log_observer(
     settings: Settings, twistd: Mapping[str, object], file: LogFile | None
 ) -> logs.LineObserver | None:
-    """Our log lines, in the file or on the standard streams; None where to syslog."""
+    """Return the observer for the file or the standard streams; None for syslog."""
     if twistd["syslog"]:
         return None
     form = settings.log_format
@@ -121,10 +120,10 @@ def log_observer(
 
 
 def explain_failures(twistd: Mapping[str, object]) -> None:
-    """Say in one line, without a traceback, why the program cannot serve.
+    """Log in one line, without a traceback, why the program cannot serve.
 
-    twistd lets what a service raises at its start end the process: with its pid file
-    removed, and, from a daemon, with a report to the terminal. This has the last word.
+    An error of a service at its start ends the process. Before that twistd removes the
+    pid file, and a daemon reports to the terminal. The exception hook comes last.
     """
     report = sys.excepthook
 
@@ -152,18 +151,18 @@ def heed_signals(
     *,
     reload: Callable[[], None],
 ) -> None:
-    """SIGTERM ends it well, SIGUSR1 begins a new log file, SIGHUP is one of the two.
+    """Handle SIGTERM, SIGUSR1 and SIGHUP.
 
-    A terminal that is closed says SIGHUP, and means the end. Where there is none, or
-    where the lines go to a file, it is an operator's: settings are read at the start
-    only, but files that were replaced are looked at.
+    SIGTERM stops the program; SIGUSR1 begins a new log file. At a terminal, SIGHUP
+    means that the terminal was closed, and stops the program. Elsewhere SIGHUP reopens
+    the log file and reloads files, but not the settings.
 
     Args:
-        reload: looks at the files of tokens and certificates.
+        reload: reloads the files of tokens and certificates.
     """
 
     def stop(*_: object) -> None:
-        # Once is enough. Twisted would end by the signal that it received.
+        # The next ones are ignored. Twisted's handler would exit with the signal.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if ends:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -173,7 +172,7 @@ def heed_signals(
         reactor.callFromThread(_reload, file, reload)
 
     ends = _at_a_terminal(twistd)
-    # nohup has it ignored.
+    # nohup ignores it.
     stays = ends and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)  # after Twisted's own
     if not stays:
@@ -193,7 +192,7 @@ def _reload(file: LogFile | None, reload: Callable[[], None]) -> None:
 
 
 def _at_a_terminal(twistd: Mapping[str, object]) -> bool:
-    """Whether a window shows what we say, and may be closed."""
+    """Return whether log lines go to a terminal, which may be closed."""
     if not twistd["nodaemon"] or twistd["logfile"] not in {None, "", "-"}:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Log lines: one event, one line. What is important goes to standard error.
+"""Log lines: one line for each event. Warnings and errors go to standard error.
 
 `2026-11-21T09:25:52.123Z warning cannot refresh peers: … reason=timeout`, or, in the
 journal, `<4>warning cannot refresh peers: … reason=timeout`.
@@ -30,14 +30,13 @@ _LEVELS = {
 }
 
 SMALL_TALK = ("twisted", "log_legacy", "api_exporter.serving.channel")
-"""Namespaces of what Twisted says: a logger is named after the class that it is read
-from, and those of the last one are Twisted's, as ours inherit them."""
+"""Namespaces of Twisted's messages; classes in the last one inherit its logger."""
 
 _NAMES = {LogLevel.warn: "warning", LogLevel.critical: "error"}
 
 
 def json_line(event: LogEvent) -> str:
-    """The same as a JSON object with stable keys; values of other types as text."""
+    """Return an event as a JSON object with stable keys; other types become text."""
     failure = event.get("log_failure")
     entry: dict[str, object] = {
         "time": _stamp(event),
@@ -55,7 +54,7 @@ def json_line(event: LogEvent) -> str:
     if failure is not None:
         entry["traceback"] = failure.getTraceback()
     text = json.dumps(entry, default=str, ensure_ascii=False)
-    # What JSON allows in a string and some readers take for the end of a line.
+    # JSON allows these in a string, but some readers end a line at them.
     return re.sub(r"[\x7f-\x9f\u2028\u2029]", _escape, text) + "\n"
 
 
@@ -64,11 +63,11 @@ def _escape(match: re.Match[str]) -> str:
 
 
 _LEGACY = {"message", "time", "system", "format", "isError", "failure", "why"}
-"""What Twisted's older logging puts into events; all of it is told otherwise."""
+"""Fields of events from Twisted's older logging, which other keys repeat."""
 
 
 def line(event: LogEvent) -> str:
-    """Time, level, message, then the fields that the message does not tell."""
+    """Return time, level and message, then the fields that are not in the message."""
     parts = [_stamp(event), level_name(event), formatEvent(event), *_fields(event)]
     return _escaped(" ".join(parts)) + "\n"
 
@@ -79,7 +78,7 @@ def _stamp(event: LogEvent) -> str:
 
 
 def level_name(event: LogEvent) -> str:
-    """As in LOG_LEVEL."""
+    """Return the level in the words of LOG_LEVEL."""
     level = _level(event)
     return _NAMES.get(level) or str(level.name)
 
@@ -121,7 +120,7 @@ _PRIORITIES = {
     LogLevel.error: 3,
     LogLevel.critical: 3,
 }
-"""As in syslog(3)."""
+"""Priorities, as in syslog(3)."""
 
 
 def _priority(level: LogLevel) -> str:
@@ -129,32 +128,32 @@ def _priority(level: LogLevel) -> str:
 
 
 def journal_line(event: LogEvent) -> str:
-    """The line with its priority, which the journal takes off, and without a time."""
+    """Return the line without time; the journal removes the priority before it."""
     return _priority(_level(event)) + line(event).partition(" ")[2]
 
 
 def journal_json_line(event: LogEvent) -> str:
-    """The object behind its priority."""
+    """Return the JSON object behind its priority."""
     return _priority(_level(event)) + json_line(event)
 
 
 Form = Callable[[LogEvent], str]
-"""Makes a line of an event."""
+"""A function that formats an event as a line."""
 
 _FORMS: dict[str, tuple[Form, Form]] = {
     "text": (line, journal_line),
     "json": (json_line, journal_json_line),
 }
-"""By LOG_FORMAT: everywhere, and in the journal."""
+"""Formats by LOG_FORMAT: for most outlets, and for the journal."""
 
 
 class Destination:
-    """Where lines go, and how they look there.
+    """An outlet with the format of its lines.
 
-    Lines that nobody takes are dropped. Once somebody does, a line says how many.
+    Lines that the outlet rejects are dropped. A later line reports their number.
 
     Attributes:
-        dropped: how many lines have been, in all.
+        dropped: the number of dropped lines in all.
     """
 
     def __init__(self, form: Form, outlet: Outlet) -> None:
@@ -164,7 +163,7 @@ class Destination:
         self.dropped = 0
 
     def tell(self, event: LogEvent) -> None:
-        """Write one line, after what there is to say about those before it."""
+        """Write one line; before it, report dropped lines."""
         if self._untold and self._outlet.write(self._form(self._gap(event))):
             self._untold = 0
         if self._untold or not self._outlet.write(self._form(event)):
@@ -183,10 +182,10 @@ class Destination:
 
 @implementer(ILogObserver)
 class LineObserver:
-    """Writes events of a level and above.
+    """A log observer that writes events of a level and above.
 
     Args:
-        out: for what is below warning.
+        out: for events below warning.
         err: for warnings and errors; may be the same.
     """
 
@@ -208,9 +207,9 @@ class LineObserver:
 
 
 def observer(level: str, out: Destination, err: Destination) -> LineObserver:
-    """An observer for LOG_LEVEL.
+    """Return an observer for LOG_LEVEL.
 
-    Twisted's own small talk is kept for debugging.
+    Twisted's own info messages are written only at the level debug.
     """
     threshold = LogLevelFilterPredicate(_LEVELS[level])
     if level == "info":
@@ -235,10 +234,10 @@ def _to_stream(form: str, stream: Stream, environ: Mapping[str, str]) -> Destina
 
 
 def mark(stream: Stream, environ: Mapping[str, str]) -> str:
-    """What an error begins with there, outside of the log."""
+    """Return the prefix of an error outside of the log."""
     return _priority(LogLevel.error) if stream.is_journal(environ) else ""
 
 
 def standard_streams() -> tuple[Stream, Stream]:
-    """The real ones: once twistd logs, `sys.stdout` and `sys.stderr` lead back here."""
+    """Return the real ones: twistd logs what `sys.stdout` and `sys.stderr` get."""
     return Stream(1), Stream(2)

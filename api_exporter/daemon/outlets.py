@@ -1,4 +1,4 @@
-"""Outlets of log lines: one takes a line at once or not at all, so none holds us up."""
+"""Outlets of log lines. An outlet accepts a line at once or not at all: none blocks."""
 
 import os
 import select
@@ -9,29 +9,29 @@ from twisted.logger import Logger
 from twisted.python import logfile
 
 MOST_AT_ONCE = 4096
-"""Bytes: as many as a pipe takes without a wait, where it takes any."""
+"""The number of bytes that a pipe accepts without blocking, if it accepts any."""
 
 ROTATED_AT = 10_000_000
-"""Bytes of a log file at which a new one begins."""
+"""The size in bytes at which a log file is rotated."""
 
 ROTATED_FILES = 9
-"""Rotated log files that stay: older ones are removed."""
+"""The number of rotated log files; older ones are removed."""
 
 log = Logger()
 
 
 class Outlet(Protocol):
-    """Takes lines."""
+    """A destination of log lines."""
 
     def write(self, line: str) -> bool:
-        """Whether the whole line was taken. It never waits and never raises."""
+        """Write a line; return whether all was accepted. Never block, never raise."""
         ...
 
 
 class Stream:
-    """A descriptor that was given to us, and that others may use as well.
+    """An inherited file descriptor, which other programs may use as well.
 
-    It stays as it is, blocking or not: we look before we write.
+    Its mode stays as it is, blocking or not: each write polls it first.
     """
 
     def __init__(self, number: int) -> None:
@@ -41,13 +41,13 @@ class Stream:
         self._torn = False
 
     def write(self, line: str) -> bool:
-        """What was left of a line when nobody took more is ended before the next."""
+        """Write a line; first end a line of which only a part was accepted."""
         whole = rest = ("\n" * self._torn + line).encode(errors="backslashreplace")
         try:
             while rest and self._takes():
                 rest = rest[os.write(self._number, rest[:MOST_AT_ONCE]) :]
         except OSError:
-            pass  # its reader has gone, or the disk is full
+            pass  # its reader has closed it, or the disk is full
         if len(rest) < len(whole):
             self._torn = bool(rest)
         return not rest
@@ -56,7 +56,7 @@ class Stream:
         return any(event & select.POLLOUT for _, event in self._poll.poll(0))
 
     def is_journal(self, environ: Mapping[str, str]) -> bool:
-        """Whether systemd's journal reads it: JOURNAL_STREAM names its file."""
+        """Return whether systemd's journal reads it: JOURNAL_STREAM names its file."""
         try:
             file = os.fstat(self._number)
         except OSError:
@@ -65,9 +65,9 @@ class Stream:
 
 
 def _unwaited(number: int) -> int:
-    """The same, or a terminal opened once more, by us and without waits.
+    """Return the descriptor; for a terminal, a new one that does not block.
 
-    A terminal that has room for something may have none for a whole line.
+    A terminal that is ready for a write may have no room for a whole line.
     """
     try:
         name = os.ttyname(number)
@@ -77,17 +77,17 @@ def _unwaited(number: int) -> int:
 
 
 class LogFile(logfile.LogFile):
-    """Twisted's, which rotates by itself, as an outlet that others may move away."""
+    """Twisted's log file, which rotates itself, as an outlet. It may be moved away."""
 
     def write(self, line: str) -> bool:
         try:
             super().write(line.encode(errors="backslashreplace"))
-        except (OSError, ValueError):  # the latter where it could not be rotated
+        except (OSError, ValueError):  # ValueError after a failed rotation
             return False
         return True
 
     def reopen(self) -> None:
-        """Open what is there now under our name; where that fails, go on as before."""
+        """Open the path again; if that fails, continue with the open file."""
         before = self._file
         try:
             self._openFile()
@@ -97,7 +97,7 @@ class LogFile(logfile.LogFile):
             before.close()
 
     def renew(self) -> None:
-        """Begin a new file, beside ours, or where ours was before it was moved."""
+        """Begin a new file; rotate this one unless another program has moved it."""
         if self._moved():
             self.reopen()
         else:

@@ -1,4 +1,4 @@
-"""sd_notify: what systemd is told of our start, our state, and that we still turn.
+"""sd_notify: messages to systemd about the start, the state and the event loop.
 
 Facts: sd_notify(3). Messages are datagrams to the socket that NOTIFY_SOCKET names.
 """
@@ -15,11 +15,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 STATUS_INTERVAL = 10.0
-"""Seconds between two status lines."""
+"""The number of seconds between two status messages."""
 
 
 class Supervisor:
-    """The other end of NOTIFY_SOCKET; deaf where there is none.
+    """The supervisor behind NOTIFY_SOCKET; without one, messages are dropped.
 
     Args:
         environ: with NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, set by systemd.
@@ -39,14 +39,14 @@ class Supervisor:
 
     @property
     def watchdog_interval(self) -> float | None:
-        """Seconds between two signs of life, half of what is granted; None for none."""
+        """Half of the watchdog's timeout in seconds; None without a watchdog."""
         meant = self._watched in {"", str(os.getpid())}
         if not (meant and re.fullmatch("0*[1-9][0-9]{0,17}", self._watchdog)):
             return None
         return int(self._watchdog) / 1e6 / 2
 
     def tell(self, **state: object) -> None:
-        """Send assignments such as READY=1. Whoever does not listen is no failure."""
+        """Send assignments such as READY=1. A missing supervisor is no error."""
         if not self._address:
             return
         message = "\n".join(f"{name}={value}" for name, value in state.items())
@@ -60,12 +60,12 @@ class Supervisor:
 
 
 class Notifier(MultiService):
-    """Keeps the supervisor informed from the event loop itself.
+    """A service that sends messages to the supervisor from the event loop.
 
-    A loop that is stuck sends no sign of life, and the supervisor restarts us.
+    If the event loop hangs, watchdog messages stop, and the supervisor restarts us.
 
     Args:
-        status: our state in one line.
+        status: returns the state in one line.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class Notifier(MultiService):
             self._every(interval, clock, lambda: supervisor.tell(WATCHDOG=1))
 
     def tell_status(self) -> None:
-        """Say how we are; to be called when that has changed."""
+        """Send the state; to be called when it has changed."""
         self._supervisor.tell(STATUS=self._status())
 
     def _every(
         self, interval: float, clock: IReactorTime, tell: Callable[[], None]
     ) -> None:
-        """At once and then again and again: late rather than twice."""
+        """Call a function now and at each interval; missed calls are not repeated."""
         timer = TimerService(interval, tell)
         timer.clock = clock
         timer.setServiceParent(self)

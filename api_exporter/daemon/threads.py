@@ -1,4 +1,4 @@
-"""Daemon threads: no end of the program waits for them, as what they do may hang."""
+"""Daemon threads. The process does not wait for them at its end: they may hang."""
 
 from threading import Thread
 
@@ -7,7 +7,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.threadpool import ThreadPool
 
 MOST = 4
-"""They resolve names and encode profiles; each costs address space."""
+"""The maximum number of threads for names and profiles; each costs address space."""
 
 
 class _DaemonThread(Thread):
@@ -17,7 +17,7 @@ class _DaemonThread(Thread):
 
 
 class DaemonThreadPool(ThreadPool):
-    """A pool that is never stopped. What its threads do when the process ends, ends."""
+    """A pool that is never stopped. The work of its threads ends with the process."""
 
     threadFactory = _DaemonThread  # noqa: N815 - the name is Twisted's
 
@@ -29,10 +29,10 @@ def daemon_threads(most: int, name: str) -> ThreadPool:
 
 
 def own_threads(reactor: PosixReactorBase) -> ThreadPool:
-    """Threads of our own, in which the reactor resolves names from now on.
+    """Return a thread pool in which the reactor resolves names from now on.
 
-    The reactor's own ones are waited for: by a resolver whose name server is gone the
-    end would be put off for many seconds.
+    The process waits for the reactor's own threads at its end. A resolver whose name
+    server does not answer would delay the end by many seconds.
     """
     threads = daemon_threads(MOST, "api-exporter")
     reactor.installNameResolver(GAIResolver(reactor, lambda: threads))
