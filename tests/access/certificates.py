@@ -1,4 +1,4 @@
-"""Authorities, and certificates that they issue, made when they are wanted."""
+"""Certificate authorities for tests, and certificates that they issue."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ class Issued:
         )
 
     def write(self, folder: Path, name: str) -> None:
-        """Two files: NAME.pem and NAME.key, each put in its place at once."""
+        """Write NAME.pem and NAME.key; each replaces its file in one step."""
         for suffix, content in ((".pem", self.certificate), (".key", self.key)):
             new = folder / f"{name}{suffix}.new"
             new.write_bytes(content)
@@ -34,19 +34,19 @@ class Issued:
 UNREADABLE = x509.UnrecognizedExtension(
     x509.SubjectAlternativeName.oid, bytes.fromhex("3004a3023000")
 )
-"""Names of a kind that cryptography does not read: one of X.400."""
+"""Names of a kind that cryptography does not read: an X.400 name."""
 
 DAMAGED = x509.UnrecognizedExtension(
     x509.SubjectAlternativeName.oid, bytes.fromhex("30038201ff")
 )
-"""A DNS name that is not ASCII. OpenSSL takes it, Go and cryptography do not."""
+"""A DNS name that is not ASCII. OpenSSL accepts it, Go and cryptography do not."""
 
 
 class Authority:
-    """Signs certificates.
+    """A certificate authority.
 
     Args:
-        above: the one that signs this one; it does so itself otherwise.
+        above: the authority that signs this one; without one it signs itself.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Authority:
         name: str = "someone",
         extension: x509.ExtensionType | None = None,
     ) -> Issued:
-        """A certificate for these names, or with this extension."""
+        """Issue a certificate for these names, or with this extension."""
         self._serial += 1
         key = key or ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name(name), self._name, key, self._serial)
@@ -80,13 +80,13 @@ class Authority:
         return Issued(builder.sign(self._key, hashes.SHA256()), key)
 
     def server(self, key: Key | None = None) -> Issued:
-        """A certificate for this machine."""
+        """Issue a certificate for this machine."""
         address = x509.IPAddress(ip_address("127.0.0.1"))
         return self.issue(x509.DNSName("localhost"), address, key=key)
 
 
 def rsa_key() -> rsa.RSAPrivateKey:
-    """Of the usual size."""
+    """Return a key of 2048 bits."""
     return rsa.generate_private_key(65537, 2048)
 
 
@@ -110,6 +110,6 @@ def _builder(
 
 
 def lines(pem: bytes, indent: int = 4) -> str:
-    """PEM as a block of YAML."""
+    """Return PEM as a block of YAML."""
     text: Sequence[str] = pem.decode().splitlines()
     return "|\n" + "\n".join(" " * indent + line for line in text)

@@ -1,4 +1,4 @@
-"""A folder with everything that a web configuration file may name."""
+"""A folder with all files that a web configuration file may name."""
 
 from pathlib import Path
 from unittest import TestCase
@@ -10,13 +10,13 @@ from api_exporter.settings.errors import ConfigurationError
 from tests.access.certificates import Authority, Issued
 
 HASH = "$2b$04$Ilc/nUZAZLzVbFriO.zgX..0qx5u6bAaG2RBjwQKeasH6VuuaAlsy"
-"""Of `secret`."""
+"""The hash of `secret`."""
 
 SERVER = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
 
 
 class Folder:
-    """Certificates, and a file that names them."""
+    """A folder with certificates and a web configuration file."""
 
     authority = Authority()
     other = Authority("another authority")
@@ -33,17 +33,17 @@ class Folder:
         self._test = test
 
     def write(self, text: str) -> Path:
-        """Put a text in the place of the file, as a whole."""
+        """Replace the web configuration file in one step."""
         new = self.path / "web.yml.new"
         new.write_text(text)
         return new.rename(self.file)
 
     def read(self, text: str) -> WebConfig:
-        """What a text means."""
+        """Load a web configuration."""
         return load(self.write(text), Path.read_bytes)
 
     def problems(self, text: str) -> list[str]:
-        """What is wrong with a text, a line each, without the file's name."""
+        """Return the errors of a web configuration, without the file's name."""
         try:
             self.read(text)
         except ConfigurationError as error:

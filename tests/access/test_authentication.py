@@ -1,4 +1,4 @@
-"""Whose each request is, asked over HTTP in memory."""
+"""Authentication of requests over HTTP in memory."""
 
 from base64 import b64encode
 
@@ -34,7 +34,7 @@ SECRET = "secret details"
 
 
 class Page(TextPage):
-    """Says which accounts may be shown."""
+    """A page that shows the accounts of the request."""
 
     status = 200
 
@@ -48,14 +48,14 @@ class Page(TextPage):
 
 
 class Broken(TextPage):
-    """Has a defect."""
+    """A page with a defect."""
 
     def text(self, _request: Request) -> str:
         raise ZeroDivisionError
 
 
 class Answer:
-    """What came back."""
+    """A response."""
 
     def __init__(self, answer: bytes) -> None:
         head, _, self.body = answer.decode().partition("\r\n\r\n")
@@ -64,12 +64,11 @@ class Answer:
         self.headers = [tuple(line.split(": ", 1)) for line in lines]
 
     def header(self, name: str) -> list[str]:
-        """All values of a header."""
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
 
 class Cookies(WayIn):
-    """Another way in, which needs no Authorization header and names no challenge."""
+    """An authentication method without Authorization header and challenge."""
 
     def __init__(self, identity: Identity = None) -> None:
         self.identity, self.defect = identity, False
@@ -86,7 +85,7 @@ class Cookies(WayIn):
 
 
 class AccessTestCase(SynchronousTestCase):
-    """A site with pages, a folder for its files, and comparisons that wait for us."""
+    """A site with pages, a folder for its files, and comparisons that the test ends."""
 
     def setUp(self) -> None:
         self.clock = Clock()
@@ -112,7 +111,6 @@ class AccessTestCase(SynchronousTestCase):
     def site(
         self, web: str | None = None, tokens: str | None = None, open_paths: str = ""
     ) -> ProtectedSite:
-        """A site with these files."""
         environ = {
             "UPSTREAM_API_URL": "https://x",
             "UPSTREAM_API_TOKEN": "x",
@@ -174,7 +172,7 @@ class OtherWayTests(AccessTestCase):
         self.access.ways = [self.way]
 
     def test_closed(self) -> None:
-        """A way in without a challenge and without a file lets no stranger in."""
+        """A method without a challenge and a file refuses unidentified clients."""
         self.assertTrue(self.access.protected)
         for path in ("/", "/metrics", "/sd", "/debug/pprof"):
             answer = self.ask(self.protected, path)
@@ -182,12 +180,12 @@ class OtherWayTests(AccessTestCase):
             self.assertNotIn(SECRET, answer.body)
 
     def test_identified(self) -> None:
-        """It identifies a client by whatever the request holds."""
+        """A method may identify a client by any part of the request."""
         self.way.identity = ALL
         self.assertEqual(200, self.ask(self.protected, "/metrics").status)
 
     def test_defect(self) -> None:
-        """A defect in a way in is an internal error, never the page."""
+        """A defect in a method is an internal error, never the page."""
         self.way.defect = True
         answer = self.ask(self.protected, "/metrics")
         self.assertEqual(500, answer.status)
@@ -197,7 +195,7 @@ class OtherWayTests(AccessTestCase):
 
 class ForgetfulWayTests(AccessTestCase):
     def test_closed(self) -> None:
-        """A way in that implements nothing refuses every request."""
+        """A method that implements nothing refuses every request."""
         site = self.site(web="")
         self.access.ways = [type("Forgetful", (WayIn,), {})()]
         self.assertTrue(self.access.protected)
@@ -209,7 +207,7 @@ class ForgetfulWayTests(AccessTestCase):
 
 class StrangerTests(AccessTestCase):
     def test_asked(self) -> None:
-        """Everything asks a stranger, whatever is there or not, and tells nothing."""
+        """Without credentials every path is a 401, whether the page exists or not."""
         site = self.site(USERS, TOKEN)
         for path in (
             "/",
@@ -238,7 +236,7 @@ class StrangerTests(AccessTestCase):
                 )
 
     def test_probes(self) -> None:
-        """Supervisors are told the status alone."""
+        """Health probes without credentials receive the status alone."""
         site = self.site(USERS)
         for status, body in (
             (200, '{"status": "ok"}\n'),
@@ -255,7 +253,7 @@ class StrangerTests(AccessTestCase):
         self.assertEqual(0, self.unauthorized())
 
     def test_schemes(self) -> None:
-        """Only the schemes are offered that there are."""
+        """A 401 offers only the configured schemes."""
         for site, expected in (
             (self.site(USERS), ["Basic"]),
             (self.site(None, TOKEN), ["Bearer"]),
@@ -264,7 +262,7 @@ class StrangerTests(AccessTestCase):
             self.assertEqual(expected, [value.split()[0] for value in offered])
 
     def test_told(self) -> None:
-        """Each is counted; the log has a line an address a minute, without a secret."""
+        """Each is counted; the log has two lines a minute and no secret."""
         book = logbook(self)
         site = self.site(USERS, TOKEN)
         self.ask(site)
@@ -279,7 +277,7 @@ class StrangerTests(AccessTestCase):
         self.assertEqual([line, count], book.lines())
 
     def test_open(self) -> None:
-        """What is open is shown to whoever comes, and nothing else."""
+        """Only the pages of WEB_OPEN_PATHS are shown without credentials."""
         site = self.site(USERS, None, "/metrics,/sd")
         for path in ("/metrics", "/sd", "/%6detrics", "/metrics?account=acme"):
             self.assertEqual(f"{SECRET} of all\n", self.ask(site, path).body)
@@ -289,7 +287,7 @@ class StrangerTests(AccessTestCase):
 
 class PasswordTests(AccessTestCase):
     def test_users(self) -> None:
-        """Right passwords open, wrong ones do not, and an unknown user never does."""
+        """Right passwords are accepted, wrong ones and unknown users never."""
         site = self.site(USERS)
         for user, password, expected in (
             ("alice", "secret", 200),
@@ -308,7 +306,7 @@ class PasswordTests(AccessTestCase):
                 self.assertEqual(expected, found.status, (user, password))
 
     def test_once(self) -> None:
-        """The same is compared once, whatever came of it."""
+        """Equal credentials are compared once, right or wrong."""
         site = self.site(USERS)
         for shown in (basic("alice", "secret"), basic("alice", "wrong")):
             for _ in range(3):
@@ -316,7 +314,7 @@ class PasswordTests(AccessTestCase):
         self.assertEqual(2, len(self.waiting))
 
     def test_unknown_user(self) -> None:
-        """An unknown user's password is compared with what most of the hashes cost."""
+        """An unknown user's password is compared at the cost of most hashes."""
         dear = HASH.replace("$04$", "$06$")
         site = self.site(f'{USERS}  carol: "{dear}"\n')
         self.ask(site, "/", basic("eve", "x"))
@@ -324,7 +322,7 @@ class PasswordTests(AccessTestCase):
         self.assertEqual(b"$2b$04$", digest[:7])
 
     def test_waits(self) -> None:
-        """The answer comes when the comparison has ended."""
+        """The response comes when the comparison has ended."""
         self.at_once = False
         site = self.site(USERS)
         connection = self.begin(site, "/", basic("alice", "secret"))
@@ -333,7 +331,7 @@ class PasswordTests(AccessTestCase):
         self.assertEqual(200, Answer(connection.heard()).status)
 
     def test_defect(self) -> None:
-        """A page that fails meanwhile is a 500, as it is without a password."""
+        """A page that fails after a comparison is a 500, as without a password."""
         self.at_once = False
         self.tree.putChild(b"broken", Broken())
         site = self.site(USERS)
@@ -343,7 +341,7 @@ class PasswordTests(AccessTestCase):
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_gone(self) -> None:
-        """Who goes meanwhile is not answered, and hurts nobody."""
+        """A client that disconnects during a comparison gets no response."""
         self.at_once = False
         site = self.site(USERS)
         self.begin(site, "/", basic("alice", "secret")).lose()
@@ -351,8 +349,9 @@ class PasswordTests(AccessTestCase):
         self.assertEqual(200, self.ask(site, "/", basic("alice", "secret")).status)
 
     def test_busy(self) -> None:
-        """Where too many wait it is said when to come again; whoever is known comes in,
-        and a right password is compared before the guesses of another address.
+        """If too many comparisons wait, a 503 says when to retry.
+
+        Cached credentials are accepted; another address is compared before guesses.
         """
         site = self.site(USERS, TOKEN)
         self.ask(site, "/", basic("alice", "secret"))
@@ -376,9 +375,7 @@ class PasswordTests(AccessTestCase):
         self.assertTrue(all(guess.heard() for guess in guesses))
 
     def test_probe(self) -> None:
-        """While passwords queue, a probe that shows one is told the status at once, and
-        it is no wrong one.
-        """
+        """While passwords wait, a probe with one gets the status without rejection."""
         book = logbook(self)
         site = self.site(USERS)
         self.at_once = False
@@ -399,7 +396,7 @@ class PasswordTests(AccessTestCase):
         self.assertEqual(1, self.unauthorized())
 
     def test_changed(self) -> None:
-        """A new password holds from the next request on, and the old one no more."""
+        """A new password is valid from the next request on, and the old one no more."""
         site = self.site(USERS)
         shown = basic("alice", "secret")
         self.assertEqual(200, self.ask(site, "/", shown).status)
@@ -419,7 +416,7 @@ class PasswordTests(AccessTestCase):
 
 class TokenTests(AccessTestCase):
     def test_either(self) -> None:
-        """With passwords and tokens, either opens the door."""
+        """With passwords and tokens, either is accepted."""
         site = self.site(USERS, TOKEN)
         for shown, expected in (
             (f"Bearer {TOKEN}", 200),
@@ -432,7 +429,7 @@ class TokenTests(AccessTestCase):
             self.assertEqual(expected, self.ask(site, "/", shown).status, shown)
 
     def test_open_to_limited(self) -> None:
-        """A limited token is shown what is open, of its own accounts."""
+        """An open page shows a limited token its own accounts."""
         tokens = f"{TOKEN}\naccount=acme {LIMITED}\n"
         shown = f"Bearer {LIMITED}"
         shut, opened = self.site(None, tokens), self.site(None, tokens, "/metrics")
@@ -441,7 +438,7 @@ class TokenTests(AccessTestCase):
         self.assertEqual(f"{SECRET} of acme\n", found.body)
 
     def test_other_scheme(self) -> None:
-        """A scheme that is not configured opens nothing."""
+        """A scheme that is not configured is refused."""
         users = self.site(USERS)
         self.assertEqual(401, self.ask(users, "/", f"Bearer {TOKEN}").status)
         tokens = self.site("", TOKEN)
@@ -450,7 +447,7 @@ class TokenTests(AccessTestCase):
         self.assertEqual(401, self.ask(tokens, "/", basic("alice", "secret")).status)
 
     def test_limited(self) -> None:
-        """A limited token shows its own accounts, whatever tricks the query plays."""
+        """A limited token shows its own accounts with any query."""
         site = self.site(None, f"acme account=acme,beta {LIMITED}\n{TOKEN}\n")
         own = 200, f"{SECRET} of acme,beta\n"
         shut = 403, "This token gives access to single accounts only.\n"
@@ -488,7 +485,7 @@ class TokenTests(AccessTestCase):
         )
 
     def test_rotation(self) -> None:
-        """A token that is gone from the file opens nothing from the next look on."""
+        """A token that is removed from the file is refused after the next check."""
         site = self.site(None, f"{TOKEN}\n")
         tokens = self.folder.path / "tokens"
         for content, old, new in (
@@ -505,7 +502,7 @@ class TokenTests(AccessTestCase):
 
 class EncryptedTests(AccessTestCase):
     def test_encrypted(self) -> None:
-        """Connections are encrypted where the web configuration asks for TLS."""
+        """Connections are encrypted if the web configuration has TLS."""
         encrypt = self.site(SERVER).encrypt
         assert encrypt is not None
         self.assertIsInstance(encrypt(Factory()), TLSMemoryBIOFactory)
@@ -515,7 +512,7 @@ class HeaderTests(AccessTestCase):
     HEADERS = "http_server_config:\n  headers:\n    X-Frame-Options: deny\n"
 
     def test_everywhere(self) -> None:
-        """The headers are on every answer: pages, refusals and limits."""
+        """The headers are on every response: pages, refusals and limits."""
         limit = "rate_limit: {interval: 10s, burst: 3}\n"
         site = self.site(self.HEADERS + USERS + limit)
         for path, shown, expected in (
@@ -530,17 +527,17 @@ class HeaderTests(AccessTestCase):
             self.assertEqual(["deny"], found.header("X-Frame-Options"), path)
 
     def test_no_room(self) -> None:
-        """They are on the answer of a full house, too, which asks nobody."""
+        """The headers are on the 503 of a full server, too, without credentials."""
         site = self.site(self.HEADERS + USERS)
         for _ in range(100):
             site.connections.add(Connection(site).channel)
-        site._idle.__init__()  # type: ignore[misc]  # nobody is idle
+        site._idle.__init__()  # type: ignore[misc]  # no idle connection
         found = self.ask(site)
         self.assertEqual(503, found.status)
         self.assertEqual(["deny"], found.header("X-Frame-Options"))
 
     def test_limit(self) -> None:
-        """The limit counts before anything is asked, for all, but for probes."""
+        """The limit applies before authentication, to all requests but probes."""
         site = self.site("rate_limit: {interval: 10s, burst: 2}\n", TOKEN)
         self.assertEqual([401, 401, 429], [self.ask(site).status for _ in range(3)])
         found = self.ask(site, "/", f"Bearer {TOKEN}")
@@ -550,7 +547,7 @@ class HeaderTests(AccessTestCase):
         self.assertEqual(200, self.ask(site, "/", f"Bearer {TOKEN}").status)
 
     def test_limit_changed(self) -> None:
-        """A new limit holds at once; one that did not change goes on counting."""
+        """A new limit is in force at once; an unchanged one continues to count."""
         site = self.site("rate_limit: {interval: 1h, burst: 1}\n")
         self.assertEqual([200, 429], [self.ask(site).status for _ in range(2)])
         self.folder.write("rate_limit: {interval: 1h, burst: 1}\n" + self.HEADERS)
@@ -561,7 +558,7 @@ class HeaderTests(AccessTestCase):
         self.assertEqual(200, self.ask(site).status)
 
     def test_nothing_asked(self) -> None:
-        """A file without passwords asks nobody."""
+        """Without passwords in the file, no credentials are required."""
         site = self.site(self.HEADERS)
         self.assertEqual(f"{SECRET} of all\n", self.ask(site, "/metrics").body)
         self.assertEqual(f"{SECRET} of all\n", self.ask(site, "/health").body)
@@ -569,7 +566,7 @@ class HeaderTests(AccessTestCase):
 
 class CompareTests(SynchronousTestCase):
     def test_matches(self) -> None:
-        """What bcrypt takes for no password is wrong, and no error."""
+        """A password that bcrypt rejects is wrong, and no error."""
         for password, expected in (
             (b"secret", True),
             (b"secret ", False),
@@ -581,7 +578,7 @@ class CompareTests(SynchronousTestCase):
         self.assertIs(False, matches(b"secret", b"no hash"))
 
     def test_kinds(self) -> None:
-        """The hashes of other programs are read as well."""
+        """Hashes of other programs are accepted."""
         for kind in ("$2a$", "$2b$", "$2x$", "$2y$"):
             digest = HASH.replace("$2b$", kind).encode()
             self.assertTrue(matches(b"secret", digest), kind)

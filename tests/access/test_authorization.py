@@ -1,4 +1,4 @@
-"""Who may see what: the whole table."""
+"""The pages that each identity may see."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,9 +31,7 @@ def verdict(identity: Accounts | None, path: str, account: str | None) -> Verdic
 
 class AuthorizationTests(SynchronousTestCase):
     def assert_table(self, table: dict[str, tuple[Verdict, ...]]) -> None:
-        """For a stranger; with a token for all; with acme's, asking for none, for its
-        own, and for another's account.
-        """
+        """Columns: no token; all accounts; acme's token for none, acme and beta."""
         for path, expected in table.items():
             found = (
                 verdict(None, path, None),
@@ -45,7 +43,7 @@ class AuthorizationTests(SynchronousTestCase):
             self.assertEqual(expected, found, path)
 
     def test_table(self) -> None:
-        """Everything asks, but for probes; a limited token opens its own alone."""
+        """Pages need credentials, probes do not; a limited token shows its accounts."""
         no: Verdict = "unauthorized"
         none: Verdict = "not_found"
         shut: Verdict = "forbidden"
@@ -67,7 +65,7 @@ class AuthorizationTests(SynchronousTestCase):
         )
 
     def test_no_names(self) -> None:
-        """A stranger cannot try names of accounts."""
+        """Without credentials, names of accounts cannot be guessed."""
         for path in PATHS:
             for account in ("acme", "nobody", ""):
                 found = verdict(None, path, account)
@@ -75,12 +73,12 @@ class AuthorizationTests(SynchronousTestCase):
 
     @given(st.text(), st.none() | st.text())
     def test_stranger(self, path: str, account: str | None) -> None:
-        """Whatever a stranger asks for, no page is shown in full."""
+        """Without credentials, no path shows a full page."""
         found = verdict(None, f"/{path}", account)
         self.assertIn(found, {"status_only", "unauthorized"})
 
     @given(st.text(), st.text())
     def test_limited(self, path: str, account: str) -> None:
-        """Whatever a limited token asks for, no other account is shown."""
+        """A limited token shows no other account on any path."""
         found = verdict(ACME, f"/{path}", account)
         self.assertEqual(account == "acme", found == "full")

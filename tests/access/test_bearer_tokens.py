@@ -40,7 +40,7 @@ class TokensTests(SynchronousTestCase):
                 self.assertIs(None, found.identify(wrong))
 
     def test_several(self) -> None:
-        """Each token is its owner's."""
+        """Each token gives access to its own accounts."""
         found = self.read(
             "".join(f"account={n} {SECRET}{n}\n" for n in ("a", "b", "c"))
         )
@@ -49,7 +49,7 @@ class TokensTests(SynchronousTestCase):
             self.assertEqual(frozenset({name}), accounts)
 
     def test_wrong(self) -> None:
-        """All wrong lines are told by their numbers, and nothing of what they hold."""
+        """All invalid lines are reported by number, without their content."""
         digits = "f" * 63
         for line, words in (
             ("t0ken-too-short", "a token must have at least 16 visible characters"),
@@ -74,14 +74,14 @@ class TokensTests(SynchronousTestCase):
         self.assertEqual(2, len(raised.exception.problems))
 
     def test_one_account(self) -> None:
-        """Where accounts have no names no token can be limited to some."""
+        """If accounts have no names, no token can be limited to some."""
         with self.assertRaises(ConfigurationError) as raised:
             self.read(f"account=acme {SECRET}", several=False)
         self.assertIn(":1: account= needs ACCOUNTS_DIR", str(raised.exception))
         self.assertIsNotNone(self.read(SECRET, several=False).identify(SECRET.encode()))
 
     def test_no_tokens(self) -> None:
-        """A file without any would open the door to everybody, or to nobody."""
+        """A file without tokens is refused, as it would open all pages, or none."""
         for content in ("", "# none\n"):
             with self.assertRaises(ConfigurationError) as raised:
                 self.read(content)
@@ -96,7 +96,7 @@ class TokensTests(SynchronousTestCase):
             self.assertIn(words, str(raised.exception))
 
     def test_unusable(self) -> None:
-        """A file that is none of ours is told in its own words."""
+        """A file that is not acceptable is reported with its own reason."""
 
         def refuse(_path: Path) -> bytes:
             raise ValueError("the file is not a regular file")
@@ -106,5 +106,4 @@ class TokensTests(SynchronousTestCase):
         self.assertEqual("/x: the file is not a regular file", str(raised.exception))
 
     def test_secret(self) -> None:
-        """No traceback shows them."""
         self.assertEqual("<tokens>", repr(self.read(SECRET)))

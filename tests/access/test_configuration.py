@@ -1,4 +1,4 @@
-"""What the settings ask for at the start, and what a change may not do."""
+"""Access control at the start, and the changes that a reload may make."""
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -42,12 +42,12 @@ class ConfigurationTests(SynchronousTestCase):
         return problems
 
     def test_nothing(self) -> None:
-        """Where nothing is asked for there is no access control."""
+        """Without settings there is no access control."""
         self.assertIs(None, self.load())
         self.assertIs(None, self.load(WEB_OPEN_PATHS="/metrics"))
 
     def test_all_at_once(self) -> None:
-        """What is wrong with any of the files is told at once, each by its setting."""
+        """The errors of all files are reported at once, each with its setting."""
         web, tokens, paths = self.why_not(
             "nonsense: 1\n",
             WEB_BEARER_TOKENS_FILE="/none",
@@ -63,7 +63,7 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertEqual(expected, paths)
 
     def test_retryable(self) -> None:
-        """A file that may still come is worth another try; a wrong one is not."""
+        """A missing file is worth a retry; an invalid one is not."""
         for web, tokens, retryable in (
             (None, "/none", True),
             ("x: 1", "/none", False),
@@ -74,7 +74,7 @@ class ConfigurationTests(SynchronousTestCase):
             self.assertIs(retryable, raised.exception.retryable)
 
     def test_never_open(self) -> None:
-        """Only the metrics and the list of targets can be opened."""
+        """Only the metrics and the list of targets can be open."""
         for path in ("/debug/pprof", "/", "/health", "/metrics/", "/sd/accounts"):
             [problem] = self.why_not("", WEB_OPEN_PATHS=path)
             self.assertIn(
@@ -82,19 +82,19 @@ class ConfigurationTests(SynchronousTestCase):
             )
 
     def test_warning(self) -> None:
-        """What slows all logins is logged when the file is read."""
+        """A hash that slows all logins is logged when the file is read."""
         self.load(USERS.replace("$04$", "$18$"))
         [line] = self.book.lines()
         self.assertIn("warning WEB_CONFIG_FILE: ", line)
         self.assertIn("a hash has cost 18", line)
 
     def test_ssl_endpoint(self) -> None:
-        """Only one of the two may say how connections are encrypted."""
+        """TLS and an ssl: endpoint exclude each other."""
         [problem] = self.why_not("", LISTEN_ADDRESS=":8080,ssl:8443:privateKey=x")
         self.assertIn("WEB_CONFIG_FILE and an ssl: endpoint", problem)
 
     def test_protected(self) -> None:
-        """It is protected where a credential or a certificate is required."""
+        """A server is protected if a credential or a certificate is required."""
         tokens = self.folder.path / "tokens"
         tokens.write_text("token-that-is-long-enough\n")
         optional = REQUIRED.replace("RequireAndVerify", "RequestClientCert # ")
@@ -111,7 +111,7 @@ class ConfigurationTests(SynchronousTestCase):
             self.assertEqual((protected, encrypted), (found.protected, found.encrypted))
 
     def test_new_certificate(self) -> None:
-        """A renewed certificate makes a new context; a broken one keeps the old one."""
+        """A renewed certificate makes a new context; a damaged one does not."""
         access = self.load(SERVER)
         assert access is not None
         assert access.web is not None
@@ -135,7 +135,7 @@ class ConfigurationTests(SynchronousTestCase):
         )
 
     def test_other_kind(self) -> None:
-        """A rotation to a key of another kind keeps the old pair until it is whole."""
+        """A rotation to another type of key keeps the old pair until its end."""
         access = self.load(SERVER)
         assert access is not None
         assert access.web is not None
@@ -153,7 +153,7 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertTrue(access.good)
 
     def test_too_late(self) -> None:
-        """What would open the door, or speak otherwise with all, takes a restart."""
+        """A change that weakens authentication, or switches TLS, needs a restart."""
         for before, after, words in (
             (SERVER, "", "a reload cannot switch TLS on or off"),
             ("", SERVER, "a reload cannot switch TLS on or off"),
@@ -194,7 +194,7 @@ class ConfigurationTests(SynchronousTestCase):
             self.book.events.clear()
 
     def test_stricter(self) -> None:
-        """What shuts the door needs no restart."""
+        """A change to stricter authentication needs no restart."""
         for before, after in (
             ("", USERS),
             (SERVER, REQUIRED),
@@ -211,7 +211,7 @@ class ConfigurationTests(SynchronousTestCase):
             self.assertTrue(access.good)
 
     def test_describe(self) -> None:
-        """Each way in is a line, and so is that there is none."""
+        """Each authentication method has a line, and so has a server without any."""
         tokens = self.folder.path / "tokens"
         tokens.write_text("a-token-for-everything\naccount=x a-token-for-a-part\n")
         accounts = self.folder.path / "accounts"

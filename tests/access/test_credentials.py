@@ -13,7 +13,7 @@ KNOWN = {f"<{kind} credentials>" for kind in ("bearer", "basic", "unknown")}
 
 class CredentialsTests(SynchronousTestCase):
     def test_schemes(self) -> None:
-        """Two schemes are known, in any case."""
+        """Both schemes are recognized in any case."""
         basic = b64encode(b"alice:open:sesame")
         for value, expected in (
             (b"Bearer abc", Credentials("bearer", b"abc")),
@@ -30,21 +30,21 @@ class CredentialsTests(SynchronousTestCase):
             self.assertEqual(expected, parse([value]))
 
     def test_several(self) -> None:
-        """None is nothing, and two are one too many."""
+        """No header means no credentials; two headers mean unknown ones."""
         self.assertIs(None, parse(None))
         self.assertIs(None, parse([]))
         self.assertEqual(Credentials("unknown"), parse([b"Bearer a", b"Bearer a"]))
 
     @given(st.binary(), st.binary())
     def test_round_trip(self, user: bytes, password: bytes) -> None:
-        """Whatever bytes a password has, they arrive."""
+        """A password may have any bytes."""
         user = user.replace(b":", b"")
         found = parse([b"Basic " + b64encode(user + b":" + password)])
         self.assertEqual(Credentials("basic", password, user), found)
 
     @given(st.binary())
     def test_anything(self, value: bytes) -> None:
-        """Nothing that a client sends is an error of ours, or shown by one."""
+        """No header raises an error or appears in a representation."""
         for scheme in (b"", b"Basic ", b"Bearer "):
             found = parse([scheme + b64encode(b":" + value)])
             self.assertIn(repr(found), KNOWN)

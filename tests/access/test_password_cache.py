@@ -1,4 +1,4 @@
-"""What is known of passwords."""
+"""The cache of password comparisons."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ class PasswordCacheTests(SynchronousTestCase):
         return self.cache.attempt(USERS, DECOY, user, password)
 
     def test_learned(self) -> None:
-        """What was found once is known, good or bad."""
+        """The result of a comparison is cached, right or wrong."""
         for password, matches in ((b"right", True), (b"wrong", False)):
             attempt = self.attempt(b"alice", password)
             self.assertEqual(DIGEST, attempt.digest)
@@ -33,14 +33,14 @@ class PasswordCacheTests(SynchronousTestCase):
             self.assertIs(matches, self.cache.known(again))
 
     def test_unknown_user(self) -> None:
-        """An unknown user is compared with the decoy, and wrong even if it matched."""
+        """An unknown user is compared with the decoy, and wrong even if it matches."""
         attempt = self.attempt(b"eve", b"fakepassword")
         self.assertEqual(DECOY, attempt.digest)
         self.assertFalse(self.cache.learn(attempt, matches=True))
         self.assertIs(False, self.cache.known(attempt))
 
     def test_long(self) -> None:
-        """What bcrypt would cut off is wrong at once, for known and unknown users."""
+        """A password that bcrypt would cut off is wrong, for unknown users as well."""
         for user in (b"alice", b"eve"):
             longest = self.attempt(user, b"x" * LONGEST)
             self.assertIs(None, self.cache.known(longest))
@@ -48,7 +48,7 @@ class PasswordCacheTests(SynchronousTestCase):
             self.assertIs(False, self.cache.known(longer))
 
     def test_poisoned(self) -> None:
-        """Who knows a hash cannot make up another pair that is known as good."""
+        """A known hash does not allow another pair that is cached as right."""
         good = self.attempt(b"alice", b"right")
         self.cache.learn(good, matches=True)
         for user, password in (
@@ -61,7 +61,7 @@ class PasswordCacheTests(SynchronousTestCase):
             self.assertIs(None, self.cache.known(self.attempt(user, password)))
 
     def test_glued(self) -> None:
-        """Name, hash and password that make the same when put together are not one."""
+        """User, hash and password with equal concatenations are different attempts."""
         unknown = self.attempt(b"alice" + DIGEST, b"x")
         known = self.attempt(b"alice", DECOY + b"x")
         self.assertEqual(DECOY, unknown.digest)
@@ -69,18 +69,18 @@ class PasswordCacheTests(SynchronousTestCase):
 
     @given(st.binary(), st.binary(), st.binary(), st.binary())
     def test_keys(self, user: bytes, password: bytes, one: bytes, two: bytes) -> None:
-        """Different pairs have different keys, wherever user and password meet."""
+        """Different pairs have different keys, wherever the user ends."""
         keys = {self.attempt(*pair).key for pair in ((user, password), (one, two))}
         self.assertEqual((user, password) != (one, two), len(keys) == 2)
 
     def test_changed(self) -> None:
-        """A new hash makes the old password unknown."""
+        """A new hash invalidates the result of the old password."""
         self.cache.learn(self.attempt(b"alice", b"right"), matches=True)
         changed = self.cache.attempt({b"alice": OTHER}, DECOY, b"alice", b"right")
         self.assertIs(None, self.cache.known(changed))
 
     def test_own_places(self) -> None:
-        """However many guess, what was good stays known; of the rest the newest do."""
+        """Guesses never remove right results; of the guesses the newest stay."""
         good = self.attempt(b"alice", b"right")
         self.cache.learn(good, matches=True)
         guesses = [self.attempt(b"alice", b"%d" % n) for n in range(MOST + 10)]
@@ -91,7 +91,7 @@ class PasswordCacheTests(SynchronousTestCase):
         self.assertEqual([None] * 10 + [False] * MOST, known)
 
     def test_in_use(self) -> None:
-        """What is asked for again and again stays; what nobody asks for goes."""
+        """A result that is in use stays; the least recently used one is removed."""
         attempts = [self.attempt(b"alice", b"%d" % n) for n in range(MOST + 1)]
         for attempt in attempts[:MOST]:
             self.cache.learn(attempt, matches=True)
@@ -101,5 +101,4 @@ class PasswordCacheTests(SynchronousTestCase):
         self.assertIs(None, self.cache.known(attempts[1]))
 
     def test_secret(self) -> None:
-        """No traceback shows a password."""
         self.assertEqual("<attempt>", repr(self.attempt(b"alice", b"right")))

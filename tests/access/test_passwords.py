@@ -1,4 +1,4 @@
-"""Passwords are compared one at a time, and few wait."""
+"""Passwords are compared one at a time, and few comparisons wait."""
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -28,7 +28,7 @@ class ComparisonQueueTests(SynchronousTestCase):
         return self.queue.compare(self.attempt(password), address)
 
     def test_one_at_a_time(self) -> None:
-        """The next begins when the one before has ended, in order."""
+        """A comparison begins when the one before has ended, in order."""
         answers = [self.ask(password) for password in (b"1", b"2", b"3")]
         for number, matches in enumerate((False, True, False)):
             self.assertEqual(number + 1, len(self.compared))
@@ -41,7 +41,7 @@ class ComparisonQueueTests(SynchronousTestCase):
         self.assertEqual(b"4", self.compared[-1][0])
 
     def test_same(self) -> None:
-        """Who shows the same waits for the same, and takes no place."""
+        """Equal attempts share one comparison and one place."""
         answers = [self.ask(b"1") for _ in range(50)]
         [(_, compared)] = self.compared
         compared.callback(True)
@@ -49,9 +49,7 @@ class ComparisonQueueTests(SynchronousTestCase):
         self.assertIs(True, self.cache.known(self.attempt(b"1")))
 
     def test_busy(self) -> None:
-        """Beside the one that is compared so many wait; the last of the address with
-        the most is sent away.
-        """
+        """If too many wait, the last one of the address with the most fails."""
         first = self.ask(b"first", "guesser")
         guesses = [self.ask(b"%d" % n, "guesser") for n in range(MOST_WAITING)]
         self.failureResultOf(self.ask(b"x", "guesser"), QueueFull)
@@ -64,15 +62,13 @@ class ComparisonQueueTests(SynchronousTestCase):
             self.assertIs(False, self.successResultOf(answer))
 
     def test_crowd(self) -> None:
-        """Where each has an address of its own, who came last is sent away."""
+        """If each attempt has an address of its own, the newest fails."""
         for number in range(MOST_WAITING + 1):
             self.ask(b"%d" % number, f"host{number}")
         self.failureResultOf(self.ask(b"x", "another"), QueueFull)
 
     def test_order(self) -> None:
-        """Users that exist go first, then the address with the fewest, then the first
-        that came.
-        """
+        """Existing users are first, then the address with the fewest, then age."""
         for password, address, user in (
             (b"running", "guesser", b"alice"),
             (b"eve1", "a", b"eve"),
@@ -92,7 +88,7 @@ class ComparisonQueueTests(SynchronousTestCase):
         )
 
     def test_strangers(self) -> None:
-        """Users that do not exist keep none out that do."""
+        """Attempts of unknown users do not displace those of existing users."""
         running = self.ask(b"running")
         strangers = [
             self.queue.compare(self.attempt(b"%d" % n, b"eve"), f"host{n}")
@@ -106,7 +102,7 @@ class ComparisonQueueTests(SynchronousTestCase):
         self.assertIs(True, self.successResultOf(known))
 
     def test_failure(self) -> None:
-        """What cannot be compared is wrong, and those behind it go on."""
+        """A comparison that fails means a wrong password; the next ones go on."""
         first, second = self.ask(b"1"), self.ask(b"2")
         self.compared[0][1].errback(Failure(OSError()))
         self.assertIs(False, self.successResultOf(first))

@@ -1,4 +1,4 @@
-"""Who may not come in is told, but not again and again."""
+"""Rejections are logged, but not each of them."""
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -14,7 +14,7 @@ class RejectionsTests(SynchronousTestCase):
         self.book = logbook(self)
 
     def test_once_a_minute(self) -> None:
-        """The first of an address at once, and at the end of the minute how many."""
+        """The first of an address is logged at once, the number after a minute."""
         for address in ("10.0.0.1", "10.0.0.2", "10.0.0.1", "10.0.0.1"):
             self.rejections.add(address, "no token")
         first = [
@@ -30,7 +30,7 @@ class RejectionsTests(SynchronousTestCase):
         self.assertEqual("warning rejected a client: no token", self.book.lines()[-1])
 
     def test_many(self) -> None:
-        """Of a crowd only the first ones are told one by one."""
+        """Only the first addresses have lines of their own."""
         for number in range(10 * MOST):
             self.rejections.add(f"10.0.{number // 256}.{number % 256}", "no token")
         self.assertEqual(MOST + 1, len(self.book.lines()))
@@ -42,6 +42,6 @@ class RejectionsTests(SynchronousTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_quiet(self) -> None:
-        """Where there was nobody there is nothing to stop."""
+        """Without rejections, `stop` logs nothing."""
         self.rejections.stop()
         self.assertEqual([], self.book.lines())

@@ -1,4 +1,4 @@
-"""Files that are looked at: what is good is used, what is broken changes nothing."""
+"""Files that are checked: valid changes are used, invalid ones are not."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ class ReloaderTests(SynchronousTestCase):
         self.reports: list[str | None] = []
 
     def load(self, read: Read, before: int | None) -> int:
-        """The sum of both files, as long as it grows."""
+        """Return the sum of both files; raise if it has shrunk."""
         self.loads += 1
         try:
             if read(self.path) == b"secret":
@@ -41,7 +41,7 @@ class ReloaderTests(SynchronousTestCase):
         )
 
     def test_unchanged(self) -> None:
-        """What has not changed is read by nobody but the look."""
+        """Unchanged files are not loaded again."""
         reloader = self.reloader()
         for _ in range(5):
             self.clock.advance(INTERVAL)
@@ -53,7 +53,7 @@ class ReloaderTests(SynchronousTestCase):
         self.assertEqual(([], True), (self.reports, reloader.good))
 
     def test_changed(self) -> None:
-        """A change of any of the files holds from the next look, once a second."""
+        """A change of any file is in force from the next check, once a second."""
         reloader = self.reloader()
         for path, text, expected in (
             (self.path, "2", 12),
@@ -67,7 +67,7 @@ class ReloaderTests(SynchronousTestCase):
         self.assertEqual([None, None], self.reports)
 
     def test_same_time(self) -> None:
-        """A change that leaves size and time as they were is one."""
+        """A change of content alone, with the same size and time, is noticed."""
         reloader = self.reloader()
         before = self.path.stat()
         self.path.write_text("3")
@@ -76,7 +76,7 @@ class ReloaderTests(SynchronousTestCase):
         self.assertEqual(13, reloader())
 
     def test_broken(self) -> None:
-        """What is broken is told once; the last good one stays until it is mended."""
+        """An invalid change is reported once; the last valid value stays in use."""
         reloader = self.reloader()
         self.path.write_text("x")
         for _ in range(3):
@@ -98,7 +98,7 @@ class ReloaderTests(SynchronousTestCase):
         self.assertEqual(3, len(self.reports))
 
     def test_defect(self) -> None:
-        """Whatever reading raises, the last good one stays, and a line says so."""
+        """After any error of a load, the last valid value stays, and a line says so."""
         reloader = self.reloader()
         self.path.write_text("secret")
         for _ in range(3):
@@ -113,14 +113,14 @@ class ReloaderTests(SynchronousTestCase):
         self.assertEqual((12, True), (reloader(), reloader.good))
 
     def test_judged(self) -> None:
-        """Whether a change can be made may depend on what is in force."""
+        """A load may refuse a change because of the current value."""
         reloader = self.reloader()
         self.path.write_text("0")
         reloader.reload()
         self.assertEqual((11, ["it shrinks"]), (reloader(), self.reports))
 
     def test_backwards(self) -> None:
-        """A clock that goes back is no reason never to look again."""
+        """A clock that is set back does not stop the checks."""
         now = [100.0]
         reloader = Reloader(self.load, lambda: now[0], lambda _: None)
         now[0] = 1.0
@@ -128,7 +128,7 @@ class ReloaderTests(SynchronousTestCase):
         self.assertEqual(14, reloader())
 
     def test_no_file(self) -> None:
-        """What is no regular file is not waited for."""
+        """A file that is not regular does not block the check."""
         reloader = self.reloader()
         self.path.unlink()
         os.mkfifo(self.path)
@@ -138,7 +138,7 @@ class ReloaderTests(SynchronousTestCase):
         )
 
     def test_start(self) -> None:
-        """What is broken at the start is refused there."""
+        """An invalid file at the start is an error."""
         self.path.write_text("x")
         with self.assertRaises(ConfigurationError):
             self.reloader()

@@ -1,4 +1,4 @@
-"""What OpenSSL is told, tried by handshakes in memory."""
+"""TLS contexts, tested with handshakes in memory."""
 
 import contextlib
 from ipaddress import ip_address
@@ -17,7 +17,7 @@ from tests.access.folder import SERVER, Folder
 
 
 def client(**pinned: int) -> SSL.Context:
-    """Trusts everybody; speaks what it is told to."""
+    """Return a client's context that trusts every server."""
     made = SSL.Context(SSL.TLS_CLIENT_METHOD)
     made.set_min_proto_version(pinned.get("low", 0x303))
     made.set_max_proto_version(pinned.get("high", 0x304))
@@ -25,7 +25,7 @@ def client(**pinned: int) -> SSL.Context:
 
 
 def shown(made: SSL.Context, issued: Issued) -> SSL.Context:
-    """The same with a certificate of its own."""
+    """Give a context a certificate of its own."""
     made.use_certificate(x509.load_pem_x509_certificate(issued.certificate))
     key = serialization.load_pem_private_key(issued.key, None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
@@ -34,7 +34,7 @@ def shown(made: SSL.Context, issued: Issued) -> SSL.Context:
 
 
 def shake(here: SSL.Context, there: SSL.Context) -> SSL.Connection | None:
-    """The client's side of a connection, None where they do not agree."""
+    """Return the client's side of a connection; None if the handshake fails."""
     asking, asked = SSL.Connection(there), SSL.Connection(here)
     asking.set_connect_state()
     asked.set_accept_state()
@@ -72,7 +72,7 @@ class ContextTests(SynchronousTestCase):
         return shake(self.context(more), there) is not None
 
     def test_versions(self) -> None:
-        """All versions between the limits are spoken, and no other."""
+        """All versions between the limits are accepted, and no other."""
         versions = {"TLS10": 0x301, "TLS11": 0x302, "TLS12": 0x303, "TLS13": 0x304}
         for low, high in (
             ("TLS12", "TLS13"),
@@ -89,7 +89,7 @@ class ContextTests(SynchronousTestCase):
                 self.assertEqual(expected, self.agreed(more, there), (more, number))
 
     def test_old_but_gone(self) -> None:
-        """A version that OpenSSL has lost is told at the start, not by each client."""
+        """A version that OpenSSL does not support is an error at the start."""
         self.patch(tls_context, "_speaks", lambda _made, _version: False)
         self.assertEqual(
             "4: tls_server_config.min_version: the installed OpenSSL does not support"
@@ -98,13 +98,13 @@ class ContextTests(SynchronousTestCase):
         )
 
     def test_speaks(self) -> None:
-        """Two that have no version in common do not agree."""
+        """A handshake without a common version fails."""
         made = self.context("  min_version: TLS12\n  max_version: TLS12\n")
         self.assertTrue(tls_context._speaks(made, 0x303))
         self.assertFalse(tls_context._speaks(made, 0x304))
 
     def test_ciphers(self) -> None:
-        """Only what is listed is agreed on, for each version from its own names."""
+        """Only listed ciphers are accepted, for each version from its own names."""
         some = (
             "  cipher_suites:\n  - TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384\n"
             "  - TLS_CHACHA20_POLY1305_SHA256\n"
@@ -126,7 +126,7 @@ class ContextTests(SynchronousTestCase):
         self.assertTrue(self.agreed(only, client()))
 
     def test_weak(self) -> None:
-        """What has no forward secrecy is agreed on only where it is asked for."""
+        """Ciphers without forward secrecy are accepted only if they are listed."""
         self.folder.authority.server(rsa_key()).write(self.folder.path, "server")
         for cipher, name in (
             (b"AES128-SHA", "TLS_RSA_WITH_AES_128_CBC_SHA"),
@@ -151,7 +151,7 @@ class ContextTests(SynchronousTestCase):
         )
 
     def test_known_ciphers(self) -> None:
-        """OpenSSL has all of Go's ciphers, and says so of one that nobody has."""
+        """OpenSSL has all of Go's ciphers; an unknown one is noticed."""
         for name in names.CIPHERS.values():
             self.assertTrue(tls_context._has(name), name)
         self.assertFalse(tls_context._has("NONSENSE"))
@@ -161,7 +161,7 @@ class ContextTests(SynchronousTestCase):
             raise SkipTest("this cryptography cannot choose curves")
 
     def test_curves(self) -> None:
-        """Only the listed curves are agreed on."""
+        """Only listed curves are accepted."""
         self.need_curves()
         for server, asked, expected in (
             ("[CurveP256, CurveP384, CurveP521, X25519]", ("P-521",), True),
@@ -175,7 +175,7 @@ class ContextTests(SynchronousTestCase):
         self.assertFalse(tls_context.set_curves(client(), ("P-257",)))
 
     def test_usual_curves(self) -> None:
-        """Without a wish the usual ones are agreed on, and no others."""
+        """Without a list the usual curves are accepted, and no others."""
         self.need_curves()
         set_curves, new = tls_context.set_curves, names.NEW_CURVE
         for known in (True, False):
@@ -196,20 +196,20 @@ class ContextTests(SynchronousTestCase):
                 self.assertEqual(expected, self.agreed("", there), curve)
 
     def test_old_cryptography(self) -> None:
-        """Where curves cannot be chosen OpenSSL chooses, and a wish is refused."""
+        """Without the curves call OpenSSL chooses, and a list is refused."""
         self.patch(tls_context, "CURVES_CALL", "no_such_call")
         self.assertTrue(self.agreed("", client()))
         told = self.why_not("  curve_preferences: [X25519]\n")
         self.assertTrue(told.startswith("4: tls_server_config.curve_preferences: "))
 
     def test_missing_curve(self) -> None:
-        """A curve that OpenSSL does not have is told at the start."""
+        """A curve that OpenSSL does not have is an error at the start."""
         self.patch(tls_context, "set_curves", lambda _made, _curves: False)
         told = self.why_not("  curve_preferences: [X25519]\n")
         self.assertTrue(told.startswith("4: tls_server_config.curve_preferences: "))
 
     def test_certificates(self) -> None:
-        """Who may come in without, and with which certificate, by the five policies."""
+        """Each policy accepts its own set of client certificates."""
         mine, other = (
             shown(client(), issued)
             for issued in (self.folder.client, self.folder.other.issue())
@@ -233,13 +233,13 @@ class ContextTests(SynchronousTestCase):
                 self.assertEqual(expected, self.agreed(more, there), policy)
 
     def test_public_authorities(self) -> None:
-        """Without an authority those count that the machine trusts, as in Go."""
+        """Without client_ca_file the machine's authorities are trusted, as in Go."""
         more = "  client_auth_type: RequireAndVerifyClientCert\n"
         mine = shown(client(), self.folder.client)
         self.assertFalse(self.agreed(more, mine))
 
     def test_sans(self) -> None:
-        """A name of any kind has to be one of those that are allowed, to the letter."""
+        """A certificate needs an allowed name of any kind, to the letter."""
         authority = self.folder.authority
         for name, text in (
             (x509.DNSName("test3"), "test3"),
@@ -264,7 +264,7 @@ class ContextTests(SynchronousTestCase):
         self.assertFalse(self.agreed(more, client()))
 
     def test_sans_of_others(self) -> None:
-        """A stranger's certificate with the right name is not verified by it."""
+        """An allowed name does not verify a certificate of another authority."""
         there = shown(client(), Authority().issue(x509.DNSName("test3")))
         more = (
             "  client_auth_type: RequireAndVerifyClientCert\n"
@@ -273,9 +273,7 @@ class ContextTests(SynchronousTestCase):
         self.assertFalse(self.agreed(more, there))
 
     def test_partial_chain(self) -> None:
-        """An intermediate authority, or the client's own certificate, is trusted as it
-        is, and trusts nobody else.
-        """
+        """An intermediate authority, or a client's own certificate, may be trusted."""
         between = Authority("between", above=Folder.authority)
         below = between.issue(x509.DNSName("test3"), name="below")
         for trusted, known in (
@@ -296,7 +294,7 @@ class ContextTests(SynchronousTestCase):
             self.assertFalse(self.agreed(more, shown(client(), other)))
 
     def test_unreadable_sans(self) -> None:
-        """A certificate with damaged names is refused, also where any name will do."""
+        """A certificate with damaged names is refused, also if any name is allowed."""
         issued = Folder.authority.issue(extension=DAMAGED)
         for policy in ("RequireAnyClientCert", "RequireAndVerifyClientCert"):
             more = f"  client_auth_type: {policy}\n  client_ca_file: ca.pem\n"
@@ -306,7 +304,7 @@ class ContextTests(SynchronousTestCase):
                 )
 
     def test_odd_sans(self) -> None:
-        """A name of a kind that nobody uses is no allowed one, and does not hurt."""
+        """A name of an unsupported kind is not an allowed one, and no error."""
         issued = Folder.authority.issue(extension=UNREADABLE)
         more = (
             "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n"
@@ -316,7 +314,7 @@ class ContextTests(SynchronousTestCase):
         self.assertFalse(self.agreed(more, shown(client(), issued)))
 
     def test_no_callbacks(self) -> None:
-        """Where no callback can be made, that is said."""
+        """A process that may not make callbacks reports it at the start."""
 
         def refuse(*_: object) -> None:
             raise MemoryError
@@ -327,7 +325,7 @@ class ContextTests(SynchronousTestCase):
         self.assertIn("MemoryDenyWriteExecute", told)
 
     def test_unusable(self) -> None:
-        """What OpenSSL does not take is told with its line and key, and not shown."""
+        """An invalid file is reported with line and key, and without its content."""
         folder = self.folder
         (folder.path / "other.key").write_bytes(folder.client.key)
         (folder.path / "junk.pem").write_text("-----BEGIN SECRET-----\n")
@@ -373,7 +371,7 @@ class ContextTests(SynchronousTestCase):
             self.assertNotIn("SECRET", told)
 
     def test_kinds_of_keys(self) -> None:
-        """A key of another kind than the certificate's is told with its line."""
+        """A key of another type than the certificate's is reported with its line."""
         elliptic, rsa = Folder.server, Folder.authority.server(rsa_key())
         for one, other in ((elliptic, rsa), (rsa, elliptic)):
             one.write(self.folder.path, "server")
@@ -385,7 +383,7 @@ class ContextTests(SynchronousTestCase):
             )
 
     def test_chain(self) -> None:
-        """What leads to the authority is sent along."""
+        """The chain of the certificate is sent."""
         file = self.folder.path / "server.pem"
         file.write_bytes(self.folder.server.certificate + self.folder.authority.pem)
         found = shake(self.context(), client())

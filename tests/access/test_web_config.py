@@ -1,4 +1,4 @@
-"""The web configuration file: what is taken, and what is refused in which words."""
+"""The web configuration file: what is accepted, and the errors of the rest."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ MISSING_KEY = "1: tls_server_config: key_file, or key, is missing"
 
 
 class TableTests(SynchronousTestCase):
-    """The toolkit's own table of files, written again."""
+    """The toolkit's own table of files."""
 
     def setUp(self) -> None:
         self.folder = Folder(self, self.mktemp())
@@ -31,7 +31,7 @@ class TableTests(SynchronousTestCase):
             self.assertIn(words, told)
 
     def test_files(self) -> None:
-        """Of 18 files those are refused that the toolkit refuses, naming the key."""
+        """The same files are refused as by the toolkit, and the error names the key."""
         some = "tls_server_config:\n"
         self.assertEqual([], self.folder.problems(""))
         rows: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -112,14 +112,14 @@ class TableTests(SynchronousTestCase):
         self.assertIn("No such file or directory", str(raised.exception))
 
     def test_name(self) -> None:
-        """A name of a file cannot write another line, or to a terminal."""
+        """A file name in an error cannot begin a line, or control a terminal."""
         for name in ("a\\e[2J.pem", "a\\nb.pem", "\u05cf.pem"):
             text = f'tls_server_config: {{cert_file: "{name}", key: x}}'
             [problem] = self.folder.problems(text)
             self.assertTrue(problem.isprintable(), problem)
 
     def test_misplaced(self) -> None:
-        """A key in the place of its file's name is not repeated; a short name is."""
+        """A key in place of its file's name is not repeated; a short name is."""
         key = self.folder.server.key
         text = f"tls_server_config:\n  cert_file: /a.pem\n  key_file: {lines(key)}\n"
         missing = "No such file or directory"
@@ -136,7 +136,7 @@ class TableTests(SynchronousTestCase):
         self.assert_bad(text, f"1: {expected}{missing}")
 
     def test_headers(self) -> None:
-        """Five headers may be set, two of them to what the toolkit allows."""
+        """Five headers may be set, two of them to the toolkit's allowed values."""
         head = "http_server_config:\n  http2: false\n  headers:\n"
         good = (
             "Strict-Transport-Security: max-age=31536000",
@@ -164,7 +164,7 @@ class TableTests(SynchronousTestCase):
         self.assert_bad("http_server_config:\n  http2: 2\n", "2: http_server_config")
 
     def test_limit(self) -> None:
-        """A limit has an interval and a burst; without the former it is none."""
+        """A limit has an interval and a burst; without an interval there is none."""
         for text, expected in (
             ("rate_limit:\n  interval: 0\n  burst: 5\n", None),
             ("rate_limit:\n  burst: 5\n", None),
@@ -179,7 +179,7 @@ class TableTests(SynchronousTestCase):
         )
 
     def test_wrong_kind(self) -> None:
-        """A value that is no text is told with its whole key."""
+        """A value that is no text is reported with its full key."""
         self.assert_bad(
             "rate_limit: {interval: [1]}\n",
             "1: rate_limit.interval: it must be a text",
@@ -193,7 +193,7 @@ class TableTests(SynchronousTestCase):
         )
 
     def test_hashes(self) -> None:
-        """A hash that bcrypt would not take, or could never match, is refused."""
+        """A hash that bcrypt would reject, or could never match, is refused."""
         for digest in (
             HASH[:-1],
             f"{HASH}x",
@@ -217,9 +217,7 @@ class TableTests(SynchronousTestCase):
         )
 
     def test_decoy(self) -> None:
-        """What an unknown user is compared with is as dear as most hashes, but never so
-        dear that guesses keep others waiting.
-        """
+        """The decoy costs as much as most hashes, up to a limit."""
         for costs, expected in (
             (("05", "12", "05", "10"), b"05"),
             (("05", "11", "10"), b"11"),
@@ -236,7 +234,7 @@ class TableTests(SynchronousTestCase):
             self.assertEqual(60, len(found.decoy))
 
     def test_dear(self) -> None:
-        """A hash that takes seconds to compare is warned of."""
+        """A hash that takes seconds to compare causes a warning."""
         for cost, warnings in (
             ("14", ()),
             (
@@ -255,7 +253,7 @@ class TableTests(SynchronousTestCase):
             self.assertEqual(warnings, found.warnings)
 
     def test_no_text(self) -> None:
-        """What is no text is no configuration."""
+        """A file that is no UTF-8 text is refused."""
         self.folder.file.write_bytes(b"\xff\xfe")
         with self.assertRaises(ConfigurationError) as raised:
             load(self.folder.file, Path.read_bytes)
@@ -263,9 +261,7 @@ class TableTests(SynchronousTestCase):
         self.assertFalse(raised.exception.retryable)
 
     def test_quoted(self) -> None:
-        """An empty text is no section, list, number or duration: nothing is left out
-        because somebody has emptied it.
-        """
+        """An empty text is no section, list, number or duration, but an error."""
         for text, expected in (
             ("''", "1: the file: it must be a mapping"),
             ("basic_auth_users: ''", "1: basic_auth_users: it must be a mapping"),
@@ -297,7 +293,7 @@ class TableTests(SynchronousTestCase):
         self.assertEqual([b"alice"], list(users))
 
     def test_long(self) -> None:
-        """A file that would take long to parse is refused before it is."""
+        """A file that would take long to parse is refused before it is parsed."""
         users = "".join(f'  user{n}: "{HASH}"\n' for n in range(800))
         self.assertEqual(
             800, len(self.folder.read(f"basic_auth_users:\n{users}").users)
@@ -310,7 +306,7 @@ class TableTests(SynchronousTestCase):
         )
 
     def test_all_at_once(self) -> None:
-        """All mistakes of a file are told at once."""
+        """All errors of a file are reported at once."""
         self.assert_bad(
             "nonsense: 1\nrate_limit: {burst: x}\nbasic_auth_users: {a: b}\n",
             "1: nonsense: no such key",
@@ -324,7 +320,7 @@ class TlsTests(SynchronousTestCase):
         self.folder = Folder(self, self.mktemp())
 
     def test_none(self) -> None:
-        """A section that says nothing asks for nothing."""
+        """An empty section configures no TLS."""
         for text in (
             "",
             "tls_server_config:\n",
@@ -333,7 +329,7 @@ class TlsTests(SynchronousTestCase):
             self.assertIs(None, self.folder.read(text).tls)
 
     def test_files(self) -> None:
-        """Files are looked for beside the configuration."""
+        """Relative file names start at the folder of the configuration."""
         found = self.folder.read(SERVER).tls
         assert found is not None
         self.assertEqual(self.folder.server.certificate, found.certificate)
@@ -363,7 +359,7 @@ class TlsTests(SynchronousTestCase):
         self.assertEqual("<TLS>", repr(found.tls))
 
     def test_names(self) -> None:
-        """Ciphers and curves by Go's names; those of TLS 1.3 are a list apart."""
+        """Ciphers and curves have Go's names; those of TLS 1.3 are a separate list."""
         text = f"{SERVER}  prefer_server_cipher_suites: true\n"
         text += "  curve_preferences: [X25519, CurveP256]\n  cipher_suites:\n"
         for ciphers, older, newer in (
@@ -381,13 +377,13 @@ class TlsTests(SynchronousTestCase):
             self.assertEqual(("X25519", "P-256"), found.curves)
 
     def test_old(self) -> None:
-        """Where clients may be old, what they have is offered, too."""
+        """If old versions are allowed, their ciphers are offered, too."""
         found = self.folder.read(f"{SERVER}  min_version: TLS10\n").tls
         assert found is not None
         self.assertEqual(names.USUAL + names.OLD, found.ciphers)
 
     def test_contradictions(self) -> None:
-        """What could only be meant otherwise is refused."""
+        """Contradictions are refused."""
         auth = f"{SERVER}  client_auth_type: "
         for text, expected in (
             (f"{auth}Sometimes\n", "4: tls_server_config.client_auth_type: it must be"),
@@ -429,7 +425,7 @@ class TlsTests(SynchronousTestCase):
 
 class DurationTests(SynchronousTestCase):
     def test_good(self) -> None:
-        """What Go reads we read."""
+        """All durations that Go accepts are accepted."""
         for text, expected in (
             ("0", 0.0),
             ("0s", 0.0),
@@ -447,7 +443,7 @@ class DurationTests(SynchronousTestCase):
             self.assertAlmostEqual(expected, parse_duration(text), places=12)
 
     def test_bad(self) -> None:
-        """A number without a unit, or with another, is no duration."""
+        """A number without a known unit is no duration."""
         for text in ("", "1", "s", "1d", "-1s", "1 s", "1s ", ".s", "١s"):
             with self.assertRaises(ValueError, msg=text):
                 parse_duration(text)

@@ -1,4 +1,4 @@
-"""YAML is read strictly, and each mistake has its line."""
+"""YAML is read strictly, and each error has its line."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -15,7 +15,7 @@ class DocumentTests(SynchronousTestCase):
         self.assertNotIn("secret", problem)
 
     def test_no_yaml(self) -> None:
-        """What is no YAML is told with its line, and not repeated."""
+        """Invalid YAML is reported with its line, without its content."""
         for text, expected in (
             ("a: 1\nb: [1\n", "web.yml:3: "),
             ("a: 1\n b: 2\n", "web.yml:2: "),
@@ -30,7 +30,7 @@ class DocumentTests(SynchronousTestCase):
             self.assert_wrong(text, expected)
 
     def test_section(self) -> None:
-        """Keys that are unknown, doubled or no words are mistakes, each told."""
+        """Unknown keys, double keys and keys that are no words are errors."""
         document = YamlDocument(
             "f", "a: 1\nb: 2\na: 3\nc:\n? [x]\n: 4\n$2b$secret: 5\n"
         )
@@ -47,7 +47,7 @@ class DocumentTests(SynchronousTestCase):
         )
 
     def test_no_mapping(self) -> None:
-        """Where keys and values are wanted nothing else will do."""
+        """Only a mapping has keys and values."""
         for text, key, expected in (
             ("- a", "", "f:1: the file: it must be a mapping of keys to values"),
             ("''", "s", "f:1: s: it must be a mapping of keys to values"),
@@ -60,14 +60,14 @@ class DocumentTests(SynchronousTestCase):
             self.assertEqual([expected], document.problems)
 
     def test_nothing(self) -> None:
-        """An empty file, and a key without a value, say nothing."""
+        """An empty file, and a key without a value, have no content."""
         for text in ("", "# a comment\n", "~", "null"):
             document = YamlDocument("f", text)
             self.assertEqual({}, Section(document, document.root, "", ()).found)
             self.assertEqual([], document.problems)
 
     def test_values(self) -> None:
-        """Texts, truths and lists of texts are what they look like."""
+        """Texts, booleans and lists of texts are read as they are."""
         document = YamlDocument("f", "t: 1\ny: yes\nn: Off\nl: [a, 2]\n")
         found = Section(document, document.root, "", ("t", "y", "n", "l"))
         self.assertEqual("1", found.text("t"))
@@ -79,7 +79,7 @@ class DocumentTests(SynchronousTestCase):
         self.assertEqual([], document.problems)
 
     def test_wrong_values(self) -> None:
-        """What is of another kind is told with its whole key."""
+        """A value of another kind is reported with its full key."""
         document = YamlDocument("f", "s:\n  t: [1]\n  b: maybe\n  l: word\n  m: [x]\n")
         root = Section(document, document.root, "", ("s",))
         found = root.section("s", ("t", "b", "l", "m"))
@@ -99,7 +99,7 @@ class DocumentTests(SynchronousTestCase):
         self.assertFalse(document.retryable)
 
     def test_join(self) -> None:
-        """A key that is no word may be a secret."""
+        """A key that is no word is hidden, as it may be a secret."""
         self.assertEqual("a.b_c", join("a", "b_c"))
         self.assertEqual("X-Frame", join("", "X-Frame"))
         self.assertEqual("a.…", join("a", "$2y$10$x"))
