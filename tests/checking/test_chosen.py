@@ -1,4 +1,4 @@
-"""Which accounts `--check` and `--once` read."""
+"""The accounts that `--check` and `--once` read."""
 
 import io
 import sys
@@ -20,7 +20,7 @@ def account() -> AccountSettings:
 
 class ChosenTests(SynchronousTestCase):
     def refused(self, *names: str, wanted: str | None, one: bool) -> str:
-        """What is said against it."""
+        """Return the error."""
         told = io.StringIO()
         self.patch(sys, "stderr", told)
         with self.assertRaises(SystemExit) as raised:
@@ -29,7 +29,7 @@ class ChosenTests(SynchronousTestCase):
         return told.getvalue()
 
     def test_all(self) -> None:
-        """All of them, the one that is wanted, or the only one."""
+        """The result is all accounts, the named one, or the only one."""
         both = dict.fromkeys(("acme", "beta"), account())
         self.assertEqual(both, chosen(both, None, one=False))
         self.assertEqual(["acme"], list(chosen(both, "acme", one=True)))
@@ -38,7 +38,7 @@ class ChosenTests(SynchronousTestCase):
         self.assertEqual({}, chosen({}, None, one=False))
 
     def test_refused(self) -> None:
-        """What cannot be is told with the names that there are."""
+        """An impossible choice is reported with the names that exist."""
         for names, wanted, words in (
             (("acme", "beta"), "x", "'x' is not allowed: it must be one of acme, beta"),
             (("acme",), "", "'' is not allowed: it must be one of acme"),
@@ -49,7 +49,7 @@ class ChosenTests(SynchronousTestCase):
             self.assertTrue(told.endswith(f"{words}\n"), told)
 
     def test_empty_shard(self) -> None:
-        """Of no accounts none can be read."""
+        """A shard without accounts cannot be read."""
         for wanted in (None, "acme"):
             told = self.refused(wanted=wanted, one=True)
             self.assertIn("this shard has no accounts", told)

@@ -25,7 +25,7 @@ class HealthTestCase(SynchronousTestCase):
         self.directory = Path(made.name)
 
     def asked(self, *arguments: str, **environ: str) -> tuple[int, str]:
-        """Status and the one line that it prints."""
+        """Return the exit status and the printed line."""
         printed = io.StringIO()
         self.patch(sys, "stdout", printed)
         status = main(["--health", *arguments], environ)
@@ -35,7 +35,7 @@ class HealthTestCase(SynchronousTestCase):
     def serve(
         self, listening: socket.socket, talk: Callable[[socket.socket], None]
     ) -> None:
-        """Talk to one client."""
+        """Accept one client in a thread."""
 
         def accept() -> None:
             client, _ = listening.accept()
@@ -55,7 +55,7 @@ class HealthTestCase(SynchronousTestCase):
         self.serve(listening, talk)
 
     def answered(self, answer: bytes) -> int:
-        """The port on which the next client gets this answer."""
+        """Return the port on which the next client gets this response."""
         listening = socket.create_server(("127.0.0.1", 0))
         self.answering(listening, answer)
         return int(listening.getsockname()[1])
@@ -63,7 +63,7 @@ class HealthTestCase(SynchronousTestCase):
 
 class AnswerTests(HealthTestCase):
     def test_good(self) -> None:
-        """200 is OK, with status 0; the page is `/health` unless a URL says another."""
+        """200 is OK, with status 0; the page is `/health` unless a URL has another."""
         port = self.answered(GOOD)
         url = f"http://127.0.0.1:{port}"
         self.assertEqual(
@@ -75,7 +75,7 @@ class AnswerTests(HealthTestCase):
         self.assertTrue(self.heard.startswith(b"GET /ready?a HTTP/1.1\r\n"))
 
     def test_bad(self) -> None:
-        """Another status, or what is no HTTP, is critical, with status 2."""
+        """Another status, or a response that is no HTTP, is critical, with status 2."""
         for answer, words in (
             (b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n", "503"),
             (b"220 mail.example ESMTP\r\n", "BadStatusLine('220 mail.example ESMTP\\r"),
@@ -87,7 +87,7 @@ class AnswerTests(HealthTestCase):
             self.assertEqual((2, start), (status, line[: len(start)]))
 
     def test_nobody(self) -> None:
-        """Nobody there is critical, in the system's words."""
+        """A refused connection is critical, in the system's words."""
         for address in (f":{free_port()}", "h" * 70 + ".example:80"):
             status, line = self.asked(LISTEN_ADDRESS=address)
             self.assertEqual((2, "CRITICAL"), (status, line.partition(":")[0]))
@@ -95,7 +95,7 @@ class AnswerTests(HealthTestCase):
         self.assertTrue(line.endswith(": Connection refused"), line)
 
     def test_silent(self) -> None:
-        """Whoever says nothing is waited for as long as is wanted."""
+        """A silent server is critical after the given timeout."""
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/health"
             self.assertEqual(
@@ -103,7 +103,7 @@ class AnswerTests(HealthTestCase):
             )
 
     def test_unix(self) -> None:
-        """A socket in the file system is asked as well."""
+        """A socket in the file system is requested as well."""
         path = self.directory / "http.sock"
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(str(path))
@@ -115,7 +115,7 @@ class AnswerTests(HealthTestCase):
         )
 
     def secured(self, version: ssl.TLSVersion, demand: ssl.VerifyMode) -> int:
-        """The port of a server that may ask for a client's certificate."""
+        """Return the port of a TLS server that may require a client certificate."""
         both, public = key_and_certificate(self.directory)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(both)
@@ -135,7 +135,7 @@ class AnswerTests(HealthTestCase):
         return int(listening.getsockname()[1])
 
     def test_tls(self) -> None:
-        """Over TLS it asks whoever is there: the certificate is of no interest."""
+        """Over TLS, the server's certificate is not verified."""
         port = self.secured(ssl.TLSVersion.TLSv1_3, ssl.CERT_NONE)
         self.assertEqual(
             (0, f"OK: https://127.0.0.1:{port}/health: 200"),
@@ -143,7 +143,7 @@ class AnswerTests(HealthTestCase):
         )
 
     def test_client_certificate(self) -> None:
-        """Who wants to see a certificate first is well enough to say so."""
+        """A server that requires a client certificate is OK."""
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
             port = self.secured(version, ssl.CERT_REQUIRED)
             self.assertEqual(
@@ -156,7 +156,7 @@ class AnswerTests(HealthTestCase):
             )
 
     def test_no_tls(self) -> None:
-        """Something else than TLS is no answer."""
+        """A server without TLS at an ssl: address is critical."""
         port = self.answered(b"220 mail.example ESMTP\r\n")
         status, line = self.asked(LISTEN_ADDRESS=f"ssl:{port}")
         self.assertEqual(2, status)
@@ -165,7 +165,7 @@ class AnswerTests(HealthTestCase):
 
 class WhereTests(HealthTestCase):
     def test_page(self) -> None:
-        """Another page of the exporter that the settings tell of can be asked for."""
+        """Another page of the exporter can be requested."""
         port = self.answered(GOOD)
         _, line = self.asked("/ready", "5", LISTEN_ADDRESS=f"127.0.0.1:{port}")
         self.assertEqual(f"OK: http://127.0.0.1:{port}/ready: 200", line)
@@ -179,7 +179,7 @@ class WhereTests(HealthTestCase):
         self.assertTrue(self.heard.startswith(b"GET /ready HTTP/1.1\r\n"))
 
     def test_encrypted(self) -> None:
-        """With a web configuration it is tried without TLS, then with it."""
+        """With a web configuration, HTTP is tried first, then HTTPS."""
         port = self.answered(GOOD)
         status, line = self.asked(
             LISTEN_ADDRESS=f"127.0.0.1:{port}", WEB_CONFIG_FILE="/none"
@@ -196,7 +196,7 @@ class WhereTests(HealthTestCase):
         self.assertIn(f"https://127.0.0.1:{port}/health: ", line)
 
     def test_addresses(self) -> None:
-        """The first address that can be asked is; all of them are asked from here."""
+        """The first usable address is requested, always from this machine."""
         for text, expected in (
             ("", "http://127.0.0.1:8080/health"),
             (":9000", "http://127.0.0.1:9000/health"),
@@ -218,7 +218,7 @@ class WhereTests(HealthTestCase):
         self.assertEqual("http://127.0.0.1:8080/health", from_settings(None, {}))
 
     def test_file(self) -> None:
-        """The settings are the exporter's: of the environment, then of a file."""
+        """The settings are the exporter's: from the environment, then from a file."""
         config = self.directory / "config"
         config.write_text("LISTEN_ADDRESS=127.0.0.1:1\n")
         for arguments in (["-c", str(config)], [f"--config={config}"]):
@@ -229,7 +229,7 @@ class WhereTests(HealthTestCase):
             self.assertIn("http://127.0.0.1:2/health", line)
 
     def test_cannot_ask(self) -> None:
-        """What cannot be asked is critical, in one line that says why."""
+        """An impossible request is critical, in one line with the reason."""
         config = self.directory / "config"
         config.write_text("A\nB\n")
         for arguments, words in (

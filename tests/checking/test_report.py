@@ -1,4 +1,4 @@
-"""What `--check` and `--once` print of what was found."""
+"""The output of `--check` and `--once`."""
 
 import io
 import sys
@@ -39,7 +39,7 @@ async def checks_of(*checks: ResourceCheck) -> AsyncIterator[ResourceCheck]:
 
 
 def network(inventory: Inventory) -> Network:
-    """One of which so much is known."""
+    """Return a network with these records."""
     made = Network(
         fetch=lambda *_: fail(NotImplementedError()),
         quota=quota(("peers",)),
@@ -58,7 +58,7 @@ class CheckTests(SynchronousTestCase):
         unreachable: str = "",
         known: Inventory = EMPTY,
     ) -> tuple[int, str]:
-        """The status of `--strict`, and what was printed."""
+        """Return the status of `--strict`, and the output."""
         out = io.StringIO()
         self.patch(sys, "stdout", out)
         done = Deferred.fromCoroutine(
@@ -95,7 +95,7 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(f"proxy_tokens: 429. {advice(LIMITED)}", failure)
 
     def test_left_out(self) -> None:
-        """Records that could not be read are named, up to a number."""
+        """Invalid records are listed, up to a limit."""
         _, text = self.checked(
             ResourceCheck(
                 resource=PEERS,
@@ -114,7 +114,7 @@ class CheckTests(SynchronousTestCase):
         )
 
     def test_request_id(self) -> None:
-        """What finds a refused request in the server's log is told with it."""
+        """A failed request is reported with its request id."""
         error = UpstreamError("http_5xx", "500", request_id="dc1djo5qmd2oq13d8pj0")
         _, text = self.checked(
             ResourceCheck(resource=PEERS, records=0),
@@ -125,7 +125,7 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(1, text.count("Request id"))
 
     def test_many(self) -> None:
-        """Of many that fail alike their number comes before what to do."""
+        """Many resources with the same failure are counted, before the advice."""
         error = UpstreamError("auth", "401")
         checks = [ResourceCheck(resource=one, error=error) for one in RESOURCES[:5]]
         _, text = self.checked(*checks)
@@ -134,7 +134,7 @@ class CheckTests(SynchronousTestCase):
         self.assertIn("\npeers, accounts: 401. The token is wrong", text)
 
     def test_unreachable(self) -> None:
-        """Where nothing answers one try is enough."""
+        """If the NetBird API is unreachable, one request is enough."""
         refused = UpstreamError("connect", "no connection")
         failed = ResourceCheck(resource=PEERS, error=refused)
         status, text = self.checked(failed, failed, unreachable="no connection")
@@ -143,7 +143,7 @@ class CheckTests(SynchronousTestCase):
         self.assertIn("reachable: no connection\n", text)
 
     def test_partial(self) -> None:
-        """A list that may lack peers is told as such."""
+        """A list that may lack peers is reported."""
         inventory = Inventory(users=(User(id="me", role="user", is_current=True),))
         finding = ResourceCheck(resource=PEERS, records=1)
         status, text = self.checked(finding, known=inventory)
@@ -152,9 +152,7 @@ class CheckTests(SynchronousTestCase):
         self.assertIn("The list of peers may be incomplete.", text)
 
     def test_attention(self) -> None:
-        """What needs attention comes last, with when and where to read on; where
-        nothing does, or something is not known, it says so.
-        """
+        """Findings come last, with time and runbook; a line names unread resources."""
         quiet = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
         peers = ResourceCheck(resource=PEERS, records=0)
         _, text = self.checked(peers, known=quiet)
@@ -194,7 +192,7 @@ class CheckTests(SynchronousTestCase):
         )
 
     def test_much_attention(self) -> None:
-        """All findings are listed, and names break no line."""
+        """All findings are listed, and names cannot begin a line."""
         routes = tuple(
             Route(id=f"{n}", network_id=f"{n}\n\x1b[2J", network="::/0", enabled=True)
             for n in range(51)
@@ -210,7 +208,7 @@ class CheckTests(SynchronousTestCase):
         self.assertNotIn("\x1b", text)
 
     def test_missing_groups(self) -> None:
-        """Groups that PEER_DETAIL names and that do not exist are told."""
+        """Missing groups that PEER_DETAIL names are reported."""
         inventory = Inventory(groups=(), detail=frozenset({"servers"}))
         finding = ResourceCheck(resource=PEERS, records=1)
         self.assertIn(
@@ -219,9 +217,7 @@ class CheckTests(SynchronousTestCase):
         )
 
     def test_strict(self) -> None:
-        """A resource that could not be read is as bad as a warning: nothing was looked
-        for in it.
-        """
+        """An unread resource counts as a warning: its findings are unknown."""
         routes = ResourceCheck(resource=BY_NAME["routes"], error=LIMITED)
         peers = ResourceCheck(resource=PEERS, records=0)
         self.assertEqual(1, self.checked(peers, routes, known=EMPTY)[0])
@@ -248,7 +244,7 @@ class DoorsTests(SynchronousTestCase):
 
 class ReachedTests(SynchronousTestCase):
     def test_defect(self) -> None:
-        """A defect of ours ends the trial of the connection, not the check."""
+        """An internal error ends the connection test, not the check."""
 
         async def reach() -> str:
             raise ZeroDivisionError
@@ -262,7 +258,7 @@ class ReachedTests(SynchronousTestCase):
 
 class OnceTests(SynchronousTestCase):
     def test_page(self) -> None:
-        """What was found is a page; what failed is told beside it."""
+        """Metrics go to standard output, failures to standard error."""
         out, err = io.StringIO(), io.StringIO()
         self.patch(sys, "stdout", out)
         self.patch(sys, "stderr", err)

@@ -1,4 +1,4 @@
-"""Every resource once, against a scripted upstream."""
+"""One read of each resource, with a scripted NetBird API."""
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred
@@ -16,7 +16,7 @@ ME = b'[{"id":"other","role":"user"},{"id":"me","is_current":true}]'
 
 
 class SurveyTests(SynchronousTestCase):
-    """Of the collectors of peers, routes and users."""
+    """The survey of the collectors of peers, routes and users."""
 
     def setUp(self) -> None:
         self.clock = Clock()
@@ -40,7 +40,7 @@ class SurveyTests(SynchronousTestCase):
         return Body(answer)
 
     def test_restricted(self) -> None:
-        """What the token's user may read only in part is not requested."""
+        """A resource that the token's user may read only in part is not requested."""
         found = self.surveyed(**{"users/current": permissions("user")})
         outcomes = {check.resource.name: check.outcome for check in found}
         self.assertEqual("ok", outcomes["current_user"])
@@ -50,7 +50,7 @@ class SurveyTests(SynchronousTestCase):
         self.assertEqual("restricted", routes.standing(0.0).state(0.0))
 
     def surveyed(self, **answers: bytes | Exception) -> list[ResourceCheck]:
-        """How it went with each of the resources."""
+        """Return the result of each resource."""
 
         async def all_of_them() -> list[ResourceCheck]:
             return [check async for check in survey(self.network, self.clock)]
@@ -63,11 +63,11 @@ class SurveyTests(SynchronousTestCase):
         return found
 
     def peers(self, answer: bytes | Exception) -> ResourceCheck:
-        """How it went with the peers."""
+        """Return the result of the peers."""
         return self.surveyed(peers=answer)[0]
 
     def test_good(self) -> None:
-        """Records are counted, timed and kept for those that come after."""
+        """Records are counted, timed and published."""
         self.seconds = 0.25
         found = self.peers(b'[{"id":"a"},{"id":"b"}]')
         self.assertEqual("api/peers", self.asked[0])
@@ -76,13 +76,13 @@ class SurveyTests(SynchronousTestCase):
         self.assertEqual(["a", "b"], [p.id for p in self.network.inventory.peers or ()])
 
     def test_empty(self) -> None:
-        """No records at all are an outcome as good as any."""
+        """An empty list is a success."""
         found = self.peers(b"[]")
         self.assertEqual(("ok", 0, 0), (found.outcome, found.records, found.rejected))
         self.assertEqual((), self.network.inventory.peers)
 
     def test_joined(self) -> None:
-        """A list that names a missing id is read again, so that it may be concluded."""
+        """A list that names a missing id is read again."""
         route = b'[{"id":"r","enabled":true,"peer_groups":["gone"]}]'
         self.surveyed(peers=b"[]", groups=b"[]", routes=route)
         self.assertEqual(2, self.asked.count("api/routes"))
@@ -90,7 +90,7 @@ class SurveyTests(SynchronousTestCase):
         self.assertIn("netbird_api_route_routing_peers{", self.network.text().decode())
 
     def test_failed(self) -> None:
-        """A failure is named by its reason, and nothing is known afterwards."""
+        """A failure is reported by its reason, and no records are known."""
         reasons: tuple[Reason, ...] = ("auth", "timeout", "rate_limited", "http_5xx")
         self.seconds = 1.5
         for reason in reasons:
@@ -103,14 +103,14 @@ class SurveyTests(SynchronousTestCase):
             self.assertIsNone(self.network.inventory.peers)
 
     def test_undecodable(self) -> None:
-        """A body that cannot be read is a failure with its own reason."""
+        """An undecodable body is a failure with its own reason."""
         for body in (b"<html>", b'{"a":1}', b"[1]", b""):
             found = self.peers(body)
             assert found.error is not None
             self.assertEqual(("decode", "decode"), (found.outcome, found.error.reason))
 
     def test_defect(self) -> None:
-        """A defect of ours is an outcome, too, and its traceback is in the log."""
+        """An internal error is an outcome, too, and its traceback is in the log."""
         found = self.peers(ZeroDivisionError("oops"))
         self.assertEqual("internal", found.outcome)
         self.assertEqual("internal error: ZeroDivisionError", str(found.error))
@@ -125,7 +125,7 @@ class SurveyTests(SynchronousTestCase):
         self.assertEqual(("ok", 0), outcomes["routes"])
 
     def test_rejected(self) -> None:
-        """Records that are left out are told with their places."""
+        """Invalid records are reported with their places."""
         found = self.peers(b'[{"id":"a"},{"id":1},{"id":"c"}]')
         self.assertEqual(("ok", 2, 1), (found.outcome, found.records, found.rejected))
         [complaint] = found.complaints
@@ -136,7 +136,7 @@ class SurveyTests(SynchronousTestCase):
         return tokens
 
     def test_not_asked(self) -> None:
-        """Where the path is made of what is unknown, nothing is asked."""
+        """A resource whose path depends on unknown records is not requested."""
         found = self.own_tokens(self.surveyed())
         self.assertEqual(
             ("skipped", None, None), (found.outcome, found.records, found.error)
@@ -146,7 +146,7 @@ class SurveyTests(SynchronousTestCase):
         self.assertEqual(("ok", 0), (found.outcome, found.records))
 
     def test_in_turn(self) -> None:
-        """A failure ends nothing; what one answer tells is known to the next."""
+        """A failure ends nothing; later paths use earlier records."""
         found = self.surveyed(groups=UpstreamError("auth", "401"), users=ME)
         outcomes = {one.resource.name: one.outcome for one in found}
         self.assertEqual(
@@ -155,7 +155,7 @@ class SurveyTests(SynchronousTestCase):
         )
 
     def test_rate_limited(self) -> None:
-        """An upstream that asks for a pause gets it."""
+        """A rate limit of the NetBird API ends the survey."""
         found = self.surveyed(groups=UpstreamError("rate_limited", "429"))
         self.assertEqual("rate_limited", found[-1].outcome)
         self.assertEqual("api/groups", self.asked[-1])
