@@ -1,4 +1,4 @@
-"""How a start is refused, and where log lines go."""
+"""Failed starts, and the destinations of log lines."""
 
 import io
 import os
@@ -18,7 +18,6 @@ SETTINGS = read({"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN"
 def twistd(
     *, nodaemon: bool = True, logfile: str | None = None, syslog: bool = False
 ) -> dict[str, object]:
-    """Options of twistd."""
     return {"nodaemon": nodaemon, "logfile": logfile, "syslog": syslog}
 
 
@@ -28,7 +27,7 @@ class RefusalTests(SynchronousTestCase):
         self.patch(sys, "stderr", self.terminal)
 
     def test_status(self) -> None:
-        """A line for each problem, and a status that says whether waiting helps."""
+        """Each problem has a line; the status shows whether a retry may help."""
         for lasting, status in ((True, os.EX_CONFIG), (False, 1)):
             self.assertEqual(status, life.refusal(["a", "b"], lasting=lasting).code)
         expected = "api-exporter: a\napi-exporter: b\n" * 2
@@ -50,7 +49,7 @@ class RefusalTests(SynchronousTestCase):
 
 class LogTests(SynchronousTestCase):
     def test_file(self) -> None:
-        """Lines go to a file where twistd is told so, and where it is a daemon."""
+        """Lines go to the log file of twistd's options."""
         name = self.mktemp()
         file = life.log_file(twistd(logfile=name))
         assert isinstance(file, LogFile)
@@ -62,7 +61,7 @@ class LogTests(SynchronousTestCase):
         self.assertIn("info seen", Path(name).read_text())
 
     def test_rotated(self) -> None:
-        """However long it runs, the log keeps at most 100 MB in ten files."""
+        """The log keeps at most 100 MB in ten files."""
         self.assertEqual(100_000_000, ROTATED_AT * (1 + ROTATED_FILES))
         name = self.mktemp()
         file = life.log_file(twistd(logfile=name))
@@ -77,7 +76,7 @@ class LogTests(SynchronousTestCase):
         self.assertTrue(Path(f"{name}.1").read_text().startswith("17\n"))
 
     def test_beside_events(self) -> None:
-        """Where standard output is for events, all lines go to standard error."""
+        """If standard output is for events, all lines go to standard error."""
         environ = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
         events = read(environ | {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"})
         read_end, write_end = os.pipe()
@@ -100,7 +99,7 @@ class LogTests(SynchronousTestCase):
         self.assertIn(b"info seen", os.read(read_end, 1000))
 
     def test_elsewhere(self) -> None:
-        """Otherwise to the standard streams, or to syslog, which is twistd's."""
+        """Otherwise lines go to the standard streams, or to syslog through twistd."""
         for options, ours in (
             (twistd(), True),
             (twistd(logfile="-"), True),

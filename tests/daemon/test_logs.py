@@ -17,10 +17,10 @@ from api_exporter.settings.token import Token
 
 
 class Sheet(io.StringIO):
-    """An outlet that takes everything, or nothing at all.
+    """An outlet that accepts everything, or nothing.
 
     Attributes:
-        takes: which of the two.
+        takes: True if it accepts lines.
     """
 
     takes = True
@@ -32,7 +32,7 @@ class Sheet(io.StringIO):
 
 
 class Desk:
-    """A logger whose lines go where LOG_LEVEL sends them."""
+    """A logger with an observer for LOG_LEVEL."""
 
     def __init__(
         self, level: str, form: str = "text", namespace: str = "api_exporter.test"
@@ -44,14 +44,14 @@ class Desk:
         self.log = Logger(namespace, observer=LogPublisher(self.observer))
 
     def written(self) -> str:
-        """Both files, without the times."""
+        """Return both outlets' lines without the times."""
         lines = (self.out.getvalue() + self.err.getvalue()).splitlines()
         return "\n".join(line.partition(" ")[2] for line in lines)
 
 
 class LineTests(SynchronousTestCase):
     def test_line(self) -> None:
-        """Time, level, message, then what the message does not tell."""
+        """A line has time, level, message, and the fields that the message lacks."""
         desk = Desk("info")
         desk.log.info("read {resource}", resource="peers", records=3)
         self.assertEqual("info read peers records=3", desk.written())
@@ -60,7 +60,7 @@ class LineTests(SynchronousTestCase):
         )
 
     def test_one_line(self) -> None:
-        """Whatever a field holds, an event stays one line."""
+        """An event stays one line with any field."""
         desk = Desk("info")
         desk.log.info("name {name}", name="a\nb\r\x1b[31m\u2028c", other="x\ny")
         self.assertEqual(
@@ -97,7 +97,7 @@ class LineTests(SynchronousTestCase):
             self.assertEqual(4 - place, len(desk.written().splitlines()))
 
     def test_small_talk(self) -> None:
-        """Twisted's own news is for debugging; its warnings are for everybody."""
+        """Twisted's info messages are for debugging; warnings are always written."""
         talkers = ("twisted.web.client", Channel._log.namespace)
         for (level, expected), talker in product((("info", 1), ("debug", 2)), talkers):
             desk = Desk(level, namespace=talker)
@@ -106,7 +106,7 @@ class LineTests(SynchronousTestCase):
             self.assertEqual(expected, len(desk.written().splitlines()))
 
     def test_token(self) -> None:
-        """A token that gets into an event by mistake stays secret."""
+        """A token in an event by mistake stays secret."""
         desk = Desk("info")
         desk.log.info("token {token}", token=Token("nbp_canary"), again=Token("nbp_x"))
         self.assertEqual("info token <token> again=<token>", desk.written())
@@ -114,7 +114,7 @@ class LineTests(SynchronousTestCase):
 
 class DroppedTests(SynchronousTestCase):
     def test_dropped(self) -> None:
-        """Lines that nobody takes are counted, and the next reader is told of them."""
+        """Dropped lines are counted, and a later line reports them."""
         desk = Desk("info")
         desk.out.takes = False
         for _ in range(3):
@@ -136,7 +136,7 @@ class DroppedTests(SynchronousTestCase):
         self.assertEqual(3, desk.observer.dropped)
 
     def test_one_file(self) -> None:
-        """What goes to the same place is counted once."""
+        """Lines dropped by an outlet for both streams are counted once."""
         sheet = Sheet()
         sheet.takes = False
         both = logs.to_file("text", sheet)
@@ -166,7 +166,7 @@ class JournalTests(SynchronousTestCase):
 
 class JsonTests(SynchronousTestCase):
     def told(self, desk: Desk) -> dict[str, object]:
-        """The only event that was written: one line, one object."""
+        """Return the only written event: one line, one object."""
         [line] = (desk.out.getvalue() + desk.err.getvalue()).splitlines(keepends=True)
         self.assertTrue(line.endswith("}\n"), line)
         found = json.loads(line)
@@ -174,7 +174,7 @@ class JsonTests(SynchronousTestCase):
         return found
 
     def test_keys(self) -> None:
-        """Time, level, logger and message always, fields where there are any."""
+        """Time, level, logger and message are always there; fields are optional."""
         desk = Desk("info", "json")
         desk.log.info("serving")
         told = self.told(desk)
@@ -186,7 +186,7 @@ class JsonTests(SynchronousTestCase):
         )
 
     def test_fields(self) -> None:
-        """All fields are told by name and type, those of the message, too."""
+        """All fields are written by name and type, also those in the message."""
         desk = Desk("info", "json")
         desk.log.warn(
             "read {resource}", resource="peers", records=3, seconds=0.5, status=None
@@ -199,7 +199,7 @@ class JsonTests(SynchronousTestCase):
         )
 
     def test_other_types(self) -> None:
-        """A value that JSON does not know is told as text, a token never."""
+        """A value of another type is written as text, a token never."""
         desk = Desk("info", "json")
         held = Token("nbp_canary")
         desk.log.info("x", path=Path("/a"), token=held, tokens=[held])
@@ -230,7 +230,7 @@ class JsonTests(SynchronousTestCase):
         self.assertIn("ZeroDivisionError: oops", str(told["traceback"]))
 
     def test_one_line(self) -> None:
-        """Whatever an event holds, it is one object on one line."""
+        """Any event is one object on one line."""
         desk = Desk("info", "json")
         hostile = 'a\nb\r\x1b[31m\u2028\x85"c\\'
         desk.log.info("{name}", name=hostile, other={hostile: [hostile]})
@@ -239,13 +239,13 @@ class JsonTests(SynchronousTestCase):
         self.assertEqual({hostile: [hostile]}, self.fields(desk)["other"])
 
     def test_plain_words(self) -> None:
-        """Names in other scripts stay as they are, for a reader without a decoder."""
+        """Names in other scripts are not escaped."""
         desk = Desk("info", "json")
         desk.log.info("{name}", name="Jörg 健太")
         self.assertIn("Jörg 健太", desk.out.getvalue())
 
     def test_levels_and_streams(self) -> None:
-        """Levels and streams are those of the text form."""
+        """Levels and streams are the same as in the text form."""
         desk = Desk("debug")
         for form in LOG_FORMATS:
             desk = Desk("debug", form)
@@ -257,7 +257,7 @@ class JsonTests(SynchronousTestCase):
         self.assertEqual(["warning", "error", "error"], levels)
 
     def test_older_logging(self) -> None:
-        """What Twisted's older logging says is told in the same keys."""
+        """Events of Twisted's older logging are written with the same keys."""
         out = Sheet()
         both = logs.to_file("json", out)
         observer = logs.observer("debug", both, both)

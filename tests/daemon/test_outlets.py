@@ -1,4 +1,4 @@
-"""Lines on their way to a reader who may stop, or have gone."""
+"""Log lines to a reader that may be slow or closed."""
 
 import os
 import socket
@@ -13,16 +13,15 @@ LINE = "x" * 99 + "\n"
 
 
 class StreamTests(SynchronousTestCase):
-    """The tests would hang where a write waits: all descriptors are blocking ones."""
+    """Writes to blocking descriptors: a write that blocks would hang a test."""
 
     def pipe(self) -> tuple[int, int]:
-        """Both ends of a pipe."""
         reader, writer = os.pipe()
         self.addCleanup(os.close, writer)
         return reader, writer
 
     def full(self, stream: Stream, line: str = LINE) -> int:
-        """How many lines were taken before one was not."""
+        """Return the number of lines that were accepted before one was not."""
         for taken in range(100_000):
             if not stream.write(line):
                 return taken
@@ -36,7 +35,7 @@ class StreamTests(SynchronousTestCase):
         os.close(reader)
 
     def test_full(self) -> None:
-        """Lines that a pipe has no room for are not taken, until somebody reads."""
+        """A full pipe accepts no lines until its reader reads."""
         reader, writer = self.pipe()
         stream = Stream(writer)
         taken = self.full(stream)
@@ -47,7 +46,7 @@ class StreamTests(SynchronousTestCase):
         os.close(reader)
 
     def test_torn(self) -> None:
-        """A line of which only a part was taken is ended before the next one."""
+        """A line of which only a part was accepted is ended before the next one."""
         reader, writer = self.pipe()
         stream = Stream(writer)
         long = "y" * 1_000_000 + "\n"
@@ -60,7 +59,7 @@ class StreamTests(SynchronousTestCase):
         os.close(reader)
 
     def test_gone(self) -> None:
-        """A reader that has gone takes nothing, and that is no failure."""
+        """A closed reader accepts nothing, and is no error."""
         reader, writer = self.pipe()
         os.close(reader)
         stream = Stream(writer)
@@ -68,7 +67,7 @@ class StreamTests(SynchronousTestCase):
         self.assertFalse(stream.write(LINE))
 
     def test_socket(self) -> None:
-        """A socket, such as the journal's, that nobody reads takes no more."""
+        """A socket that is not read, such as the journal's, accepts no more."""
         ours, theirs = socket.socketpair()
         self.addCleanup(ours.close)
         self.addCleanup(theirs.close)
@@ -77,20 +76,20 @@ class StreamTests(SynchronousTestCase):
         self.assertTrue(os.get_blocking(ours.fileno()))
 
     def test_terminal(self) -> None:
-        """A terminal that shows nothing takes no more."""
+        """A terminal that is not read accepts no more."""
         terminal, ours = os.openpty()
         self.addCleanup(os.close, terminal)
         self.addCleanup(os.close, ours)
         self.full(Stream(ours))
 
     def test_full_disk(self) -> None:
-        """Where there is no room left, nothing is taken."""
+        """A full disk accepts nothing."""
         full = os.open("/dev/full", os.O_WRONLY)
         self.addCleanup(os.close, full)
         self.assertFalse(Stream(full).write(LINE))
 
     def test_journal(self) -> None:
-        """The journal is known by device and inode."""
+        """The journal is recognized by device and inode."""
         reader, writer = self.pipe()
         self.addCleanup(os.close, reader)
         file, stream = os.fstat(writer), Stream(writer)
@@ -112,7 +111,7 @@ class LogFileTests(SynchronousTestCase):
         self.moved = self.path.with_suffix(".old")
 
     def test_moved(self) -> None:
-        """A file that was moved away, or replaced, gives way to a new one."""
+        """A file that was moved or replaced is opened again."""
         for before in ("", "theirs\n"):
             self.assertTrue(self.file.write("a\n"))
             self.path.rename(self.moved)
@@ -124,7 +123,7 @@ class LogFileTests(SynchronousTestCase):
             self.assertEqual(f"{before}b\n", self.path.read_text())
 
     def test_in_place(self) -> None:
-        """One that nobody moved is moved by ourselves."""
+        """A file that was not moved is rotated."""
         self.file.write("a\n")
         self.file.renew()
         self.file.write("b\n")
@@ -132,7 +131,7 @@ class LogFileTests(SynchronousTestCase):
         self.assertEqual("a\n", Path(f"{self.path}.1").read_text())
 
     def test_cannot_be_opened(self) -> None:
-        """Where no new one can be opened, lines go on as before, with a warning."""
+        """If no file can be opened, lines go to the open one, with a warning."""
         book = logbook(self)
         self.file.write("a\n")
         self.path.rename(self.moved)
@@ -145,7 +144,7 @@ class LogFileTests(SynchronousTestCase):
         )
 
     def test_full_disk(self) -> None:
-        """Where there is no room left, nothing is taken."""
+        """A full disk accepts nothing."""
         file: LogFile = LogFile.fromFullPath("/dev/full")
         self.addCleanup(file.close)
         self.assertFalse(file.write("a\n"))

@@ -1,4 +1,4 @@
-"""What a supervisor hears, through a real socket of its kind."""
+"""Messages to a supervisor, through a real socket."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from api_exporter.daemon.supervision import STATUS_INTERVAL, Notifier, Superviso
 
 
 class Systemd:
-    """The other end of NOTIFY_SOCKET."""
+    """A supervisor behind NOTIFY_SOCKET."""
 
     def __init__(self, test: SynchronousTestCase, address: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -21,7 +21,7 @@ class Systemd:
         self._socket.setblocking(False)
 
     def heard(self) -> list[str]:
-        """All messages since the last time."""
+        """Return all messages since the last call."""
         messages = []
         while True:
             try:
@@ -31,7 +31,7 @@ class Systemd:
 
 
 def directory(test: SynchronousTestCase) -> Path:
-    """One whose path is short enough for a socket's name."""
+    """Return a directory whose path is short enough for a socket's name."""
     made = tempfile.TemporaryDirectory()
     test.addCleanup(made.cleanup)
     return Path(made.name)
@@ -52,14 +52,14 @@ class SupervisorTests(SynchronousTestCase):
         )
 
     def test_abstract(self) -> None:
-        """An @ stands for a name outside of the file system."""
+        """An @ means a name outside of the file system."""
         name = f"api-exporter-test-{os.getpid()}"
         systemd = Systemd(self, f"\0{name}")
         Supervisor({"NOTIFY_SOCKET": f"@{name}"}).tell(READY=1)
         self.assertEqual(["READY=1"], systemd.heard())
 
     def test_nobody(self) -> None:
-        """Where nobody listens, or not any more, nothing fails."""
+        """A missing supervisor is no error, whether it never was there or has ended."""
         gone = directory(self) / "gone"
         Systemd(self, str(gone))
         gone.unlink()
@@ -77,7 +77,7 @@ class SupervisorTests(SynchronousTestCase):
             self.assertEqual(listens, supervisor.listens, environ)
 
     def test_full(self) -> None:
-        """A supervisor that does not read does not hold us up."""
+        """A supervisor that does not read does not block the exporter."""
         path = directory(self) / "notify"
         systemd = Systemd(self, str(path))
         supervisor = Supervisor({"NOTIFY_SOCKET": str(path)})
@@ -86,7 +86,7 @@ class SupervisorTests(SynchronousTestCase):
         self.assertLess(len(systemd.heard()), 5000)
 
     def test_watchdog_interval(self) -> None:
-        """A sign of life is due after half of what is granted, if it is for us."""
+        """A watchdog message is due at half the timeout, if it is for this process."""
         ours, other = str(os.getpid()), str(os.getppid())
         for usec, pid, expected in (
             ("30000000", ours, 15.0),
@@ -114,7 +114,7 @@ class NotifierTests(SynchronousTestCase):
         self.fares = "peers fresh"
 
     def notifier(self, **environ: str) -> Notifier:
-        """One that tells our supervisor, unless something else is said."""
+        """Return a notifier of the test's supervisor, or of the one in `environ`."""
         supervisor = Supervisor({"NOTIFY_SOCKET": str(self.path), **environ})
         return Notifier(supervisor, lambda: self.fares, self.clock)
 
@@ -122,7 +122,7 @@ class NotifierTests(SynchronousTestCase):
         return self.systemd.heard().count("WATCHDOG=1")
 
     def test_life(self) -> None:
-        """Ready comes first, then our state, again and again; at last the end."""
+        """READY comes first, then the status at each interval, at last STOPPING."""
         notifier = self.notifier()
         notifier.startService()
         self.assertEqual(["READY=1", "STATUS=peers fresh"], self.systemd.heard())
@@ -138,7 +138,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_changed(self) -> None:
-        """A change is told at once to whoever listens, and to nobody else."""
+        """A change is sent at once to a supervisor, if there is one."""
         notifier = self.notifier()
         notifier.startService()
         self.systemd.heard()
@@ -151,7 +151,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual([], self.systemd.heard())
 
     def test_watchdog(self) -> None:
-        """Signs of life come at half the interval, from timers of the event loop."""
+        """Watchdog messages are sent at half the timeout, by the event loop."""
         notifier = self.notifier(WATCHDOG_USEC="4000000")
         notifier.startService()
         self.assertEqual(1, self.pings())
@@ -165,7 +165,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_late(self) -> None:
-        """After a time in which the loop was stuck one sign follows, not all missed."""
+        """After the event loop has hung, one message is sent, not all missed ones."""
         notifier = self.notifier(WATCHDOG_USEC="4000000")
         notifier.startService()
         self.pings()
@@ -174,7 +174,7 @@ class NotifierTests(SynchronousTestCase):
         notifier.stopService()
 
     def test_watchdog_of_another_process(self) -> None:
-        """Signs of life that are asked of another process do not come from us."""
+        """The watchdog of another process gets no messages."""
         notifier = self.notifier(
             WATCHDOG_USEC="4000000", WATCHDOG_PID=str(os.getppid())
         )
@@ -185,7 +185,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_unsupervised(self) -> None:
-        """Without a supervisor there is no timer and no failure."""
+        """Without a supervisor there is no timer and no error."""
         notifier = self.notifier(NOTIFY_SOCKET="", WATCHDOG_USEC="4000000")
         notifier.startService()
         self.assertEqual([], self.clock.getDelayedCalls())
@@ -193,7 +193,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual([], self.systemd.heard())
 
     def test_supervisor_gone(self) -> None:
-        """A supervisor that goes away and comes back is told again."""
+        """A supervisor that ends and starts again gets messages again."""
         notifier = self.notifier(WATCHDOG_USEC="4000000")
         notifier.startService()
         self.path.unlink()
@@ -206,7 +206,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_restarted(self) -> None:
-        """It may be started again after it has been stopped."""
+        """The notifier may be started again after a stop."""
         notifier = self.notifier(WATCHDOG_USEC="4000000")
         for _ in range(2):
             notifier.startService()

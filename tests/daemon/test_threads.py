@@ -1,4 +1,4 @@
-"""Threads that keep no process from its end."""
+"""Threads that do not delay the end of the process."""
 
 from queue import Queue
 from threading import current_thread
@@ -12,7 +12,7 @@ from api_exporter.daemon.threads import daemon_threads, own_threads
 
 class ThreadsTests(SynchronousTestCase):
     def test_daemons(self) -> None:
-        """The end of the process waits for none of them."""
+        """The threads are daemon threads."""
         threads = daemon_threads(1, "test")
         self.addCleanup(threads.stop)
         found: Queue[bool] = Queue()
@@ -20,7 +20,7 @@ class ThreadsTests(SynchronousTestCase):
         self.assertTrue(found.get(timeout=60))
 
     def test_names(self) -> None:
-        """The reactor resolves names in them, and begins none before the first."""
+        """The reactor resolves names in the threads; the first name starts them."""
         reactor = MemoryReactorClock()
         threads = own_threads(reactor)  # type: ignore[arg-type]
         self.addCleanup(threads.stop)
