@@ -44,7 +44,7 @@ class ProtectedSite(Frontend):
         self._clock = reactor
         self._rejections = Rejections(reactor)
         reload_successful(registry, lambda: access.good)
-        self._count = unauthorized(registry)
+        self._count_rejection = unauthorized(registry)
 
     def stopFactory(self) -> None:
         super().stopFactory()
@@ -67,7 +67,7 @@ class ProtectedSite(Frontend):
     def reject(self, address: str, why: str) -> None:
         """Count and log a rejected client."""
         self._rejections.add(address, why)
-        self._count()
+        self._count_rejection()
 
     def _encrypt(self, factory: IProtocolFactory) -> IProtocolFactory:
         from api_exporter.access.tls_context import ConnectionCreator  # noqa: PLC0415
@@ -84,8 +84,8 @@ class ProtectedSite(Frontend):
                 request.setHeader(name, value)
 
     def _admit(self, request: BodilessRequest, page: IResource) -> IResource:
-        if _path(request) not in PROBE_PATHS and (wait := self._wait()):
-            request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait)))
+        if _path(request) not in PROBE_PATHS and (wait_seconds := self._wait_seconds()):
+            request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait_seconds)))
             return Refusal(429, "Too many requests: retry later.")
         if not any(way.asks and not way.in_handshake for way in self._access.ways):
             request.accounts = ALL
@@ -97,13 +97,13 @@ class ProtectedSite(Frontend):
         return _DeferredPage(
             identity.addCallbacks(
                 self._decide,
-                self._busy,
+                self._refuse_busy,
                 callbackArgs=(request, page, credentials),
                 errbackArgs=(request, page),
             )
         )
 
-    def _wait(self) -> float:
+    def _wait_seconds(self) -> float:
         bucket = None if self._access.web is None else self._access.web().bucket
         return 0.0 if bucket is None else bucket.wait(self._clock.seconds())
 
@@ -114,9 +114,9 @@ class ProtectedSite(Frontend):
         self, request: BodilessRequest, credentials: Credentials | None
     ) -> Identity | Deferred[Identity]:
         # A health probe must not wait behind guesses of passwords.
-        patient = self._verdict(request, None) != "status_only"
+        may_wait = self._verdict(request, None) != "status_only"
         for way in self._access.ways:
-            found = way.identify(request, credentials, patient=patient)
+            found = way.identify(request, credentials, may_wait=may_wait)
             if found is not None:
                 return found
         return None
@@ -160,7 +160,7 @@ class ProtectedSite(Frontend):
                 request.accounts = ALL if identity is None else identity
                 return page
 
-    def _busy(
+    def _refuse_busy(
         self, failure: Failure, request: BodilessRequest, page: IResource
     ) -> IResource:
         failure.trap(QueueFull)
@@ -184,11 +184,11 @@ class _DeferredPage(Resource):
         self._page = page
 
     def render(self, request: Request) -> int:
-        gone: list[object] = []
-        request.notifyFinish().addErrback(gone.append)
+        disconnects: list[object] = []
+        request.notifyFinish().addErrback(disconnects.append)
 
         def answer(page: IResource) -> None:
-            if not gone:
+            if not disconnects:
                 request.render(page)
 
         def fail(failure: Failure) -> None:

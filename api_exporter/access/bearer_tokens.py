@@ -10,29 +10,29 @@ from msgspec import Struct
 from twisted.web.server import Request
 
 from api_exporter.access.credentials import Credentials
-from api_exporter.access.reloading import Read, Reloader, unreadable
+from api_exporter.access.reloading import ReadFile, Reloader, unreadable
 from api_exporter.access.ways_in import REALM, Identity, WayIn
 from api_exporter.plurals import counted
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.settings.errors import ConfigurationError
 
-SHORTEST = 16
+MIN_LENGTH = 16
 """The minimum length of a token in characters."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _TOKEN = re.compile(r"[\x21-\x7e]+")
-_HASHED = "sha256:"
+_PREFIX = "sha256:"
 
 
 class Tokens(Struct, frozen=True):
     """Hashes of tokens, each with the accounts that the token gives access to."""
 
-    known: tuple[tuple[bytes, Accounts], ...]
+    entries: tuple[tuple[bytes, Accounts], ...]
 
     def identify(self, token: bytes) -> Identity:
         """Return the accounts of a token. The time is the same for every token."""
         digest, found = sha256(token).digest(), None
-        for known, accounts in self.known:
+        for known, accounts in self.entries:
             if compare_digest(known, digest):
                 found = accounts
         return found
@@ -52,26 +52,26 @@ class BearerTokens(WayIn):
         return b"Bearer " + REALM
 
     def identify(
-        self, _request: Request, credentials: Credentials | None, *, patient: bool
+        self, _request: Request, credentials: Credentials | None, *, may_wait: bool
     ) -> Identity:
-        del patient  # a look-up takes no time
+        del may_wait  # a look-up takes no time
         if credentials is None or credentials.scheme != "bearer":
             return None
         return self._tokens().identify(credentials.secret)
 
     def describe(self) -> str:
-        known = self._tokens.value.known
-        limited = sum(accounts is not ALL for _, accounts in known)
-        return f"{counted(len(known), 'token')}, {limited} limited to some accounts"
+        entries = self._tokens.value.entries
+        limited = sum(accounts is not ALL for _, accounts in entries)
+        return f"{counted(len(entries), 'token')}, {limited} limited to some accounts"
 
 
 def load_tokens(
-    path: Path, read: Read, _before: Tokens | None = None, *, several: bool
+    path: Path, read: ReadFile, _previous: Tokens | None = None, *, named_accounts: bool
 ) -> Tokens:
     """Load the file; raise ConfigurationError, which repeats nothing of its content.
 
     Args:
-        several: True if accounts have names.
+        named_accounts: True if accounts have names.
     """
     try:
         text = read(path).decode("ascii")
@@ -81,7 +81,7 @@ def load_tokens(
         ) from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
-    known: dict[bytes, Accounts] = {}
+    entries: dict[bytes, Accounts] = {}
     problems = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.strip().startswith("#"):
@@ -91,16 +91,16 @@ def load_tokens(
         except ValueError as error:
             problems.append(f"{path}:{number}: {error}")
             continue
-        if accounts is not ALL and not several:
+        if accounts is not ALL and not named_accounts:
             problems.append(f"{path}:{number}: account= needs ACCOUNTS_DIR")
-        if digest in known:
+        if digest in entries:
             problems.append(f"{path}:{number}: the token is listed twice")
-        known[digest] = accounts
-    if not known and not problems:
+        entries[digest] = accounts
+    if not entries and not problems:
         raise ConfigurationError(f"{path}: the file contains no token", retryable=True)
     if problems:
         raise ConfigurationError(*problems)
-    return Tokens(tuple(known.items()))
+    return Tokens(tuple(entries.items()))
 
 
 def _parse(words: Sequence[str]) -> tuple[bytes, Accounts]:
@@ -117,13 +117,13 @@ def _parse(words: Sequence[str]) -> tuple[bytes, Accounts]:
 
 
 def _digest(token: str) -> bytes:
-    if token.startswith(_HASHED):
-        digits = token.removeprefix(_HASHED)
+    if token.startswith(_PREFIX):
+        digits = token.removeprefix(_PREFIX)
         if not re.fullmatch(r"[0-9a-fA-F]{64}", digits):
-            raise ValueError(f"{_HASHED} must be followed by 64 hexadecimal digits")
+            raise ValueError(f"{_PREFIX} must be followed by 64 hexadecimal digits")
         return bytes.fromhex(digits)
     if token.startswith("account="):
         raise ValueError("the token is missing")
-    if len(token) < SHORTEST or not _TOKEN.fullmatch(token):
-        raise ValueError(f"a token must have at least {SHORTEST} visible characters")
+    if len(token) < MIN_LENGTH or not _TOKEN.fullmatch(token):
+        raise ValueError(f"a token must have at least {MIN_LENGTH} visible characters")
     return sha256(token.encode()).digest()

@@ -12,7 +12,7 @@ from api_exporter.access.bearer_tokens import BearerTokens, load_tokens
 from api_exporter.access.client_certificates import ClientCertificates
 from api_exporter.access.open_paths import OpenPaths
 from api_exporter.access.passwords import Passwords
-from api_exporter.access.reloading import Read, Reloader
+from api_exporter.access.reloading import ReadFile, Reloader
 from api_exporter.access.ways_in import Compare, WayIn
 from api_exporter.settings.addresses import Endpoint
 from api_exporter.settings.definitions import Settings
@@ -54,8 +54,8 @@ class AccessControl:
         self.web = self._follow(WEB, settings.web_config_file, _load_web)
         if self.web is not None:
             self.ways += [ClientCertificates(self.web), Passwords(self.web, compare)]
-        load_own = partial(load_tokens, several=settings.several)
-        tokens = self._follow(TOKENS, settings.web_bearer_tokens_file, load_own)
+        load_file = partial(load_tokens, named_accounts=settings.several)
+        tokens = self._follow(TOKENS, settings.web_bearer_tokens_file, load_file)
         if tokens is not None:
             self.ways.append(BearerTokens(tokens))
         try:
@@ -67,20 +67,20 @@ class AccessControl:
         self,
         setting: str,
         path: Path | None,
-        load: Callable[[Path, Read, T | None], T],
+        load: Callable[[Path, ReadFile, T | None], T],
     ) -> Reloader[T] | None:
         """Return a reloader of a setting's file; None if it is not set or not valid."""
         if path is None:
             return None
         report = partial(_log_reload, setting)
         try:
-            made = Reloader(partial(load, path), self._seconds, report)
+            reloader = Reloader(partial(load, path), self._seconds, report)
         except ConfigurationError as error:
             problems = [f"{setting}: {problem}" for problem in error.problems]
             self.errors.append(ConfigurationError(*problems, retryable=error.retryable))
             return None
-        self.files.append(made)
-        return made
+        self.files.append(reloader)
+        return reloader
 
     @property
     def good(self) -> bool:
@@ -105,8 +105,8 @@ class AccessControl:
             if (self.protected or not isinstance(way, OpenPaths))
             and (line := way.describe())
         ]
-        nobody = "no authentication: anyone who can connect can read all pages"
-        return lines if self.protected else [*lines, nobody]
+        warning = "no authentication: anyone who can connect can read all pages"
+        return lines if self.protected else [*lines, warning]
 
     def reload(self) -> None:
         for file in self.files:
@@ -122,8 +122,8 @@ def load(
         isinstance(address, Endpoint) and address.startswith("ssl:")
         for address in settings.listen_address
     ):
-        both = f"{WEB} and an ssl: endpoint in LISTEN_ADDRESS are both set"
-        errors.append(ConfigurationError(f"{both}: set only one of them"))
+        conflict = f"{WEB} and an ssl: endpoint in LISTEN_ADDRESS are both set"
+        errors.append(ConfigurationError(f"{conflict}: set only one of them"))
     access = AccessControl(settings, seconds, compare)
     if errors := errors + access.errors:
         raise ConfigurationError(
@@ -144,7 +144,7 @@ def _log_reload(setting: str, error: ConfigurationError | None) -> None:
     )
 
 
-def _load_web(path: Path, read: Read, before: "WebConfig | None") -> "WebConfig":
+def _load_web(path: Path, read: ReadFile, before: "WebConfig | None") -> "WebConfig":
     # YAML and OpenSSL are imported only if they are configured.
     from api_exporter.access import web_config  # noqa: PLC0415
 

@@ -28,13 +28,13 @@ def parse(values: Sequence[bytes] | None) -> Credentials | None:
     """Parse the values of all Authorization headers; return None without any."""
     if not values:
         return None
-    scheme, _, rest = values[0].strip().partition(b" ")
-    rest = rest.strip()
+    scheme, _, value = values[0].strip().partition(b" ")
+    value = value.strip()
     if len(values) == 1 and scheme.lower() == b"bearer":
-        return Credentials("bearer", rest)
+        return Credentials("bearer", value)
     if len(values) == 1 and scheme.lower() == b"basic":
         try:
-            decoded = base64.b64decode(rest, validate=True)
+            decoded = base64.b64decode(value, validate=True)
         except binascii.Error:
             return Credentials("unknown")
         user, colon, password = decoded.partition(b":")

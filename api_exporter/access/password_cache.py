@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-MOST = 100
+MAX_RESULTS = 100
 """The maximum number of cached results of each kind: right and wrong."""
 
-LONGEST = 72
+MAX_PASSWORD_BYTES = 72
 """The maximum number of bytes of a password in bcrypt; longer ones are wrong."""
 
 
@@ -17,13 +17,13 @@ class PasswordAttempt(Struct, frozen=True):
 
     Attributes:
         key: identifies the user, the password and the user's hash.
-        possible: False for an unknown user: no password is right.
+        user_exists: False for an unknown user: no password is right.
     """
 
     key: bytes
     password: bytes
     digest: bytes
-    possible: bool
+    user_exists: bool
 
     def __repr__(self) -> str:
         return "<attempt>"
@@ -54,9 +54,9 @@ class PasswordCache:
             keyed.update(part)
         return PasswordAttempt(keyed.digest(), password, digest, user in users)
 
-    def known(self, attempt: PasswordAttempt) -> bool | None:
+    def find_result(self, attempt: PasswordAttempt) -> bool | None:
         """Return the cached result; None if a comparison is needed."""
-        if len(attempt.password) > LONGEST:
+        if len(attempt.password) > MAX_PASSWORD_BYTES:
             return False
         for result, kept in self._results.items():
             if attempt.key in kept:
@@ -65,11 +65,11 @@ class PasswordCache:
                 return result
         return None
 
-    def learn(self, attempt: PasswordAttempt, *, matches: bool) -> bool:
+    def add_result(self, attempt: PasswordAttempt, *, matches: bool) -> bool:
         """Cache the result of a comparison; return whether the password is right."""
-        right = matches and attempt.possible
+        right = matches and attempt.user_exists
         kept = self._results[right]
         kept[attempt.key] = None
-        if len(kept) > MOST:
+        if len(kept) > MAX_RESULTS:
             del kept[next(iter(kept))]
         return right

@@ -33,7 +33,7 @@ from api_exporter.serving.visibility import ALL
 if TYPE_CHECKING:
     from api_exporter.access.web_config import WebConfig
 
-MOST_WAITING = 64
+MAX_WAITING = 64
 """The maximum number of comparisons that wait for the running one."""
 
 
@@ -54,7 +54,7 @@ class Passwords(WayIn):
         return b"Basic " + REALM + b', charset="UTF-8"' if self.asks else b""
 
     def identify(
-        self, request: Request, credentials: Credentials | None, *, patient: bool
+        self, request: Request, credentials: Credentials | None, *, may_wait: bool
     ) -> Identity | Deferred[Identity]:
         config = self._web()
         if credentials is None or credentials.scheme != "basic" or not config.users:
@@ -62,10 +62,10 @@ class Passwords(WayIn):
         attempt = self._cache.attempt(
             config.users, config.decoy, credentials.user, credentials.secret
         )
-        known = self._cache.known(attempt)
+        known = self._cache.find_result(attempt)
         if known is not None:
             return ALL if known else None
-        if self._queue.busy and not patient:
+        if self._queue.busy and not may_wait:
             return fail(QueueFull())
         right = self._queue.compare(attempt, client_address(request))
         return right.addCallback(lambda right: ALL if right else None)
@@ -111,8 +111,8 @@ class ComparisonQueue:
         comparison.answers.append(answer)
         self._waiting.append(comparison)
         if self._running is None:
-            self._next()
-        elif len(self._waiting) > MOST_WAITING:
+            self._start_next()
+        elif len(self._waiting) > MAX_WAITING:
             last = max(reversed(self._waiting), key=self._rank())
             self._waiting.remove(last)
             for answer_of_last in last.answers:
@@ -122,20 +122,20 @@ class ComparisonQueue:
     def _rank(self) -> Callable[[_Comparison], tuple[bool, int]]:
         """Return the sort key of waiting comparisons; the smallest is next."""
         counts = Counter(waiting.address for waiting in self._waiting)
-        return lambda one: (not one.attempt.possible, counts[one.address])
+        return lambda one: (not one.attempt.user_exists, counts[one.address])
 
-    def _next(self) -> None:
+    def _start_next(self) -> None:
         self._running = min(self._waiting, key=self._rank(), default=None)
         if self._running is not None:
             self._waiting.remove(self._running)
             attempt = self._running.attempt
             compared = self._compare(attempt.password, attempt.digest)
-            compared.addBoth(self._end, self._running)
+            compared.addBoth(self._finish, self._running)
 
-    def _end(self, result: bool | Failure, comparison: _Comparison) -> None:
+    def _finish(self, result: bool | Failure, comparison: _Comparison) -> None:
         """End a comparison; a failed one counts as a wrong password."""
-        right = self._cache.learn(comparison.attempt, matches=result is True)
-        self._next()
+        right = self._cache.add_result(comparison.attempt, matches=result is True)
+        self._start_next()
         for answer in comparison.answers:
             answer.callback(right)
 

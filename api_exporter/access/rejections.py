@@ -5,12 +5,12 @@ from collections import Counter
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-MINUTE = 60.0
+COUNT_INTERVAL = 60.0
 
-MOST = 50
+MAX_CLIENTS = 50
 """The maximum number of addresses with log lines of their own."""
 
-OTHERS = "other addresses"
+OTHER_ADDRESSES = "other addresses"
 
 _log = Logger()
 
@@ -24,13 +24,13 @@ class Rejections:
         self._timer: IDelayedCall | None = None
 
     def add(self, address: str, why: str) -> None:
-        if address not in self._counts and len(self._counts) >= MOST:
-            address = OTHERS
+        if address not in self._counts and len(self._counts) >= MAX_CLIENTS:
+            address = OTHER_ADDRESSES
         if not self._counts[address]:
             _log.warn("rejected {client}: {why}", client=address or "a client", why=why)
         self._counts[address] += 1
         if self._timer is None:
-            self._timer = self._clock.callLater(MINUTE, self._log_counts)
+            self._timer = self._clock.callLater(COUNT_INTERVAL, self._log_counts)
 
     def _log_counts(self) -> None:
         self._timer = None

@@ -10,16 +10,16 @@ from api_exporter.settings.token import regular
 
 T = TypeVar("T")
 
-INTERVAL = 1.0
+CHECK_INTERVAL = 1.0
 """The minimum number of seconds between two checks of the files."""
 
-MOST = 1024 * 1024
+MAX_FILE_BYTES = 1024 * 1024
 """The maximum size of a file in bytes."""
 
-Read = Callable[[Path], bytes]
+ReadFile = Callable[[Path], bytes]
 """A reader of files; raises OSError, or ValueError for a large or irregular file."""
 
-Load = Callable[[Read, T | None], T]
+LoadValue = Callable[[ReadFile, T | None], T]
 """A loader of a value, given the current one; raises ConfigurationError."""
 
 
@@ -38,7 +38,7 @@ class Reloader(Generic[T]):
 
     def __init__(
         self,
-        load: Load[T],
+        load: LoadValue[T],
         seconds: Callable[[], float],
         report: Callable[[ConfigurationError | None], None],
     ) -> None:
@@ -47,23 +47,23 @@ class Reloader(Generic[T]):
         self._report = report
         self._hashes: dict[Path, str] = {}
         self.good = True
-        self.value = self._loaded(None)
-        self._looked = seconds()
+        self.value = self._load_value(None)
+        self._checked_at = seconds()
 
     def __call__(self) -> T:
         """Return the value after a check of the files, at most once a second."""
-        if not 0 <= self._seconds() - self._looked < INTERVAL:
+        if not 0 <= self._seconds() - self._checked_at < CHECK_INTERVAL:
             self.reload()
         return self.value
 
     def reload(self) -> None:
         """Check the files; use them if they have changed and are valid."""
-        self._looked = self._seconds()
+        self._checked_at = self._seconds()
         if all(_read(path)[1] == digest for path, digest in self._hashes.items()):
             return
         self._hashes = {}
         try:
-            self.value = self._loaded(self.value)
+            self.value = self._load_value(self.value)
         except ConfigurationError as error:
             self.good = False
             self._report(error)
@@ -71,7 +71,7 @@ class Reloader(Generic[T]):
             self.good = True
             self._report(None)
 
-    def _loaded(self, before: T | None) -> T:
+    def _load_value(self, before: T | None) -> T:
         """Load the value. Any error is a ConfigurationError: a reload survives it."""
         try:
             return self._load(self._read, before)
@@ -92,7 +92,7 @@ class Reloader(Generic[T]):
 def _read(path: Path) -> tuple[bytes | OSError | ValueError, str]:
     """Return a file's content and hash; or the error, and the error as text."""
     try:
-        content = regular(path, MOST)
+        content = regular(path, MAX_FILE_BYTES)
     except (OSError, ValueError) as error:
         return error, str(error)
     return content, sha256(content).hexdigest()

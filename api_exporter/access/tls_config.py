@@ -5,13 +5,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from api_exporter.access.reloading import Read
+from api_exporter.access.reloading import ReadFile
 from api_exporter.access.yaml_document import Section
 from api_exporter.settings.errors import shown
 
 SECTION = "tls_server_config"
 
-TEXTS = (
+TEXT_KEYS = (
     "cert",
     "cert_file",
     "key",
@@ -22,8 +22,8 @@ TEXTS = (
 )
 """Keys for which an empty text is no value, as in Go."""
 
-KEYS = (
-    *TEXTS,
+TLS_KEYS = (
+    *TEXT_KEYS,
     "client_allowed_sans",
     "min_version",
     "max_version",
@@ -54,7 +54,8 @@ CIPHERS = {
 }
 """OpenSSL's names of ciphers of TLS 1.2 and older, by Go's names."""
 
-USUAL, OLD = tuple(CIPHERS.values())[:6], tuple(CIPHERS.values())[6:10]
+DEFAULT_CIPHERS = tuple(CIPHERS.values())[:6]
+OLD_CIPHERS = tuple(CIPHERS.values())[6:10]
 
 CIPHERS_13 = (
     "TLS_AES_128_GCM_SHA256",
@@ -70,7 +71,7 @@ CURVES = {
     "CurveP521": "P-521",
 }
 
-USUAL_CURVES = ("X25519", "P-256", "P-384")
+DEFAULT_CURVES = ("X25519", "P-256", "P-384")
 """The default curves."""
 
 NEW_CURVE = "X25519MLKEM768"
@@ -85,13 +86,13 @@ class ClientAuth(Struct, frozen=True):
 
     Attributes:
         description: the policy in words.
-        asked: True if OpenSSL requests a certificate.
+        requested: True if OpenSSL requests a certificate.
         required: True if clients without a certificate are rejected.
         verified: True if a certificate must be issued by a trusted authority.
     """
 
     description: str
-    asked: bool = True
+    requested: bool = True
     required: bool = False
     verified: bool = False
 
@@ -99,7 +100,7 @@ class ClientAuth(Struct, frozen=True):
 _ANY = ClientAuth("client certificates required, but not verified", required=True)
 
 CLIENT_AUTH = {
-    "NoClientCert": ClientAuth("no client certificates", asked=False),
+    "NoClientCert": ClientAuth("no client certificates", requested=False),
     "RequestClientCert": ClientAuth(
         "client certificates requested, but neither required nor verified"
     ),
@@ -113,7 +114,7 @@ CLIENT_AUTH = {
     ),
 }
 
-REQUIRED = ("RequireAnyClientCert", "RequireAndVerifyClientCert")
+REQUIRING_POLICIES = ("RequireAnyClientCert", "RequireAndVerifyClientCert")
 """Policies that reject clients without a certificate."""
 
 
@@ -148,29 +149,29 @@ class TlsConfig(Struct, frozen=True, kw_only=True):
         return "<TLS>"
 
     @property
-    def verified(self) -> bool:
+    def verifies(self) -> bool:
         """True if each client needs a certificate of a trusted authority."""
         return self.client_auth.required and self.client_auth.verified
 
 
-def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
+def parse(root: Section, folder: Path, read: ReadFile) -> TlsConfig | None:
     """Parse the section; return None if it is empty or not valid.
 
     Args:
         folder: the base of relative file names.
     """
-    section = root.section(SECTION, KEYS, TEXTS)
+    section = root.section(SECTION, TLS_KEYS, TEXT_KEYS)
     document, node, found = section.document, section.node, section.found
     if not found or node is None:
         return None
-    before = len(document.problems)
+    problem_count = len(document.problems)
     certificate, key = (_pem(section, name, folder, read) for name in ("cert", "key"))
     for name, pem in (("cert", certificate), ("key", key)):
         if pem is None:
             document.reject(node, SECTION, f"{name}_file, or {name}, is missing")
     client_ca = _pem(section, "client_ca", folder, read)
     auth = section.one_of("client_auth_type", CLIENT_AUTH, CLIENT_AUTH["NoClientCert"])
-    if not auth.asked and client_ca is not None:
+    if not auth.requested and client_ca is not None:
         message = "client_ca needs a client_auth_type that requests certificates"
         document.reject(node, SECTION, message)
     sans = section.texts("client_allowed_sans")
@@ -187,11 +188,11 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
         section.reject(
             "cipher_suites", "max_version allows none of these cipher suites"
         )
-    section.check_truth("prefer_server_cipher_suites")  # Go accepts and ignores it
-    if len(document.problems) > before:
+    section.check_boolean("prefer_server_cipher_suites")  # Go accepts and ignores it
+    if len(document.problems) > problem_count:
         return None
     if not ciphers:
-        older = USUAL + (OLD if low < VERSIONS["TLS12"] else ())
+        older = DEFAULT_CIPHERS + (OLD_CIPHERS if low < VERSIONS["TLS12"] else ())
     return TlsConfig(
         certificate=certificate or b"",
         key=key or b"",
@@ -213,11 +214,11 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
 def _check_sans(sans: Sized, auth: ClientAuth) -> str:
     """Return why names have no effect or reject all clients; "" if they are valid."""
     if not auth.required:
-        return f"client_auth_type must be one of {', '.join(REQUIRED)}"
+        return f"client_auth_type must be one of {', '.join(REQUIRING_POLICIES)}"
     return "" if sans else "an empty list rejects all clients: add a name"
 
 
-def _pem(section: Section, name: str, folder: Path, read: Read) -> bytes | None:
+def _pem(section: Section, name: str, folder: Path, read: ReadFile) -> bytes | None:
     """Return the content of the file, else the inline value; None without both."""
     key = f"{name}_file"
     if key not in section.found:

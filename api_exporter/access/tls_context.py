@@ -23,10 +23,10 @@ NO_RENEGOTIATION = 1 << 30
 CURVES_CALL = "SSL_CTX_set1_curves_list"
 """A function of OpenSSL that cryptography has from version 47 on."""
 
-HTTP = b"http/1.1"
+ALPN = b"http/1.1"
 """The only protocol that the server accepts in ALPN."""
 
-_OLD = names.VERSIONS["TLS12"]
+_TLS12 = names.VERSIONS["TLS12"]
 
 
 class ServerConnection(SSL.Connection):
@@ -64,29 +64,29 @@ class ConnectionCreator:
 
         context = self._web().context
         assert context is not None  # a reload cannot switch TLS off
-        made = ServerConnection(context, None)
-        made.reject = reject
-        return made
+        connection = ServerConnection(context, None)
+        connection.reject = reject
+        return connection
 
 
 def make_context(tls: TlsConfig) -> SSL.Context:
     """Return the TLS context for new connections; raise ConfigurationError."""
-    made = _unverified(tls)
-    if tls.min_version < _OLD and not _speaks(_unverified(tls), tls.min_version):
+    context = _unverified(tls)
+    if tls.min_version < _TLS12 and not _supports(_unverified(tls), tls.min_version):
         message = "the installed OpenSSL does not support this version"
         raise _error(tls, "min_version", message)
     try:
-        made.set_alpn_select_callback(
-            lambda _, offered: HTTP if HTTP in offered else SSL.NO_OVERLAPPING_PROTOCOLS
+        context.set_alpn_select_callback(
+            lambda _, offered: ALPN if ALPN in offered else SSL.NO_OVERLAPPING_PROTOCOLS
         )
-        if tls.client_auth.asked:
-            _trust(made, tls)
+        if tls.client_auth.requested:
+            _trust_authorities(context, tls)
             required = tls.client_auth.required and SSL.VERIFY_FAIL_IF_NO_PEER_CERT
-            made.set_verify(SSL.VERIFY_PEER | required, _verifier(tls))
+            context.set_verify(SSL.VERIFY_PEER | required, _verifier(tls))
     except MemoryError:  # if memory must not be both writable and executable
         message = "this process may not make callbacks (MemoryDenyWriteExecute)"
         raise ConfigurationError(f"{SECTION}: {message}") from None
-    return made
+    return context
 
 
 def _error(tls: TlsConfig, key: str, message: str) -> ConfigurationError:
@@ -95,36 +95,36 @@ def _error(tls: TlsConfig, key: str, message: str) -> ConfigurationError:
 
 
 def _unverified(tls: TlsConfig) -> SSL.Context:
-    made = SSL.Context(SSL.TLS_SERVER_METHOD)
-    made.set_options(SSL.OP_NO_COMPRESSION | NO_RENEGOTIATION | SSL.OP_NO_TICKET)
+    context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    context.set_options(SSL.OP_NO_COMPRESSION | NO_RENEGOTIATION | SSL.OP_NO_TICKET)
     # No session is resumed: the trusted authorities may have changed since.
-    made.set_session_cache_mode(SSL.SESS_CACHE_OFF)
-    made.set_session_id(b"api-exporter")
-    made.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    context.set_session_id(b"api-exporter")
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)
     # Without an older cipher, TLS 1.3 is the only version.
     low = names.VERSIONS["TLS13"] if tls.ciphers is None else tls.min_version
-    made.set_min_proto_version(low)
-    made.set_max_proto_version(tls.max_version)
-    _set_ciphers(made, tls)
-    if not set_curves(made, tls.curves or (names.NEW_CURVE, *names.USUAL_CURVES)):
+    context.set_min_proto_version(low)
+    context.set_max_proto_version(tls.max_version)
+    _set_ciphers(context, tls)
+    if not set_curves(context, tls.curves or (names.NEW_CURVE, *names.DEFAULT_CURVES)):
         if tls.curves:
             message = "the installed OpenSSL does not support all of these curves"
             raise _error(tls, "curve_preferences", message)
-        set_curves(made, names.USUAL_CURVES)
-    _set_certificate(made, tls)
-    return made
+        set_curves(context, names.DEFAULT_CURVES)
+    _set_certificate(context, tls)
+    return context
 
 
-def _set_ciphers(made: SSL.Context, tls: TlsConfig) -> None:
-    level = "@SECLEVEL=0:" if tls.min_version < _OLD else ""
+def _set_ciphers(context: SSL.Context, tls: TlsConfig) -> None:
+    level = "@SECLEVEL=0:" if tls.min_version < _TLS12 else ""
     missing = [name for name in tls.ciphers or () if not _has(name)]
     if missing:
         message = f"the installed OpenSSL does not support {', '.join(missing)}"
         raise _error(tls, "cipher_suites", message)
     if tls.ciphers is not None:
-        made.set_cipher_list(f"{level}{':'.join(tls.ciphers)}".encode())
+        context.set_cipher_list(f"{level}{':'.join(tls.ciphers)}".encode())
     if tls.ciphers_13:
-        made.set_tls13_ciphersuites(":".join(tls.ciphers_13).encode())
+        context.set_tls13_ciphersuites(":".join(tls.ciphers_13).encode())
 
 
 def _has(cipher: str) -> bool:
@@ -136,7 +136,7 @@ def _has(cipher: str) -> bool:
     return True
 
 
-def set_curves(made: SSL.Context, curves: tuple[str, ...]) -> bool:
+def set_curves(context: SSL.Context, curves: tuple[str, ...]) -> bool:
     """Set the curves; return whether OpenSSL has them all.
 
     pyOpenSSL's own `set_tmp_ecdh` takes a single curve, and never X25519. So this call
@@ -144,22 +144,22 @@ def set_curves(made: SSL.Context, curves: tuple[str, ...]) -> bool:
     """
     call = getattr(SSL._lib, CURVES_CALL, None)  # type: ignore[attr-defined]
     text = ":".join(curves).encode()
-    return call is not None and bool(call(made._context, text) == 1)
+    return call is not None and bool(call(context._context, text) == 1)
 
 
-def _set_certificate(made: SSL.Context, tls: TlsConfig) -> None:
+def _set_certificate(context: SSL.Context, tls: TlsConfig) -> None:
     try:
         chain = x509.load_pem_x509_certificates(tls.certificate)
-        made.use_certificate(chain[0])
-        for more in chain[1:]:
-            made.add_extra_chain_cert(more)
+        context.use_certificate(chain[0])
+        for issuer in chain[1:]:
+            context.add_extra_chain_cert(issuer)
     except (ValueError, SSL.Error):
         message = "no certificate in PEM format that OpenSSL accepts"
         raise _error(tls, "cert", message) from None
     try:
         key = load_pem_private_key(tls.key, None)
-        made.use_privatekey(key)  # type: ignore[arg-type]  # others raise TypeError
-        made.check_privatekey()  # else a key of another type is accepted
+        context.use_privatekey(key)  # type: ignore[arg-type]  # others raise TypeError
+        context.check_privatekey()  # else a key of another type is accepted
     except TypeError:
         message = "no private key that OpenSSL accepts without a password"
         raise _error(tls, "key", message) from None
@@ -169,22 +169,22 @@ def _set_certificate(made: SSL.Context, tls: TlsConfig) -> None:
         raise _error(tls, "key", "the key does not belong to the certificate") from None
 
 
-def _trust(made: SSL.Context, tls: TlsConfig) -> None:
+def _trust_authorities(context: SSL.Context, tls: TlsConfig) -> None:
     if tls.client_ca is None:  # as Go does
-        made.set_default_verify_paths()
+        context.set_default_verify_paths()
         return
     try:
         authorities = x509.load_pem_x509_certificates(tls.client_ca)
     except ValueError:
         raise _error(tls, "client_ca", "no certificate in PEM") from None
-    store = made.get_cert_store()
+    store = context.get_cert_store()
     assert store is not None
     # An intermediate authority or a client's own certificate suffices, as in Go.
     store.set_flags(X509StoreFlags.PARTIAL_CHAIN)
     for authority in authorities:
         known = X509.from_cryptography(authority)
         store.add_cert(known)
-        made.add_client_ca(known)
+        context.add_client_ca(known)
 
 
 def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
@@ -210,10 +210,10 @@ def _check_names(certificate: X509, allowed: frozenset[str]) -> str:
     A certificate with damaged names is always rejected, as in Go.
     """
     try:
-        found = names_of(certificate.to_cryptography())
+        found = subject_names(certificate.to_cryptography())
     except x509.UnsupportedGeneralNameType:  # such as X.400: not damaged
         found = frozenset()
-    except Exception:  # noqa: BLE001 - the client made it, and may be hostile
+    except Exception:  # noqa: BLE001 - the client context it, and may be hostile
         return "the client certificate cannot be read"
     return (
         ""
@@ -222,7 +222,7 @@ def _check_names(certificate: X509, allowed: frozenset[str]) -> str:
     )
 
 
-def names_of(certificate: x509.Certificate) -> frozenset[str]:
+def subject_names(certificate: x509.Certificate) -> frozenset[str]:
     """Return all subject alternative names as text; raise any error of cryptography."""
     try:
         found = certificate.extensions.get_extension_for_class(
@@ -235,22 +235,22 @@ def names_of(certificate: x509.Certificate) -> frozenset[str]:
     return frozenset([*texts, *map(str, found.get_values_for_type(x509.IPAddress))])
 
 
-def _speaks(made: SSL.Context, version: int) -> bool:
+def _supports(context: SSL.Context, version: int) -> bool:
     """Return whether a handshake with this TLS version succeeds."""
-    asking = SSL.Context(SSL.TLS_CLIENT_METHOD)
-    asking.set_min_proto_version(version)
-    asking.set_max_proto_version(version)
-    asking.set_cipher_list(b"@SECLEVEL=0:ALL")
-    client, server = SSL.Connection(asking), SSL.Connection(made)
+    client_context = SSL.Context(SSL.TLS_CLIENT_METHOD)
+    client_context.set_min_proto_version(version)
+    client_context.set_max_proto_version(version)
+    client_context.set_cipher_list(b"@SECLEVEL=0:ALL")
+    client, server = SSL.Connection(client_context), SSL.Connection(context)
     client.set_connect_state()
     server.set_accept_state()
     try:
         for _ in range(4):
-            for here, there in ((client, server), (server, client)):
+            for sender, receiver in ((client, server), (server, client)):
                 with suppress(SSL.WantReadError):
-                    here.do_handshake()
+                    sender.do_handshake()
                 with suppress(SSL.WantReadError):
-                    there.bio_write(here.bio_read(1 << 16))
+                    receiver.bio_write(sender.bio_read(1 << 16))
     except SSL.Error:
         return False
     return True

@@ -47,13 +47,13 @@ class WayIn:
         request: Request,  # noqa: ARG002 - for subclasses
         credentials: Credentials | None,  # noqa: ARG002
         *,
-        patient: bool,  # noqa: ARG002
+        may_wait: bool,  # noqa: ARG002
     ) -> Identity | Deferred[Identity]:
         """Return the accounts of the request's client; may fail with QueueFull.
 
         Args:
             credentials: from the Authorization header; None without one.
-            patient: True if the request may wait in a queue.
+            may_wait: True if the request may wait in a queue.
         """
         return None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from api_exporter.access import tls_config
-from api_exporter.access.reloading import Read, unreadable
+from api_exporter.access.reloading import ReadFile, unreadable
 from api_exporter.access.tls_config import TlsConfig
 from api_exporter.access.yaml_document import Section, YamlDocument
 from api_exporter.serving.token_bucket import TokenBucket
@@ -18,9 +18,9 @@ from api_exporter.settings.errors import ConfigurationError, shown
 if TYPE_CHECKING:
     from OpenSSL import SSL
 
-KEYS = ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit")
+TOP_KEYS = ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit")
 
-HEADERS: Mapping[str, tuple[str, ...]] = {
+ALLOWED_HEADERS: Mapping[str, tuple[str, ...]] = {
     "Strict-Transport-Security": (),
     "X-Content-Type-Options": ("nosniff",),
     "X-Frame-Options": ("deny", "sameorigin"),
@@ -29,17 +29,17 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
 }
 """Headers that may be set, with their allowed values; empty for any value."""
 
-LONGEST = 64 * 1024
+MAX_BYTES = 64 * 1024
 """The maximum size of the file in bytes: 800 users. Parsing YAML blocks all else."""
 
 HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 """A bcrypt hash. Its group is the cost: the logarithm of the number of rounds."""
 
 
-_DECOY_COST = b"12"
+_MAX_DECOY_COST = b"12"
 """The maximum cost of the decoy: guesses of unknown users must not delay others."""
 
-_USUAL_COST = 14
+_MAX_USUAL_COST = 14
 """The maximum cost without a warning; above it a comparison takes seconds."""
 
 
@@ -69,7 +69,7 @@ class WebConfig(Struct, frozen=True, kw_only=True):
         return "<web configuration>"
 
 
-def load(path: Path, read: Read) -> WebConfig:
+def load(path: Path, read: ReadFile) -> WebConfig:
     """Load the file; raise ConfigurationError."""
     try:
         content = read(path)
@@ -78,15 +78,15 @@ def load(path: Path, read: Read) -> WebConfig:
         raise ConfigurationError(f"{path}: the file is not UTF-8 text") from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
-    if len(content) > LONGEST:
-        raise ConfigurationError(f"{path}: the file has more than {LONGEST} bytes")
+    if len(content) > MAX_BYTES:
+        raise ConfigurationError(f"{path}: the file has more than {MAX_BYTES} bytes")
     document = YamlDocument(str(path), text)
-    root = Section(document, document.root, "", KEYS)
+    root = Section(document, document.root, "", TOP_KEYS)
     users = _users(root)
     tls = tls_config.parse(root, path.parent, read)
     headers = _headers(root.section("http_server_config", ("http2", "headers")))
     limit = _limit(root.section("rate_limit", ("interval", "burst")))
-    made = WebConfig(
+    config = WebConfig(
         tls=tls,
         headers=headers,
         users=users,
@@ -97,15 +97,15 @@ def load(path: Path, read: Read) -> WebConfig:
     )
     if document.problems:
         raise ConfigurationError(*document.problems, retryable=document.retryable)
-    return made
+    return config
 
 
 def _headers(section: Section) -> tuple[tuple[bytes, bytes], ...]:
-    section.check_truth("http2")
-    given = section.section("headers", HEADERS)
+    section.check_boolean("http2")
+    given = section.section("headers", ALLOWED_HEADERS)
     headers = []
     for name in given.found:
-        text, allowed = given.text(name), HEADERS[name]
+        text, allowed = given.text(name), ALLOWED_HEADERS[name]
         if allowed and text not in allowed:
             message = f"it must be {' or '.join(allowed)}, not {shown(text)}"
             given.reject(name, message)
@@ -133,13 +133,13 @@ def _users(root: Section) -> dict[bytes, bytes]:
 def _decoy(users: Mapping[bytes, bytes]) -> bytes:
     """Return a hash that matches no password, with the cost of most users' hashes."""
     costs = Counter(digest[4:6] for digest in users.values()) or {b"10": 1}
-    cost = min(max(costs, key=lambda cost: (costs[cost], cost)), _DECOY_COST)
+    cost = min(max(costs, key=lambda cost: (costs[cost], cost)), _MAX_DECOY_COST)
     return b"$2b$" + cost + b"$" + b"." * 53
 
 
 def _warnings(path: Path, users: Mapping[bytes, bytes]) -> tuple[str, ...]:
     cost = max((int(digest[4:6]) for digest in users.values()), default=0)
-    if cost <= _USUAL_COST:
+    if cost <= _MAX_USUAL_COST:
         return ()
     return (
         f"{path}: basic_auth_users: a hash has cost {cost}. One comparison takes"
@@ -166,18 +166,18 @@ def _limit(section: Section) -> tuple[float, int] | None:
 
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_PART = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
+_DURATION_PART = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 
 
 def parse_duration(text: str) -> float:
     """Return the seconds of a Go duration such as `1m30s` or `0`; raise ValueError."""
     if text == "0":
         return 0.0
-    if not re.fullmatch(f"({_PART})+", text, re.ASCII):
+    if not re.fullmatch(f"({_DURATION_PART})+", text, re.ASCII):
         raise ValueError
     return sum(
         float(number) * _UNITS[re.sub("[µμ]", "u", unit)]
-        for number, unit in re.findall(_PART, text)
+        for number, unit in re.findall(_DURATION_PART, text)
     )
 
 
@@ -208,8 +208,8 @@ def _certificate_checks(tls: TlsConfig) -> dict[str, str]:
     """Return the checks of client certificates in words, each with its key."""
     checks = {
         "requiring client certificates": ("client_auth_type", tls.client_auth.required),
-        "verifying client certificates": ("client_auth_type", tls.verified),
-        "using client_ca_file": ("client_ca_file", tls.verified and tls.client_ca),
+        "verifying client certificates": ("client_auth_type", tls.verifies),
+        "using client_ca_file": ("client_ca_file", tls.verifies and tls.client_ca),
         "checking client_allowed_sans": ("client_allowed_sans", tls.allowed_sans),
     }
-    return {message: key for message, (key, asked) in checks.items() if asked}
+    return {message: key for message, (key, enabled) in checks.items() if enabled}

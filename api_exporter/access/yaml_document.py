@@ -11,7 +11,7 @@ from api_exporter.settings.errors import ConfigurationError, masked, shown
 
 T = TypeVar("T")
 
-_TRUTHS = ("true", "yes", "on", "false", "no", "off")
+_BOOLEANS = ("true", "yes", "on", "false", "no", "off")
 
 
 class YamlDocument:
@@ -50,7 +50,7 @@ class YamlDocument:
 
     def entries(self, node: Node | None, key: str) -> Iterator[tuple[str, Node]]:
         """Yield the names and values of a mapping, each name once."""
-        if node is None or _absent(node):
+        if node is None or _is_null(node):
             return
         if not isinstance(node, MappingNode):
             message = "it must be a mapping of keys to values"
@@ -101,7 +101,7 @@ class Section:
             if name not in allowed:
                 message = f"no such key: allowed are {', '.join(allowed)}"
                 document.reject(value, join(key, name), message)
-            elif not (_absent(value) or (name in texts and value.value == "")):
+            elif not (_is_null(value) or (name in texts and value.value == "")):
                 self.found[name] = value
 
     def section(
@@ -118,8 +118,8 @@ class Section:
         node = self.found.get(name)
         return "" if node is None else self.document.text(node, join(self.key, name))
 
-    def check_truth(self, name: str) -> None:
-        if name in self.found and self.text(name).lower() not in _TRUTHS:
+    def check_boolean(self, name: str) -> None:
+        if name in self.found and self.text(name).lower() not in _BOOLEANS:
             self.reject(name, "it must be true or false")
 
     def one_of(self, name: str, allowed: Mapping[str, T], default: T) -> T:
@@ -154,5 +154,5 @@ def join(section: str, name: str) -> str:
     return f"{section}.{key}" if section else key
 
 
-def _absent(node: Node) -> bool:
+def _is_null(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.tag == "tag:yaml.org,2002:null"

@@ -16,7 +16,7 @@ from twisted.web.server import Request
 from api_exporter.access.authentication import ProtectedSite
 from api_exporter.access.configuration import load
 from api_exporter.access.credentials import Credentials
-from api_exporter.access.passwords import MOST_WAITING, matches
+from api_exporter.access.passwords import MAX_WAITING, matches
 from api_exporter.access.ways_in import Identity, WayIn
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import TextPage
@@ -74,10 +74,10 @@ class Cookies(WayIn):
         self.identity, self.defect = identity, False
 
     def identify(
-        self, request: Request, _credentials: Credentials | None, *, patient: bool
+        self, request: Request, _credentials: Credentials | None, *, may_wait: bool
     ) -> Identity:
         if self.defect:
-            raise ZeroDivisionError(patient)
+            raise ZeroDivisionError(may_wait)
         return self.identity if request.getHeader(b"Cookie") is None else None
 
     def describe(self) -> str:
@@ -358,7 +358,7 @@ class PasswordTests(AccessTestCase):
         self.at_once = False
         guesses = [
             self.begin(site, "/", basic("alice", str(n)))
-            for n in range(MOST_WAITING + 1)
+            for n in range(MAX_WAITING + 1)
         ]
         found = self.ask(site, "/", basic("alice", "another"))
         self.assertEqual((503, ["5"]), (found.status, found.header("Retry-After")))

@@ -13,12 +13,12 @@ SECRET = "t0ken-that-is-long-enough"
 
 
 class TokensTests(SynchronousTestCase):
-    def read(self, content: str | bytes, *, several: bool = True) -> Tokens:
+    def read(self, content: str | bytes, *, named_accounts: bool = True) -> Tokens:
         self.path = Path(self.mktemp())
         self.path.write_bytes(
             content if isinstance(content, bytes) else content.encode()
         )
-        return load_tokens(self.path, Path.read_bytes, several=several)
+        return load_tokens(self.path, Path.read_bytes, named_accounts=named_accounts)
 
     def test_forms(self) -> None:
         """A line is a token, or its hash; a name and accounts may stand before it."""
@@ -76,9 +76,11 @@ class TokensTests(SynchronousTestCase):
     def test_one_account(self) -> None:
         """If accounts have no names, no token can be limited to some."""
         with self.assertRaises(ConfigurationError) as raised:
-            self.read(f"account=acme {SECRET}", several=False)
+            self.read(f"account=acme {SECRET}", named_accounts=False)
         self.assertIn(":1: account= needs ACCOUNTS_DIR", str(raised.exception))
-        self.assertIsNotNone(self.read(SECRET, several=False).identify(SECRET.encode()))
+        self.assertIsNotNone(
+            self.read(SECRET, named_accounts=False).identify(SECRET.encode())
+        )
 
     def test_no_tokens(self) -> None:
         """A file without tokens is refused, as it would open all pages, or none."""
@@ -92,7 +94,7 @@ class TokensTests(SynchronousTestCase):
         self.assertIn("the file contains a non-ASCII character", str(raised.exception))
         for path, words in ((Path("/none"), "No such file"), (Path("/"), "directory")):
             with self.assertRaises(ConfigurationError) as raised:
-                load_tokens(path, Path.read_bytes, several=True)
+                load_tokens(path, Path.read_bytes, named_accounts=True)
             self.assertIn(words, str(raised.exception))
 
     def test_unusable(self) -> None:
@@ -102,7 +104,7 @@ class TokensTests(SynchronousTestCase):
             raise ValueError("the file is not a regular file")
 
         with self.assertRaises(ConfigurationError) as raised:
-            load_tokens(Path("/x"), refuse, several=True)
+            load_tokens(Path("/x"), refuse, named_accounts=True)
         self.assertEqual("/x: the file is not a regular file", str(raised.exception))
 
     def test_secret(self) -> None:

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.password_cache import (
-    LONGEST,
-    MOST,
+    MAX_PASSWORD_BYTES,
+    MAX_RESULTS,
     PasswordAttempt,
     PasswordCache,
 )
@@ -27,30 +27,30 @@ class PasswordCacheTests(SynchronousTestCase):
         for password, matches in ((b"right", True), (b"wrong", False)):
             attempt = self.attempt(b"alice", password)
             self.assertEqual(DIGEST, attempt.digest)
-            self.assertIs(None, self.cache.known(attempt))
-            self.assertIs(matches, self.cache.learn(attempt, matches=matches))
+            self.assertIs(None, self.cache.find_result(attempt))
+            self.assertIs(matches, self.cache.add_result(attempt, matches=matches))
             again = self.attempt(b"alice", password)
-            self.assertIs(matches, self.cache.known(again))
+            self.assertIs(matches, self.cache.find_result(again))
 
     def test_unknown_user(self) -> None:
         """An unknown user is compared with the decoy, and wrong even if it matches."""
         attempt = self.attempt(b"eve", b"fakepassword")
         self.assertEqual(DECOY, attempt.digest)
-        self.assertFalse(self.cache.learn(attempt, matches=True))
-        self.assertIs(False, self.cache.known(attempt))
+        self.assertFalse(self.cache.add_result(attempt, matches=True))
+        self.assertIs(False, self.cache.find_result(attempt))
 
     def test_long(self) -> None:
         """A password that bcrypt would cut off is wrong, for unknown users as well."""
         for user in (b"alice", b"eve"):
-            longest = self.attempt(user, b"x" * LONGEST)
-            self.assertIs(None, self.cache.known(longest))
-            longer = self.attempt(user, b"x" * (LONGEST + 1))
-            self.assertIs(False, self.cache.known(longer))
+            longest = self.attempt(user, b"x" * MAX_PASSWORD_BYTES)
+            self.assertIs(None, self.cache.find_result(longest))
+            longer = self.attempt(user, b"x" * (MAX_PASSWORD_BYTES + 1))
+            self.assertIs(False, self.cache.find_result(longer))
 
     def test_poisoned(self) -> None:
         """A known hash does not allow another pair that is cached as right."""
         good = self.attempt(b"alice", b"right")
-        self.cache.learn(good, matches=True)
+        self.cache.add_result(good, matches=True)
         for user, password in (
             (b"alice" + DIGEST, b"right"),
             (b"ali", b"ce" + DIGEST + b"right"),
@@ -58,7 +58,7 @@ class PasswordCacheTests(SynchronousTestCase):
             (b"alice" + DIGEST + b"right", b""),
             (b"bob", b"right"),
         ):
-            self.assertIs(None, self.cache.known(self.attempt(user, password)))
+            self.assertIs(None, self.cache.find_result(self.attempt(user, password)))
 
     def test_glued(self) -> None:
         """User, hash and password with equal concatenations are different attempts."""
@@ -75,30 +75,30 @@ class PasswordCacheTests(SynchronousTestCase):
 
     def test_changed(self) -> None:
         """A new hash invalidates the result of the old password."""
-        self.cache.learn(self.attempt(b"alice", b"right"), matches=True)
+        self.cache.add_result(self.attempt(b"alice", b"right"), matches=True)
         changed = self.cache.attempt({b"alice": OTHER}, DECOY, b"alice", b"right")
-        self.assertIs(None, self.cache.known(changed))
+        self.assertIs(None, self.cache.find_result(changed))
 
     def test_own_places(self) -> None:
         """Guesses never remove right results; of the guesses the newest stay."""
         good = self.attempt(b"alice", b"right")
-        self.cache.learn(good, matches=True)
-        guesses = [self.attempt(b"alice", b"%d" % n) for n in range(MOST + 10)]
+        self.cache.add_result(good, matches=True)
+        guesses = [self.attempt(b"alice", b"%d" % n) for n in range(MAX_RESULTS + 10)]
         for guess in guesses:
-            self.cache.learn(guess, matches=False)
-        self.assertIs(True, self.cache.known(good))
-        known = [self.cache.known(guess) for guess in guesses]
-        self.assertEqual([None] * 10 + [False] * MOST, known)
+            self.cache.add_result(guess, matches=False)
+        self.assertIs(True, self.cache.find_result(good))
+        known = [self.cache.find_result(guess) for guess in guesses]
+        self.assertEqual([None] * 10 + [False] * MAX_RESULTS, known)
 
     def test_in_use(self) -> None:
         """A result that is in use stays; the least recently used one is removed."""
-        attempts = [self.attempt(b"alice", b"%d" % n) for n in range(MOST + 1)]
-        for attempt in attempts[:MOST]:
-            self.cache.learn(attempt, matches=True)
-        self.cache.known(attempts[0])
-        self.cache.learn(attempts[MOST], matches=True)
-        self.assertIs(True, self.cache.known(attempts[0]))
-        self.assertIs(None, self.cache.known(attempts[1]))
+        attempts = [self.attempt(b"alice", b"%d" % n) for n in range(MAX_RESULTS + 1)]
+        for attempt in attempts[:MAX_RESULTS]:
+            self.cache.add_result(attempt, matches=True)
+        self.cache.find_result(attempts[0])
+        self.cache.add_result(attempts[MAX_RESULTS], matches=True)
+        self.assertIs(True, self.cache.find_result(attempts[0]))
+        self.assertIs(None, self.cache.find_result(attempts[1]))
 
     def test_secret(self) -> None:
         self.assertEqual("<attempt>", repr(self.attempt(b"alice", b"right")))

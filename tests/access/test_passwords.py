@@ -5,7 +5,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
-from api_exporter.access.passwords import MOST_WAITING, ComparisonQueue
+from api_exporter.access.passwords import MAX_WAITING, ComparisonQueue
 from api_exporter.access.ways_in import QueueFull
 
 
@@ -46,12 +46,12 @@ class ComparisonQueueTests(SynchronousTestCase):
         [(_, compared)] = self.compared
         compared.callback(True)
         self.assertEqual([True] * 50, [self.successResultOf(a) for a in answers])
-        self.assertIs(True, self.cache.known(self.attempt(b"1")))
+        self.assertIs(True, self.cache.find_result(self.attempt(b"1")))
 
     def test_busy(self) -> None:
         """If too many wait, the last one of the address with the most fails."""
         first = self.ask(b"first", "guesser")
-        guesses = [self.ask(b"%d" % n, "guesser") for n in range(MOST_WAITING)]
+        guesses = [self.ask(b"%d" % n, "guesser") for n in range(MAX_WAITING)]
         self.failureResultOf(self.ask(b"x", "guesser"), QueueFull)
         self.assertNoResult(self.ask(b"3", "another"))
         other = self.ask(b"right", "prometheus")
@@ -63,7 +63,7 @@ class ComparisonQueueTests(SynchronousTestCase):
 
     def test_crowd(self) -> None:
         """If each attempt has an address of its own, the newest fails."""
-        for number in range(MOST_WAITING + 1):
+        for number in range(MAX_WAITING + 1):
             self.ask(b"%d" % number, f"host{number}")
         self.failureResultOf(self.ask(b"x", "another"), QueueFull)
 
@@ -92,7 +92,7 @@ class ComparisonQueueTests(SynchronousTestCase):
         running = self.ask(b"running")
         strangers = [
             self.queue.compare(self.attempt(b"%d" % n, b"eve"), f"host{n}")
-            for n in range(MOST_WAITING)
+            for n in range(MAX_WAITING)
         ]
         known = self.ask(b"right", "guesser")
         self.failureResultOf(strangers[-1], QueueFull)

@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.rejections import MINUTE, MOST, Rejections
+from api_exporter.access.rejections import COUNT_INTERVAL, MAX_CLIENTS, Rejections
 from tests.logbook import logbook
 
 
@@ -22,7 +22,7 @@ class RejectionsTests(SynchronousTestCase):
             "warning rejected 10.0.0.2: no token",
         ]
         self.assertEqual(first, self.book.lines())
-        self.clock.advance(MINUTE)
+        self.clock.advance(COUNT_INTERVAL)
         count = "warning rejected 10.0.0.1: 3 times in one minute"
         self.assertEqual([*first, count], self.book.lines())
         self.assertEqual([], self.clock.getDelayedCalls())
@@ -31,12 +31,12 @@ class RejectionsTests(SynchronousTestCase):
 
     def test_many(self) -> None:
         """Only the first addresses have lines of their own."""
-        for number in range(10 * MOST):
+        for number in range(10 * MAX_CLIENTS):
             self.rejections.add(f"10.0.{number // 256}.{number % 256}", "no token")
-        self.assertEqual(MOST + 1, len(self.book.lines()))
+        self.assertEqual(MAX_CLIENTS + 1, len(self.book.lines()))
         self.rejections.stop()
         self.assertEqual(
-            f"warning rejected other addresses: {9 * MOST} times in one minute",
+            f"warning rejected other addresses: {9 * MAX_CLIENTS} times in one minute",
             self.book.lines()[-1],
         )
         self.assertEqual([], self.clock.getDelayedCalls())

@@ -6,7 +6,7 @@ from pathlib import Path
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.reloading import INTERVAL, Read, Reloader
+from api_exporter.access.reloading import CHECK_INTERVAL, ReadFile, Reloader
 from api_exporter.settings.errors import ConfigurationError
 
 
@@ -20,7 +20,7 @@ class ReloaderTests(SynchronousTestCase):
         self.loads = 0
         self.reports: list[str | None] = []
 
-    def load(self, read: Read, before: int | None) -> int:
+    def load(self, read: ReadFile, before: int | None) -> int:
         """Return the sum of both files; raise if it has shrunk."""
         self.loads += 1
         try:
@@ -44,10 +44,10 @@ class ReloaderTests(SynchronousTestCase):
         """Unchanged files are not loaded again."""
         reloader = self.reloader()
         for _ in range(5):
-            self.clock.advance(INTERVAL)
+            self.clock.advance(CHECK_INTERVAL)
             self.assertEqual(11, reloader())
         self.path.touch()
-        self.clock.advance(INTERVAL)
+        self.clock.advance(CHECK_INTERVAL)
         self.assertEqual(11, reloader())
         self.assertEqual(1, self.loads)
         self.assertEqual(([], True), (self.reports, reloader.good))
@@ -62,7 +62,7 @@ class ReloaderTests(SynchronousTestCase):
             before = reloader()
             path.write_text(text)
             self.assertEqual(before, reloader())
-            self.clock.advance(INTERVAL)
+            self.clock.advance(CHECK_INTERVAL)
             self.assertEqual(expected, reloader())
         self.assertEqual([None, None], self.reports)
 
@@ -80,18 +80,18 @@ class ReloaderTests(SynchronousTestCase):
         reloader = self.reloader()
         self.path.write_text("x")
         for _ in range(3):
-            self.clock.advance(INTERVAL)
+            self.clock.advance(CHECK_INTERVAL)
             self.assertEqual(11, reloader())
         self.assertFalse(reloader.good)
         [told] = self.reports
         self.assertIn("invalid literal", str(told))
         self.path.unlink()
         for _ in range(2):
-            self.clock.advance(INTERVAL)
+            self.clock.advance(CHECK_INTERVAL)
             self.assertEqual(11, reloader())
         self.assertIn("No such file", str(self.reports[1:]))
         self.path.write_text("5")
-        self.clock.advance(INTERVAL)
+        self.clock.advance(CHECK_INTERVAL)
         self.assertEqual(15, reloader())
         self.assertTrue(reloader.good)
         self.assertEqual(None, self.reports[-1])
@@ -102,14 +102,14 @@ class ReloaderTests(SynchronousTestCase):
         reloader = self.reloader()
         self.path.write_text("secret")
         for _ in range(3):
-            self.clock.advance(INTERVAL)
+            self.clock.advance(CHECK_INTERVAL)
             self.assertEqual(11, reloader())
         self.assertFalse(reloader.good)
         self.assertEqual([f"{self.path}: internal error: KeyError"], self.reports)
         with self.assertRaises(ConfigurationError):
             self.reloader()
         self.path.write_text("2")
-        self.clock.advance(INTERVAL)
+        self.clock.advance(CHECK_INTERVAL)
         self.assertEqual((12, True), (reloader(), reloader.good))
 
     def test_judged(self) -> None:

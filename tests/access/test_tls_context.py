@@ -90,7 +90,7 @@ class ContextTests(SynchronousTestCase):
 
     def test_old_but_gone(self) -> None:
         """A version that OpenSSL does not support is an error at the start."""
-        self.patch(tls_context, "_speaks", lambda _made, _version: False)
+        self.patch(tls_context, "_supports", lambda _made, _version: False)
         self.assertEqual(
             "4: tls_server_config.min_version: the installed OpenSSL does not support"
             " this version",
@@ -100,8 +100,8 @@ class ContextTests(SynchronousTestCase):
     def test_speaks(self) -> None:
         """A handshake without a common version fails."""
         made = self.context("  min_version: TLS12\n  max_version: TLS12\n")
-        self.assertTrue(tls_context._speaks(made, 0x303))
-        self.assertFalse(tls_context._speaks(made, 0x304))
+        self.assertTrue(tls_context._supports(made, 0x303))
+        self.assertFalse(tls_context._supports(made, 0x304))
 
     def test_ciphers(self) -> None:
         """Only listed ciphers are accepted, for each version from its own names."""

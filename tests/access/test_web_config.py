@@ -5,7 +5,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access import tls_config as names
-from api_exporter.access.web_config import LONGEST, load, parse_duration
+from api_exporter.access.web_config import MAX_BYTES, load, parse_duration
 from api_exporter.settings.errors import ConfigurationError
 from tests.access.certificates import lines
 from tests.access.folder import HASH, SERVER, Folder
@@ -299,7 +299,7 @@ class TableTests(SynchronousTestCase):
             800, len(self.folder.read(f"basic_auth_users:\n{users}").users)
         )
         with self.assertRaises(ConfigurationError) as raised:
-            self.folder.read("[" * (LONGEST + 1))
+            self.folder.read("[" * (MAX_BYTES + 1))
         self.assertEqual(
             [f"{self.folder.file}: the file has more than 65536 bytes"],
             raised.exception.problems,
@@ -337,7 +337,7 @@ class TlsTests(SynchronousTestCase):
         self.assertEqual(names.CLIENT_AUTH["NoClientCert"], found.client_auth)
         self.assertFalse(found.client_auth.required)
         self.assertEqual((0x303, 0x304), (found.min_version, found.max_version))
-        self.assertEqual(names.USUAL, found.ciphers)
+        self.assertEqual(names.DEFAULT_CIPHERS, found.ciphers)
         expected = f"{self.folder.file}:3: tls_server_config.key_file"
         self.assertEqual(expected, found.places["key_file"])
 
@@ -380,7 +380,7 @@ class TlsTests(SynchronousTestCase):
         """If old versions are allowed, their ciphers are offered, too."""
         found = self.folder.read(f"{SERVER}  min_version: TLS10\n").tls
         assert found is not None
-        self.assertEqual(names.USUAL + names.OLD, found.ciphers)
+        self.assertEqual(names.DEFAULT_CIPHERS + names.OLD_CIPHERS, found.ciphers)
 
     def test_contradictions(self) -> None:
         """Contradictions are refused."""

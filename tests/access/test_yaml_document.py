@@ -73,7 +73,7 @@ class DocumentTests(SynchronousTestCase):
         self.assertEqual("1", found.text("t"))
         self.assertEqual("", found.text("none"))
         for name in ("y", "n", "none"):
-            found.check_truth(name)
+            found.check_boolean(name)
         self.assertEqual(["a", "2"], found.texts("l"))
         self.assertEqual([], found.texts("none"))
         self.assertEqual([], document.problems)
@@ -84,7 +84,7 @@ class DocumentTests(SynchronousTestCase):
         root = Section(document, document.root, "", ("s",))
         found = root.section("s", ("t", "b", "l", "m"))
         self.assertEqual("", found.text("t"))
-        found.check_truth("b")
+        found.check_boolean("b")
         self.assertEqual([], found.texts("l"))
         self.assertEqual(["x"], found.texts("m", ("a", "b")))
         self.assertEqual(
