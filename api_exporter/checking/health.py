@@ -18,21 +18,21 @@ from api_exporter.settings import configuration_file
 from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
 from api_exporter.settings.errors import ConfigurationError
 
-LONGEST = 10.0
+DEFAULT_TIMEOUT = 10.0
 """The default timeout in seconds."""
 
 OK, CRITICAL = 0, 2
 """Exit statuses, as monitoring systems define them."""
 
-HEALTH = "/health"
+HEALTH_PAGE = "/health"
 
 USAGE = "usage: api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
 
-WANTS_CERTIFICATE = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")
+CERTIFICATE_ALERTS = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")
 """Alerts of TLS servers to a client without a certificate, in all TLS versions."""
 
 
-class CannotAsk(Exception):
+class NoRequest(Exception):
     """The reason why no request was sent, in one line."""
 
 
@@ -51,38 +51,38 @@ class UnixConnection(HTTPConnection):
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     """Send the request, print one line, and return the exit status."""
     try:
-        config, words = _parsed(arguments)
-        seconds = _seconds(words[1]) if len(words) > 1 else LONGEST
-        page = words[0] if words and words[0].startswith("/") else HEALTH
-        ours = not words or words[0].startswith("/")
-        url = from_settings(config, environ) if ours else words[0]
-        if ours and not url.startswith("unix:"):
-            url = url.removesuffix(HEALTH) + page
-        asked = [(url, *_connection(url, page))]
-        if ours and encrypted(config, environ) and url.startswith("http:"):
+        config, words = _parse_arguments(arguments)
+        seconds = _parse_seconds(words[1]) if len(words) > 1 else DEFAULT_TIMEOUT
+        page = words[0] if words and words[0].startswith("/") else HEALTH_PAGE
+        is_own = not words or words[0].startswith("/")
+        url = settings_url(config, environ) if is_own else words[0]
+        if is_own and not url.startswith("unix:"):
+            url = url.removesuffix(HEALTH_PAGE) + page
+        requests = [(url, *_connection(url, page))]
+        if is_own and may_use_tls(config, environ) and url.startswith("http:"):
             url = url.replace("http:", "https:", 1)
-            asked.append((url, *_connection(url, page)))
-    except CannotAsk as error:
+            requests.append((url, *_connection(url, page)))
+    except NoRequest as error:
         return _print(CRITICAL, str(error))
     answers: list[tuple[int, str]] = []
     # A thread, because a look-up by a hanging name server has no other timeout.
-    asking = Thread(target=lambda: answers.append(_first(asked)), daemon=True)
-    asking.start()
-    asking.join(seconds)
+    thread = Thread(target=lambda: answers.append(_first(requests)), daemon=True)
+    thread.start()
+    thread.join(seconds)
     if not answers:
         return _print(CRITICAL, f"{url}: no answer within {seconds:g} s")
     return _print(*answers[0])
 
 
-def _first(asked: Sequence[tuple[str, HTTPConnection, str]]) -> tuple[int, str]:
+def _first(requests: Sequence[tuple[str, HTTPConnection, str]]) -> tuple[int, str]:
     """Return the exit status and text of the first response, or of the last failure."""
-    status, said = CRITICAL, ""
-    for url, connection, path in asked:
+    status, text = CRITICAL, ""
+    for url, connection, path in requests:
         status, answer = _answer(connection, path)
-        said = f"{url}: {answer}"
+        text = f"{url}: {answer}"
         if answer.isdigit():
             break
-    return status, said
+    return status, text
 
 
 def _print(status: int, line: str) -> int:
@@ -91,49 +91,49 @@ def _print(status: int, line: str) -> int:
     return status
 
 
-def _parsed(arguments: list[str]) -> tuple[str | None, list[str]]:
+def _parse_arguments(arguments: list[str]) -> tuple[str | None, list[str]]:
     """Return the configuration file, and the arguments that are no options."""
-    config, words, rest = None, [], iter(arguments)
-    for argument in rest:
+    config, words, remaining = None, [], iter(arguments)
+    for argument in remaining:
         name, equals, value = argument.partition("=")
         if argument in {"-c", "--config"}:
-            config = next(rest, None)
+            config = next(remaining, None)
         elif name == "--config" and equals:
             config = value
         elif argument.startswith("-") and argument != "--health":
-            raise CannotAsk(USAGE)
+            raise NoRequest(USAGE)
         elif argument != "--health":
             words.append(argument)
     if len(words) > 2:
-        raise CannotAsk(USAGE)
+        raise NoRequest(USAGE)
     return config, words
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text, re.ASCII):
-        raise CannotAsk(f"{text!r} is not a number of seconds; {USAGE}")
+        raise NoRequest(f"{text!r} is not a number of seconds; {USAGE}")
     return float(text)
 
 
-def from_settings(config: str | None, environ: Mapping[str, str]) -> str:
+def settings_url(config: str | None, environ: Mapping[str, str]) -> str:
     """Return the exporter's URL; for a Unix socket, `unix:` and its path."""
     try:
         environ = _settings(config, environ)
         text = environ.get("LISTEN_ADDRESS", "").strip() or DEFAULT
         found = addresses(text)
     except ConfigurationError as error:
-        raise CannotAsk("; ".join(error.problems)) from None
+        raise NoRequest("; ".join(error.problems)) from None
     except ValueError as error:
-        raise CannotAsk(f"LISTEN_ADDRESS is not allowed: {error}") from None
+        raise NoRequest(f"LISTEN_ADDRESS is not allowed: {error}") from None
     for url in map(_url, found):
         if url is not None:
             return url
-    raise CannotAsk(
+    raise NoRequest(
         f"LISTEN_ADDRESS={text} has no address that --health can request: add a URL"
     )
 
 
-def encrypted(config: str | None, environ: Mapping[str, str]) -> bool:
+def may_use_tls(config: str | None, environ: Mapping[str, str]) -> bool:
     """Return whether HTTPS must be tried.
 
     The web configuration file decides, but it may be damaged or unreadable now.
@@ -147,16 +147,14 @@ def _settings(config: str | None, environ: Mapping[str, str]) -> Mapping[str, st
     return configuration_file.below(environ, configuration_file.load(Path(config)))
 
 
-_HERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+_LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 """Loopback addresses for wildcards, to which some systems cannot connect."""
 
 
-def _url(wanted: Address | Endpoint) -> str | None:
-    if isinstance(wanted, Address):
-        return (
-            f"http://{Address(_HERE.get(wanted.host, wanted.host), wanted.port)}/health"
-        )
-    kind, *parts = _unescaped(wanted)
+def _url(address: Address | Endpoint) -> str | None:
+    if isinstance(address, Address):
+        return _page("http", address.host, address.port)
+    kind, *parts = _split(address)
     fields = dict(part for part in parts if isinstance(part, tuple))
     first = next((part for part in parts if isinstance(part, str)), "")
     if kind == "unix":
@@ -172,10 +170,10 @@ def _url(wanted: Address | Endpoint) -> str | None:
 
 
 def _page(scheme: str, host: str, port: int) -> str:
-    return f"{scheme}://{Address(_HERE.get(host, host), port)}/health"
+    return f"{scheme}://{Address(_LOOPBACK.get(host, host), port)}/health"
 
 
-def _unescaped(description: str) -> Iterator[str | tuple[str, str]]:
+def _split(description: str) -> Iterator[str | tuple[str, str]]:
     """Yield the parts of an endpoint description; named parts as pairs."""
     for part in re.findall(r"(?:\\.|[^:\\])+", description):
         name, equals, value = part.partition("=")
@@ -190,18 +188,18 @@ def _connection(url: str, page: str) -> tuple[HTTPConnection, str]:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise CannotAsk(f"the URL is not valid: {error}") from None
+        raise NoRequest(f"the URL is not valid: {error}") from None
     if host is None or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
-        raise CannotAsk(f"the URL must be http://host:port/path, or https; {USAGE}")
+        raise NoRequest(f"the URL must be http://host:port/path, or https; {USAGE}")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not re.fullmatch(r"[!-~]+", target):
-        raise CannotAsk(f"the URL contains a space or a non-ASCII character; {USAGE}")
+        raise NoRequest(f"the URL contains a space or a non-ASCII character; {USAGE}")
     if parts.scheme == "http":
         return HTTPConnection(host, port), target
     # It is this exporter by any name, and the request holds no secret.
-    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-    return HTTPSConnection(host, port, context=trusting), target
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return HTTPSConnection(host, port, context=context), target
 
 
 def _answer(connection: HTTPConnection, path: str) -> tuple[int, str]:
@@ -212,7 +210,7 @@ def _answer(connection: HTTPConnection, path: str) -> tuple[int, str]:
             connection.request("GET", path)
         status = connection.getresponse().status
     except ssl.SSLError as error:
-        if (error.reason or "").endswith(WANTS_CERTIFICATE):
+        if (error.reason or "").endswith(CERTIFICATE_ALERTS):
             return OK, "the exporter runs and requires a client certificate"
         return CRITICAL, str(error.reason or error)
     except (OSError, HTTPException, ValueError) as error:  # ValueError for a host

@@ -24,7 +24,7 @@ from api_exporter.account import Account, SharedState
 from api_exporter.checking.survey import (
     ResourceCheck,
     attention_lines,
-    found,
+    evaluate,
     severity,
     survey,
 )
@@ -49,7 +49,7 @@ log = Logger()
 UNREAD = 3
 """The status of an account whose peers could not be read."""
 
-READER_GONE = 128 + signal.SIGPIPE
+SIGPIPE_STATUS = 128 + signal.SIGPIPE
 """The exit status that a shell reports after SIGPIPE."""
 
 
@@ -65,7 +65,7 @@ async def run(reactor: PosixReactorBase, options: Options) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # as behind `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(READER_GONE) from None
+        raise SystemExit(SIGPIPE_STATUS) from None
 
 
 async def _run(reactor: PosixReactorBase, options: Options) -> None:
@@ -76,14 +76,14 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     own_threads(reactor)
     configured = service.configure(options, reactor)
     settings = configured.settings
-    wanted = chosen(settings.accounts, options["account"], one=options["once"])
+    wanted = choose(settings.accounts, options["account"], single=options["once"])
     shared = SharedState(wanted.values(), settings.thresholds_file)
     runbooks = settings.runbooks_url or installed()
     accounts = service.make_accounts(
         replace(settings, accounts=wanted), reactor, shared
     )
     if not options["once"]:
-        for line in doors(configured.access, settings.listen_address):
+        for line in access_lines(configured.access, settings.listen_address):
             _print(line)
     if configured.simulation is not None:
         configured.simulation.startService()
@@ -92,7 +92,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         for name, account in accounts.items()
     }
     if settings.several and not options["once"] and options["account"] is None:
-        _summary(statuses)
+        _print_summary(statuses)
     if configured.simulation is not None:
         await maybeDeferred(configured.simulation.stopService)
     worst = max(statuses.values(), default=0)
@@ -102,17 +102,17 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         raise SystemExit(1)
 
 
-def chosen(
-    accounts: Mapping[str, AccountSettings], wanted: str | None, *, one: bool
+def choose(
+    accounts: Mapping[str, AccountSettings], wanted: str | None, *, single: bool
 ) -> Mapping[str, AccountSettings]:
     """Return all accounts, or the named one; raise SystemExit if it does not exist.
 
     Args:
-        one: True if only one account is allowed.
+        single: True if only one account is allowed.
     """
     names = ", ".join(accounts)
-    if not accounts and (one or wanted is not None):
-        raise refusal([_NONE], lasting=True)
+    if not accounts and (single or wanted is not None):
+        raise refusal([_NO_ACCOUNTS], lasting=True)
     if wanted is not None and (wanted not in accounts or not wanted):
         known = (
             f"it must be one of {names}" if any(accounts) else "no account has a name"
@@ -121,20 +121,20 @@ def chosen(
         raise refusal([problem], lasting=True)
     if wanted is not None:
         return {wanted: accounts[wanted]}
-    if one and len(accounts) != 1:
+    if single and len(accounts) != 1:
         problem = f"--once needs --account, which must be one of {names}"
         raise refusal([problem], lasting=True)
     return accounts
 
 
-_NONE = "this shard has no accounts"
+_NO_ACCOUNTS = "this shard has no accounts"
 
 
-def _summary(statuses: Mapping[str, int]) -> None:
-    _print("" if statuses else _NONE)
+def _print_summary(statuses: Mapping[str, int]) -> None:
+    _print("" if statuses else _NO_ACCOUNTS)
     for name, status in statuses.items():
-        fine = status != UNREAD
-        _print(f"{name}: {'ok' if fine else 'the peers cannot be read'}")
+        readable = status != UNREAD
+        _print(f"{name}: {'ok' if readable else 'the peers cannot be read'}")
 
 
 async def _report(
@@ -148,13 +148,13 @@ async def _report(
     client, network = account.client, account.network
     checks = survey(network, reactor)
     if once_only:
-        status = 0 if await once(network, checks) else UNREAD
+        status = 0 if await print_metrics(network, checks) else UNREAD
     else:
         if network.account:
             _print(f"\naccount: {network.account}")
         _print(f"NetBird API: {network.url}")
         _print(f"connection: {client.way}")
-        unreachable = await reached(client.upstream.reach)
+        unreachable = await try_reach(client.upstream.reach)
         if (shown := client.shown) is not None:
             _print(f"certificate: {shown}")
         status = await check(unreachable, checks, network, account.now, runbooks)
@@ -162,7 +162,7 @@ async def _report(
     return status
 
 
-def doors(
+def access_lines(
     access: "AccessControl | None", listening: Iterable[Address | Endpoint]
 ) -> list[str]:
     """Return a line for each authentication method.
@@ -170,14 +170,14 @@ def doors(
     Without authentication, return a warning if other machines can connect, else no
     line.
     """
-    if known := access.describe() if access else []:
-        return [f"access: {door}" for door in known]
-    if all(map(_local, listening)):
+    if lines := access.describe() if access else []:
+        return [f"access: {line}" for line in lines]
+    if all(map(_is_local, listening)):
         return []
     return ["access: no authentication: anyone who can connect can read all pages"]
 
 
-def _local(listening: Address | Endpoint) -> bool:
+def _is_local(listening: Address | Endpoint) -> bool:
     if isinstance(listening, Endpoint):
         return listening.startswith("unix:")
     try:
@@ -186,7 +186,7 @@ def _local(listening: Address | Endpoint) -> bool:
         return listening.host == "localhost"
 
 
-async def reached(reach: Callable[[], Awaitable[str]]) -> str:
+async def try_reach(reach: Callable[[], Awaitable[str]]) -> str:
     """Return why the NetBird API is unreachable; an internal error is a reason, too."""
     try:
         return await reach()
@@ -224,24 +224,26 @@ async def check(
     for one in checked:
         for complaint in one.complaints:
             _print(f"left out: {one.resource.name}{complaint}")
-        if more := one.rejected - len(one.complaints):
-            _print(f"left out: {more} more of {one.resource.name}")
+        if omitted := one.rejected - len(one.complaints):
+            _print(f"left out: {omitted} more of {one.resource.name}")
     failures: dict[str, tuple[UpstreamError, list[str]]] = {}
     for one in checked:
         if one.error is not None and not one.resource.optional:
             _, names = failures.setdefault(str(one.error), (one.error, []))
             names.append(one.resource.name)
     for error, names in failures.values():
-        which = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} resources"
-        traced = f" Request id: {error.request_id}." if error.request_id else ""
-        _print(f"{which}: {str(error).rstrip('.')}. {advice(error)}{traced}")
-    every = found(network, checked, now())
-    for line in attention_lines(every, now(), runbooks):
+        which = (
+            ", ".join(names) if len(names) <= _MAX_NAMED else f"{len(names)} resources"
+        )
+        request = f" Request id: {error.request_id}." if error.request_id else ""
+        _print(f"{which}: {str(error).rstrip('.')}. {advice(error)}{request}")
+    findings = evaluate(network, checked, now())
+    for line in attention_lines(findings, now(), runbooks):
         _print(line)
-    return severity(every) if _has_peers(checked) else UNREAD
+    return severity(findings) if _has_peers(checked) else UNREAD
 
 
-async def once(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
+async def print_metrics(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
     """Print the metrics of the NetBird API, as a scrape returns them.
 
     Returns:
@@ -260,7 +262,7 @@ async def once(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
     return _has_peers(checked)
 
 
-_NAMED = 3
+_MAX_NAMED = 3
 """The maximum number of failed resources that a line names; it counts more."""
 
 _ROW = "{:<34}  {:<12}  {:>7}  {:>7}"

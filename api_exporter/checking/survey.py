@@ -17,11 +17,11 @@ from api_exporter.web.status import findings
 
 log = Logger()
 
-PATIENCE = 60.0
+RETRY_SECONDS = 60.0
 """The number of seconds in which a failed request may be retried."""
 
 
-_AGAIN = 2
+_JOIN_PASSES = 2
 """Further reads of a list: one as another list names it, one for its own ids."""
 
 
@@ -52,18 +52,18 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
             return "restricted"
         return "skipped" if self.records is None else "ok"
 
-    def standing(self, now: float) -> Freshness:
+    def freshness(self, now: float) -> Freshness:
         """Return the state of the resource for the status page."""
-        standing = Freshness(
+        freshness = Freshness(
             period=self.resource.period, ended=now, rejected=self.rejected
         )
         if self.restricted:
-            return replace(standing, supported=False, restricted=True)
+            return replace(freshness, supported=False, restricted=True)
         if self.error is None:
-            return replace(standing, last_success=now, supported=True)
+            return replace(freshness, last_success=now, supported=True)
         if self.resource.refused(self.error) or self.resource.absent(self.error):
-            return replace(standing, supported=False)
-        return replace(standing, error=self.error)
+            return replace(freshness, supported=False)
+        return replace(freshness, error=self.error)
 
 
 async def survey(network: Network, clock: IReactorTime) -> AsyncIterator[ResourceCheck]:
@@ -76,11 +76,11 @@ async def survey(network: Network, clock: IReactorTime) -> AsyncIterator[Resourc
         yield check
         if check.error is not None and check.error.reason == "rate_limited":
             return
-    for _ in range(_AGAIN):
+    for _ in range(_JOIN_PASSES):
         for resource in network.selection.resources:
             if resource.name in network.inventory.joins.due:
-                again = await _read(resource, network, clock)
-                if again.error is not None and again.error.reason == "rate_limited":
+                check = await _read(resource, network, clock)
+                if check.error is not None and check.error.reason == "rate_limited":
                     return
 
 
@@ -91,9 +91,9 @@ async def _read(
     if path is None:
         withheld = resource.name in network.inventory.withheld
         return ResourceCheck(resource=resource, restricted=withheld)
-    begin = clock.seconds()
+    began_at = clock.seconds()
     try:
-        body = await network.pipeline.read(resource, path, PATIENCE)
+        body = await network.pipeline.read(resource, path, RETRY_SECONDS)
         if network.pipeline.located(resource) != path:  # it has a new path now
             return await _read(resource, network, clock)
     except CancelledError:
@@ -105,25 +105,25 @@ async def _read(
             )
             error = UpstreamError("internal", f"internal error: {type(error).__name__}")
         return ResourceCheck(
-            resource=resource, seconds=clock.seconds() - begin, error=error.kept()
+            resource=resource, seconds=clock.seconds() - began_at, error=error.kept()
         )
     return ResourceCheck(
         resource=resource,
-        seconds=clock.seconds() - begin,
+        seconds=clock.seconds() - began_at,
         records=body.records,
         rejected=body.rejected,
         complaints=body.complaints,
     )
 
 
-def found(network: Network, checks: list[ResourceCheck], now: float) -> FindingList:
+def evaluate(network: Network, checks: list[ResourceCheck], now: float) -> FindingList:
     """Return all findings.
 
     Args:
         checks: at least that of the peers.
         now: seconds since the epoch.
     """
-    freshness = {check.resource.name: check.standing(now) for check in checks}
+    freshness = {check.resource.name: check.freshness(now) for check in checks}
     return network.attention.of(network.inventory, freshness, now)
 
 

@@ -29,10 +29,10 @@ def need_standard_streams() -> None:
     streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
     if None not in streams:
         return
-    nothing = os.open(os.devnull, os.O_RDWR)
+    devnull = os.open(os.devnull, os.O_RDWR)
     for number, stream in enumerate(streams):
         if stream is None:
-            os.dup2(nothing, number)
+            os.dup2(devnull, number)
             os.set_inheritable(number, True)
     os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - it is the running program
 
@@ -52,7 +52,7 @@ def refusal(problems: list[str], *, lasting: bool) -> SystemExit:
     Returns:
         The error to raise: status 78 (EX_CONFIG) if a retry cannot help, otherwise 1.
     """
-    mark = logs.mark(logs.standard_streams()[1], os.environ)
+    mark = logs.error_prefix(logs.standard_streams()[1], os.environ)
     for problem in problems:
         sys.stderr.write(f"{mark}api-exporter: {problem}\n")
     return SystemExit(os.EX_CONFIG if lasting else 1)
@@ -164,19 +164,19 @@ def heed_signals(
     def stop(*_: object) -> None:
         # The next ones are ignored. Twisted's handler would exit with the signal.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if ends:
+        if at_terminal:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         reactor.callFromThread(reactor.stop)
 
     def reload_files(*_: object) -> None:
         reactor.callFromThread(_reload, file, reload)
 
-    ends = _at_a_terminal(twistd)
+    at_terminal = _is_at_terminal(twistd)
     # nohup ignores it.
-    stays = ends and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    is_ignored = at_terminal and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)  # after Twisted's own
-    if not stays:
-        signal.signal(signal.SIGHUP, stop if ends else reload_files)
+    if not is_ignored:
+        signal.signal(signal.SIGHUP, stop if at_terminal else reload_files)
     if file is not None:
         signal.signal(signal.SIGUSR1, lambda *_: reactor.callFromThread(file.renew))
 
@@ -191,7 +191,7 @@ def _reload(file: LogFile | None, reload: Callable[[], None]) -> None:
     reload()
 
 
-def _at_a_terminal(twistd: Mapping[str, object]) -> bool:
+def _is_at_terminal(twistd: Mapping[str, object]) -> bool:
     """Return whether log lines go to a terminal, which may be closed."""
     if not twistd["nodaemon"] or twistd["logfile"] not in {None, "", "-"}:
         return False

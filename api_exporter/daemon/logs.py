@@ -32,14 +32,14 @@ _LEVELS = {
 SMALL_TALK = ("twisted", "log_legacy", "api_exporter.serving.channel")
 """Namespaces of Twisted's messages; classes in the last one inherit its logger."""
 
-_NAMES = {LogLevel.warn: "warning", LogLevel.critical: "error"}
+_LEVEL_NAMES = {LogLevel.warn: "warning", LogLevel.critical: "error"}
 
 
 def json_line(event: LogEvent) -> str:
     """Return an event as a JSON object with stable keys; other types become text."""
     failure = event.get("log_failure")
     entry: dict[str, object] = {
-        "time": _stamp(event),
+        "time": _timestamp(event),
         "level": level_name(event),
         "logger": event.get("log_namespace", ""),
         "message": formatEvent(event),
@@ -47,7 +47,7 @@ def json_line(event: LogEvent) -> str:
     fields = {
         name: value
         for name, value in event.items()
-        if not name.startswith("log_") and name not in _LEGACY
+        if not name.startswith("log_") and name not in _LEGACY_FIELDS
     }
     if fields:
         entry["fields"] = fields
@@ -62,17 +62,17 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
-_LEGACY = {"message", "time", "system", "format", "isError", "failure", "why"}
+_LEGACY_FIELDS = {"message", "time", "system", "format", "isError", "failure", "why"}
 """Fields of events from Twisted's older logging, which other keys repeat."""
 
 
 def line(event: LogEvent) -> str:
     """Return time, level and message, then the fields that are not in the message."""
-    parts = [_stamp(event), level_name(event), formatEvent(event), *_fields(event)]
+    parts = [_timestamp(event), level_name(event), formatEvent(event), *_fields(event)]
     return _escaped(" ".join(parts)) + "\n"
 
 
-def _stamp(event: LogEvent) -> str:
+def _timestamp(event: LogEvent) -> str:
     time = datetime.fromtimestamp(event["log_time"], UTC)
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -80,7 +80,7 @@ def _stamp(event: LogEvent) -> str:
 def level_name(event: LogEvent) -> str:
     """Return the level in the words of LOG_LEVEL."""
     level = _level(event)
-    return _NAMES.get(level) or str(level.name)
+    return _LEVEL_NAMES.get(level) or str(level.name)
 
 
 def _level(event: LogEvent) -> LogLevel:
@@ -97,7 +97,7 @@ def _fields(event: LogEvent) -> list[str]:
     fields = [
         f"{name}={value}"
         for name, value in event.items()
-        if not name.startswith("log_") and name not in named | _LEGACY
+        if not name.startswith("log_") and name not in named | _LEGACY_FIELDS
     ]
     failure = event.get("log_failure")
     if failure is not None:
@@ -137,10 +137,10 @@ def journal_json_line(event: LogEvent) -> str:
     return _priority(_level(event)) + json_line(event)
 
 
-Form = Callable[[LogEvent], str]
+LineFormat = Callable[[LogEvent], str]
 """A function that formats an event as a line."""
 
-_FORMS: dict[str, tuple[Form, Form]] = {
+_FORMATS: dict[str, tuple[LineFormat, LineFormat]] = {
     "text": (line, journal_line),
     "json": (json_line, journal_json_line),
 }
@@ -156,27 +156,27 @@ class Destination:
         dropped: the number of dropped lines in all.
     """
 
-    def __init__(self, form: Form, outlet: Outlet) -> None:
+    def __init__(self, form: LineFormat, outlet: Outlet) -> None:
         self._form = form
         self._outlet = outlet
-        self._untold = 0
+        self._unreported = 0
         self.dropped = 0
 
-    def tell(self, event: LogEvent) -> None:
+    def write(self, event: LogEvent) -> None:
         """Write one line; before it, report dropped lines."""
-        if self._untold and self._outlet.write(self._form(self._gap(event))):
-            self._untold = 0
-        if self._untold or not self._outlet.write(self._form(event)):
-            self._untold += 1
+        if self._unreported and self._outlet.write(self._form(self._report(event))):
+            self._unreported = 0
+        if self._unreported or not self._outlet.write(self._form(event)):
+            self._unreported += 1
             self.dropped += 1
 
-    def _gap(self, event: LogEvent) -> LogEvent:
+    def _report(self, event: LogEvent) -> LogEvent:
         return {
             "log_time": event["log_time"],
             "log_level": LogLevel.warn,
             "log_namespace": __name__,
             "log_format": "dropped {lines} log lines: the log's reader is too slow",
-            "lines": self._untold,
+            "lines": self._unreported,
         }
 
 
@@ -199,7 +199,7 @@ class LineObserver:
     def __call__(self, event: LogEvent) -> None:
         if self._level(event) is PredicateResult.no:
             return
-        (self._err if _level(event) >= LogLevel.warn else self._out).tell(event)
+        (self._err if _level(event) >= LogLevel.warn else self._out).write(event)
 
     @property
     def dropped(self) -> int:
@@ -219,7 +219,7 @@ def observer(level: str, out: Destination, err: Destination) -> LineObserver:
 
 
 def to_file(form: str, file: Outlet) -> Destination:
-    return Destination(_FORMS[form][0], file)
+    return Destination(_FORMATS[form][0], file)
 
 
 def to_streams(
@@ -230,10 +230,10 @@ def to_streams(
 
 
 def _to_stream(form: str, stream: Stream, environ: Mapping[str, str]) -> Destination:
-    return Destination(_FORMS[form][stream.is_journal(environ)], stream)
+    return Destination(_FORMATS[form][stream.is_journal(environ)], stream)
 
 
-def mark(stream: Stream, environ: Mapping[str, str]) -> str:
+def error_prefix(stream: Stream, environ: Mapping[str, str]) -> str:
     """Return the prefix of an error outside of the log."""
     return _priority(LogLevel.error) if stream.is_journal(environ) else ""
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from twisted.logger import Logger
 from twisted.python import logfile
 
-MOST_AT_ONCE = 4096
+MAX_WRITE_BYTES = 4096
 """The number of bytes that a pipe accepts without blocking, if it accepts any."""
 
 ROTATED_AT = 10_000_000
@@ -35,36 +35,36 @@ class Stream:
     """
 
     def __init__(self, number: int) -> None:
-        self._number = _unwaited(number)
+        self._descriptor = _nonblocking(number)
         self._poll = select.poll()
-        self._poll.register(self._number, select.POLLOUT)
+        self._poll.register(self._descriptor, select.POLLOUT)
         self._torn = False
 
     def write(self, line: str) -> bool:
         """Write a line; first end a line of which only a part was accepted."""
-        whole = rest = ("\n" * self._torn + line).encode(errors="backslashreplace")
+        whole = unsent = ("\n" * self._torn + line).encode(errors="backslashreplace")
         try:
-            while rest and self._takes():
-                rest = rest[os.write(self._number, rest[:MOST_AT_ONCE]) :]
+            while unsent and self._is_writable():
+                unsent = unsent[os.write(self._descriptor, unsent[:MAX_WRITE_BYTES]) :]
         except OSError:
             pass  # its reader has closed it, or the disk is full
-        if len(rest) < len(whole):
-            self._torn = bool(rest)
-        return not rest
+        if len(unsent) < len(whole):
+            self._torn = bool(unsent)
+        return not unsent
 
-    def _takes(self) -> bool:
+    def _is_writable(self) -> bool:
         return any(event & select.POLLOUT for _, event in self._poll.poll(0))
 
     def is_journal(self, environ: Mapping[str, str]) -> bool:
         """Return whether systemd's journal reads it: JOURNAL_STREAM names its file."""
         try:
-            file = os.fstat(self._number)
+            file = os.fstat(self._descriptor)
         except OSError:
             return False
         return environ.get("JOURNAL_STREAM") == f"{file.st_dev}:{file.st_ino}"
 
 
-def _unwaited(number: int) -> int:
+def _nonblocking(number: int) -> int:
     """Return the descriptor; for a terminal, a new one that does not block.
 
     A terminal that is ready for a write may have no room for a whole line.
@@ -98,12 +98,12 @@ class LogFile(logfile.LogFile):
 
     def renew(self) -> None:
         """Begin a new file; rotate this one unless another program has moved it."""
-        if self._moved():
+        if self._is_moved():
             self.reopen()
         else:
             self.rotate()
 
-    def _moved(self) -> bool:
+    def _is_moved(self) -> bool:
         try:
             return not os.path.samestat(
                 os.stat(self.path), os.fstat(self._file.fileno())

@@ -30,8 +30,8 @@ class Supervisor:
     def __init__(self, environ: Mapping[str, str]) -> None:
         name = environ.get("NOTIFY_SOCKET", "")
         self._address = "\0" + name[1:] if name.startswith("@") else name
-        self._watchdog = environ.get("WATCHDOG_USEC", "")
-        self._watched = environ.get("WATCHDOG_PID", "")
+        self._watchdog_usec = environ.get("WATCHDOG_USEC", "")
+        self._watchdog_pid = environ.get("WATCHDOG_PID", "")
 
     @property
     def listens(self) -> bool:
@@ -40,12 +40,12 @@ class Supervisor:
     @property
     def watchdog_interval(self) -> float | None:
         """Half of the watchdog's timeout in seconds; None without a watchdog."""
-        meant = self._watched in {"", str(os.getpid())}
-        if not (meant and re.fullmatch("0*[1-9][0-9]{0,17}", self._watchdog)):
+        is_ours = self._watchdog_pid in {"", str(os.getpid())}
+        if not (is_ours and re.fullmatch("0*[1-9][0-9]{0,17}", self._watchdog_usec)):
             return None
-        return int(self._watchdog) / 1e6 / 2
+        return int(self._watchdog_usec) / 1e6 / 2
 
-    def tell(self, **state: object) -> None:
+    def notify(self, **state: object) -> None:
         """Send assignments such as READY=1. A missing supervisor is no error."""
         if not self._address:
             return
@@ -76,28 +76,28 @@ class Notifier(MultiService):
         self._status = status
         if not supervisor.listens:
             return
-        self._every(STATUS_INTERVAL, clock, self.tell_status)
+        self._call_every(STATUS_INTERVAL, clock, self.tell_status)
         interval = supervisor.watchdog_interval
         if interval is not None:
-            self._every(interval, clock, lambda: supervisor.tell(WATCHDOG=1))
+            self._call_every(interval, clock, lambda: supervisor.notify(WATCHDOG=1))
 
     def tell_status(self) -> None:
         """Send the state; to be called when it has changed."""
-        self._supervisor.tell(STATUS=self._status())
+        self._supervisor.notify(STATUS=self._status())
 
-    def _every(
-        self, interval: float, clock: IReactorTime, tell: Callable[[], None]
+    def _call_every(
+        self, interval: float, clock: IReactorTime, call: Callable[[], None]
     ) -> None:
         """Call a function now and at each interval; missed calls are not repeated."""
-        timer = TimerService(interval, tell)
+        timer = TimerService(interval, call)
         timer.clock = clock
         timer.setServiceParent(self)
 
     def startService(self) -> None:
-        self._supervisor.tell(READY=1)
+        self._supervisor.notify(READY=1)
         super().startService()
 
     def stopService(self) -> Deferred[list[object]]:
-        self._supervisor.tell(STOPPING=1, STATUS="stopping")
+        self._supervisor.notify(STOPPING=1, STATUS="stopping")
         stopped: Deferred[list[object]] = super().stopService()
         return stopped

@@ -6,7 +6,7 @@ from twisted.internet._resolver import GAIResolver
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.threadpool import ThreadPool
 
-MOST = 4
+MAX_THREADS = 4
 """The maximum number of threads for names and profiles; each costs address space."""
 
 
@@ -22,8 +22,8 @@ class DaemonThreadPool(ThreadPool):
     threadFactory = _DaemonThread  # noqa: N815 - the name is Twisted's
 
 
-def daemon_threads(most: int, name: str) -> ThreadPool:
-    threads = DaemonThreadPool(0, most, name)
+def daemon_threads(max_threads: int, name: str) -> ThreadPool:
+    threads = DaemonThreadPool(0, max_threads, name)
     threads.start()
     return threads
 
@@ -34,6 +34,6 @@ def own_threads(reactor: PosixReactorBase) -> ThreadPool:
     The process waits for the reactor's own threads at its end. A resolver whose name
     server does not answer would delay the end by many seconds.
     """
-    threads = daemon_threads(MOST, "api-exporter")
+    threads = daemon_threads(MAX_THREADS, "api-exporter")
     reactor.installNameResolver(GAIResolver(reactor, lambda: threads))
     return threads

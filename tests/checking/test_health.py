@@ -11,7 +11,7 @@ from threading import Thread
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.health import USAGE, CannotAsk, from_settings, main
+from api_exporter.checking.health import USAGE, NoRequest, main, settings_url
 from tests.integration.programs import free_port
 from tests.integration.test_operations import key_and_certificate
 
@@ -214,8 +214,8 @@ class WhereTests(HealthTestCase):
             ("systemd:domain=INET:index=0, :3", "http://127.0.0.1:3/health"),
             ("tcp:nonsense,:3", "http://127.0.0.1:3/health"),
         ):
-            self.assertEqual(expected, from_settings(None, {"LISTEN_ADDRESS": text}))
-        self.assertEqual("http://127.0.0.1:8080/health", from_settings(None, {}))
+            self.assertEqual(expected, settings_url(None, {"LISTEN_ADDRESS": text}))
+        self.assertEqual("http://127.0.0.1:8080/health", settings_url(None, {}))
 
     def test_file(self) -> None:
         """The settings are the exporter's: from the environment, then from a file."""
@@ -250,8 +250,8 @@ class WhereTests(HealthTestCase):
             status, line = self.asked(*arguments)
             start = f"CRITICAL: {words}"
             self.assertEqual((2, start), (status, line[: len(start)]))
-        with self.assertRaises(CannotAsk) as raised:
-            from_settings(None, {"LISTEN_ADDRESS": "systemd:domain=INET:index=0"})
+        with self.assertRaises(NoRequest) as raised:
+            settings_url(None, {"LISTEN_ADDRESS": "systemd:domain=INET:index=0"})
         self.assertEqual(
             "LISTEN_ADDRESS=systemd:domain=INET:index=0 has no address that --health"
             " can request: add a URL",

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.report import check, doors, once, reached
+from api_exporter.checking.report import access_lines, check, print_metrics, try_reach
 from api_exporter.checking.survey import ResourceCheck
 from api_exporter.exposition.pages import piece
 from api_exporter.netbird.inventory import Inventory
@@ -226,7 +226,7 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(3, self.checked(unread, known=EMPTY)[0])
 
 
-class DoorsTests(SynchronousTestCase):
+class AccessLinesTests(SynchronousTestCase):
     def test_risk(self) -> None:
         """Without authentication a line warns, unless only this machine can connect."""
         for text, risky in (
@@ -239,7 +239,7 @@ class DoorsTests(SynchronousTestCase):
             ("[::1]:8080,localhost:8080", False),
             ("unix:/run/api-exporter.sock", False),
         ):
-            self.assertEqual(risky, bool(doors(None, addresses(text))), text)
+            self.assertEqual(risky, bool(access_lines(None, addresses(text))), text)
 
 
 class ReachedTests(SynchronousTestCase):
@@ -249,7 +249,7 @@ class ReachedTests(SynchronousTestCase):
         async def reach() -> str:
             raise ZeroDivisionError
 
-        done = Deferred.fromCoroutine(reached(reach))
+        done = Deferred.fromCoroutine(try_reach(reach))
         self.assertEqual(
             "internal error: ZeroDivisionError", self.successResultOf(done)
         )
@@ -269,7 +269,7 @@ class OnceTests(SynchronousTestCase):
             ResourceCheck(resource=BY_NAME["groups"], error=LIMITED),
             ResourceCheck(resource=TOKENS, error=LIMITED),
         )
-        done = Deferred.fromCoroutine(once(known, checks))
+        done = Deferred.fromCoroutine(print_metrics(known, checks))
         self.assertTrue(self.successResultOf(done))
         self.assertEqual(PAGE.decode(), out.getvalue())
         self.assertEqual("groups: 429\n", err.getvalue())

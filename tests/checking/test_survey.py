@@ -47,7 +47,7 @@ class SurveyTests(SynchronousTestCase):
         self.assertEqual("restricted", outcomes["routes"])
         self.assertNotIn("api/routes", self.asked)
         [routes] = [check for check in found if check.resource.name == "routes"]
-        self.assertEqual("restricted", routes.standing(0.0).state(0.0))
+        self.assertEqual("restricted", routes.freshness(0.0).state(0.0))
 
     def surveyed(self, **answers: bytes | Exception) -> list[ResourceCheck]:
         """Return the result of each resource."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.daemon.outlets import MOST_AT_ONCE, LogFile, Stream
+from api_exporter.daemon.outlets import MAX_WRITE_BYTES, LogFile, Stream
 from tests.logbook import logbook
 
 LINE = "x" * 99 + "\n"
@@ -72,7 +72,7 @@ class StreamTests(SynchronousTestCase):
         self.addCleanup(ours.close)
         self.addCleanup(theirs.close)
         stream = Stream(ours.fileno())
-        self.full(stream, "z" * 2 * MOST_AT_ONCE + "\n")
+        self.full(stream, "z" * 2 * MAX_WRITE_BYTES + "\n")
         self.assertTrue(os.get_blocking(ours.fileno()))
 
     def test_terminal(self) -> None:

@@ -44,8 +44,8 @@ class SupervisorTests(SynchronousTestCase):
         systemd = Systemd(self, str(path))
         supervisor = Supervisor({"NOTIFY_SOCKET": str(path)})
         self.assertTrue(supervisor.listens)
-        supervisor.tell(READY=1, STATUS="peers fresh, 3 peers, 0.1 s")
-        supervisor.tell(WATCHDOG=1)
+        supervisor.notify(READY=1, STATUS="peers fresh, 3 peers, 0.1 s")
+        supervisor.notify(WATCHDOG=1)
         self.assertEqual(
             ["READY=1\nSTATUS=peers fresh, 3 peers, 0.1 s", "WATCHDOG=1"],
             systemd.heard(),
@@ -55,7 +55,7 @@ class SupervisorTests(SynchronousTestCase):
         """An @ means a name outside of the file system."""
         name = f"api-exporter-test-{os.getpid()}"
         systemd = Systemd(self, f"\0{name}")
-        Supervisor({"NOTIFY_SOCKET": f"@{name}"}).tell(READY=1)
+        Supervisor({"NOTIFY_SOCKET": f"@{name}"}).notify(READY=1)
         self.assertEqual(["READY=1"], systemd.heard())
 
     def test_nobody(self) -> None:
@@ -73,7 +73,7 @@ class SupervisorTests(SynchronousTestCase):
             ({"NOTIFY_SOCKET": long}, True),
         ):
             supervisor = Supervisor(environ)
-            supervisor.tell(READY=1)
+            supervisor.notify(READY=1)
             self.assertEqual(listens, supervisor.listens, environ)
 
     def test_full(self) -> None:
@@ -82,7 +82,7 @@ class SupervisorTests(SynchronousTestCase):
         systemd = Systemd(self, str(path))
         supervisor = Supervisor({"NOTIFY_SOCKET": str(path)})
         for _ in range(5000):
-            supervisor.tell(WATCHDOG=1)
+            supervisor.notify(WATCHDOG=1)
         self.assertLess(len(systemd.heard()), 5000)
 
     def test_watchdog_interval(self) -> None:
