@@ -13,8 +13,8 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.access.authorization import PROBE_PATHS, Verdict, authorize
 from api_exporter.access.configuration import AccessControl
 from api_exporter.access.credentials import Credentials, parse
+from api_exporter.access.methods import Identity, QueueFull, client_address
 from api_exporter.access.rejections import Rejections
-from api_exporter.access.ways_in import Identity, QueueFull, client_address
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import NO_ACCOUNT, Refusal
 from api_exporter.serving.site import Frontend
@@ -87,7 +87,10 @@ class ProtectedSite(Frontend):
         if _path(request) not in PROBE_PATHS and (wait_seconds := self._wait_seconds()):
             request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait_seconds)))
             return Refusal(429, "Too many requests: retry later.")
-        if not any(way.asks and not way.in_handshake for way in self._access.ways):
+        if not any(
+            method.is_required and not method.in_handshake
+            for method in self._access.methods
+        ):
             request.accounts = ALL
             return page
         credentials = parse(request.requestHeaders.getRawHeaders(b"authorization"))
@@ -108,15 +111,15 @@ class ProtectedSite(Frontend):
         return 0.0 if bucket is None else bucket.wait(self._clock.seconds())
 
     def _challenges(self) -> list[bytes]:
-        return [way.challenge for way in self._access.ways if way.challenge]
+        return [method.challenge for method in self._access.methods if method.challenge]
 
     def _identify(
         self, request: BodilessRequest, credentials: Credentials | None
     ) -> Identity | Deferred[Identity]:
         # A health probe must not wait behind guesses of passwords.
         may_wait = self._verdict(request, None) != "status_only"
-        for way in self._access.ways:
-            found = way.identify(request, credentials, may_wait=may_wait)
+        for method in self._access.methods:
+            found = method.identify(request, credentials, may_wait=may_wait)
             if found is not None:
                 return found
         return None
@@ -124,7 +127,7 @@ class ProtectedSite(Frontend):
     def _verdict(self, request: BodilessRequest, identity: Identity) -> Verdict:
         path, metrics_path = _path(request), self._access.metrics_path
         verdict: Verdict = "full"
-        if any(way.opens(path) for way in self._access.ways):
+        if any(method.is_open(path) for method in self._access.methods):
             return verdict
         for account in (request.args or {}).get(b"account") or [None]:
             name = None if account is None else account.decode("latin-1")

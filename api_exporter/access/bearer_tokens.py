@@ -10,8 +10,8 @@ from msgspec import Struct
 from twisted.web.server import Request
 
 from api_exporter.access.credentials import Credentials
+from api_exporter.access.methods import REALM, AuthenticationMethod, Identity
 from api_exporter.access.reloading import ReadFile, Reloader, unreadable
-from api_exporter.access.ways_in import REALM, Identity, WayIn
 from api_exporter.plurals import counted
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.settings.errors import ConfigurationError
@@ -41,7 +41,7 @@ class Tokens(Struct, frozen=True):
         return "<tokens>"
 
 
-class BearerTokens(WayIn):
+class BearerTokens(AuthenticationMethod):
     """Bearer tokens. Each gives access to all accounts or to some."""
 
     def __init__(self, tokens: Reloader[Tokens]) -> None:

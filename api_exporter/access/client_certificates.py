@@ -2,21 +2,21 @@
 
 from typing import TYPE_CHECKING
 
+from api_exporter.access.methods import AuthenticationMethod
 from api_exporter.access.reloading import Reloader
-from api_exporter.access.ways_in import WayIn
 
 if TYPE_CHECKING:
     from api_exporter.access.web_config import WebConfig
 
 
-class ClientCertificates(WayIn):
+class ClientCertificates(AuthenticationMethod):
     """Client certificates, which OpenSSL requests before the first byte of HTTP."""
 
     def __init__(self, web: "Reloader[WebConfig]") -> None:
         self._web = web
 
     @property
-    def asks(self) -> bool:
+    def is_required(self) -> bool:
         tls = self._web.value.tls
         return tls is not None and tls.client_auth.required
 

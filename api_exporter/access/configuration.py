@@ -10,10 +10,10 @@ from twisted.logger import Logger
 
 from api_exporter.access.bearer_tokens import BearerTokens, load_tokens
 from api_exporter.access.client_certificates import ClientCertificates
+from api_exporter.access.methods import AuthenticationMethod, Compare
 from api_exporter.access.open_paths import OpenPaths
 from api_exporter.access.passwords import Passwords
 from api_exporter.access.reloading import ReadFile, Reloader
-from api_exporter.access.ways_in import Compare, WayIn
 from api_exporter.settings.addresses import Endpoint
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
@@ -39,7 +39,7 @@ class AccessControl:
     Attributes:
         web: the web configuration; None without a valid file.
         files: the files that are reloaded.
-        ways: the configured authentication methods, in the order of their description.
+        methods: the authentication methods in use, in the order of their description.
         errors: all errors of settings and files.
     """
 
@@ -50,16 +50,16 @@ class AccessControl:
         self._seconds = seconds
         self.files: list[Reloader[Any]] = []
         self.errors: list[ConfigurationError] = []
-        self.ways: list[WayIn] = []
+        self.methods: list[AuthenticationMethod] = []
         self.web = self._follow(WEB, settings.web_config_file, _load_web)
         if self.web is not None:
-            self.ways += [ClientCertificates(self.web), Passwords(self.web, compare)]
+            self.methods += [ClientCertificates(self.web), Passwords(self.web, compare)]
         load_file = partial(load_tokens, named_accounts=settings.several)
         tokens = self._follow(TOKENS, settings.web_bearer_tokens_file, load_file)
         if tokens is not None:
-            self.ways.append(BearerTokens(tokens))
+            self.methods.append(BearerTokens(tokens))
         try:
-            self.ways.append(OpenPaths(settings.web_open_paths, self.metrics_path))
+            self.methods.append(OpenPaths(settings.web_open_paths, self.metrics_path))
         except ConfigurationError as error:
             self.errors.append(error)
 
@@ -95,15 +95,15 @@ class AccessControl:
     @property
     def protected(self) -> bool:
         """True if requests without valid credentials are refused."""
-        return any(way.asks for way in self.ways)
+        return any(method.is_required for method in self.methods)
 
     def describe(self) -> list[str]:
         """Describe each authentication method in a line; warn if there is none."""
         lines = [
             line
-            for way in self.ways
-            if (self.protected or not isinstance(way, OpenPaths))
-            and (line := way.describe())
+            for method in self.methods
+            if (self.protected or not isinstance(method, OpenPaths))
+            and (line := method.describe())
         ]
         warning = "no authentication: anyone who can connect can read all pages"
         return lines if self.protected else [*lines, warning]

@@ -2,11 +2,11 @@
 
 from collections.abc import Set
 
-from api_exporter.access.ways_in import WayIn
+from api_exporter.access.methods import AuthenticationMethod
 from api_exporter.settings.errors import ConfigurationError, shown
 
 
-class OpenPaths(WayIn):
+class OpenPaths(AuthenticationMethod):
     """Pages that need no credentials; a forbidden path raises ConfigurationError."""
 
     def __init__(self, paths: Set[str], metrics_path: str) -> None:
@@ -18,10 +18,10 @@ class OpenPaths(WayIn):
         self._paths = paths | {"/sd/accounts"} if "/sd" in paths else paths
 
     @property
-    def asks(self) -> bool:
+    def is_required(self) -> bool:
         return False
 
-    def opens(self, path: str) -> bool:
+    def is_open(self, path: str) -> bool:
         return path in self._paths
 
     def describe(self) -> str:

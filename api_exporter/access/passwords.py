@@ -17,16 +17,16 @@ from twisted.python.threadpool import ThreadPool
 from twisted.web.server import Request
 
 from api_exporter.access.credentials import Credentials
-from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
-from api_exporter.access.reloading import Reloader
-from api_exporter.access.ways_in import (
+from api_exporter.access.methods import (
     REALM,
+    AuthenticationMethod,
     Compare,
     Identity,
     QueueFull,
-    WayIn,
     client_address,
 )
+from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
+from api_exporter.access.reloading import Reloader
 from api_exporter.plurals import counted
 from api_exporter.serving.visibility import ALL
 
@@ -37,7 +37,7 @@ MAX_WAITING = 64
 """The maximum number of comparisons that wait for the running one."""
 
 
-class Passwords(WayIn):
+class Passwords(AuthenticationMethod):
     """Users with passwords. Each user has access to all accounts."""
 
     def __init__(self, web: "Reloader[WebConfig]", compare: Compare) -> None:
@@ -46,12 +46,12 @@ class Passwords(WayIn):
         self._queue = ComparisonQueue(self._cache, compare)
 
     @property
-    def asks(self) -> bool:
+    def is_required(self) -> bool:
         return bool(self._web().users)
 
     @property
     def challenge(self) -> bytes:
-        return b"Basic " + REALM + b', charset="UTF-8"' if self.asks else b""
+        return b"Basic " + REALM + b', charset="UTF-8"' if self.is_required else b""
 
     def identify(
         self, request: Request, credentials: Credentials | None, *, may_wait: bool

@@ -16,8 +16,8 @@ from twisted.web.server import Request
 from api_exporter.access.authentication import ProtectedSite
 from api_exporter.access.configuration import load
 from api_exporter.access.credentials import Credentials
+from api_exporter.access.methods import AuthenticationMethod, Identity
 from api_exporter.access.passwords import MAX_WAITING, matches
-from api_exporter.access.ways_in import Identity, WayIn
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import TextPage
 from api_exporter.serving.visibility import ALL
@@ -67,7 +67,7 @@ class Answer:
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
 
-class Cookies(WayIn):
+class Cookies(AuthenticationMethod):
     """An authentication method without Authorization header and challenge."""
 
     def __init__(self, identity: Identity = None) -> None:
@@ -164,12 +164,12 @@ def basic(user: str, password: str) -> str:
     return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
-class OtherWayTests(AccessTestCase):
+class OtherMethodTests(AccessTestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.way = Cookies()
+        self.method = Cookies()
         self.protected = self.site(web="")
-        self.access.ways = [self.way]
+        self.access.methods = [self.method]
 
     def test_closed(self) -> None:
         """A method without a challenge and a file refuses unidentified clients."""
@@ -181,23 +181,23 @@ class OtherWayTests(AccessTestCase):
 
     def test_identified(self) -> None:
         """A method may identify a client by any part of the request."""
-        self.way.identity = ALL
+        self.method.identity = ALL
         self.assertEqual(200, self.ask(self.protected, "/metrics").status)
 
     def test_defect(self) -> None:
         """A defect in a method is an internal error, never the page."""
-        self.way.defect = True
+        self.method.defect = True
         answer = self.ask(self.protected, "/metrics")
         self.assertEqual(500, answer.status)
         self.assertNotIn(SECRET, answer.body)
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
 
-class ForgetfulWayTests(AccessTestCase):
+class ForgetfulMethodTests(AccessTestCase):
     def test_closed(self) -> None:
         """A method that implements nothing refuses every request."""
         site = self.site(web="")
-        self.access.ways = [type("Forgetful", (WayIn,), {})()]
+        self.access.methods = [type("Forgetful", (AuthenticationMethod,), {})()]
         self.assertTrue(self.access.protected)
         for path in ("/", "/metrics", "/sd", "/debug/pprof"):
             answer = self.ask(site, path, basic("alice", "secret"))

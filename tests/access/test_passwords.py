@@ -4,9 +4,9 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.access.methods import QueueFull
 from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
 from api_exporter.access.passwords import MAX_WAITING, ComparisonQueue
-from api_exporter.access.ways_in import QueueFull
 
 
 class ComparisonQueueTests(SynchronousTestCase):

@@ -20,11 +20,11 @@ Compare = Callable[[bytes, bytes], Deferred[bool]]
 REALM = b'realm="api-exporter"'
 
 
-class WayIn:
+class AuthenticationMethod:
     """An authentication method. This base class refuses every request."""
 
     @property
-    def asks(self) -> bool:
+    def is_required(self) -> bool:
         """True if requests without valid credentials are refused."""
         return True
 
@@ -38,7 +38,7 @@ class WayIn:
         """The scheme that a 401 offers (RFC 9110, 11.6.1), if any."""
         return b""
 
-    def opens(self, path: str) -> bool:  # noqa: ARG002 - for subclasses
+    def is_open(self, path: str) -> bool:  # noqa: ARG002 - for subclasses
         """Return whether a page needs no credentials."""
         return False
 
