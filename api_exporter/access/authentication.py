@@ -202,8 +202,6 @@ class _DeferredPage(Resource):
 
 
 class _StatusPage(Resource):
-    """The status of a page without its content."""
-
     def __init__(self, page: IResource) -> None:
         super().__init__()
         self._page = page

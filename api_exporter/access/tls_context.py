@@ -236,7 +236,6 @@ def subject_names(certificate: x509.Certificate) -> frozenset[str]:
 
 
 def _supports(context: SSL.Context, version: int) -> bool:
-    """Return whether a handshake with this TLS version succeeds."""
     client_context = SSL.Context(SSL.TLS_CLIENT_METHOD)
     client_context.set_min_proto_version(version)
     client_context.set_max_proto_version(version)

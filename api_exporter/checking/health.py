@@ -92,7 +92,6 @@ def _print(status: int, line: str) -> int:
 
 
 def _parse_arguments(arguments: list[str]) -> tuple[str | None, list[str]]:
-    """Return the configuration file, and the arguments that are no options."""
     config, words, remaining = None, [], iter(arguments)
     for argument in remaining:
         name, equals, value = argument.partition("=")

@@ -140,11 +140,7 @@ def _print_summary(statuses: Mapping[str, int]) -> None:
 async def _report(
     account: Account, reactor: PosixReactorBase, runbooks: str, *, once_only: bool
 ) -> int:
-    """Print the report of one account; return its status: 0, 1, 2 or UNREAD.
-
-    Args:
-        runbooks: their address.
-    """
+    """Print the report of one account; return its status: 0, 1, 2 or UNREAD."""
     client, network = account.client, account.network
     checks = survey(network, reactor)
     if once_only:

@@ -192,7 +192,6 @@ def _reload(file: LogFile | None, reload: Callable[[], None]) -> None:
 
 
 def _is_at_terminal(twistd: Mapping[str, object]) -> bool:
-    """Return whether log lines go to a terminal, which may be closed."""
     if not twistd["nodaemon"] or twistd["logfile"] not in {None, "", "-"}:
         return False
     try:
