@@ -1,1 +1,1 @@
-"""Days of the whole program but its sockets, all of them made of one number."""
+"""Simulated days of the whole program except its sockets, all derived from one seed."""

@@ -1,5 +1,7 @@
-"""The command: `python -m simulation --seed N --days D`, or `--until STEP`; or many
-seeds: `--seeds A-B`.
+"""Simulate days of the exporter and report the first violated invariant.
+
+One seed: `python -m simulation --seed N --days D`, or `--until STEP`. Many seeds:
+`--seeds A-B`.
 """
 
 import argparse
@@ -53,7 +55,7 @@ def _seeds(text: str) -> range:
 
 
 def _end(runs: Iterable[Run], *, record: bool, repeated: bool) -> bool:
-    """Tell of each; whether one has found anything."""
+    """Print every run. Return whether any run violated an invariant."""
     failed = False
     for made in runs:
         failed |= made.found is not None

@@ -1,4 +1,4 @@
-"""An account as the upstream has it: its records, which change, go and come back."""
+"""One simulated account: its records, which change, are deleted and come back."""
 
 import json
 import re
@@ -24,10 +24,10 @@ MARKS = {
     "email": "zqmail",
     "access_log": "zqpath",
 }
-"""What personal data of each kind begins with, and nothing else."""
+"""The prefix of the personal data of each kind. Nothing else begins with it."""
 
 SECRET = "zqsecret"
-"""What secrets hold that only the upstream knows."""
+"""The value of the secrets that only the NetBird API holds."""
 
 _PERSONAL = {
     "peers": {
@@ -42,11 +42,11 @@ _PERSONAL = {
 
 AGENTS = "agent_providers"
 OF_THE_TIME = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
-"""What of the Agent Network is new at each moment."""
+"""Resources of the Agent Network whose records depend on the current time."""
 
 _TIME = re.compile(r"[1-9]\d{3}-\d\d-\d\dT")
 _DAYS = (0, 0, 1, 3, 7, 14)
-"""From now to another time: what expires so soon is worth a finding."""
+"""Days from now to a new time. A time that expires soon causes a finding."""
 
 _HOSTILE = tuple(words({}))
 _VALUES: tuple[object, ...] = (None, True, 0, -1, 2**53 + 1, 1.5, "", [], {}, [None])
@@ -55,20 +55,20 @@ PATHS = {
     resource.path.format(current_user=EXPORTER_ID): resource.name
     for resource in RESOURCES
 } | {BY_NAME[name].path: name for name in (ACCESS_LOG, CURRENT_USER)}
-"""The resource of each path."""
+"""The name of the resource behind each path."""
 
 
 class Account:
     """The records of one account.
 
     Args:
-        seed: what happens in it comes from it.
-        truth: the time of its own clock, in seconds since the epoch.
+        seed: the seed of all its changes.
+        truth: returns the time of its own clock, in seconds since the epoch.
         agents: whether it has an Agent Network.
 
     Attributes:
-        removed: ids of peers that are not there now.
-        delivered: the last body of each resource that was sent to its end.
+        removed: ids of deleted peers.
+        delivered: the last body of each resource that was sent completely.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Account:
         self.resize(self._usual)
 
     def resize(self, peers: int) -> None:
-        """Another number of peers, and all that belongs to them anew."""
+        """Create all records again, with another number of peers."""
         self._network = SimulatedNetwork(peers, seed=self._chance.randrange(1000))
         self._records: dict[str, Any] = {}
         self._bodies: dict[str, bytes] = {}
@@ -112,12 +112,11 @@ class Account:
             self._records[name] = found
 
     def bodies(self) -> Iterator[bytes]:
-        """All that are held here."""
         yield from (*self._bodies.values(), *self.delivered.values())
         yield self.events.body()
 
     def body(self, name: str, query: str) -> bytes:
-        """What the upstream says of a resource now."""
+        """Return the body that the NetBird API sends for a resource now."""
         if name == "events":
             return self.events.body()
         if name == ACCESS_LOG:
@@ -135,7 +134,7 @@ class Account:
         return {record["id"] for record in self._gone.get("peers", ())} - there
 
     def change(self) -> str:
-        """Something changes; what, in words."""
+        """Make one change by chance. Return its description."""
         if self._chance.random() < 0.15:
             return self._turn()
         names = sorted(self._records)
@@ -171,7 +170,7 @@ class Account:
         return "is as large as usual"
 
     def vanish(self) -> str:
-        """Nothing is left of its lists."""
+        """Remove all records of its lists, except users."""
         for name, records in self._records.items():
             if isinstance(records, list) and name != "users":
                 records.clear()
@@ -211,7 +210,7 @@ class Account:
         return "another order"
 
     def _double(self, name: str, records: list[Record]) -> str:
-        """Two have one id: the last counts."""
+        """Insert a changed record with another one's id. The last of both counts."""
         record = deepcopy(self._chance.choice(records))
         self._odd = [odd for odd in self._odd if odd[0] != name]
         records.insert(self._chance.randint(0, len(records)), record)
@@ -219,8 +218,9 @@ class Account:
         return "one is there twice"
 
     def _turn(self) -> str:
-        """What much depends on: whose the token is, how long a login lasts, whether
-        anybody provides the Agent Network, and what soon is worth a finding.
+        """Change a value that many findings depend on. These are the current user, the
+        length of a login, the providers of the Agent Network, and the expiry of a setup
+        key.
         """
         agents = (AGENTS,) if self._agents else ()
         name = self._chance.choice(("users", "accounts", "setup_keys", *agents))
@@ -250,7 +250,6 @@ class Account:
         return f"something important of {name}"
 
     def _set(self, name: str, record: object) -> str:
-        """A field has another value of its kind."""
         fields = [
             (where, key)
             for where, key in places(record)
@@ -277,7 +276,6 @@ class Account:
         return value
 
     def _spoil(self, name: str, records: list[Record]) -> str:
-        """A record holds what no server sends, until it is mended."""
         number = self._chance.randrange(len(records))
         record = records[number]
         fields = [w for w in places(record) if w[1] != "is_current"]
@@ -299,7 +297,6 @@ class Account:
         return f"an odd one is mended of {name}"
 
     def _mark(self, name: str, record: Record) -> None:
-        """Personal data and secrets that can be recognized."""
         self._number += 1
         for field, kind in _PERSONAL.get(name, {}).items():
             if field in record:

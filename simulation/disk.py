@@ -1,7 +1,7 @@
-"""The exporter's disk: real files, in memory, and what goes wrong with them.
+"""The exporter's disk: real files in memory, and their failures.
 
-What is written goes through here as far as `events.file` asks the system for it: so a
-process may be killed within a write, and the disk may be full in the middle of a line.
+`events.file` calls the system through this module. So a write may be cut by the end of
+the process or by a full disk.
 """
 
 import os
@@ -15,19 +15,19 @@ from typing import Any
 from api_exporter.events import file
 
 ROOM = 400
-"""Bytes that are left on a disk that is nearly full, at most."""
+"""The most bytes that are free on a nearly full disk."""
 
 
 class Killed(BaseException):
-    """The process has ended in the middle of what it did."""
+    """The process was killed during its work."""
 
 
 class Disk:
-    """A folder.
+    """A folder that simulates a disk.
 
     Attributes:
-        full: whether there is no room.
-        descriptors: those that the exporter has, and of which file.
+        full: whether the disk is nearly or completely full.
+        descriptors: the path of each file descriptor that the exporter has open.
     """
 
     def __init__(self, folder: Path, chance: Random) -> None:
@@ -39,22 +39,22 @@ class Disk:
         self._calls_left: int | None = None
 
     def kill(self, kind: str) -> None:
-        """The process ends in the next work with files, or in the next write to a log
-        of some kind and what belongs to it.
+        """Kill the process during its next work with files. A kind of log, such as
+        `events`, delays that until the next write to one of its files.
         """
         self._kills = kind
         if not kind:
             self._calls_left = self._chance.randint(1, 12)
 
     def down(self) -> None:
-        """What the system does when a process has ended."""
+        """Close the descriptors of a process that has ended, as the system does."""
         self._kills, self._calls_left = "", None
         while self.descriptors:
             os.close(self.descriptors.popitem()[0])
 
     def left_over(self) -> list[str]:
-        """Files that are open and will not be used again: a log's is closed by the end
-        of the process.
+        """Return the open files that are not used again. The end of the process closes
+        one descriptor of each log.
         """
         names = [*self.descriptors.values()]
         for name in {name for name in names if name.endswith(".log")}:
@@ -62,7 +62,7 @@ class Disk:
         return names
 
     def work(self, do: Callable[[], Any]) -> Any:
-        """What a thread does; raises Killed where the process ended in it."""
+        """Do the work of a thread. Raise Killed if the process ends meanwhile."""
         vars(file)["os"] = _Calls(self)
         try:
             with self._short() if self.full else _roomy():
@@ -72,7 +72,7 @@ class Disk:
 
     @contextmanager
     def _short(self) -> Iterator[None]:
-        """Files cannot grow, or hardly: what does not fit is cut."""
+        """Limit the size of files, so that the system cuts writes."""
         sizes = [f.stat().st_size for f in self.folder.glob("*.log") if f.is_file()]
         most = self._chance.choice((0, *sizes)) + self._chance.randrange(ROOM)
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -83,24 +83,23 @@ class Disk:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     def written(self, descriptor: int) -> None:
-        """Something is to be written to a file."""
         if self._kills and self._kills in self.descriptors.get(descriptor, ""):
             self._kills, self._calls_left = "", self._chance.randint(1, 6)
 
     def call(self) -> None:
-        """The system is asked for something; raises Killed where it is the last."""
+        """Count a system call. Raise Killed at the last one before a kill."""
         if self._calls_left is not None:
             self._calls_left -= 1
             if self._calls_left <= 0:
                 raise Killed
 
     def some(self, data: memoryview) -> memoryview:
-        """As much of it as was written."""
+        """Return the part of the data that was written before the kill."""
         return data[: self._chance.randint(0, len(data))]
 
 
 class _Calls:
-    """The module `os` for `events.file`."""
+    """The module `os` as `events.file` uses it."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk

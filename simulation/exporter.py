@@ -1,4 +1,4 @@
-"""One life of the exporter: the whole program on a machine, until it is ended."""
+"""One process of the exporter: the whole program on a simulated machine."""
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
@@ -12,21 +12,21 @@ from api_exporter.telemetry.process import LagMeter
 from simulation.machine import Machine
 
 ALONE = (LagMeter, Notifier)
-"""What tells of the real machine, and would only cost time."""
+"""Services that measure the real machine and would only cost time."""
 
 
 class Life:
-    """The program from a start to an end.
+    """The program from its start to its end.
 
     Args:
         environ: its settings.
-        now: seconds since the epoch.
-        jitter: chance.
+        now: returns seconds since the epoch.
+        jitter: returns a random number from 0 to 1.
 
     Attributes:
-        accounts: by name.
-        began: seconds of the clock.
-        settings: of each account.
+        accounts: the exporter's accounts by name.
+        began: the time of the start, in seconds of the simulated clock.
+        settings: the settings of each account.
     """
 
     def __init__(
@@ -61,21 +61,21 @@ class Life:
             service.startService()
 
     def reload(self) -> None:
-        """As at SIGHUP."""
+        """Reload as at SIGHUP."""
         self._program.reload()
 
     def end(self) -> None:
-        """As at SIGTERM: whoever calls this lets time pass."""
+        """Stop as at SIGTERM. The caller advances the time afterwards."""
         for service in reversed(self._services):
             service.stopService()
 
     def left_over(self) -> Iterator[str]:
-        """What is left when it has ended."""
+        """Yield timers, connections and ports that remain after the end."""
         yield from (f"timer {call}"[:200] for call in self.machine.getDelayedCalls())
         yield from (f"connection {link}" for link in self.machine.links)
         yield from (f"port {number}" for number in self.machine.ports)
 
 
 def forget() -> None:
-    """What a killed process held is gone at once, and not some time later."""
+    """Release the objects of a killed process now instead of at a later collection."""
     gc.collect()

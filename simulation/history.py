@@ -1,4 +1,4 @@
-"""What has happened: the last of it for a person, all of it as a digest."""
+"""The history of a run: the last events as text, all events as a digest."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,20 +9,20 @@ from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
 from zope.interface import implementer
 
 RECENT = 40
-"""Events that a failure shows."""
+"""Events that the report of a failure shows."""
 
 
 @implementer(ILogObserver)
 class History:
-    """Is told of everything, the exporter's log lines included.
+    """An observer of all events, the exporter's log lines included.
 
     Args:
-        seconds: of the clock.
-        folder: whose name is another one each time.
+        seconds: returns seconds of the simulated clock.
+        folder: the folder of the run. Its random name is removed from all texts.
 
     Attributes:
-        errors: what no log may hold, as it came.
-        lines: of the exporter's log: the account, and the words.
+        errors: log events that no log may have, with their tracebacks.
+        lines: the account and the text of each of the exporter's log lines.
     """
 
     def __init__(self, seconds: Callable[[], float], folder: Path) -> None:
@@ -35,7 +35,6 @@ class History:
         self.counts: dict[str, int] = {}
 
     def note(self, kind: str, words: str) -> None:
-        """Something happened."""
         words = words.replace(self._folder, "")
         line = f"{self._seconds():.3f} {kind}: {words}"
         self._digest.update(line.encode() + b"\n")

@@ -1,4 +1,4 @@
-"""What must hold, whatever happens: the table of invariants."""
+"""The table of invariants that each step of the simulation checks."""
 
 import gc
 import gzip
@@ -49,11 +49,11 @@ _PAGES: tuple[tuple[str, set[int], str | None], ...] = (
         for name in NAMES
     ),
 )
-"""All pages, the statuses that they may have, and whose they are."""
+"""All pages, their permitted statuses, and their accounts."""
 
 _METRICS_OFTEN = 0.25
 _OTHERS_OFTEN = 0.0625
-"""How often a page is asked for each time."""
+"""The probability that a check requests a page."""
 
 LINES = {"events": public_event, "access": public_row}
 
@@ -75,30 +75,30 @@ _UNSUPPORTED = re.compile(
 _OF_A_PEER = re.compile(r'^netbird_api_peer_\w+{peer_id="([^"]+)"', re.MULTILINE)
 
 _LATER = {ACCESS_LOG, "access_tokens", *OF_AGENTS}
-"""What may wait: for other resources, or as it costs the upstream much."""
+"""Resources that may wait for others, or that are costly for the NetBird API."""
 
 SETTLED = 15 * MINUTE
-"""Seconds after two refreshes without trouble in which audit events are written."""
+"""Seconds after two refreshes without trouble until all audit events are in the log."""
 
 IDLE = 10.0
-"""Seconds for which something may be overdue while no request is under way: the longest
-pause inside a refresh, and time to compute."""
+"""Seconds that an overdue refresh may wait while no request is running. They cover the
+longest pause inside a refresh, and a computation."""
 
 LONG = 6 * HOUR
-"""Seconds in which the estimate of a budget has grown enough for everything."""
+"""Seconds after which the estimate of a budget is large enough for all requests."""
 
 OBJECTS = 400_000
-"""Objects in a process with four accounts, at most."""
+"""The most objects of a process with four accounts."""
 
 
 NEVER = "never"
 
 
 class Pause(Struct):
-    """After a 429, in seconds of the clock.
+    """A pause after a 429, in seconds of the clock.
 
     Attributes:
-        broken: when the peers were asked for last.
+        broken: the time of the last request for peers.
     """
 
     begin: float
@@ -107,7 +107,7 @@ class Pause(Struct):
 
 
 class Checker:
-    """What the invariants remember from one look to the next."""
+    """The checks, and their memory from one check to the next."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -125,7 +125,7 @@ class Checker:
         self._uncounted: dict[str, int] = {}
 
     def begin(self) -> None:
-        """A look: perhaps another life of the exporter has begun, or none is there."""
+        """Prepare a check. Forget the last process if another one runs, or none."""
         if self._life is not self.world.life:
             self._life = self.world.life
             for memory in (
@@ -146,7 +146,7 @@ class Checker:
             self._shut_at = self.world.seconds()
 
     def _asks_again(self, request: Request) -> bool:
-        """Whether the same refresh has asked before."""
+        """Return whether the same refresh has sent this request before."""
         if request.account not in self.world.known:
             return True  # it has been killed meanwhile
         name = PATHS.get(request.path, "access_tokens")
@@ -157,7 +157,7 @@ class Checker:
         return before == ended
 
     def known(self) -> Iterator[tuple[str, Knowledge]]:
-        """Accounts of which anything was refreshed in this step."""
+        """Return the accounts of which anything was refreshed in this step."""
         return ((n, k) for n, k in self.world.known.items() if k.touched)
 
     # At each step
@@ -175,7 +175,7 @@ class Checker:
         yield from self.world.left_over
 
     def lines(self) -> Problems:
-        """Of the log: a failure begins once before it ends, and ends once."""
+        """Check the log lines: a failure begins before it ends, and ends once."""
         for account, line in self.world.history.lines:
             if "zq" in line or "nbp_" in line:
                 yield f"personal data or a secret in the log: {line}"
@@ -195,12 +195,11 @@ class Checker:
             yield from self._untold(account, known)
 
     def _untold(self, account: str, known: Knowledge) -> Problems:
-        """Failures of which no line tells, and lines of failures that are over."""
         freshness = known.network.telemetry.freshness
         well_at = known.read_at.get(UP, inf) if freshness[UP].error is None else inf
         for name, standing in freshness.items():
             told = bool(self.told.get((account, name)))
-            # What fails as the peers do is worth no line of its own.
+            # A failure with the reason of the peers' failure has no line of its own.
             alone = name == UP or known.tried_at.get(name, 0.0) > well_at
             if standing.failures and alone and not told:
                 yield f"{account}: no line tells that {name} fails"
@@ -223,8 +222,8 @@ class Checker:
                     yield f"{count} requests {what} of {whose} at once"
 
     def budget(self) -> Problems:
-        """A bucket with nine tenths of the rate and half of the burst. What is asked
-        again within a refresh does not wait for it.
+        """Yield requests beyond nine tenths of the stated rate or half of the burst. A
+        retry within a refresh does not wait for the budget.
         """
         if self.world.stated is None:
             return
@@ -239,7 +238,7 @@ class Checker:
                     yield f"more requests than {self.world.stated}: {request.path}"
 
     def silence(self) -> Problems:
-        """After a 429 nothing is asked with the token, but for the peers at times."""
+        """Yield requests in a pause after a 429, except a few for the peers."""
         for request in self._watched:
             if request.answered is not None and request.path != PROBE:
                 self._told(request, request.answered)
@@ -256,8 +255,8 @@ class Checker:
                 pause.broken = request.at
 
     def _told(self, request: Request, at: float) -> None:
-        """The first 429 begins a pause; another answer to a later request ends it. What
-        comes soon after the first was under way.
+        """Begin a pause at the first 429. End it at another response to a later
+        request. Requests within a second of the first 429 were already running.
         """
         pause = self._pauses.get(request.token)
         if pause is not None and request.at <= pause.begin + 1.0:
@@ -282,8 +281,8 @@ class Checker:
                         yield f"{account}: {name} is {now - at:.0f} s old"
 
     def fresh(self) -> Problems:
-        """What the schedule promises after the last trouble; and that nothing overdue
-        waits while no request is under way, in any weather.
+        """Yield overdue refreshes and failures that outlast the last trouble. In any
+        weather, a refresh must not be overdue while no request is running.
         """
         yield from self._idle()
         now, limits = self.world.seconds(), self.world.upstream.limits
@@ -291,16 +290,16 @@ class Checker:
         for account, known in self.world.known.items():
             well = now - self.world.troubled[account]
             if limited & {account, "beta" if account == "gamma" else account}:
-                continue  # the budget decides
+                continue  # The budget decides.
             refused = now - self._refused_at(account)
             if refused < 2 * HOUR:
                 continue
             freshness = known.network.telemetry.freshness
             for name, standing in freshness.items():
                 wait = max(15.0, 1.1 * freshness[UP].period) + known.timeout
-                if name != UP:  # it waits for the peers, and then for its turn
+                if name != UP:  # It waits for the peers, then for a slot.
                     wait += 2.2 * standing.period + 30.0
-                # What cannot be decoded may be odd by itself.
+                # A body that cannot be decoded may be a spoiled one.
                 fails = standing.error is not None and standing.error.reason != "decode"
                 if well > wait + 5.0 and fails:
                     yield f"{account}: {name} fails {well:.0f} s after all was well"
@@ -318,14 +317,13 @@ class Checker:
                     yield f"{account}: {name} is not asked for since {tried:.0f} s"
 
     def _idle(self) -> Problems:
-        """Where something is overdue that the peers, or a limit, do not hold back."""
         now = self.world.seconds()
         for account, known in self.world.known.items():
             freshness = known.network.telemetry.freshness
             if now - self._refused_at(account) < LONG or freshness[UP].error:
                 continue
             if account in {"beta", "gamma"} and self.world.stated:
-                continue  # the budget decides
+                continue  # The budget decides.
             if now - self._shut_at < known.timeout + IDLE:
                 continue  # a request may be connecting
             for name, standing in freshness.items():
@@ -338,7 +336,7 @@ class Checker:
                     yield f"{account}: {name} {words} for {idle:.0f} s"
 
     def _refused_at(self, account: str) -> float:
-        """When the upstream wanted fewer requests last with this account's token."""
+        """Return when the NetBird API last sent a 429 for this account's token."""
         names = {"beta", "gamma"} if account in {"beta", "gamma"} else {account}
         return max(self.world.known[name].refused_at for name in names)
 
@@ -346,13 +344,13 @@ class Checker:
 
     def pages(self) -> Problems:
         for account, known in self.world.known.items():
-            # What was known at the clock's last jump may tell of another day.
+            # Bodies read before the clock's last jump may belong to another day.
             if known.since(self.world.jumped) and known.changed():
                 for words in known.wrong():
                     yield f"{account}: {words}"
 
     def gone(self) -> Problems:
-        """Ids of peers that the last good body does not have."""
+        """Yield published ids of peers that the last good body does not contain."""
         for account, known in self.world.known.items():
             told = set(_OF_A_PEER.findall(known.network.text().decode()))
             body, _ = known.bodies.get(UP, (b"", 0.0))
@@ -361,7 +359,7 @@ class Checker:
                     yield f"{account}: peer {id_} is gone"
 
     def web(self) -> Problems:
-        """Some pages by chance, mostly those of metrics."""
+        """Check some random pages, mostly those of metrics."""
         life = self.world.life
         if life is None or not life.machine.ports:
             return
@@ -407,7 +405,7 @@ class Checker:
             yield f"/metrics of {account} does not begin with its page"
         up = re.search(rb"^netbird_api_up ([01])", body, re.MULTILINE)
         wanted = network.telemetry.freshness[UP].up
-        # Our own metrics are made once a second.
+        # The exporter's own metrics are rendered once a second.
         if (None if up is None else up[1] == b"1") is not wanted:
             yield f"/metrics of {account}: netbird_api_up is {up}, not {wanted}"
 
@@ -424,15 +422,15 @@ class Checker:
 
     def findings(self) -> Problems:
         if self.world.life is None or self.world.life.machine.compute_thread.busy:
-            return  # they are computed after the page
+            return  # The findings are computed after the page.
         for account, known in self.world.known.items():
             network, now = known.network, self.world.now()
             if network.telemetry.freshness[UP].error is not None:
-                continue  # they are looked for after a refresh
+                continue  # Findings are updated after a successful refresh.
             if self.world.seconds() - self.world.jumped < HOUR:
                 continue
             there = network.attention.found
-            # Some wait for their day, which comes between two refreshes, too.
+            # Some findings depend on time alone and appear between two refreshes.
             ago = self.world.seconds() - known.read_at.get(UP, 0.0)
             fresh, then = (
                 network.attention.of(network.inventory, network.telemetry.freshness, at)
@@ -440,7 +438,7 @@ class Checker:
             )
             if not (fresh.counts and then.counts and there.counts):
                 continue
-            # Names in words may wait for the next refresh of the peers.
+            # Names in a finding's text may be outdated until the peers' refresh.
             told, new, old = (
                 {*Counter(finding.alert for finding in found.findings).items()}
                 for found in (there, fresh, then)
@@ -469,7 +467,7 @@ class Checker:
                         yield f"{name}: {other} comes after {one}"
                         break
             freshness = world.known[account].network.telemetry.freshness
-            lag = 3 * HOUR  # the access log comes after everything else
+            lag = 3 * HOUR  # The access log is read after all other resources.
             if kind == "events":
                 lag = SETTLED + 2.2 * freshness[kind].period
             settled = now - max(world.troubled[account], world.disturbed) > lag
@@ -484,7 +482,7 @@ class Checker:
                 log.events.forget(min(map(int, missing), default=told + 1) - 1)
 
     def _lines(self, name: str, lines: list[Row]) -> Problems:
-        """Each has all fields that it may have, and no other one."""
+        """Check that new lines have all permitted fields and no other one."""
         account, _, kind = name.partition(".")
         log, line = self.world.account(account), LINES[kind]
         personal = self.world.known[account].network.inventory.personal
@@ -498,20 +496,19 @@ class Checker:
                     break
 
     def _counted(self, name: str, lines: int) -> Problems:
-        """The counter knows how many lines were written since the exporter started."""
         account, _, kind = name.partition(".")
         assert self.world.life is not None
         _, page = self.world.life.machine.get(f"/metrics?account={account}")
         counter = re.search(rb"^%b (\d+)" % _WRITTEN[kind], page, re.MULTILINE)
         assert counter is not None
         uncounted = lines - self._lines_before[name] - int(counter[1])
-        # Lines that are being written now are counted by the next look.
+        # Lines that are being written now are counted at the next check.
         if uncounted and uncounted == self._uncounted.get(name):
             yield f"{name}: {uncounted} lines are not counted"
         self._uncounted[name] = uncounted
 
     def _asks(self, account: str, kind: str) -> bool:
-        """Whether a log is asked for, and the budget has room for that."""
+        """Return whether a log is read, and the budget has room for that."""
         world = self.world
         limited = {n for t in world.upstream.limits for n in world.upstream.tokens[t]}
         if account in limited or kind == "events":
@@ -527,7 +524,7 @@ class Checker:
         if objects > OBJECTS:
             yield f"{objects} objects, {OBJECTS} are allowed"
         kept = sum(self._bodies())
-        if kept > len(NAMES):  # a log may be writing the newest
+        if kept > len(NAMES):  # A log may be writing the newest body.
             yield f"{kept} bodies are kept"
         for account, known in self.world.known.items():
             for what, size, most in known.sizes():
@@ -535,7 +532,7 @@ class Checker:
                     yield f"{account}: {size} {what}, {most} are allowed"
 
     def _bodies(self) -> Iterator[bool]:
-        """Lists of records that somebody holds who is not the upstream."""
+        """Yield for each body whether an object outside the simulated API holds it."""
         ours = set(map(id, self.world.bodies()))
         for holder in gc.get_objects():
             for held in gc.get_referents(holder):
@@ -544,13 +541,13 @@ class Checker:
 
 
 class Invariant(Struct, frozen=True, eq=False):
-    """One of them.
+    """One invariant.
 
     Attributes:
-        document: that promises it.
-        promise: the same in words.
-        check: what is wrong, a text each.
-        every: seconds between two looks; 0 for each step.
+        document: the document that promises it.
+        promise: the promise in words.
+        check: yields a text for each violation.
+        every: seconds between two checks; 0 for each step.
     """
 
     name: str
@@ -673,7 +670,7 @@ _AT_EACH_STEP = [invariant for invariant in INVARIANTS if not invariant.every]
 
 
 class Checks:
-    """All of them, each when it is its time."""
+    """All invariants, each checked when it is due."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -683,7 +680,7 @@ class Checks:
         self.made = 0
 
     def look(self) -> None:
-        """Raises Violation."""
+        """Check the invariants that are due. Raise Violation if one does not hold."""
         world, now = self._world, self._world.seconds()
         self._checker.begin()
         for known in world.known.values():

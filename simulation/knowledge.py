@@ -1,4 +1,4 @@
-"""What the exporter ought to know of an account: the bodies of good answers."""
+"""The records that the exporter must have of an account, from the good responses."""
 
 import json
 from collections.abc import Iterator
@@ -42,31 +42,32 @@ _JOINED = frozenset(
     for row in getattr(subject, "ROWS", ())
     if waits(row.needs)
 )
-"""The families that are made of several lists."""
+"""Metric families that join several lists."""
 
 _AGAIN = 0.1
-"""How often a page is compared although nothing has changed that it is made of."""
+"""The probability of comparing a page whose inputs have not changed."""
 
 Samples = dict[Key, float]
 Read = dict[str, list[Record] | None]
 
 
 class Knowledge:
-    """Of one account, in one life of the exporter.
+    """The expected records of one account in one process of the exporter.
 
     Args:
         reader: the exporter's account.
-        account: the upstream's.
-        chance: of what is compared again.
+        account: the simulated account of the NetBird API.
+        chance: decides which unchanged pages are compared again.
 
     Attributes:
-        bodies: by resource, the last that was good, and when it was asked for.
-        read_at: when that was, in seconds of the clock.
-        tried_at: when the last refresh of each ended, however it did.
-        max_age: METRICS_MAX_AGE, if it is set.
+        bodies: the last good body of each resource, and the time of its request.
+        read_at: the time of the last good body, in seconds of the clock.
+        tried_at: the end of the last refresh of each resource, successful or not.
+        max_age: METRICS_MAX_AGE, or None if it is not set.
         timeout: seconds for an attempt.
-        recovered_at: when the peers could be read again, or for the first time.
-        refused_at: when the upstream wanted fewer requests last.
+        recovered_at: the time of the peers' first success, or the first after a
+            failure.
+        refused_at: the time of the last 429.
         touched: whether anything has changed in this step.
     """
 
@@ -92,16 +93,16 @@ class Knowledge:
         self._seen: dict[str, Freshness] = {}
         self._newest: list[object] = []
         self._told: tuple[bytes, dict[str, bytes]] = b"", {}
-        # What was made of bodies last, until there are others.
+        # Results computed from bodies, kept until the bodies change.
         self._read: dict[str, tuple[bytes, list[Record] | None]] = {}
         self._decoded: dict[str, tuple[list[tuple[bytes, float]], object]] = {}
         self._wanted: dict[str, tuple[Read, Samples]] = {}
         self._compared: dict[str, list[object]] = {}
 
     def look(self, seconds: float) -> list[str]:
-        """See what refreshes have ended well since the last look; which."""
+        """Update from refreshes since the last call. Return those that succeeded."""
         freshness = self.network.telemetry.freshness
-        # A withdrawal is noted first, and changes the inventory a computation later.
+        # The inventory shows a withdrawal one computation after the freshness.
         newest: list[object] = [*freshness.values(), self.network.inventory]
         if len(newest) == len(self._newest) and all(map(is_, newest, self._newest)):
             return []
@@ -116,7 +117,7 @@ class Knowledge:
             names = (name, *_OTHERS.get(name, ())) if name != ACCESS_LOG else ()
             if before is None or standing.ended != before.ended:
                 self.tried_at[name] = seconds
-                if standing.error is not None:  # delivered, and not read
+                if standing.error is not None:  # The body was sent but not accepted.
                     for one in names:
                         self.account.delivered.pop(one, None)
             if standing.error is not None and standing.error.reason == "rate_limited":
@@ -136,8 +137,8 @@ class Knowledge:
         return read
 
     def _forget(self) -> None:
-        """What the exporter has withdrawn it no longer ought to know, nor what went
-        with something else.
+        """Remove the bodies of resources that the exporter has withdrawn. That includes
+        resources that depend on a withdrawn one.
         """
         inventory = self.network.inventory
         for name in [*self.bodies]:
@@ -147,7 +148,9 @@ class Knowledge:
                 self.read_at.pop(name, None)
 
     def _goes(self, name: str) -> bool:
-        """Tokens with the user whose they are, all of agents with the last provider."""
+        """Return whether a resource is dropped because of another one. The tokens are
+        dropped with their user, all of the Agent Network with its last provider.
+        """
         if name == "access_tokens":
             current = [u for u in self._records("users") if u.get("is_current")]
             return (
@@ -156,47 +159,44 @@ class Knowledge:
         return name in OF_AGENTS and not self._records(AGENTS)
 
     def _records(self, name: str) -> list[Record]:
-        """In the last good body of a resource; none where there is no such body."""
         return self._body(name) or [] if name in self.bodies else []
 
     def _body(self, name: str) -> list[Record] | None:
-        """What the reference reads in it."""
         body, _ = self.bodies[name]
         if name not in self._read or self._read[name][0] is not body:
             parsed = json.loads(body.decode("utf-8", "replace"))
             if name == UP and isinstance(parsed, list):
-                for peer in parsed:  # nobody reads their groups, however odd these are
+                for peer in parsed:  # The exporter ignores these, however odd.
                     if isinstance(peer, dict):
                         peer.pop("groups", None)
             self._read[name] = body, records(name, parsed)
         return self._read[name][1]
 
     def missed(self, name: str) -> bool:
-        """Whether it has failed, and was not tried again since the peers recovered."""
+        """Return whether it failed and was not retried since the peers recovered."""
         standing = self.network.telemetry.freshness[name]
         fails = standing.error is not None or standing.ended is None
         return fails and self.tried_at.get(name, -inf) < self.recovered_at
 
     def longest(self, name: str) -> float:
-        """Seconds for which a resource may be told without a refresh."""
+        """Return seconds for which a resource may be published without a refresh."""
         period = self.network.telemetry.freshness[name].period
         if self.max_age is None:
             return max(300.0, 3 * period)
         return max(self.max_age, 1.5 * max(period, 30.0))
 
     def since(self, at: float) -> bool:
-        """Whether all that the time alone changes was read since a time."""
+        """Return whether all resources that depend on the time were read since `at`."""
         return all(self.read_at.get(name, at) >= at for name in OF_THE_TIME)
 
     def held(self) -> Iterator[bytes]:
-        """All bodies that are held here."""
         yield from (body for body, _ in self.bodies.values())
         yield from (body for body, _ in self._read.values())
         yield from (b for bodies, _ in self._decoded.values() for b, _ in bodies)
         yield from self._told[1].values()
 
     def sizes(self) -> Iterator[tuple[str, int, int]]:
-        """What is held: what, how many there are, and how many may be."""
+        """Yield the description, size and maximum size of each collection."""
         network = self.network
         resources = len(network.selection.resources) + 1
         yield "freshness", len(network.telemetry.freshness), resources
@@ -211,13 +211,13 @@ class Knowledge:
         )
 
     def changed(self) -> bool:
-        """Whether there is anything new to compare since this was asked last."""
+        """Return whether the page or the bodies have changed since the last call."""
         told = self.network.text(), {name: b for name, (b, _) in self.bodies.items()}
         changed, self._told = told != self._told, told
         return changed
 
     def wrong(self) -> Iterator[str]:
-        """Where the page is another one than it has to be."""
+        """Yield a text for each difference between the page and the expected page."""
         pages = self.network.pages._pages
         if self.network.text() != b"".join(map(_text, pages.values())):
             yield "the page is not put together of the newest ones"
@@ -233,7 +233,7 @@ class Knowledge:
         for collector in self.network.collectors:
             page = pages[collector.name]
             wanted = self._samples(collector.name, known, settings)
-            if inventory.joined is not inventory:  # the reference joins what is newest
+            if inventory.joined is not inventory:  # They wait for other lists.
                 wanted = {k: v for k, v in wanted.items() if k[0] not in _JOINED}
             made_of = [
                 *(
@@ -250,7 +250,7 @@ class Knowledge:
             self._compared[collector.name] = made_of
             text = _text(page)
             wrong = _stale(text, collector, inventory)
-            # Where the records are the same, that was the same page.
+            # If the records are the same, `_stale` has already compared this page.
             if any(
                 getattr(inventory, name) != getattr(fresh, name)
                 for name in collector.reads
@@ -262,7 +262,7 @@ class Knowledge:
                 yield f"{collector.name}: {wrong}"
 
     def _samples(self, name: str, known: Known, settings: Settings) -> Samples:
-        """What the reference makes of the records; the same where these are."""
+        """Return the reference's samples, computed again if records have changed."""
         read, samples = self._wanted.get(name, ({}, {}))
         again = not read or not read.keys().isdisjoint(OF_THE_TIME)
         if again or any(known.get(one) is not read[one] for one in read):
@@ -273,7 +273,7 @@ class Knowledge:
         return samples
 
     def started_now(self) -> Inventory:
-        """What a process would know that got the bodies just now."""
+        """Return the inventory of a process that received the same bodies just now."""
         known_ = self.network.inventory
         inventory = Inventory(
             personal=known_.personal,
@@ -284,11 +284,13 @@ class Knowledge:
         for resource in self.network.selection.resources:
             if resource.name in self.bodies:
                 inventory = inventory.with_(resource.name, self._decode(resource))
-        # What joins wait for follows from the order of the readings: see `tests.joins`.
+        # The pending joins depend on the order of the reads: see `tests.joins`.
         return replace(inventory, joins=known_.joins)
 
     def _decode(self, resource: Resource) -> object:
-        """The records; the same where the bodies are, and tell of no time."""
+        """Return the decoded records: the same objects while the bodies are the same.
+        Records that depend on the time are decoded again at another request time.
+        """
         names = (*_OTHERS.get(resource.name, ()), resource.name)
         bodies = [self.bodies[name] for name in names if name in self.bodies]
         if resource.name not in OF_THE_TIME:
@@ -303,7 +305,7 @@ class Knowledge:
 
 
 class _Seen(dict[str, list[Record]]):
-    """Records, and which of them somebody has looked for."""
+    """Records that remember which of them were read."""
 
     def __init__(self, known: Known) -> None:
         super().__init__(known)
@@ -332,13 +334,12 @@ def _anew(collector: Collector, inventory: Inventory) -> bytes:
 
 
 def _stale(now: bytes, collector: Collector, inventory: Inventory) -> str:
-    """Where a page is not what the inventory makes anew."""
     anew = _anew(collector, inventory)
     return "" if now == anew else _first(now, anew)
 
 
 def _unlike_a_fresh_one(now: bytes, collector: Collector, fresh: Inventory) -> str:
-    """Where the lines are others than those of a process that started now."""
+    """Return the difference to the lines of a process that started now, or ""."""
     anew = _anew(collector, fresh)
     if now == anew or sorted(now.split(b"\n")) == sorted(anew.split(b"\n")):
         return ""
@@ -346,10 +347,10 @@ def _unlike_a_fresh_one(now: bytes, collector: Collector, fresh: Inventory) -> s
 
 
 def _unlike_the_reference(now: bytes, wanted: Samples, *, joined: bool) -> str:
-    """Where the samples are others than those of the plain reference.
+    """Return the first sample that differs from the plain reference, or "".
 
     Args:
-        joined: whether families of several lists are compared.
+        joined: whether families that join several lists are compared.
     """
     got = dict(filter(None, map(_sample, now.decode().split("\n"))))
     if not joined:
@@ -366,7 +367,7 @@ def _unlike_the_reference(now: bytes, wanted: Samples, *, joined: bool) -> str:
 
 @lru_cache(50_000)
 def _sample(line: str) -> tuple[Key, float] | None:
-    """Of a line, which is mostly one that was there before."""
+    """Parse a line. Most lines are the same as before, so the result is cached."""
     return None if line[:1] in {"", "#"} else parsed(line + "\n")[0]
 
 

@@ -1,4 +1,4 @@
-"""A connection from the exporter to the upstream, whose server speaks HTTP/1.1."""
+"""A connection from the exporter to a simulated HTTP/1.1 server."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol, cast
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from simulation.machine import Machine
 
 READ = 64 * 1024
-"""Bytes that are read at once, as Twisted does."""
+"""Bytes that are read at once, as in Twisted."""
 
 LATENCY = 0.05
-"""Seconds from a request to what comes of it."""
+"""Seconds from a request to its response."""
 
 
 class Answer(Struct):
-    """What comes of a request.
+    """The response to a request.
 
     Attributes:
-        pieces: of the answer, each with the seconds after which it comes.
-        end: how the connection ends then, if it does.
-        over: is told how it ended: whether all of it was taken.
+        pieces: the parts of the response, each with its delay in seconds after the one
+            before.
+        end: the reason why the connection closes afterwards; None if it stays open.
+        over: called at the end with whether the response was received completely.
     """
 
     pieces: list[tuple[float, bytes]]
@@ -40,24 +41,24 @@ class Answer(Struct):
 
 
 Received = bytes | ConnectionDone | ConnectionLost | None
-"""Some bytes, the end of an answer, or of the connection."""
+"""Some bytes, None for the end of a response, or the end of the connection."""
 
 
 class Server(Protocol):
-    """What is at the other end."""
+    """The server side of a simulated connection."""
 
     def door(self) -> str:
-        """What comes of an attempt to connect: "open", "refused" or "lost"."""
+        """Return the result of an attempt to connect: "open", "refused" or "lost"."""
         ...
 
     def answer(self, path: str, token: str) -> Answer:
-        """To a request for a path, query included."""
+        """Return the response to a request for a path with its query."""
         ...
 
 
 @implementer(ITCPTransport, IPushProducer)
 class Link:
-    """The exporter's end of a connection."""
+    """The exporter's side of a connection."""
 
     disconnecting = False
 
@@ -98,7 +99,7 @@ class Link:
                 self._later(wait, piece[start : start + READ])
         if answer.pieces:
             self._later(wait, None)
-        if answer.end is not None:  # at once, or it would meet the next answer
+        if answer.end is not None:  # At once, before the next response.
             self._later(wait if answer.pieces else LATENCY, answer.end)
 
     def _later(self, wait: float, what: Received) -> None:
@@ -161,16 +162,16 @@ class Link:
         return IPv4Address("TCP", "127.0.0.1", 1)
 
     def registerProducer(self, producer: object, streaming: bool) -> None:  # noqa: N802
-        """Requests have no bodies."""
+        """Do nothing: requests have no bodies."""
 
     def unregisterProducer(self) -> None:  # noqa: N802
-        """The same."""
+        """Do nothing."""
 
     def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
-        """There is nothing to delay."""
+        """Do nothing."""
 
     def setTcpKeepAlive(self, enabled: bool) -> None:  # noqa: N802
-        """It is never idle for so long."""
+        """Do nothing."""
 
     def getTcpNoDelay(self) -> bool:  # noqa: N802
         return True
@@ -179,4 +180,4 @@ class Link:
         return False
 
     def loseWriteConnection(self) -> None:  # noqa: N802
-        """Nobody does that."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""The two logs that the upstream keeps of an account, and what is listed of them."""
+"""The two logs that the NetBird API keeps of an account, and their lists."""
 
 import json
 import os
@@ -14,30 +14,30 @@ from urllib.parse import parse_qs
 from api_exporter.netbird.facts.personal import PERSONAL
 
 LISTED = 40
-"""Audit events that are listed still when they are known to be written. The upstream
-lists ten thousand; so many would only take time."""
+"""Audit events that remain listed after the exporter has written them. NetBird lists
+ten thousand, which would only take time."""
 
 KEPT = 2 * 86400.0
 """Seconds for which rows of the access log are kept."""
 
 LATE = 20.0
-"""Seconds after which a row shows up, at most."""
+"""The longest delay of a row of the access log, in seconds."""
 
 EVENT_LATE = 3600.0
-"""The same of an audit event: perhaps after the refresh that has those after it."""
+"""The same of an audit event. A refresh may list later events before it."""
 
 Row = dict[str, Any]
 
 
 def written(at: float, digits: int = 9) -> str:
-    """A time as the upstream writes it."""
+    """Format a time as the NetBird API does."""
     whole, fraction = divmod(round(at * 10**9), 10**9)
     text = datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{fraction:09}"[: 20 + digits] + "Z"
 
 
 def public_event(event: Row, account: str, personal: frozenset[str]) -> Row:
-    """The line of an event, as docs/events.md promises it for these events."""
+    """Return the line of an event as docs/events.md promises it."""
     line = {"account": account, **event, "meta": {**event["meta"]}}
     about_person = event["activity_code"] != "peer.setupkey.add"
     for kind, record, field in (
@@ -53,17 +53,17 @@ def public_event(event: Row, account: str, personal: frozenset[str]) -> Row:
 
 
 def public_row(row: Row, account: str, personal: frozenset[str]) -> Row:
-    """The line of a row, as docs/access-log.md promises it."""
+    """Return the line of a row as docs/access-log.md promises it."""
     hidden = set() if "access_log" in personal else {"host", "path", "source_ip"}
     return {"account": account, **{k: row[k] for k in row.keys() - hidden}}
 
 
 class EventLog:
-    """The audit events.
+    """The audit events of an account.
 
     Attributes:
-        told: how many there were ever; the number of the newest one.
-        late: numbers of those that others with higher numbers came before.
+        `told`: the number of all events so far, which is also the id of the newest one.
+        late: numbers of events that are listed after events with higher numbers.
     """
 
     def __init__(self, chance: Random, now: Callable[[], float]) -> None:
@@ -75,12 +75,12 @@ class EventLog:
         self.late: set[int] = set()
 
     def forget(self, number: int) -> None:
-        """Those up to a number are not worth listing any more."""
+        """Stop listing old events with numbers up to this one."""
         old = [e for _, e in self._events[:-LISTED] if int(e["id"]) <= number]
         del self._events[: len(old)]
 
     def add(self, many: int) -> None:
-        """So many happen; some show up later."""
+        """Add this number of events. Some are listed later."""
         for _ in range(many):
             self.told += 1
             event = {
@@ -104,11 +104,11 @@ class EventLog:
             self._events.append((self._now() + wait, event))
 
     def young(self, since: float) -> set[str]:
-        """Events of which nobody can say yet whether they were read."""
+        """Return ids of events so recent that the exporter may not have read them."""
         return {event["id"] for at, event in self._events if at > since}
 
     def rows(self, ids: Container[str]) -> dict[str, Row]:
-        """By id, as far as they are listed."""
+        """Return listed events by id."""
         return {event["id"]: event for _, event in self._events if event["id"] in ids}
 
     def body(self) -> bytes:
@@ -117,7 +117,7 @@ class EventLog:
         key = hash(tuple(event["id"] for event in events))
         if self._body[0] != key:
             events.reverse()
-            # Two that happen at once may stand in any order.
+            # Events of the same instant may have any order.
             if len(events) > 1 and self._chance.random() < 0.2:
                 events[:2] = events[1::-1]
             self._body = key, json.dumps(events).encode()
@@ -128,7 +128,7 @@ class RequestLog:
     """The access log of the reverse proxy.
 
     Attributes:
-        told: how many rows there were ever.
+        `told`: the number of all rows so far.
     """
 
     def __init__(self, chance: Random, now: Callable[[], float]) -> None:
@@ -138,7 +138,7 @@ class RequestLog:
         self.told = 0
 
     def add(self, many: int) -> None:
-        """So many happen; some show up later."""
+        """Add this number of rows. Some are listed later."""
         now = self._now()
         for _ in range(many):
             self.told += 1
@@ -149,15 +149,15 @@ class RequestLog:
         del self._rows[: bisect_left(self._rows, (written(now - KEPT),))]
 
     def young(self, since: float) -> set[str]:
-        """Rows of which nobody can say yet whether they were read."""
+        """Return ids of rows so recent that the exporter may not have read them."""
         return {row[2] for row in self._rows if row[1] > since}
 
     def rows(self, ids: Container[str]) -> dict[str, Row]:
-        """By id, as far as they are kept."""
+        """Return kept rows by id."""
         return {name: _row(name, at) for at, _, name in self._rows if name in ids}
 
     def body(self, query: str) -> bytes:
-        """The page that is asked for, the oldest first."""
+        """Return the requested page, oldest rows first."""
         asked = {name: values[-1] for name, values in parse_qs(query).items()}
         first = bisect_left(self._rows, (asked.get("start_date", ""),))
         now = self._now()
@@ -192,10 +192,10 @@ def _row(name: str, at: str) -> Row:
 
 
 class Lines:
-    """What stands in the exporter's file of a log, moved ones included.
+    """The lines of the exporter's log file, rotated files included.
 
     Args:
-        file: its name; others begin with it.
+        file: the path of the log; rotated files have a suffix.
     """
 
     def __init__(self, file: Path) -> None:
@@ -205,12 +205,12 @@ class Lines:
         self._known: dict[Path, tuple[bytes, list[str]]] = {}
 
     def move(self, number: int) -> str:
-        """As a rotation of logs does."""
+        """Rename the file as a log rotation does. Return the new name."""
         if not self.file.exists():
             return "there is none"
         to = self.file.with_name(f"{self.file.name}.{number}")
         self.file.rename(to)
-        # Days of the simulation are a moment of the disk's clock, which has slow ticks.
+        # The simulated days are seconds of the disk's clock, which ticks slowly.
         os.utime(to, ns=(time.time_ns(), time.time_ns()))
         if self.file in self._known:
             self._known[to] = self._known.pop(self.file)
@@ -223,19 +223,19 @@ class Lines:
         return to.name
 
     def count(self) -> int:
-        """Lines that were ever written."""
+        """Return the number of lines ever written."""
         there = [path for path in (*self._moved, self.file) if path.exists()]
         return len(self._before) + sum(p.read_bytes().count(b"\n") for p in there)
 
     def read(self) -> tuple[list[str], list[Row]]:
-        """Ids of all lines, in their order; and the lines that are new."""
+        """Return the ids of all lines in order, and the new lines."""
         there = [path for path in (*self._moved, self.file) if path.exists()]
         new = [line for path in there for line in self._read(path)]
         ids = (id_ for path in there for id_ in self._known[path][1])
         return [*self._before, *ids], new
 
     def _read(self, path: Path) -> list[Row]:
-        """New lines. What follows the last line feed may be written just now."""
+        """Return new lines. The text after the last line feed may be incomplete."""
         before, ids = self._known.get(path, (b"", []))
         text = path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]

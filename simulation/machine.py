@@ -1,6 +1,6 @@
-"""The machine that the exporter runs on: its timers, connections and threads.
+"""The machine of the exporter: its timers, connections and threads.
 
-It keeps its own time, and everything happens in one order: nothing here is by chance.
+It has its own time, and all events have one order: nothing here is random.
 """
 
 import heapq
@@ -21,21 +21,21 @@ from twisted.python.threadpool import ThreadPool
 from simulation.link import LATENCY, Link, Server
 
 BUSY = 100_000
-"""Calls in one instant that are too many: nothing waits for so much."""
+"""The limit of calls in one instant. More are an endless loop."""
 
 FOREVER = 1e9
-"""Seconds."""
+"""Seconds of a delay that never ends."""
 
 THREAD = 0.002
 """Seconds that work in a thread takes."""
 
 
 class Busy(Exception):
-    """An instant that does not end."""
+    """An instant had too many calls."""
 
 
 class Timers:
-    """A clock whose time somebody else lets pass. Calls of one instant keep order."""
+    """A clock that the caller advances. Calls of one instant keep their order."""
 
     def __init__(self, at: float) -> None:
         self._now = at
@@ -65,7 +65,7 @@ class Timers:
         return [call for *_, call in self._calls if call.active()]
 
     def due(self) -> float:
-        """When the next call is due; infinity for none."""
+        """Return the time of the next call, or infinity if there is none."""
         calls = self._calls
         while calls:
             at, _, call = calls[0]
@@ -77,7 +77,7 @@ class Timers:
         return float("inf")
 
     def run(self, now: float) -> None:
-        """Let time pass, and call what is due."""
+        """Advance the time to `now` and make all due calls."""
         self._now = max(self._now, now)
         for _ in range(BUSY):
             if self.due() > self._now:
@@ -90,7 +90,7 @@ class Timers:
 
 
 class Threads(ThreadPool):
-    """They never begin: the work is done by whoever asks, and known a bit later."""
+    """A thread pool without threads: a timer does the work a moment later."""
 
     def __init__(self, timers: Timers, work: Callable[[Callable[[], Any]], Any]):
         super().__init__(0, 1)
@@ -109,7 +109,7 @@ class Threads(ThreadPool):
         def work() -> None:
             try:
                 result = True, self._work(lambda: func(*args, **kw))
-            except Exception:  # noqa: BLE001 - whoever asked is to know
+            except Exception:  # noqa: BLE001 - the caller receives the failure
                 result = False, Failure()
             if onResult is not None:
                 onResult(*result)
@@ -121,10 +121,10 @@ class OneThread(ThreadPool):
     """A thread that does one piece of work after the other.
 
     Args:
-        takes: returns how many seconds the next piece takes.
+        takes: returns the seconds of the next piece of work.
 
     Attributes:
-        quick: whether pieces take no time now.
+        quick: whether work takes no time now.
     """
 
     def __init__(self, timers: Timers, takes: Callable[[], float]) -> None:
@@ -145,7 +145,7 @@ class OneThread(ThreadPool):
         *args: object,
         **kw: object,
     ) -> None:
-        """See ThreadPool. The work is done at its end: inputs must not change."""
+        """See ThreadPool. Work runs at the end of its time: inputs must not change."""
 
         def work() -> None:
             result = func(*args, **kw)
@@ -161,7 +161,7 @@ class OneThread(ThreadPool):
 
 
 class Port:
-    """Where somebody listens."""
+    """A listening port."""
 
     def __init__(self, machine: "Machine", number: int, factory: Factory) -> None:
         self._machine = machine
@@ -213,16 +213,16 @@ class Connector:
 
 
 class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such method
-    """What a reactor is to the exporter, for one life of it.
+    """The reactor of one process of the exporter.
 
     Args:
-        work: does what a thread is asked for.
-        computing: returns how many seconds the next computation takes.
+        work: does the work of a thread.
+        computing: returns the seconds of the next computation.
 
     Attributes:
-        compute_thread: where the exporter computes.
-        ports: where it listens, by number.
-        links: connections that are open.
+        compute_thread: the thread of the exporter's computations.
+        ports: listening ports by number.
+        links: open connections.
     """
 
     def __init__(
@@ -249,14 +249,14 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         *args: object,
         **kw: object,
     ) -> None:
-        """There are none: it is called at once."""
+        """Call the function at once, because there are no threads."""
         callable(*args, **kw)
 
     def installNameResolver(  # noqa: N802 - Twisted's name
         self,
         nameResolver: IHostnameResolver,  # noqa: ARG002, N803
     ) -> IHostnameResolver:
-        """Names are known here."""
+        """Keep the resolver: all names are known."""
         return self.nameResolver
 
     def connectTCP(  # noqa: N802 - Twisted's name
@@ -280,13 +280,13 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         """See IReactorTCP."""
         self.ports[port] = made = Port(self, port, factory)
         factory.doStart()
-        # Twisted writes the time down each second, for a log that is not written.
+        # Twisted updates the time of an access log each second; there is none.
         if (clock := getattr(factory, "_logDateTimeCall", None)) is not None:
             clock.reset(FOREVER)
         return made
 
     def get(self, path: str, accepted: str = "identity") -> tuple[int, bytes]:
-        """Status and body of a page, in an encoding."""
+        """Return status and body of a page. The status of an incomplete one is 0."""
         [port] = self.ports.values()
         client = Client()
         protocol = port.factory.buildProtocol(IPv4Address("TCP", "192.0.2.1", 1))
@@ -308,7 +308,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
 
 
 class Client(StringTransport):
-    """Of the exporter's pages: it takes whatever it gets."""
+    """A client of the exporter's pages that accepts every response."""
 
     def registerProducer(  # noqa: N802 - Twisted's name
         self, producer: IPushProducer, streaming: bool

@@ -1,7 +1,7 @@
-"""Bugs that the simulation has to find: `python -m simulation.planted --days 30`.
+"""Check that the simulation finds known bugs.
 
-Each is planted into a copy of the program, which then is simulated until an invariant
-is broken or the days are over: three days of each seed.
+`python -m simulation.planted --days 30` plants each bug into a copy of the program. It
+simulates three days of each seed, until an invariant is violated or the days are over.
 """
 
 import argparse
@@ -19,11 +19,11 @@ from tests.correctness import tell
 ROOT = Path(__file__).parents[1]
 
 WORLD = 3.0
-"""Days of one seed: more happens in many worlds than in a long one."""
+"""Days of one seed. Many short runs find more than a long one."""
 
 
 class Bug(Struct, frozen=True):
-    """A text of a file, which stands there once, and what is in its place."""
+    """A replacement of a text that a file contains exactly once."""
 
     name: str
     file: str
@@ -253,7 +253,7 @@ def main() -> None:
 
 
 def found(bug: Bug, seed: int, days: float) -> tuple[float, str]:
-    """After how many days, and by which invariant; "" where it is not found."""
+    """Return the simulated days, and the violated invariant or ""."""
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         for name in ("api_exporter", "simulation", "tests"):
             shutil.copytree(ROOT / name, Path(folder) / name)
@@ -271,14 +271,14 @@ def found(bug: Bug, seed: int, days: float) -> tuple[float, str]:
         )
     passed = re.search(r"^seed \d+: ([\d.]+) days", child.stdout, re.MULTILINE)
     broken = re.search(r"^step \d+: ([^:]+)", child.stdout, re.MULTILINE)
-    if passed is None:  # it fell over what no invariant had to look at
+    if passed is None:  # The simulation failed before an invariant was checked.
         error = (child.stderr.splitlines() or [""])[-1].partition(":")[0]
         return 0.0, error.rpartition(".")[2]
     return float(passed[1]), "" if broken is None else broken[1]
 
 
 def planted(bug: Bug, text: str) -> str:
-    """A file's text with the bug in it."""
+    """Return a file's text with the bug in it."""
     assert text.count(bug.right) == 1, bug.name
     return text.replace(bug.right, bug.wrong)
 

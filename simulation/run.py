@@ -1,4 +1,4 @@
-"""A run: a world from its first step to its last one, or to what is wrong."""
+"""One run of a world, from its first step to its last one or to a violation."""
 
 import gc
 import tempfile
@@ -26,19 +26,18 @@ CHANGED: dict[ModuleType, dict[str, object]] = {
     pages: {"_SHORT": 512, "_SMALL": 16 * 1024},
     idna: {"encode": lru_cache(idna.encode)},
 }
-"""Sizes of blocks and pieces: a small account has as many as a large one in the world.
-And the upstream's name, which is the same at each request.
-"""
+"""Smaller sizes of blocks and pieces, so that a small account has as many as a large
+one. The encoding of the host name is cached, because it is the same in each request."""
 
 
 class Run(Struct):
-    """What came of it.
+    """The result of a run.
 
     Attributes:
-        looks: at invariants.
-        seconds: of a processor.
-        found: what was wrong; None for nothing.
-        recent: what happened last.
+        looks: the number of checked invariants.
+        seconds: seconds of processor time.
+        found: the violation, or None.
+        recent: the last events.
     """
 
     seed: int
@@ -53,22 +52,22 @@ class Run(Struct):
 
 
 def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) -> Run:
-    """Simulate so many days.
+    """Simulate a number of days.
 
     Args:
-        until: a step that is the last one.
-        seconds: of a processor, in which there are more days.
+        until: the last step, or None.
+        seconds: the least processor time; the run goes on for more days until then.
     """
     memory = MEMORY if MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, _changed():
         world = World(seed, Path(folder))
-        gc.collect()  # what others left may have something to log
+        gc.collect()  # Objects of earlier runs may log something at their end.
         globalLogPublisher.addObserver(world.history)
         try:
             return _run(world, seed, days, until, seconds)
         finally:
             globalLogPublisher.removeObserver(world.history)
-            if world.life is not None:  # what waits for a computation ends with it
+            if world.life is not None:  # A pending computation ends with its process.
                 world.life.end()
             world.disk.down()
 
@@ -107,7 +106,7 @@ def _run(
                 break
     except Violation as violation:
         found = violation
-    except Exception:  # noqa: BLE001 - to be told with seed and step, like all else
+    except Exception:  # noqa: BLE001 - reported like a violation
         found = Violation("the simulation", traceback.format_exc(limit=-3))
     finally:
         gc.enable()

@@ -1,4 +1,4 @@
-"""The upstream: a server that knows tokens, limits requests, and has its bad days."""
+"""The simulated NetBird API: it checks tokens, limits requests and has failures."""
 
 import gzip
 import json
@@ -20,13 +20,13 @@ _TOKENS = re.compile(r"api/users/[^/]+/tokens")
 
 
 class Request(Struct, eq=False):
-    """One that reached the upstream.
+    """A request that reached the server.
 
     Attributes:
-        at: seconds of the clock.
-        state: what it met.
-        wait: seconds that the answer asks for, if it says so.
-        answered: when all of the answer was taken, in seconds of the clock.
+        at: the time of the request, in seconds of the clock.
+        state: the state of the server that decides the response.
+        wait: seconds in the response's Retry-After header, or None.
+        answered: the time when the response was received completely, or None.
     """
 
     at: float
@@ -39,15 +39,15 @@ class Request(Struct, eq=False):
 
 
 class Upstream:
-    """All accounts, by their tokens and ids.
+    """The server of all accounts.
 
     Args:
-        observe: told of each request.
+        observe: called with each request.
 
     Attributes:
-        tokens: by token, its accounts, the first of which needs no id.
-        limits: by token; what has none is not limited.
-        under_way: requests without an end.
+        tokens: the accounts of each token; the first one needs no `account` parameter.
+        limits: the rate limit of each token; a token without one is not limited.
+        under_way: requests without a complete response.
     """
 
     def __init__(
@@ -106,11 +106,10 @@ class Upstream:
         return answer
 
     def bodies(self) -> Iterator[bytes]:
-        """All that are held here."""
         return (body for body, _ in self._zipped.values())
 
     def _made(self, request: Request, query: str) -> tuple[Answer, bytes | None]:
-        """The answer, and the body in it that may be a good one."""
+        """Return the response, and its body if that may be accepted."""
         state, name, path = request.state, request.account, request.path
         wait = self._chance.uniform(0.5, 1.5) * LATENCY
         if state == "hung":
@@ -135,7 +134,7 @@ class Upstream:
         resource = PATHS.get(path)
         if resource in {None, CURRENT_USER}:
             found = _plain(404, b"404 page not found\n", "text/plain")
-            # The tokens of another user; and the token's user is a service user.
+            # The tokens belong to another user, or the current user is a service user.
             if resource or _TOKENS.fullmatch(path):
                 found = self._refusal(403)
             return Answer([(wait, found)]), None
@@ -153,11 +152,11 @@ class Upstream:
         if self._chance.random() < 0.1:
             half = len(whole) // 2
             pieces = [(wait, whole[:half]), (LATENCY, whole[half:])]
-        ends = self._chance.random() < 0.02  # a server may close what it likes
+        ends = self._chance.random() < 0.02  # A server may close any connection.
         return Answer(pieces, ConnectionDone() if ends else None), body
 
     def _response(self, body: bytes, path: str) -> bytes:
-        """As it is sent: whole, in chunks or packed."""
+        """Return the body as it is sent: with a length, in chunks or compressed."""
         way = self._chance.randrange(4)
         date = f"Date: {formatdate(self._now(), usegmt=True)}\r\n".encode()
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + date
@@ -174,7 +173,7 @@ class Upstream:
         return head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
     def _damaged(self, body: bytes, *, cut: bool) -> bytes:
-        """An end too early or, unless it could make another id, another byte."""
+        """Cut the body or, unless `cut`, change a byte, which could change an id."""
         if cut or not body or self._chance.random() < 0.5:
             return body[: self._chance.randint(0, len(body))]
         at = self._chance.randrange(len(body))

@@ -1,4 +1,4 @@
-"""The weather: in what state the upstream is, for whom and since when."""
+"""The failures of the simulated NetBird API, by account, path and time."""
 
 from collections.abc import Callable
 from random import Random
@@ -8,7 +8,7 @@ from msgspec import Struct
 WELL = "well"
 
 DOOR = ("refused", "lost")
-"""States of a server that cannot even be connected to."""
+"""States in which no connection is made."""
 
 KINDS = (
     *DOOR,
@@ -44,13 +44,13 @@ LONGEST = 4 * 3600.0
 
 
 class Spell(Struct, frozen=True, eq=False):
-    """Some bad time.
+    """A time of failures.
 
     Attributes:
-        kinds: one of them, by chance, at each request.
-        account: whose; None for all.
-        path: of whose answers alone; None for all.
-        share: of the requests that have it.
+        kinds: the states, one of which each request meets by chance.
+        account: the affected account; None for all.
+        path: the affected path; None for all.
+        share: the probability that a request is affected.
     """
 
     end: float
@@ -61,11 +61,11 @@ class Spell(Struct, frozen=True, eq=False):
 
 
 class Weather:
-    """Bad times come and go by chance.
+    """Failures that come and go by chance.
 
     Args:
-        accounts: their names.
-        paths: of which some may be bad alone.
+        accounts: names of the accounts.
+        paths: paths that may fail alone.
     """
 
     def __init__(
@@ -82,7 +82,6 @@ class Weather:
         self.spells: list[Spell] = []
 
     def worsen(self) -> Spell:
-        """A bad time begins."""
         chance = self._chance
         lasting = 3.0 * (LONGEST / 3.0) ** chance.random()
         path = None
@@ -99,19 +98,17 @@ class Weather:
         return spell
 
     def improve(self) -> None:
-        """What has lasted long enough ends."""
         now = self._seconds()
         self.spells = [spell for spell in self.spells if spell.end > now]
 
     def shuts(self) -> bool:
-        """Whether connecting may fail, or take as long as an attempt."""
+        """Return whether connecting may fail or time out."""
         return any(
             spell.account is None and spell.path is None and {*spell.kinds} & {*DOOR}
             for spell in self.spells
         )
 
     def door(self) -> str:
-        """What comes of connecting."""
         for spell in self.spells:
             if spell.account is None and spell.path is None:
                 for kind in spell.kinds:
@@ -120,7 +117,6 @@ class Weather:
         return "open"
 
     def state(self, account: str, path: str) -> str:
-        """What a request meets."""
         for spell in self.spells:
             if (
                 spell.account in {None, account}
@@ -132,5 +128,5 @@ class Weather:
         return WELL
 
     def bad(self, account: str) -> bool:
-        """Whether anything of an account's may meet any of it."""
+        """Return whether any request of an account may fail."""
         return any(spell.account in {None, account} for spell in self.spells)

@@ -1,4 +1,4 @@
-"""The world: an upstream, a machine with the exporter, and what befalls both."""
+"""The world: the NetBird API, a machine with the exporter, and the events of both."""
 
 import heapq
 from collections.abc import Callable, Iterator
@@ -24,19 +24,18 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 QUARTER = 15 * MINUTE
 
 NAMES = ("alpha", "beta", "gamma", "delta")
-"""The accounts; beta's token is gamma's, too."""
+"""The accounts. beta and gamma share one token."""
 
 LOGS = (("alpha", "events"), ("beta", "events"), ("alpha", "access"))
-"""Which accounts write which logs; the last one in half of the worlds."""
+"""The account and kind of each log. Half of the worlds have the last one."""
 
 LONGEST_END = 40.0
-"""Seconds that an end may take."""
+"""The most seconds that the exporter may take to end."""
 
 _QUICK = (1, 2)
 _SLOW = (5, 8, 12, 20)
-"""Usual intervals between two requests of a resource. Calm refreshes take most of the
-processor's time and find least: in one world of six an account is quick.
-"""
+"""Multiples of the usual intervals. Uneventful refreshes take most of the processor's
+time and find least. So only one world of six has a quick account."""
 _COLLECTORS = ("default", "default,memberships", "default,memberships,events")
 _PERSONAL = ("false", "false", "true", "hostname,city", "email,connection_ip")
 _DETAIL = ("all", "all", "none", "groups:All", "groups:nobody,Engineering")
@@ -45,25 +44,25 @@ _LIMITS = ((30, 60), (60, 120), (120, 1200))
 
 
 class World:
-    """All of it, made of a seed.
+    """A simulated world, derived from a seed.
 
     Args:
         folder: the exporter's disk.
 
     Attributes:
-        step: how many times something was due.
-        life: the exporter's; None while it is down.
-        stated: the limit of the token that two accounts have, if the settings tell it.
-        offset: by how much the wall clock is ahead of the other one.
-        jumped: when it jumped last, in seconds of the clock.
-        asked: requests that no invariant has looked at yet.
-        left_over: what an end has left.
-        logs: what stands in the files of logs.
-        disturbed: the same of the disk and the clock.
-        uncertain: rows of logs that nobody promises, as our clock was wrong, or as a
-            cursor was lost.
-        troubled: by account, until when anything was wrong with it, in seconds of the
-            clock.
+        step: the number of steps so far.
+        life: the running exporter; None while it is down.
+        stated: the rate limit of the shared token, if the settings have it.
+        offset: seconds by which the wall clock is ahead of the steady clock.
+        jumped: the last jump of the wall clock, in seconds of the clock.
+        `asked`: requests that no invariant has checked yet.
+        left_over: objects that remained after an exporter's end.
+        logs: the lines of the log files.
+        disturbed: the last disturbance of the disk, the wall clock or the size, in
+            seconds of the clock.
+        uncertain: ids of rows and events that may be missing, because the wall clock
+            was wrong or a cursor was lost.
+        troubled: the end of the last trouble of each account, in seconds of the clock.
     """
 
     def __init__(self, seed: int, folder: Path) -> None:
@@ -90,7 +89,7 @@ class World:
         self.left_over: list[str] = []
         self.disturbed = 0.0
         self.uncertain: set[str] = set()
-        self._latest = 0.0  # the clock was never later when it was set
+        self._latest = 0.0  # The latest time of the wall clock before it was set.
         self.troubled = dict.fromkeys(NAMES, 0.0)
         self.weather = Weather(
             self.random("weather"), NAMES, tuple(PATHS), self.seconds
@@ -115,15 +114,15 @@ class World:
         return Random(f"{self._seed}/{what}")
 
     def seconds(self) -> float:
-        """Of the clock, which never jumps."""
+        """Return seconds of the steady clock."""
         return self._now
 
     def now(self) -> float:
-        """Of the wall clock, since the epoch."""
+        """Return seconds of the wall clock since the epoch."""
         return self._now + self.offset
 
     def truth(self) -> float:
-        """The same of a wall clock that nobody has set."""
+        """Return seconds since the epoch of a wall clock that never jumps."""
         return self._now + START
 
     def _asked(self, request: Request) -> None:
@@ -132,10 +131,10 @@ class World:
             "request", f"{request.account} {request.path} {request.state}"
         )
 
-    # What is there at first
+    # Initial state
 
     def _settle(self) -> None:
-        """Tokens, limits and settings."""
+        """Create tokens, limits and settings."""
         chance = self.random("settings")
         (self.folder / "accounts").mkdir()
         self.environ = {
@@ -177,7 +176,7 @@ class World:
         return self.folder / f"{'beta' if name == 'gamma' else name}.token"
 
     def _new_token(self, name: str) -> str:
-        """Another one opens the account; the one before no longer does."""
+        """Replace a token. The one before becomes invalid."""
         file = self._token_file(name)
         away = file.with_name(f"{file.name}.away")
         before = next((f.read_text() for f in (file, away) if f.exists()), "")
@@ -192,7 +191,6 @@ class World:
         return f"another one for {' and '.join(names)}"
 
     def _limit(self) -> str:
-        """Another rate limit; one that is stated is kept."""
         self.upstream.limits.clear()
         self._trouble(*NAMES)
         for token, names in self.upstream.tokens.items():
@@ -203,10 +201,9 @@ class World:
                 self.upstream.limits[token] = limiter(*limit)
         return str(sorted(names[0] for names in self.upstream.tokens.values()))
 
-    # What befalls it
+    # Events
 
     def _befall(self) -> None:
-        """What happens again and again, each some time after the time before."""
         for kind, mean, act in (
             ("weather", 2 * HOUR, self._worsen),
             ("records", 6 * MINUTE, self._change),
@@ -233,7 +230,6 @@ class World:
         self.plan(self._chance.expovariate(1 / mean), happen)
 
     def bodies(self) -> Iterator[bytes]:
-        """All that are held here."""
         for account in self._accounts.values():
             yield from account.bodies()
         for known in self.known.values():
@@ -244,7 +240,6 @@ class World:
         return self._accounts[name]
 
     def plan(self, delay: float, act: Callable[[], object]) -> None:
-        """It happens after so many seconds."""
         self._planned += 1
         heapq.heappush(self._plan, (self._now + delay, self._planned, act))
 
@@ -277,14 +272,14 @@ class World:
         requests = self._accounts["alpha"].requests
         before = requests.told
         requests.add(self._chance.choice((1, 1, 1, 2, 5, 20, 250)))
-        # Behind a time that was read, rows are passed over: the exporter says so.
+        # The exporter skips rows older than the last one read, and logs that.
         if abs(self.offset - START) > 30.0 or self.now() < self._latest:
             new = range(before + 1, requests.told + 1)
             self.uncertain |= {f"row-{number}" for number in new}
         return str(requests.told)
 
     def _jump(self) -> str:
-        """The wall clock is set, and set right some time later."""
+        """Set the wall clock wrong, and right some time later."""
         ahead = self._chance.choice((1, 5, 60, HOUR, DAY)) * self._chance.uniform(-1, 1)
         self._set(ahead)
         self.plan(self._chance.expovariate(1 / HOUR), lambda: self._set(0.0))
@@ -305,11 +300,11 @@ class World:
         self.disturbed = self._now
 
     def _rotate(self) -> str:
-        """A file is moved; the exporter may be told of it."""
+        """Rename a log file, and reload the exporter in half of the cases."""
         name = self._chance.choice(sorted(self.logs))
         file = self.logs[name].file
         cursor = file.with_name(f"{file.name}.cursor")
-        # After a restart without both, all is written again, as the document says.
+        # A restart without file and cursor writes all events again, as documented.
         if not cursor.exists() or '"last":null' in cursor.read_text():
             return f"not of {file.name}, which has no cursor"
         moved = self.logs[name].move(self.step)
@@ -318,14 +313,14 @@ class World:
         return moved
 
     def _lose(self) -> str:
-        """A token's file is gone for a while, or a cursor for ever."""
+        """Remove a token's file for a while, or a cursor for ever."""
         if self._chance.random() < 0.3:
             name = self._chance.choice(sorted(self.logs))
             file = self.logs[name].file
-            # Those with lower numbers than the last lines count as written.
+            # Events with lower numbers than the last lines count as written.
             late = self._accounts[name.partition(".")[0]].events.late
             self.uncertain |= set(map(str, late))
-            # Where the file has just been moved, the cursor alone knows what it had.
+            # Right after a rotation, only the cursor knows the written lines.
             if file.exists() and file.stat().st_size:
                 file.with_name(f"{file.name}.cursor").unlink(missing_ok=True)
             return f"the cursor of {file.name}"
@@ -353,10 +348,10 @@ class World:
             self.life.reload()
         return ""
 
-    # The exporter's lives
+    # Processes of the exporter
 
     def start(self) -> None:
-        """The exporter begins."""
+        """Start the exporter, or plan another attempt if a file is missing."""
         machine = Machine(self._now, self.upstream, self.disk.work, self._computing)
         try:
             self.life = Life(
@@ -365,7 +360,7 @@ class World:
                 now=self.now,
                 jitter=self.random(f"jitter {self.step}").random,
             )
-        except ConfigurationError as error:  # a file is gone: it is started again
+        except ConfigurationError as error:  # A file is missing.
             self.history.note("start", f"in vain: {error}")
             self.plan(MINUTE, self.start)
             return
@@ -382,7 +377,6 @@ class World:
         self.life.start()
 
     def _computing(self) -> float:
-        """Return how many seconds a computation takes: now and then some."""
         chance = self._compute_chance
         return chance.uniform(0.0, chance.choice((0.0, 0.0, 0.01, 0.05, 0.05, 0.3)))
 
@@ -426,7 +420,7 @@ class World:
     # Time
 
     def run(self) -> Iterator[int]:
-        """Let time pass; yields after every step."""
+        """Advance the time. Yield the number of every step."""
         while True:
             planned = self._plan[0][0]
             due = float("inf") if self.life is None else self.life.machine.due()
@@ -446,14 +440,14 @@ class World:
 
 
 def _intervals(pace: int) -> str:
-    """Of all resources, as many times as long as usual: of events that are written."""
+    """Return the intervals of all resources, `pace` times as long as usual."""
     periods = {r.name: pace * r.period for r in RESOURCES if pace > 1}
     periods["events"] = 60.0 * pace
     return ",".join(f"{name}={period:g}s" for name, period in periods.items())
 
 
 class Violation(Exception):
-    """Something that must not be, with the name of the invariant."""
+    """A violated invariant, with its name."""
 
     def __init__(self, name: str, words: str) -> None:
         super().__init__(name, words)

@@ -1,1 +1,1 @@
-"""A simulated company, in which much goes wrong in a week."""
+"""A simulated company with many incidents each week."""

@@ -1,4 +1,4 @@
-"""The company's Agent Network and its invites, as they change within the hour."""
+"""The company's Agent Network and invites, which change within the hour."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,7 +18,7 @@ CORE = "d2g00000000000000006"
 SALES = "d2g00000000000000007"
 
 _SPENDERS = (
-    # Whose, the window's length, and tokens in it a minute.
+    # The kind, the id, the seconds of the window, and the tokens used a minute.
     ("group", CORE, HOUR, 2_400),
     ("group", ENGINEERING, DAY, 1_100),
     ("group", SALES, DAY, 120),
@@ -29,7 +29,7 @@ _SPENDERS = (
 )
 
 _USD = 0.000006
-"""What a token costs."""
+"""The price of a token in USD."""
 
 
 def providers(moment: Moment, template: Template) -> Iterable[Record]:
@@ -40,7 +40,7 @@ def providers(moment: Moment, template: Template) -> Iterable[Record]:
 
 
 def guardrails(moment: Moment, template: Template) -> Iterable[Record]:
-    """One of them is deleted by mistake, and made again."""
+    """Return both guardrails, or one while the other is deleted by mistake."""
     gone = GUARDRAIL_DELETED.lasts(moment.at)
     return template.records[:1] if gone else template.records
 
@@ -51,7 +51,7 @@ def settings(moment: Moment, template: Template) -> Record:
 
 
 def consumption(moment: Moment, template: Template) -> Iterator[Record]:
-    """What was used in the current window of each, and in the three before it."""
+    """Yield the usage in the current window of each, and in the three before it."""
     for kind, id_, length, rate in _SPENDERS:
         for back in range(4):
             begin = moment.latest(length) - back * length
@@ -70,7 +70,7 @@ def consumption(moment: Moment, template: Template) -> Iterator[Record]:
 
 
 def usage(moment: Moment, template: Template) -> Iterator[Record]:
-    """A bucket for each day that is asked for, none for a Sunday."""
+    """Yield a bucket for each requested day, except Sundays."""
     today = moment.latest(DAY)
     first = today - (int(rfc3339(today)[8:10]) - 1) * DAY
     earlier = "end_date=" in moment.query
@@ -95,7 +95,9 @@ def usage(moment: Moment, template: Template) -> Iterator[Record]:
 
 
 def denials(moment: Moment, template: Template) -> Record:
-    """One every four minutes from the 42nd of an hour on: R&D's tokens are spent."""
+    """Return the newest denial, of which there are five an hour from minute 42 on. They
+    come every four minutes, because R&D has used all its tokens.
+    """
     today = moment.latest(DAY)
     hours, rest = divmod(int(moment.at) - today, HOUR)
     number = 5 * hours + max(0, (rest - 42 * MINUTE) // (4 * MINUTE) + 1)
@@ -109,7 +111,7 @@ def denials(moment: Moment, template: Template) -> Record:
 
 
 def invites(moment: Moment, template: Template) -> Iterable[Record]:
-    """One is made anew every hour, and expires ten minutes before the next."""
+    """Return two invites. Every hour, a new second one is valid for 50 minutes."""
     made = moment.latest(HOUR)
     lasting, short = template.records
     lasting["created_at"] = rfc3339(moment.latest(DAY))

@@ -1,7 +1,7 @@
-"""The company of `company.json`: its offices, its kinds of machines, and the
-cast, which the records of other resources name by their ids.
+"""The company of `company.json`: its offices, its kinds of machines, and the cast.
 
-Public addresses are from the ranges reserved for documentation.
+The cast are machines that other resources' records name by their ids. Public addresses
+are from the ranges reserved for documentation.
 """
 
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ from api_exporter.demo.go_json import xid
 from simulation.company.resource import file
 
 ALL, RUNNERS = xid("d2g", 0), xid("d2g", 4)
-"""The groups that ephemeral machines are in."""
+"""The groups of ephemeral machines."""
 
 _BRANCH, _FIRST, _SECOND = 250, 20, 21
-"""Of every so many machines, those two are the routers of a branch office."""
+"""Two machines of every `_BRANCH` are the routers of a branch office."""
 
 
 class Place(Struct, frozen=True):
     """An office.
 
     Attributes:
-        east: hours from Greenwich, summer and winter.
-        public: what its public addresses begin with.
+        east: hours from Greenwich, in summer and winter.
+        public: the prefix of its public addresses.
         office: the group of its machines.
-        fields: of their records.
+        fields: fields of its machines' records.
     """
 
     code: str
@@ -38,21 +38,23 @@ class Place(Struct, frozen=True):
 
 
 class MachineKind(Struct, frozen=True, kw_only=True):
-    """What machines of one sort have in common; each of the cast is a sort of its own.
+    """The common properties of machines of one kind. Each machine of the cast is a kind
+    of its own.
 
     Attributes:
-        name: theirs; `{owner}`, `{place}` and `{number}` are filled in.
-        host: what their host names begin with.
-        systems: the operating systems that they may have.
-        pattern: of their connections, one of `schedules.PATTERNS`.
-        interruption: what interrupts it, one of `story.INTERRUPTIONS`.
-        group: theirs; None where it is their owner's team.
-        desktop: it shows the client to its owner.
-        owned: a person logs in on it; others were enrolled with a setup key.
-        logs_in: the owner has ever done so.
-        lonely: in no group at all.
-        share: of a hundred machines.
-        fields: of their records, in place of the usual ones.
+        name: a template of the name; `{owner}`, `{place}` and `{number}` are filled in.
+        host: the prefix of the host name.
+        systems: the possible operating systems.
+        pattern: the pattern of connections, one of `schedules.PATTERNS`.
+        interruption: the interrupting incident, one of `incidents.INTERRUPTIONS`, or
+            None.
+        group: its group; None for the owner's team.
+        desktop: whether the owner uses the graphical client.
+        owned: whether a person logs in on it; other machines used a setup key.
+        logs_in: whether the owner has ever logged in.
+        lonely: whether it is in no group.
+        share: its share of the machines, in per cent.
+        fields: fields of its record that replace the usual ones.
     """
 
     name: str
@@ -71,15 +73,15 @@ class MachineKind(Struct, frozen=True, kw_only=True):
 
 
 class Company(Struct, frozen=True):
-    """The file.
+    """The content of `company.json`.
 
     Attributes:
         teams: the groups of people's machines.
-        versions: of clients, with how many of a hundred have each.
+        versions: versions of clients, each with its share in per cent.
         systems: the operating systems and their kernels, as clients report them.
-        cast: the first machines of every network. With fewer machines than these,
-            networks point at routers that do not exist, as where one was deleted.
-        router: a branch office's.
+        cast: the first machines of every network. With fewer machines, networks name
+            routers that do not exist, as after a deletion.
+        router: a branch office's router.
         others: all other kinds.
     """
 
@@ -109,5 +111,5 @@ def kind_of(number: int, chance: Random) -> MachineKind:
 
 
 def branches(machines: int) -> range:
-    """The number of each branch office's first router; the second is the next."""
+    """Return the number of each branch's first router; the second is the next."""
     return range(_FIRST, machines - 1, _BRANCH)

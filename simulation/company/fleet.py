@@ -10,13 +10,12 @@ from simulation.company.machines import Machine, Runner, machine
 from simulation.company.resource import HOLE, Moment, load
 
 _SHORT = ("id", "name", "peers_count", "resources_count")
-"""What stands of a group inside of other records."""
+"""Fields of a group inside of other records."""
 
 
 class SimulatedFleet:
-    """The machines of a network of that size.
-
-    Ephemeral ones come and go, so that a few per cent fewer are listed at any instant.
+    """The machines of a network. Ephemeral machines come and go. So a few per cent
+    fewer are listed at any time.
     """
 
     def __init__(self, machines: int, seed: int) -> None:
@@ -38,7 +37,7 @@ class SimulatedFleet:
         self._combinations = {peer.groups for peer in self._peers}
 
     def moment(self, at: float) -> Moment:
-        """What the rest of the network needs to know of the fleet at that instant."""
+        """Return the values that other resources need of the fleet at a time."""
         running = sum(runner.exists(at) for runner in self._runners)
         members = Counter(self._sizes)
         members.update({ALL: running, RUNNERS: running})

@@ -1,5 +1,7 @@
-"""Machines as records. What stays the same of one is encoded once; only what its
-schedule decides, and the sizes of its groups, are filled in at each reading.
+"""Machines as records.
+
+The constant part of a record is encoded once. Each reading fills in the values of the
+schedule and the sizes of the groups.
 """
 
 from datetime import timedelta, timezone
@@ -30,16 +32,16 @@ from simulation.company.schedules import (
 )
 
 ZERO_TIME = "0001-01-01T00:00:00Z"
-"""Go's way to say never."""
+"""Go's zero time, which means never."""
 
 _LOGIN_EXPIRATION = load("accounts").template["settings"]["peer_login_expiration"]
-"""How long a login lasts."""
+"""Seconds for which a login is valid."""
 
 _RUNNER_KEPT = 10 * MINUTE
-"""How long the upstream lists an ephemeral machine that has disconnected."""
+"""Seconds for which NetBird lists an ephemeral machine that has disconnected."""
 
 _MANY = 2**20
-"""More than there are machines: tells the lives of one runner apart."""
+"""A number above all machine numbers, which separates the lives of a runner."""
 
 _QUOTED_HOLE = msgspec.Raw(b'"\0"')
 
@@ -47,15 +49,15 @@ _TEMPLATE = load("peers").template
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """A machine that is listed.
+    """A listed machine.
 
     Attributes:
-        groups: the ids of those it is in.
+        groups: ids of its groups.
         member: its encoded record inside of a group.
         template: its own encoded record with places to fill in.
-        login: of one whose login does not expire, when that was; None where its owner
-            logs in whenever it connects.
-        fraction: of a second, as in the texts of its logins.
+        login: the time of a login that never expires; None if the owner logs in at each
+            connection.
+        fraction: the fraction of a second in its times of login.
     """
 
     schedule: Pattern | InterruptedPattern
@@ -67,7 +69,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     zone: timezone
 
     def record(self, at: float, groups: bytes) -> bytes:
-        """Encoded, given its groups as they stand inside of it."""
+        """Return the encoded record, given the encoded groups inside of it."""
         connected, changed, joined = self.schedule.state(at)
         login, expired = self.login, False
         if login is None:
@@ -86,8 +88,7 @@ class Runner(Struct):
     """An ephemeral machine: each repetition of its schedule is another peer.
 
     Attributes:
-        last: the repetition that was last asked for, and who it was then: that is
-            likely to be asked again.
+        last: the repetition that was requested last, and its machine; a cache.
     """
 
     number: int
@@ -101,7 +102,7 @@ class Runner(Struct):
         return at - self.schedule.start(at) < gone
 
     def peer(self, at: float) -> Machine:
-        """Who it is at an instant at which it exists."""
+        """Return its machine at a time when it exists."""
         life = self.schedule.cycle(at)
         if self.last is None or life != self.last[0]:
             number = self.number + (life + 1) * _MANY
@@ -113,12 +114,12 @@ class Runner(Struct):
 
 
 def peer_id(number: int) -> str:
-    """Scattered, but never the same for two numbers: the factor is odd."""
+    """Return a scattered id. It is unique, because the factor is odd."""
     return xid("d2p", number * 0x9E3779B97F4A7C15 % 2**68)
 
 
 def machine(number: int, seed: int) -> Machine | Runner:
-    """The network's machine of that number, the same however many there are."""
+    """Return the machine of that number, which is the same in networks of any size."""
     chance = Random(f"{seed}:{number}")
     kind = kind_of(number, chance)
     schedule = PATTERNS[kind.pattern](chance, _place(number).east)

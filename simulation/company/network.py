@@ -1,7 +1,7 @@
-"""The company's whole network: what its API has to say on each path at any instant.
+"""The company's whole network: the API's response on each path at any time.
 
-A resource is a template, which has its records' fields, and a function, where something
-varies. Many machines make their two resources themselves, for speed.
+A resource is a template with its records' fields, and a function if anything varies.
+Machines create their two resources themselves, for speed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from simulation.company.people import EXPORTER_ID
 from simulation.company.resource import Moment, Template
 
 Content = Callable[[Moment, Template], Iterable[Record] | Record]
-"""A resource's records at an instant, or its one object."""
+"""A function that returns a resource's records at a time, or its single object."""
 
 
 def _records(_moment: Moment, template: Template) -> list[Record]:
@@ -48,7 +48,7 @@ _CONTENTS: Mapping[str, Content] = {
     "users": records.users,
     "access_tokens": records.access_tokens,
 }
-"""Of resources where something varies; all others are their templates."""
+"""The functions of resources that vary; all others are their templates."""
 
 PEERS = "/api/peers"
 GROUPS = "/api/groups"
@@ -68,19 +68,17 @@ PATHS = tuple(_RESOURCES)
 
 
 class SimulatedNetwork:
-    """A simulated company: a function of how many machines, the seed and the instant.
-
-    Of `peers` machines about 4 % are ephemeral, and some of those are away at any
-    instant. What has to hold at every instant, such as a router that is lost, takes 15.
+    """A simulated company, determined by the number of machines, the seed and the time.
+    About 4 % of `peers` machines are ephemeral, and some of those are missing at any
+    time. Permanent faults, such as a lost router, need at least 15 machines.
     """
 
     def __init__(self, peers: int, seed: int = 0) -> None:
         self._fleet = SimulatedFleet(peers, seed)
 
     def body(self, path: str, at: float) -> Iterator[bytes] | None:
-        """A path's JSON in pieces, or None where there is no such path.
-
-        `at` is in seconds since the epoch. A query may follow the path.
+        """Return a path's JSON in pieces, or None if there is no such path. `at` is in
+        seconds since the epoch. A query may follow the path.
         """
         path, _, query = path.partition("?")
         if path not in PATHS:

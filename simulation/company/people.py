@@ -1,4 +1,4 @@
-"""The company's people: one to three machines."""
+"""The company's people, with up to three machines each."""
 
 import unicodedata
 from functools import cache
@@ -13,7 +13,7 @@ EXPORTER_ID = "7a1f3c1e-3a30-4f6e-9d2a-51c4f4a5a001"
 
 
 class Person(Struct, frozen=True):
-    """Somebody with machines."""
+    """A person with machines."""
 
     id: str
     first: str
@@ -37,6 +37,6 @@ def person(number: int) -> Person:
 
 @cache
 def ascii_of(name: str) -> str:
-    """A name as it may stand in an address: lower case, marks dropped."""
+    """Return a name for use in an address: lower case and without accents."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return "".join(letter for letter in plain.lower() if letter.isalnum()) or "x"

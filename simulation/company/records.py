@@ -1,8 +1,8 @@
-"""Records of the company's resources, where something of them varies with the instant.
+"""Records of the company's resources that vary with the time.
 
-A function makes a resource's records, given the instant and the template. What is
-periodic is so because every instant has to show a token that ends in about two months
-and a person who logged in within the last day.
+A function returns a resource's records, given the time and the template. Times are
+periodic, because some facts must hold at every time. Examples: a token expires in about
+two months, and a person logged in within the last day.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from simulation.company.schedules import DAY, FOUNDED, HOUR, MINUTE, MONDAY, WEE
 
 
 def accounts(moment: Moment, template: Template) -> Iterable[Record]:
-    """Its address range is NetBird's own choice, where so many machines fit in."""
+    """Return the account, whose address range NetBird chose for that many machines."""
     narrow = 32 - (moment.machines + 1).bit_length()
     prefix = narrow if NARROW_RANGE.lasts(moment.at) else min(16, narrow - 2)
     [account] = template.records
@@ -56,7 +56,7 @@ def setup_keys(moment: Moment, template: Template) -> Iterable[Record]:
 
 
 def users(moment: Moment, template: Template) -> Iterator[Record]:
-    """Officers and service users first, then those with machines."""
+    """Yield officers and service users first, then people with machines."""
     owner = template.records[0]
     owner["last_login"] = rfc3339(moment.latest(DAY, phase=25_211), ".482193")
     yield from template.records
@@ -72,8 +72,8 @@ def users(moment: Moment, template: Template) -> Iterator[Record]:
 
 
 def access_tokens(moment: Moment, template: Template) -> Iterable[Record]:
-    """The exporter's: renewed monthly, long before it ends; a forgotten one, and a
-    contractor's at times.
+    """Return the exporter's token, a forgotten one, and sometimes a contractor's. The
+    exporter's token is renewed monthly, long before it expires.
     """
     own, forgotten, contractor = template.records
     renewed = moment.latest(30 * DAY)
@@ -93,10 +93,10 @@ def access_tokens(moment: Moment, template: Template) -> Iterable[Record]:
 
 
 def networks(moment: Moment, template: Template) -> Iterator[Record]:
-    """The headquarters have two connected routers, the laboratory has lost one of two,
-    the depot both; one network is empty. Each branch office has two, hardly ever
-    offline. The previews of what is being built are reached through whichever runners
-    there are.
+    """Yield the networks. The headquarters have two connected routers. The laboratory
+    has lost one of two routers, the depot both. One network is empty. Each branch
+    office has two, which are hardly ever offline. Every runner routes to the preview
+    network.
     """
     known = {router["id"]: router for router in moment.load("network_routers").records}
     for network in template.records:
@@ -153,9 +153,9 @@ def services(moment: Moment, template: Template) -> Iterable[Record]:
 
 
 def clusters(moment: Moment, template: Template) -> Iterable[Record]:
-    """One of two proxies is updated every hour, one that is alone restarts.
-
-    A cluster's id is that of one of its proxies, and a proxy has another at each start.
+    """Return the clusters. One of two proxies of a cluster is updated every hour; a
+    single proxy restarts. A cluster's id is that of one of its proxies, which changes
+    at each start.
     """
     shared, own, lab = template.records
     updated = moment.latest(HOUR)
@@ -171,7 +171,7 @@ def clusters(moment: Moment, template: Template) -> Iterable[Record]:
 
 
 def tokens(moment: Moment, template: Template) -> Iterable[Record]:
-    """The one in use is renewed each week, a day after it is to end within two."""
+    """Return the tokens. The used one is renewed each week, valid for 20 days."""
     edge, _, leaked = template.records
     weekly, renewed = moment.latest(WEEK), moment.latest(90 * DAY)
     edge["created_at"] = rfc3339(weekly)
@@ -183,13 +183,13 @@ def tokens(moment: Moment, template: Template) -> Iterable[Record]:
 
 
 _KEPT = 10_000
-"""As many of the newest as the upstream lists."""
+"""The number of newest events that NetBird lists."""
 
 _PERIOD = 10 * MINUTE
 
 
 def events(moment: Moment, template: Template) -> Iterator[Record]:
-    """Newest first. The template has a record of each kind of event."""
+    """Yield events, newest first. The template has one record of each kind of event."""
     kinds, machines = template.records, max(moment.machines, 1)
     past = int((moment.at - FOUNDED) // _PERIOD)
     for number in range(past, max(past - _KEPT, 0), -1):

@@ -1,4 +1,4 @@
-"""What a resource of the API is made of: a template in JSON, and an instant."""
+"""The inputs of a resource: a template in JSON, and a time."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -10,15 +10,15 @@ from msgspec import Struct
 from api_exporter.demo.go_json import Record
 
 HOLE = msgspec.Raw(b"\0")
-"""Stands in a record for what is filled in later; no encoded text holds this byte."""
+"""A placeholder for values that are filled in later. No encoded text has this byte."""
 
 
 class Template(Struct):
-    """A resource's file: what of its records stays the same.
+    """The file of a resource: the constant part of its records.
 
     Attributes:
-        template: a record, with the fields that every one has.
-        records: those that are always there, whole; the file has what differs.
+        template: a record with the fields that every record has.
+        records: the permanent records, completed from the template.
     """
 
     template: Record
@@ -28,29 +28,29 @@ class Template(Struct):
         self.records = [self.record(**fields) for fields in self.records]
 
     def record(self, **fields: object) -> Record:
-        """One more record, with these fields in place of the template's."""
+        """Return a record with these fields in place of the template's."""
         return self.template | fields
 
 
 @cache
 def file(path: str) -> bytes:
-    """One of the simulation's files of JSON."""
+    """Return a JSON file of the simulation."""
     return get_data("simulation.company", path) or b""
 
 
 def load(resource: str) -> Template:
-    """A fresh one, which may be changed."""
+    """Return a new template, which the caller may change."""
     return msgspec.json.decode(file(f"templates/{resource}.json"), type=Template)
 
 
 class Moment(Struct, frozen=True, kw_only=True):
-    """An instant, and what depends on the fleet then.
+    """A time, and the values that depend on the fleet then.
 
     Attributes:
         at: seconds since the epoch.
-        machines: how many the network was asked to have.
-        members: of each group, by its id, how many it has at that instant.
-        query: what stands behind the path.
+        machines: the requested number of machines.
+        members: the number of members of each group, by its id.
+        query: the query of the request.
     """
 
     at: float
@@ -59,11 +59,11 @@ class Moment(Struct, frozen=True, kw_only=True):
     query: str = ""
 
     def latest(self, period: int, phase: int = 0) -> int:
-        """When something that happens every `period` seconds last happened."""
+        """Return the last time of an event that happens every `period` seconds."""
         return int((self.at - phase) // period) * period + phase
 
     def load(self, resource: str) -> Template:
-        """A fresh one, in which groups have as many members as at this instant."""
+        """Return a new template, in which groups have their numbers of members."""
         template = load(resource)
         self._count(template.records)
         return template

@@ -1,6 +1,6 @@
-"""Patterns of connections, which repeat. Whole seconds since the epoch throughout.
+"""Repeated patterns of connections. All times are whole seconds since the epoch.
 
-So every instant's state is known without living through those before it.
+So the state at any time is known without the states before it.
 """
 
 from bisect import bisect_right
@@ -19,23 +19,23 @@ FOUNDED = 18628 * DAY
 """The company's first day, 2021-01-01."""
 
 SETTLED = 20089 * DAY
-"""2025-01-01: all machines but the ephemeral ones are older. The network is meant to be
-looked at from a year later on."""
+"""2025-01-01. All machines except the ephemeral ones are older. The network is meant
+for times at least a year later."""
 
 MONDAY = 4 * DAY
 """The first Monday of the epoch."""
 
 State = tuple[bool, int, int]
-"""Whether connected, since when that is so, and when last connected."""
+"""The state of a connection: whether connected, last change, and last connection."""
 
 
 class Pattern(Struct, frozen=True):
-    """A pattern of connections, or of something else that lasts, repeated for ever.
+    """A repeated pattern of connections, or of another state.
 
     Attributes:
-        phase: an instant at which the pattern begins.
+        phase: a time at which the pattern begins.
         period: seconds until it begins again.
-        changes: seconds into the pattern, ascending, at which the machine connects,
+        changes: ascending seconds into the pattern, at which the machine connects,
             disconnects, connects, … and disconnects.
     """
 
@@ -44,21 +44,20 @@ class Pattern(Struct, frozen=True):
     changes: tuple[int, ...]
 
     def cycle(self, at: float) -> int:
-        """How often the pattern has been completed since the phase."""
+        """Return the number of completed repetitions since the phase."""
         return int((at - self.phase) // self.period)
 
     def start(self, at: float) -> int:
-        """When the pattern last began."""
         return self.phase + self.cycle(at) * self.period
 
     def lasts(self, at: float) -> bool:
-        """Whether it is connected, or under way."""
+        """Return whether it is connected, or the state lasts."""
         return self.state(at)[0]
 
     def state(self, at: float) -> State:
         start = self.start(at)
         passed = bisect_right(self.changes, at - start)
-        if not passed:  # nothing yet: as the last repetition has left it
+        if not passed:  # as at the last repetition's end
             start -= self.period
             passed = len(self.changes)
         changed = start + self.changes[passed - 1]
@@ -68,28 +67,27 @@ class Pattern(Struct, frozen=True):
 
 
 def always(_random: Random, _east: int) -> Pattern:
-    """Connected at any time since the network has settled."""
     return Pattern(SETTLED + 40 * DAY, CENTURY, (0, CENTURY - DAY))
 
 
 def never(_random: Random, _east: int) -> Pattern:
-    """Not seen for as long."""
+    """Return a pattern that was connected for the last time 200 days after SETTLED."""
     return offline_since(SETTLED + 200 * DAY)
 
 
 def abandoned(random: Random, _east: int) -> Pattern:
-    """Not seen for months."""
+    """Return a pattern that has been disconnected for months."""
     return offline_since(SETTLED + random.randrange(300 * DAY))
 
 
 def offline_since(instant: int) -> Pattern:
-    """Not connected at any time from the instant on, but on the day before it."""
+    """Return a pattern connected on the day before `instant` and never afterwards."""
     return Pattern(instant - DAY, CENTURY, (0, DAY))
 
 
 def outages(random: Random, east: int) -> Pattern:
-    """Connected but for minutes or hours that end about three at night, `east` hours
-    from Greenwich.
+    """Return a pattern with outages that end about 3 o'clock local time. An outage
+    lasts minutes or hours. `east` is in hours from Greenwich.
     """
     days = random.randint(20, 90)
     ends = random.randrange(days) * DAY + (3 - east) * HOUR + random.randrange(HOUR)
@@ -98,8 +96,8 @@ def outages(random: Random, east: int) -> Pattern:
 
 
 def office_hours(random: Random, east: int) -> Pattern:
-    """Connected while somebody works, four or five days a week, `east` hours from
-    Greenwich. All go home at five.
+    """Return a pattern connected during office hours, four or five days a week. All
+    machines disconnect at five. `east` is in hours from Greenwich.
     """
     day_off = random.randrange(12)
     changes: list[int] = []
@@ -111,13 +109,13 @@ def office_hours(random: Random, east: int) -> Pattern:
 
 
 def roaming(random: Random, east: int) -> Pattern:
-    """Connected three times a day, for as long as it may be."""
+    """Return a pattern connected three times a day, for random times."""
     return Pattern(-east * HOUR, DAY, tuple(sorted(random.sample(range(DAY), 6))))
 
 
 def jobs(random: Random, _east: int) -> Pattern:
-    """Connected for the length of a job, then away for longer than the upstream keeps
-    an ephemeral machine.
+    """Return a pattern connected for the length of a job. The pause after it is longer
+    than NetBird keeps an ephemeral machine.
     """
     length = random.randint(20 * MINUTE, 50 * MINUTE)
     period = length + random.randint(12 * MINUTE, 40 * MINUTE)
@@ -125,7 +123,7 @@ def jobs(random: Random, _east: int) -> Pattern:
 
 
 def cut_off(_random: Random, _east: int) -> Pattern:
-    """Connected for as long as a login lasts; the next one comes half a day later."""
+    """Return a pattern connected until the login expires, and again 12 hours later."""
     return Pattern(SETTLED, DAY + DAY // 2, (0, DAY))
 
 
@@ -134,4 +132,4 @@ _ALL = (abandoned, always, cut_off, jobs, never, office_hours, outages, roaming)
 PATTERNS: Mapping[str, Callable[[Random, int], Pattern]] = {
     pattern.__name__: pattern for pattern in _ALL
 }
-"""Makes a schedule, given chance and the hours from Greenwich, by its name."""
+"""Functions that return a schedule, given a Random and the hours from Greenwich."""
