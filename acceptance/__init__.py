@@ -1,1 +1,1 @@
-"""What is tried before a release: other tools, other Pythons, boots, minutes."""
+"""Checks before a release: other tools, other Pythons, booted systems, long runs."""

@@ -1,4 +1,4 @@
-"""The command: `python -m acceptance [NAME …]`; without names, every check there is."""
+"""Run checks before a release: `python -m acceptance [NAME …]`, all without names."""
 
 import argparse
 import shutil
@@ -54,7 +54,7 @@ BUILT = (
     Check("event-kills", events.kills),
     Check("access-log-kills", events.access_log_kills),
 )
-"""What is made of the tree, where it is installed, booted and killed."""
+"""Checks of the built packages: they are installed, booted and killed."""
 
 OTHERS = (
     Check("wheel", release.wheel),
@@ -86,13 +86,13 @@ OTHERS = (
 )
 
 ALONE = (Check("thorough", thorough.thorough),)
-"""What measures in seconds runs beside nothing, at the end."""
+"""Checks that measure seconds. They run alone, at the end."""
 
 CHECKS = (*BUILT, *OTHERS, *ALONE)
 
 
 class Row(Struct, frozen=True):
-    """What came of a check."""
+    """The result of a check."""
 
     name: str
     outcome: str
@@ -104,7 +104,7 @@ _ROW = "| {:<17} | {:<7} | {:>5} | {}"
 
 
 def main() -> None:
-    # So that a check which is ended leaves nothing running either.
+    # A check that is terminated must stop its own programs, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     parser = argparse.ArgumentParser(prog="python -m acceptance", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -136,15 +136,15 @@ def _in_turn(checks: Iterable[Check], told: Path | None) -> list[Row]:
     rows: list[Row] = []
     for check in checks:
         rows.append(_tried(check))
-        if told is not None:  # after each: who knows what ends us
+        if told is not None:  # After each check, because the process may be killed.
             told.write_bytes(msgspec.json.encode(rows))
     return rows
 
 
 def _side_by_side() -> list[Row]:
-    """Both halves at once, each in a process of its own."""
+    """Run both halves at once, each in its own process."""
     with suppress(Missing):
-        helm.program()  # the only one that both halves build
+        helm.program()  # the only program that both halves build
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         halves = {folder / "built": BUILT, folder / "others": OTHERS}
@@ -167,7 +167,7 @@ def _side_by_side() -> list[Row]:
 
 
 def _tried(check: Check) -> Row:
-    print(f"{check.name} …", flush=True)  # The table comes at the very end.
+    print(f"{check.name} …", flush=True)  # The table is printed at the very end.
     begin = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="api-exporter-acceptance-"))
     try:

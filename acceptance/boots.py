@@ -1,4 +1,4 @@
-"""A booted system in a container: systemd, a network of its own, nothing shared."""
+"""A booted system in a container, with systemd and a network of its own."""
 
 import os
 import subprocess
@@ -13,9 +13,9 @@ from acceptance.check import Failed, program, run
 from acceptance.roots import Root, clean
 
 PATIENCE = 60.0
-"""Seconds for whatever is waited for."""
+"""Seconds until a condition must hold."""
 
-# The container has its control groups, of version 2 alone, below one of our own.
+# The container's control groups, version 2 only, are below a group of our own.
 _OWN_GROUPS = """
 umount --recursive /sys/fs/cgroup
 mount -t cgroup2 none /sys/fs/cgroup
@@ -46,22 +46,24 @@ sys.exit(answer.status != 200)
 
 
 class System(Struct, frozen=True):
-    """What has been booted.
+    """A booted system.
 
     Attributes:
-        leader: its first process, as this machine numbers it.
+        leader: the process id of its first process on this machine.
     """
 
     leader: int
 
     def run(self, *command: str) -> str:
-        """What a program prints that is run there; raises Failed where it fails."""
+        """Run a program in the system. Return its output, or raise Failed."""
         return run("nsenter", f"--target={self.leader}", "--all", *clean(command))
 
     def get(
         self, where: str, path: str, user: str = "nobody", group: str = "nogroup"
     ) -> str:
-        """What a host and port, or a socket's path, answer to a user of the system."""
+        """Return a response to a user of the system. `where` is a host and port, or the
+        path of a socket.
+        """
         return self.run(
             "setpriv",
             f"--reuid={user}",
@@ -75,17 +77,17 @@ class System(Struct, frozen=True):
         )
 
     def until(self, text: str, *command: str) -> str:
-        """What a program prints once it succeeds and prints that text."""
+        """Run a program until it prints a text. Return its output."""
         return until(lambda: self.run(*command), text, " ".join(command))
 
     def until_got(self, text: str, where: str, path: str) -> str:
-        """What is answered, once it holds that text."""
+        """Request a path until the response contains a text. Return the response."""
         return until(lambda: self.get(where, path), text, f"{where} {path}")
 
 
 @contextmanager
 def booted(root: Root) -> Iterator[System]:
-    """The system, until it is powered off again."""
+    """Boot the system, and power it off at the end of the block."""
     name = f"api-exporter-{os.getpid()}"
     options = ("--quiet", "--boot", "--register=no", "--keep-unit", "--private-network")
     command = (
@@ -107,7 +109,7 @@ def booted(root: Root) -> Iterator[System]:
         system.until("running", "systemctl", "is-system-running", "--wait")
         yield system
     finally:
-        container.terminate()  # which powers it off
+        container.terminate()  # This powers the system off.
         try:
             container.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -120,7 +122,7 @@ def _leader(container: subprocess.Popen[bytes], log: Path) -> int:
     children = Path(f"/proc/{container.pid}/task/{container.pid}/children")
     begin = time.monotonic()
     while time.monotonic() < begin + PATIENCE and container.poll() is None:
-        with suppress(OSError):  # of processes that have just ended
+        with suppress(OSError):  # Processes may end meanwhile.
             for child in children.read_text().split():
                 if Path(f"/proc/{child}/comm").read_text() == "systemd\n":
                     return int(child)

@@ -1,4 +1,4 @@
-"""What the Helm chart makes is run: the settings, arguments and files of its pod."""
+"""Run what the Helm chart renders: the settings, arguments and files of its pod."""
 
 import base64
 import re
@@ -20,7 +20,7 @@ from tests.integration.programs import environment, free_port, get
 PROGRAM = Path(sys.executable).with_name("api-exporter")
 
 PATIENCE = 60.0
-"""Seconds in which an exporter becomes ready."""
+"""Seconds until an exporter must be ready."""
 
 _AUTHORITY = Authority("authority")
 _ISSUED = _AUTHORITY.issue("api-exporter.example.org")
@@ -49,7 +49,7 @@ GIVEN: Mapping[str, Mapping[str, bytes]] = {
     "netbird": {"api-token": TOKEN.encode()},
     "shared-token": {"token": TOKEN.encode()},
 }
-"""The Secrets and ConfigMaps that the examples say are there already."""
+"""The Secrets and ConfigMaps that the examples require."""
 
 FALSE = b"nbp_not_a_token_at_all"
 """The token in the values of the examples."""
@@ -60,7 +60,7 @@ UPSTREAM = re.compile(
 
 
 def runs(folder: Path) -> str:
-    """The pod of each example reads a simulated API, and its probes succeed."""
+    """Check that each example's pod reads a simulated API and its probes succeed."""
     seen = []
     with _upstream() as upstream:
         for path in examples():
@@ -129,7 +129,7 @@ class _Pod:
         return environment(**found)
 
     def check(self, shard: int) -> list[str]:
-        """What `--check` says of its accounts; raises Failed where it finds a fault."""
+        """Return the accounts that `--check` lists. Raise Failed if it fails."""
         environ = self._environ(shard, free_port())
         said = run(PROGRAM, "--check", *self._own.get("args", []), env=environ)
         return re.findall(r"^account: (\S+)$", said, re.MULTILINE)
@@ -173,7 +173,7 @@ class _Pod:
 
 
 def _made(objects: list[Any]) -> dict[str, dict[str, bytes]]:
-    """What the chart makes itself; Secret and ConfigMap of one name are one here."""
+    """Return the chart's own objects; Secret and ConfigMap of one name are merged."""
     found: dict[str, dict[str, bytes]] = {}
     for thing in objects:
         name = thing["metadata"]["name"]
@@ -186,7 +186,7 @@ def _made(objects: list[Any]) -> dict[str, dict[str, bytes]]:
 
 @contextmanager
 def _upstream() -> Iterator[str]:
-    """A simulated API; its address."""
+    """Run a simulated API. Yield its address."""
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.upstream", str(port), "20"]
     process = subprocess.Popen(command, cwd=ROOT)

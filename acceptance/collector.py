@@ -1,4 +1,4 @@
-"""An OpenTelemetry Collector, with the file that is shipped for it."""
+"""The shipped configuration file in an OpenTelemetry Collector."""
 
 import json
 import os
@@ -19,11 +19,11 @@ SOURCE = ROOT / "acceptance" / "otel_collector"
 ACCOUNTS = 3
 
 PATIENCE = 60.0
-"""Seconds in which it finds the accounts and reads them."""
+"""Seconds until the collector must have found and read the accounts."""
 
 
 def collector(folder: Path) -> str:
-    """Its receiver finds each account by `/sd/accounts` and reads it."""
+    """Check that its receiver finds and reads each account by `/sd/accounts`."""
     program = _built()
     port = free_port()
     config = folder / "collector.yml"
@@ -49,12 +49,12 @@ def collector(folder: Path) -> str:
 
 
 def _built() -> Path:
-    """Of the file's exporter one module cannot be had here, so it prints."""
+    """Build a collector that prints: the file's exporter cannot be built here."""
     made = BUILD / "bin" / "otel_collector"
     if not made.exists():
         work = BUILD / "otel_collector"
         shutil.copytree(SOURCE, work, dirs_exist_ok=True)
-        # Of the ways to find targets, those without a vendor's library.
+        # Without the ways to find targets that need a vendor's library.
         command = ("build", "-mod=mod", "-tags=remove_all_sd", "-o", made, ".")
         try:
             run(go(), *command, cwd=work)
@@ -64,7 +64,7 @@ def _built() -> Path:
 
 
 def _adapted(port: int) -> str:
-    """The file, in haste, for an exporter that listens there."""
+    """Return the file with short intervals, for an exporter on this port."""
     text = (ROOT / "deploy/monitoring/collector.yml").read_text()
     text = text.replace("api-exporter:8080", f"127.0.0.1:{port}").replace("30s", "1s")
     text = re.sub(r"otlphttp:\n.*", "debug: {verbosity: detailed}", text)
@@ -73,7 +73,7 @@ def _adapted(port: int) -> str:
 
 
 def _accounts(port: int) -> set[str]:
-    """Those that service discovery tells, once it does."""
+    """Return the accounts that service discovery lists. Wait until it does."""
     end = time.monotonic() + PATIENCE
     while (answer := get(f"http://127.0.0.1:{port}/sd/accounts"))[0] != 200:
         if time.monotonic() > end:
@@ -83,7 +83,7 @@ def _accounts(port: int) -> set[str]:
 
 
 def _read(log: Path) -> set[str]:
-    """Accounts whose metrics it has printed."""
+    """Return the accounts whose metrics the collector has printed."""
     return set(re.findall(r"-> account: Str\((.*)\)", log.read_text()))
 
 

@@ -1,4 +1,4 @@
-"""An image behind a front door, its files mounted as Kubernetes mounts a Secret."""
+"""An image behind TLS and authentication, with a mounted Kubernetes Secret."""
 
 import os
 import ssl
@@ -28,7 +28,7 @@ PROBES = {
     "livenessProbe": ["api-exporter", "--health"],
     "readinessProbe": ["api-exporter", "--health", "/ready"],
 }
-"""What asks from inside, behind a front door."""
+"""The probes of the Deployment, which run inside the container."""
 
 DOORS = {
     "WEB_CONFIG_FILE": f"{MOUNTED}/web.yml",
@@ -37,9 +37,9 @@ DOORS = {
 
 
 def guarded(engine: Engine, image: str, folder: Path) -> list[str]:
-    """Who knows the password, has the token or the certificate is let in, others not;
-    the image's health check and the probes of the Deployment need none, and a new
-    certificate in the Secret no restart.
+    """Check authentication, health checks and a new certificate. Only a password, token
+    or client certificate gives access. The health check and the probes need none of
+    them. A new certificate in the Secret needs no restart.
     """
     secret = _Secret(folder / "secret")
     prometheus = folder / "prometheus"
@@ -67,9 +67,7 @@ def guarded(engine: Engine, image: str, folder: Path) -> list[str]:
 
 
 class _Secret:
-    """A folder as Kubernetes keeps it: its files are those of one folder in it, and are
-    replaced all at once.
-    """
+    """A folder with the layout of a Secret: links into a replaceable folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -77,7 +75,7 @@ class _Secret:
         folder.mkdir()
 
     def replaced(self, fill: Callable[[Path], None], web: str) -> None:
-        """Other files, which the exporter's group may read."""
+        """Replace the files. The exporter's group may read them."""
         self._times += 1
         new = self.folder / f"..{self._times}"
         new.mkdir()
@@ -106,14 +104,14 @@ def _get(where: str, path: str) -> str:
 
 
 def _healthy(running: Running) -> str:
-    """The health check of the image, and the Deployment's probes, in the container."""
+    """Return the output of the probes, after the image's health check has succeeded."""
     running.healthy()
     said = [running.engine.podman("exec", running.name, *PROBES[x]) for x in PROBES]
     return f"healthy; {'; '.join(line.strip() for line in said)}"
 
 
 def _rotated(running: Running, renewed: Callable[[], None]) -> str:
-    """Once the Secret has another certificate, that one is shown."""
+    """Check that a new certificate in the Secret is served."""
     where = ("127.0.0.1", running.port)
     before = ssl.get_server_certificate(where)
     renewed()

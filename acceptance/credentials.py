@@ -1,4 +1,4 @@
-"""The booted unit whose accounts systemd hands over, and whose events others read."""
+"""The booted unit with accounts from systemd credentials, and events for adm."""
 
 from acceptance.boots import System
 from acceptance.installing import same
@@ -13,8 +13,9 @@ _PROGRAM = "/opt/api-exporter/bin/api-exporter"
 
 
 def handed_over(system: System, root: Root, api: str, events: str) -> str:
-    """By the pages' commands: accounts and tokens are root's alone, the service's own
-    group reads the door's files, and the group adm the events, those of before as well.
+    """Check the permissions that the pages' commands set. Only root reads accounts and
+    tokens. The service's group reads the TLS files. The group adm reads the events,
+    those written before the change included.
     """
     etc = root.path / "etc/api-exporter"
     accounts = etc / "accounts"

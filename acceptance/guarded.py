@@ -1,4 +1,4 @@
-"""The booted unit behind a front door, and a real Prometheus before it."""
+"""The booted unit behind TLS and authentication, scraped by a real Prometheus."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,13 +35,14 @@ sys.exit("the same" if shown.strip() == sys.argv[1].strip() else print(shown))
 
 
 def guarded(system: System, etc: Path, folder: Path, restart: Restart) -> list[str]:
-    """Who knows the password, has the token or the certificate is let in, others not;
-    the health script needs none, and a new certificate no restart.
+    """Check authentication, the health script and a new certificate. Only a password,
+    token or client certificate gives access. The health script needs none of them. A
+    new certificate needs no restart.
 
     Args:
-        etc: where the unit's configuration is, as this machine sees it.
-        folder: a new one, for Prometheus.
-        restart: starts the unit with settings more.
+        etc: the path of the unit's configuration on this machine.
+        folder: a new folder for Prometheus.
+        restart: restarts the unit with additional settings.
     """
     folder.mkdir()
     authority = Authority()
@@ -66,20 +67,20 @@ def guarded(system: System, etc: Path, folder: Path, restart: Restart) -> list[s
 
 
 def _readable(system: System) -> None:
-    """For the unit's group, and for nobody else."""
+    """Make the files readable for the unit's group only."""
     files = " ".join(FILES)
     command = f"cd /etc/api-exporter; chgrp api-exporter {files}; chmod 640 {files}"
     system.run("sh", "-c", command)
 
 
 def _healthy(system: System) -> str:
-    """What the script for monitoring systems says; raises Failed where it fails."""
+    """Return the output of the script for monitoring systems, which must succeed."""
     said = system.run(f"{SOURCE}/deploy/check-health.sh").strip()
     return f"the script: {said}"
 
 
 def _rotated(system: System, authority: Authority, etc: Path) -> str:
-    """A new certificate is shown without a restart."""
+    """Check that a new certificate is served without a restart."""
     before = system.run("python3", "-c", _SHOWN)
     authority.server().write(etc, "server")
     _readable(system)

@@ -1,4 +1,4 @@
-"""The Helm chart: what it makes of each file of `ci/`, and what it refuses."""
+"""The Helm chart: its objects for each file of `ci/`, and the values it refuses."""
 
 import json
 import os
@@ -35,7 +35,7 @@ EXPLAINED = {
     "pod-probes": "a pod that asks once and ends",
     "statefulset-has-host-podantiaffinity": "each pod has accounts of its own",
 }
-"""Findings that stay, and why."""
+"""Accepted findings of kube-score, and the reasons."""
 
 _SHOWN = """case $1 in
 install | upgrade) ;;
@@ -48,7 +48,7 @@ for word; do
 done
 exec {helm} template "$@" --kube-version {version}
 """
-"""helm where there is no cluster."""
+"""A script that replaces helm where there is no cluster."""
 
 _BUILT = 'image: "registry.example/api-exporter:mine"'
 
@@ -103,7 +103,7 @@ WRONG: tuple[tuple[str, str], ...] = (
     ("prometheusRule: {thresholds: {severities: {NetBirdX: info}}}", "NetBirdX"),
     ("networkPolicy: {ranges: [10.0.0.0]}", "networkPolicy/ranges"),
 )
-"""Values that are refused, and what the refusal names."""
+"""Refused values, and a text of each refusal."""
 
 FREE = {
     "global",
@@ -117,17 +117,16 @@ FREE = {
     "readinessProbe",
     "dashboards.labels",
 }
-"""Values in which there may be what the chart does not know."""
+"""Tables of values that may have keys unknown to the chart."""
 
 
 def examples() -> list[Path]:
-    """The files of `ci/`."""
     return sorted((CHART / "ci").glob("*.yaml"))
 
 
 def rendered(*more: str | Path, version: str = NEWEST) -> list[dict[str, Any]]:
-    """The objects that the chart makes."""
-    # helm knows no version of Kubernetes where it was built by `go install`.
+    """Return the objects that the chart renders."""
+    # A helm built by `go install` does not have a version of Kubernetes.
     text = run(
         program(),
         *("template", "metrics", CHART, "--namespace", NAMESPACE),
@@ -143,7 +142,7 @@ def _written(folder: Path, objects: list[dict[str, Any]]) -> Path:
 
 
 def lint(_folder: Path) -> str:
-    """`helm lint --strict` has no finding, whatever the values."""
+    """Check that `helm lint --strict` has no finding for any file of values."""
     helm, version = program(), NEWEST.removeprefix("v")
     for more in ((), *(("--values", path) for path in examples())):
         run(
@@ -153,7 +152,7 @@ def lint(_folder: Path) -> str:
 
 
 def valid(folder: Path) -> str:
-    """All objects are as the schemas want them, and those refuse what is unknown."""
+    """Check that all objects match the schemas, which refuse unknown fields."""
     count, kinds = 0, {}
     for version in schemas.VERSIONS:
         found = [
@@ -175,7 +174,7 @@ def valid(folder: Path) -> str:
 def _judged(
     folder: Path, version: str, objects: list[dict[str, Any]]
 ) -> list[tuple[str, str]]:
-    """Kind and name of each, and "Valid" or what is wrong with it."""
+    """Return the kind and name of each object, with "Valid" or its fault."""
     tool = go_tool("github.com/yannh/kubeconform/cmd/kubeconform", "v0.8.0")
     file = _written(folder, objects)
     number = version.removeprefix("v")
@@ -200,7 +199,7 @@ def _judged(
 
 
 def refused(folder: Path) -> str:
-    """What does not exist is refused, and named, wherever it stands."""
+    """Check that unknown keys and wrong values are refused by name."""
     unknown = list(_with_unknown(yaml.safe_load(VALUES.read_text())))
     wrong = [(yaml.safe_load(text), named) for text, named in WRONG]
     for values, named in [*unknown, *wrong]:
@@ -219,7 +218,7 @@ def refused(folder: Path) -> str:
 def _with_unknown(
     defaults: dict[str, Any], path: str = ""
 ) -> Iterator[tuple[dict[str, Any], str]]:
-    """Values with one key too many: in each table that the defaults have."""
+    """Yield values with an unknown key in each table of the defaults."""
     if path not in FREE:
         yield {"nonsense": 1}, "nonsense"
     for key, value in defaults.items():
@@ -229,7 +228,7 @@ def _with_unknown(
 
 
 def names(_folder: Path) -> str:
-    """What only looks like a number is none: names, and settings as they stand."""
+    """Check that names and settings that look like numbers remain strings."""
     objects = rendered("--values", CHART / "ci/names-values.yaml")
     for thing in objects:
         metadata = thing["metadata"]
@@ -251,7 +250,9 @@ def names(_folder: Path) -> str:
 
 
 def spread(_folder: Path) -> str:
-    """A constraint without a selector spreads our pods; one with its own keeps it."""
+    """Check the selectors of spread constraints. A constraint without a selector gets
+    that of the pods; another keeps its own.
+    """
     objects = rendered("--values", CHART / "ci/kept-values.yaml")
     [workload] = [o["spec"] for o in objects if o["kind"] == "Deployment"]
     told = workload["template"]["spec"]["topologySpreadConstraints"]
@@ -262,9 +263,9 @@ def spread(_folder: Path) -> str:
 
 
 def documented(folder: Path) -> str:
-    """The chart takes each piece of YAML that its page shows, and the page's commands,
-    from a checkout, what they name. There is no cluster: `install` and `upgrade` show
-    what they would make, and kubectl says yes.
+    """Check the YAML of the chart's page, and the page's commands from a checkout.
+    Without a cluster, `install` and `upgrade` print their objects, and kubectl
+    succeeds.
     """
     page = (ROOT / "docs/install/helm.md").read_text()
     tools = folder / "tools"
@@ -289,7 +290,7 @@ def documented(folder: Path) -> str:
 
 
 def score(folder: Path) -> str:
-    """kube-score has no finding that is not explained."""
+    """Check that kube-score has no unexplained finding."""
     tool = go_tool("github.com/zegl/kube-score/cmd/kube-score", "v1.20.0")
     found: set[str] = set()
     for path in examples():
@@ -311,8 +312,8 @@ def score(folder: Path) -> str:
 
 
 def monitoring(_folder: Path) -> str:
-    """Rules are those of `deploy/prometheus`, with the numbers of the values; alerts
-    that are turned off are not there. Dashboards are those of `deploy/grafana`.
+    """Check that rules and dashboards equal those of `deploy`. The rules have the
+    values' thresholds and no disabled alert.
     """
     on = "--set=prometheusRule.enabled=true,dashboards.enabled=true"
     objects = rendered(on)
@@ -349,5 +350,4 @@ def _same(
 
 
 def program() -> Path:
-    """Helm itself."""
     return go_tool("helm.sh/helm/v3/cmd/helm", "v3.22.0")

@@ -1,4 +1,4 @@
-"""The image: built twice, looked into, run as hardened as can be, and asked."""
+"""The container image: built twice, inspected, and run without privileges."""
 
 import gzip
 import hashlib
@@ -28,27 +28,27 @@ from tests.integration.programs import free_port
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
 BASE = "localhost/base"
-"""In place of the official image of Python: Debian, with its Python's venv."""
+"""The image used instead of the official one of Python: Debian with python3-venv."""
 
 IMAGE = "localhost/api-exporter"
 
 MB = 1_000_000
 
 LAYER = 50 * MB
-"""What our layer of the image may have in bytes."""
+"""The most bytes in our layer of the image."""
 
 UNWANTED = re.compile(
     r"(^|/)(pip[0-9.]*|pip-[^/]*|ensurepip)$"
     r"|(^|/)bin/([^/]*-)?(as|c\+\+|cc|clang|cpp|g\+\+|gcc|ld)(-[0-9]+)?$"
     r"|^opt/.*/tests?$"
 )
-"""Paths that tell of pip, compilers and tests."""
+"""Paths of pip, compilers and tests."""
 
 LABELS = ("created", "revision", "version")
 
 
 def image(folder: Path) -> str:
-    """The image upon Python's: small, the same twice, hardened, and it runs."""
+    """Check that both builds are equal, small and hardened, and that they run."""
     engine = prepared(folder)
     first = _digest(engine, folder / "first")
     built(engine, "podman")
@@ -65,7 +65,7 @@ def image(folder: Path) -> str:
 
 
 def prepared(folder: Path) -> Engine:
-    """An engine that has the image, and what it builds on."""
+    """Return an engine with the image and its base."""
     engine = Engine(folder)
     engine.imported(archive(13, "python", "ca-certificates,python3,python3-venv"), BASE)
     built(engine, "buildah")
@@ -73,13 +73,13 @@ def prepared(folder: Path) -> Engine:
 
 
 def built(engine: Engine, name: str) -> None:
-    """Build the image by the script that everybody uses."""
+    """Build the image with the script for users."""
     env = {**_build_env(), "ENGINE": str(engine.wrapper(name))}
     run("deploy/container/build.sh", "--tag", IMAGE, *_build_options(engine), env=env)
 
 
 def _build_options(engine: Engine) -> list[str]:
-    """Those with which pip reaches its index as it does on this machine."""
+    """Return options that give pip in the build this machine's index."""
     configured = run("pip", "config", "list")
     values = re.findall(r"^global\.([\w-]+)=(.*)$", configured, re.MULTILINE)
     lines = [f"{key} = {value.strip(chr(39))}\n" for key, value in values]
@@ -94,7 +94,7 @@ def _build_env() -> dict[str, str]:
 
 
 def page(folder: Path) -> str:
-    """The commands of the page, from a checkout, bring the image to run."""
+    """Check that the commands of the page, from a checkout, run the image."""
     engine = Engine(folder)
     engine.imported(archive(13, "python", "ca-certificates,python3,python3-venv"), BASE)
     command = checkout("container.md")
@@ -126,7 +126,7 @@ def page(folder: Path) -> str:
 
 @cache
 def _commit() -> dict[str, str]:
-    """What is built, and its time: the same for both builds, whatever is committed."""
+    """Return the commit and its time, which stay the same for all builds of a run."""
     commit = run("git", "rev-parse", "--short=12", "HEAD").strip()
     seconds = run("git", "log", "-1", "--format=%ct", commit).strip()
     return {"SOURCE_COMMIT": commit, "SOURCE_DATE_EPOCH": seconds}
@@ -139,7 +139,7 @@ def _digest(engine: Engine, folder: Path) -> str:
 
 
 def _sizes(saved: Path) -> str:
-    """What a registry would hold of it: the last layer is ours."""
+    """Check the size of our layer, which is the last one."""
     manifest: Any = json.loads((saved / "manifest.json").read_text())
     layers = manifest["layers"]
     digest = layers[-1]["digest"].removeprefix("sha256:")
@@ -154,7 +154,7 @@ def _sizes(saved: Path) -> str:
 
 
 def _configured(engine: Engine) -> str:
-    """User, health check and labels."""
+    """Check user, health check and labels."""
     [found] = json.loads(engine.podman("image", "inspect", IMAGE))
     user, labels = found["User"], found["Labels"]
     if not re.fullmatch(r"[1-9]\d*:[1-9]\d*", user) or "Healthcheck" not in found:
@@ -166,7 +166,7 @@ def _configured(engine: Engine) -> str:
 
 
 def _contents(engine: Engine) -> str:
-    """Nothing that installs, compiles or tests."""
+    """Check that no path belongs to pip, a compiler or tests."""
     root = Path(engine.podman("image", "mount", IMAGE).strip())
     found = [str(path.relative_to(root)) for path in root.rglob("*")]
     unwanted = [x for x in found if UNWANTED.search(x)]
@@ -177,7 +177,7 @@ def _contents(engine: Engine) -> str:
 
 
 def _served(engine: Engine) -> str:
-    """It runs with a root that it cannot write, is well, and ends when told to."""
+    """Check that it runs with a read-only root, is healthy, and stops."""
     with engine.started(IMAGE, "--demo", env={"DEMO_PEERS": "50"}) as container:
         container.healthy()
         if b"netbird_api_peers{" not in _until(container, b"netbird_api_peers{"):
@@ -190,9 +190,7 @@ def _served(engine: Engine) -> str:
 
 
 def _secured(engine: Engine, folder: Path) -> str:
-    """It reads an upstream behind TLS whose authority is in the system's bundle, and no
-    other.
-    """
+    """Check that it trusts only the authorities in the system's bundle."""
     with upstream(folder) as (url, bundle):
         env = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN}
         with engine.started(IMAGE, env=env, mounts={bundle: BUNDLE}) as container:
@@ -210,7 +208,7 @@ def _secured(engine: Engine, folder: Path) -> str:
 
 @contextmanager
 def upstream(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The URL of a simulated API behind TLS, and a bundle with its authority."""
+    """Run a simulated API behind TLS. Yield its URL and a bundle with its authority."""
     authority = Authority()
     authority.server().write(folder, "server")
     bundle = folder / "bundle.pem"
@@ -226,7 +224,7 @@ def upstream(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _until(container: Running, wanted: bytes, patience: float = 30) -> bytes:
-    """The metrics, once they tell of something."""
+    """Return the metrics as soon as they contain a text."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
         with urlopen(f"http://127.0.0.1:{container.port}/metrics") as answer:

@@ -1,4 +1,4 @@
-"""Installing, upgrading and removing on Debian, where no service manager runs."""
+"""Install, upgrade and remove on Debian without a service manager."""
 
 import re
 import shlex
@@ -14,15 +14,16 @@ ACCOUNTS = ("etc/passwd", "etc/group", "etc/shadow", "etc/gshadow")
 
 
 def installs(release: int) -> Callable[[Path], str]:
-    """The check that installs on one release, and removes."""
+    """Return the check for one release of Debian."""
 
     def check(folder: Path) -> str:
-        """Without python3-venv one line says so; with it, half an environment is no
-        hindrance, a failed upgrade changes nothing, and --purge leaves nothing.
+        """Check both scripts. Without python3-venv, the script prints one line. A
+        damaged environment is replaced. A failed upgrade changes nothing. --purge
+        leaves no file.
         """
         root = made(folder, release)
         seen = [_refused(root)]
-        root.run("sh", "-c", "! python3 -m venv /opt/api-exporter")  # as 0.1 did
+        root.run("sh", "-c", "! python3 -m venv /opt/api-exporter")  # as in 0.1
         root.apt("install", "python3-venv")
         before, accounts = root.files(), [root.read(name) for name in ACCOUNTS]
         version = _installed(root, PYTHONS[release])
@@ -48,7 +49,7 @@ def installs(release: int) -> Callable[[Path], str]:
 
 
 def upgrades(folder: Path) -> str:
-    """What was installed as 0.1 did runs again after an upgrade of Debian."""
+    """Check that a 0.1 installation runs again after an upgrade of Debian."""
     old, new = SUITES
     root = made(folder, old, *PYTHONS.values())
     root.apt("install", "python3-venv")
@@ -75,7 +76,7 @@ def upgrades(folder: Path) -> str:
 
 
 def _refused(root: Root) -> str:
-    """What it says without python3-venv, having done nothing."""
+    """Check that the script refuses to run without python3-venv and changes nothing."""
     before = root.files()
     said = root.refused(INSTALL).splitlines()[1:]
     if len(said) != 1 or "apt-get install python3-venv" not in said[0]:
@@ -85,7 +86,7 @@ def _refused(root: Root) -> str:
 
 
 def _installed(root: Root, python: str) -> str:
-    """The version that it installs, with that Python."""
+    """Install with a version of Python. Return the installed version."""
     root.run(INSTALL)
     [environment] = (root.path / "opt").glob("api-exporter.env-*")
     same("Python", python, re.findall(r"python(3\.\d+)$", _libraries(environment))[0])
@@ -102,11 +103,11 @@ def _version(root: Root) -> str:
 
 
 def _others(path: str) -> bool:
-    """Whether others leave it behind: the last version of accounts, and a directory."""
+    """Return whether other programs leave a path, such as a backup of accounts."""
     return path in {f"{name}-" for name in ACCOUNTS} | {"etc/sysusers.d"}
 
 
 def same(what: str, wanted: object, found: object) -> None:
-    """Raise Failed where something is not what it should be."""
+    """Raise Failed if a value differs from the expected one."""
     if wanted != found:
         raise Failed(f"{what}: {found!r}, not {wanted!r}")

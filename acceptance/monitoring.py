@@ -1,4 +1,4 @@
-"""Rules and dashboards, before the eyes of critics."""
+"""Linters for the rules and dashboards."""
 
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ RULES = ("rules.yml", "alerts.yml")
 
 
 def pint(_folder: Path) -> str:
-    """Pint has no finding."""
+    """Check that pint has no finding."""
     tool = go_module("github.com/cloudflare/pint", "v0.60.0", "cmd/pint")
     files = [ROOT / "deploy/prometheus" / name for name in RULES]
     level = ("--min-severity", "info", "--fail-on", "info")
@@ -18,7 +18,7 @@ def pint(_folder: Path) -> str:
 
 
 def dashboards(_folder: Path) -> str:
-    """The linter of dashboards has no finding that `.lint` does not explain."""
+    """Check that the linter has no finding that `.lint` does not explain."""
     tool = go_tool("github.com/grafana/dashboard-linter", "v0.1.1")
     folder = ROOT / "deploy/grafana/dashboards"
     found = sorted(folder.glob("*.json"))
@@ -28,7 +28,7 @@ def dashboards(_folder: Path) -> str:
 
 
 def _clean(*command: str | Path) -> None:
-    """A critic that says by its status whether it has found something."""
+    """Run a linter that reports findings by its exit status."""
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise Failed(done.stdout + done.stderr)

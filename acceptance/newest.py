@@ -1,4 +1,4 @@
-"""The newest Prometheus that can be had, beside the one of Debian."""
+"""The newest available Prometheus, in addition to Debian's."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from tests.collectors.samples import page
 
 VERSION = "3.16.0"
 
-# Of its ways to find targets, files and HTTP are enough, and need no vendor's library.
+# Service discovery by files and HTTP is enough, and needs no vendor's library.
 _BUILD = (
     "-tags=remove_all_sd",
     f"-ldflags=-X github.com/prometheus/common/version.Version={VERSION}",
@@ -25,14 +25,14 @@ TESTS = (
     "tests.integration.test_service_discovery",
     "tests.test_golden",
 )
-"""Those with Prometheus or promtool."""
+"""The tests that run Prometheus or promtool."""
 
 
 def prometheus(folder: Path) -> str:
-    """The tests with Prometheus pass with it, and none of them is skipped."""
+    """Check that all tests with Prometheus pass with it, and none is skipped."""
     for name in ("prometheus", "promtool"):
         module = f"github.com/prometheus/prometheus/cmd/{name}"
-        # Its modules count from 0.3xx: 3.16.0 is v0.316.0.
+        # Its Go modules are numbered v0.3xx: 3.16.0 is v0.316.0.
         tool = go_tool(module, f"v0.{VERSION.replace('.', '', 1)}", *_BUILD)
         (folder / name).symlink_to(tool)
     said = run(folder / "prometheus", "--version").splitlines()[0]

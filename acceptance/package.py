@@ -1,4 +1,4 @@
-"""The Debian package: looked at, installed, run, upgraded, removed and purged."""
+"""The Debian package: checked, installed, run, upgraded, removed and purged."""
 
 import shutil
 from collections.abc import Callable
@@ -22,13 +22,13 @@ from acceptance.service import (
 from api_exporter.demo.server import TOKEN
 
 _BEFORE = "0.0.1"
-"""A version before any other."""
+"""A version older than any release."""
 
 _COPIED = {
     "etc/systemd/system/api-exporter.service.d",
     "etc/systemd/system/api-exporter.service.d/token.conf",
 }
-"""What the reader of the page has put there."""
+"""Files that the page's commands create."""
 
 UNIT = "api-exporter.service"
 
@@ -36,7 +36,7 @@ CONFIG = "/etc/api-exporter/config"
 
 
 def lintian(_folder: Path) -> str:
-    """It has nothing to say but what the overrides explain."""
+    """Check that lintian has no finding without an override."""
     [package] = (products() / "dist/release").glob("*.deb")
     fails = ("--fail-on", "error,warning", "--allow-root")
     said = run(program("lintian"), *fails, package).strip()
@@ -44,18 +44,18 @@ def lintian(_folder: Path) -> str:
 
 
 def packaged(release: int) -> Callable[[Path], str]:
-    """The check of the package on one release."""
+    """Return the check of the package on one release of Debian."""
 
     def check(folder: Path) -> str:
-        """The page's commands bring it to run, hardened; an upgrade from the version
-        before restarts it and keeps the settings, the next boot brings it back,
-        removing leaves the settings, purging nothing.
+        """Check the package with the page's commands. It runs hardened. An upgrade
+        restarts it and keeps the settings. It runs after a reboot. Removing keeps the
+        settings, purging removes them.
         """
         tree = products()
         root = bare(folder, release)
         root.apt("install", "--no-install-recommends", "ca-certificates", "curl")
         stub(root.path / "usr/local/bin")
-        yes = 'APT::Get::Assume-Yes "true";\n'  # what a person answers
+        yes = 'APT::Get::Assume-Yes "true";\n'  # the answer of a person
         (root.path / "etc/apt/apt.conf.d/99yes").write_text(yes)
         _old(tree, root.path / "packages")
         [package] = (tree / "dist/release").glob("*.deb")
@@ -74,7 +74,7 @@ def packaged(release: int) -> Callable[[Path], str]:
 
 
 def _lived(system: System, root: Root, package: Path, ours: str) -> list[str]:
-    """Installed by the page, upgraded, and reached in other ways."""
+    """Install by the page, upgrade, and listen on systemd's socket."""
     api = simulated(system, "/opt/upstream/usr/bin/api-exporter")
     settings = f"UPSTREAM_API_URL={api}\nUPSTREAM_API_TOKEN={TOKEN}\n"
     (root.path / "settings").write_text(settings)
@@ -99,20 +99,20 @@ def _lived(system: System, root: Root, package: Path, ours: str) -> list[str]:
 
 
 def _follow(system: System, heading: str = "") -> str:
-    """What the page's commands print, where the package is."""
+    """Return the output of the page's commands, run in the package's folder."""
     page = f"cd /packages\n{script('debian.md', heading)}"
     return system.run("sh", "-c", page)
 
 
 def _old(tree: Path, place: Path) -> None:
-    """The package of the version before, which is the same program."""
+    """Build a package of the same program with an older version."""
     build = tree / "deploy/debian/build.sh"
     directory = tree / "build/directory/api-exporter"
     run(build, directory, _BEFORE, place, env={"COMPRESSION": "none"})
 
 
 def _installed(system: System) -> str:
-    """What installing does: no service yet, and settings that are not for everybody."""
+    """Check that the package starts no service and restricts access to the settings."""
     system.run("sh", "-c", "cd /packages && apt-get install ./*.deb")
     for mode, path in (("750", "/etc/api-exporter"), ("640", CONFIG)):
         found = system.run("stat", "-c", "%a %U:%G", path).strip()
@@ -130,7 +130,7 @@ def _installed(system: System) -> str:
 
 
 def _upgraded(system: System, ours: str) -> str:
-    """It is upgraded while it runs."""
+    """Upgrade the package while it runs."""
     before = main_process(system)
     _follow(system, "Upgrade")
     system.until_got(READ, HERE, "/metrics")
@@ -144,13 +144,13 @@ def _upgraded(system: System, ours: str) -> str:
 
 
 def _credential(system: System) -> None:
-    """The token as the page has it, in place of a line of the settings."""
+    """Replace the token in the settings by a credential, as on the page."""
     system.run("sh", "-c", credential("debian.md", TOKEN))
     system.until_got(READ, HERE, "/metrics")
 
 
 def _removed(system: System, root: Root) -> str:
-    """Removed, then purged."""
+    """Remove the package, then purge it."""
     main = main_process(system)
     _follow(system, "Remove")
     same("the unit", "not-found", shown(system, "LoadState"))
@@ -164,7 +164,7 @@ def _removed(system: System, root: Root) -> str:
 
 
 def _ours(root: Root) -> set[str]:
-    """Every path that has our name, but for what the check itself has put there."""
+    """Return all paths with the package's name, except files of the check itself."""
     own = ("packages", "opt/upstream", "run/", "var/log/journal")
     names = ("api-exporter", "api_exporter")
     return {

@@ -6,18 +6,18 @@ from pathlib import Path
 from acceptance.check import Failed, run
 
 LIMIT = 7200.0
-"""Seconds: the tests run once for each Python."""
+"""Seconds. The tests run once for each Python."""
 
 _TOLD = re.compile(r"^(Python .*|no Python .*|PASSED .*)$", re.MULTILINE)
 
 
 def pythons(_folder: Path) -> str:
-    """Every Python that we claim to run on and that is to be had here."""
+    """Test with every supported Python that is installed here."""
     return _told("pythons")
 
 
 def lowest(_folder: Path) -> str:
-    """Exactly the lower bounds of setup.cfg."""
+    """Test with exactly the lower bounds of setup.cfg."""
     return _told("lowest")
 
 

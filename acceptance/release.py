@@ -1,4 +1,4 @@
-"""What is released, made from a clean copy of what is committed, and installed."""
+"""Wheel and source distribution, built from a clean clone and installed."""
 
 import sys
 from pathlib import Path
@@ -15,19 +15,19 @@ def _made(folder: Path, kind: str) -> Path:
 
 
 def wheel(folder: Path) -> str:
-    """A wheel tells its commit, is seen by twistd and serves the demonstration."""
+    """Check that a wheel has its commit, a twistd plugin and the demo."""
     made = _made(folder, "wheel")
     return f"{made.name}, {made.stat().st_size // 1024} kB; {_installed(folder, made)}"
 
 
 def source(folder: Path) -> str:
-    """A source distribution builds by itself, its commit included."""
+    """Check that a source distribution can be built, its commit included."""
     made = _made(folder, "sdist")
     return f"{made.name}, {made.stat().st_size // 1024} kB; {_installed(folder, made)}"
 
 
 def _installed(folder: Path, made: Path) -> str:
-    """What a virtual environment with nothing else in it says of its version."""
+    """Install a file into a new virtual environment. Return the version."""
     commit = run("git", "rev-parse", "--short=12", "HEAD").strip()
     venv = folder / "venv"
     run(sys.executable, "-m", "venv", venv)

@@ -1,4 +1,4 @@
-"""What `make release` makes of what is committed, as its users get it."""
+"""The result of `make release`, used as by its users."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from acceptance.installing import same
 from acceptance.pages import TOKEN, URL, checkout, script
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
-"""One with a shared library, as the executables need it."""
+"""A Python with a shared library, which the executables need."""
 
 _FORMS = (
     r"api-exporter-{v}\.tgz",
@@ -34,7 +34,7 @@ _FORMS = (
 
 @cache
 def products() -> Path:
-    """A clone of the commit with its release in `dist/release`; made once a commit."""
+    """Build a release of the commit, once. Return the clone with `dist/release`."""
     program("gcc")
     commit = run("git", "rev-parse", "HEAD").strip()
     made = BUILD / "release" / commit
@@ -47,7 +47,7 @@ def products() -> Path:
         env = {"PATH": f"{tools}:{os.environ['PATH']}", "BUILDAH_ISOLATION": "chroot"}
         with suppress(
             Missing
-        ):  # the goal itself says so, and the package needs neither
+        ):  # Reported by the goal itself; the package needs neither.
             env["ENGINE"] = str(Engine(tools).wrapper("buildah"))
             (tools / "helm").symlink_to(helm.program())
         pages = map(checkout, ("debian.md", "executable.md", "container.md"))
@@ -61,8 +61,9 @@ def products() -> Path:
 
 
 def release(folder: Path) -> str:
-    """It has every form, says what could not be made, and the seal tells what is ours
-    from what is not; each form runs by the commands of its page.
+    """Check the files of a release and its signature. Every form is there, or the
+    output reports a missing one. The signature covers the files. Each form runs by the
+    commands of its page.
     """
     for needed in ("buildah", "gpg"):
         program(needed)
@@ -93,14 +94,12 @@ def release(folder: Path) -> str:
 
 
 def commit(tree: Path) -> str:
-    """What our builds tell of theirs."""
+    """Return the commit that the release's programs print."""
     return run("git", "rev-parse", "--short=12", "HEAD", cwd=tree).strip()
 
 
 def _again(tree: Path, other: Path) -> str:
-    """In another folder, where others may write, the same bytes come of it; what needs
-    no engine and no compiler.
-    """
+    """Check that the forms without compiler are the same bytes in another folder."""
     run("git", "clone", "--quiet", tree, other)
     run("chmod", "-R", "go+w", other)
     for built in ("build/directory", "build/executable", "dist"):
@@ -123,8 +122,8 @@ def _again(tree: Path, other: Path) -> str:
 
 
 def _listed(tree: Path, sbom: Path) -> str:
-    """The SBOM has what the lock has for this system, with hashes of the lock, and us
-    at its root, from which all else can be reached.
+    """Check the SBOM against the lock. It has the lock's packages for this system with
+    their hashes. Its root is the exporter, from which all components can be reached.
     """
     told = json.loads(sbom.read_text())
     root = told["metadata"]["component"]
@@ -159,8 +158,8 @@ def _listed(tree: Path, sbom: Path) -> str:
 
 
 def _sealed(tree: Path, made: Path, keys: Path) -> str:
-    """With a key that is not the tree's nothing is signed; with it, the page's commands
-    accept the signature, and refuse it once a byte differs.
+    """Check the signature of a release. A key other than the tree's signs nothing. The
+    page's commands accept the signature, and refuse it after a byte has changed.
     """
     keys.mkdir(mode=0o700)
     for name in ("deploy/release", "docs/install"):
@@ -196,7 +195,7 @@ def _sealed(tree: Path, made: Path, keys: Path) -> str:
 
 
 def _refused(*command: str | Path, env: Mapping[str, str], cwd: Path = ROOT) -> str:
-    """What a program says that must not succeed."""
+    """Return the output of a program that must fail."""
     try:
         run(*command, cwd=cwd, env=env)
     except Failed as error:
@@ -205,7 +204,7 @@ def _refused(*command: str | Path, env: Mapping[str, str], cwd: Path = ROOT) -> 
 
 
 def _checked_out(tree: Path, folder: Path) -> str:
-    """What the pages say for a checkout; its goals have been made together."""
+    """Check the pages' commands for a checkout, whose goals `products` has built."""
     [package] = (tree / "dist").glob("*.deb")
     released = tree / "dist/release" / package.name
     same("the package", package.read_bytes(), released.read_bytes())
@@ -225,10 +224,11 @@ def _used(
     ours: str,
     instead: tuple[str, str] = ("", ""),
 ) -> str:
-    """The page's commands for a user with nothing; the last one would run for ever.
+    """Run the page's commands for a new user. The last command would not end, so it
+    runs with other options.
 
     Args:
-        instead: a line of them, and what is typed in its place.
+        instead: a line of the commands and its replacement.
     """
     home = folder / page
     home.mkdir(parents=True)

@@ -1,6 +1,6 @@
 """Root file systems of Debian's releases, and programs that run in them.
 
-The packages come from where the machine's own apt has them.
+The packages come from the mirror of the machine's own apt.
 """
 
 import sys
@@ -14,7 +14,7 @@ from msgspec import Struct
 from acceptance.check import BUILD, ROOT, Failed, Missing, program, run
 
 SUITES = {12: "bookworm", 13: "trixie"}
-"""Debian's releases on which we install."""
+"""The supported releases of Debian."""
 
 PYTHONS = {12: "3.11", 13: "3.13"}
 
@@ -26,26 +26,26 @@ _ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "PIP_FIND_LINKS": "/wheels",
     "PIP_NO_INDEX": "1",
-    "PYTHONDONTWRITEBYTECODE": "1",  # of the system's own Python
+    "PYTHONDONTWRITEBYTECODE": "1",  # For the system's own Python.
 }
 
 SOURCE = "/source"
-"""Where a root has our tree."""
+"""The path of our tree in a root."""
 
 
 class Root(Struct, frozen=True):
-    """A directory that is the root of what runs in it."""
+    """A directory that is the root of programs in it."""
 
     path: Path
 
     def run(self, *command: str) -> str:
-        """What a program prints that is run there, without a service manager."""
+        """Run a program in the root, without a service manager. Return its output."""
         alone = ("--mount", "--pid", "--fork", "--kill-child")
         there = (f"--root={self.path}", "--wd=/", "--mount-proc")
         return run("unshare", *alone, *there, *clean(command))
 
     def refused(self, *command: str) -> str:
-        """What a program prints that must not succeed."""
+        """Return the output of a program that must fail."""
         try:
             said = self.run(*command)
         except Failed as error:
@@ -53,26 +53,24 @@ class Root(Struct, frozen=True):
         raise Failed(f"{' '.join(command)}: succeeded\n{said}")
 
     def apt(self, *arguments: str) -> None:
-        """Install or upgrade packages."""
         self.run("apt-get", "--quiet", "update")
         self.run("apt-get", "--quiet", "--yes", *arguments)
 
     def files(self) -> set[str]:
-        """Every path of it."""
+        """Return all paths relative to the root."""
         return {str(path.relative_to(self.path)) for path in self.path.rglob("*")}
 
     def read(self, name: str) -> str:
-        """The text of one file."""
         return (self.path / name).read_text()
 
 
 def clean(command: tuple[str, ...], env: Mapping[str, str] = _ENVIRONMENT) -> list[str]:
-    """The command, with nothing of this machine's environment."""
+    """Return the command with a clean environment."""
     return ["env", "-i", *(f"{name}={value}" for name, value in env.items()), *command]
 
 
 def made(folder: Path, release: int, *pythons: str) -> Root:
-    """A fresh root with our tree, and what pip needs for the given Pythons in it."""
+    """Return a new root with our tree, and wheels for the given Pythons."""
     root = bare(folder, release)
     run("git", "clone", "--quiet", ROOT, root.path / SOURCE.lstrip("/"))
     for python in pythons or (PYTHONS[release],):
@@ -81,7 +79,7 @@ def made(folder: Path, release: int, *pythons: str) -> Root:
 
 
 def bare(folder: Path, release: int) -> Root:
-    """A fresh root with nothing of ours in it, which reaches Debian's packages."""
+    """Return a new root without our files, in which apt works."""
     try:
         run("unshare", "--mount", "--pid", "--fork", "true")
     except Failed:
@@ -99,7 +97,7 @@ def bare(folder: Path, release: int) -> Root:
 
 
 def archive(release: int, name: str = "debian", packages: str = _PACKAGES) -> Path:
-    """The archive of a root as mmdebstrap makes it; made once."""
+    """Return the archive of a root, which mmdebstrap builds once."""
     made = BUILD / f"{name}-{release}.tar"
     if not made.exists():
         BUILD.mkdir(parents=True, exist_ok=True)
@@ -114,7 +112,7 @@ def archive(release: int, name: str = "debian", packages: str = _PACKAGES) -> Pa
 
 
 def _mirror() -> str:
-    """Where this machine has Debian's packages from."""
+    """Return the mirror of this machine's Debian packages."""
     program("apt-get")
     lists = ("Created-By: Packages", "Label: Debian")
     found = run("apt-get", "indextargets", "--format", "$(REPO_URI)", *lists)
@@ -124,7 +122,7 @@ def _mirror() -> str:
 
 
 def _wheels(folder: Path, python: str) -> None:
-    """All that pip needs to install our tree and `fast`, so that it needs no index."""
+    """Download wheels to install our tree and `fast` without an index."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = requires("api-exporter") or ()
     ours = [x for x in wanted if "extra ==" not in x]

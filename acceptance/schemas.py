@@ -1,4 +1,4 @@
-"""The schemas of Kubernetes' kinds, and of those of the Prometheus operator."""
+"""The schemas of Kubernetes' kinds and of the Prometheus operator's kinds."""
 
 import json
 import shutil
@@ -12,27 +12,27 @@ import yaml
 from acceptance.check import BUILD, Failed, Missing, go, run
 
 WHEEL = "kubernetes-validate==1.37.0"
-"""A package of PyPI that has them for many versions."""
+"""A package of PyPI with the schemas of many versions."""
 
 OPERATOR = "github.com/prometheus-operator/prometheus-operator"
 OPERATOR_VERSION = "v0.85.0"
 
 VERSIONS = ("v1.25.0", "v1.31.0", "v1.37.0")
-"""The oldest that the chart allows, the newest that there is, and one between."""
+"""The oldest version that the chart allows, the newest one, and one between."""
 
 KINDS = ("podmonitors", "prometheusrules", "scrapeconfigs", "servicemonitors")
-"""Of the operator, those that are made here."""
+"""The operator's kinds that the chart renders."""
 
 
 def locations() -> list[str]:
-    """Where kubeconform finds them, as it wants to be told."""
+    """Return the locations of the schemas in kubeconform's syntax."""
     name = "{{ .ResourceKind }}{{ .KindSuffix }}.json"
     version = "{{ .NormalizedKubernetesVersion }}"
     return [f"{_kubernetes()}/{version}/{name}", f"{_operator()}/{name}"]
 
 
 def _kubernetes() -> Path:
-    """The wheel's strict ones, whose references are the wheel's own, as usual ones."""
+    """Return the wheel's strict schemas in kubeconform's layout."""
     home = BUILD / f"kubernetes-{WHEEL.rpartition('=')[2]}"
     if not home.exists():
         wheel = BUILD / "wheel"
@@ -58,7 +58,7 @@ def _kubernetes() -> Path:
 
 
 def _begun(home: Path) -> Path:
-    """An empty folder beside it, which becomes it when it is complete."""
+    """Return an empty folder, which the caller renames when it is complete."""
     made = home.with_name(f"{home.name}.part")
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
@@ -66,7 +66,7 @@ def _begun(home: Path) -> Path:
 
 
 def _operator() -> Path:
-    """Made of the operator's definitions, that what they do not know be refused."""
+    """Return schemas of the operator's definitions that refuse unknown fields."""
     home = BUILD / f"operator-{OPERATOR_VERSION}"
     if not home.exists():
         work = BUILD / "module"
@@ -92,7 +92,7 @@ def _operator() -> Path:
 
 
 def _strict(schema: Any) -> Any:
-    """As JSON Schema has it, and with nothing allowed that is not named."""
+    """Return a strict JSON Schema that allows only named fields."""
     if isinstance(schema, list):
         return [_strict(one) for one in schema]
     if not isinstance(schema, dict):

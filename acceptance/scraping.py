@@ -1,4 +1,4 @@
-"""A real Prometheus before a front door: who is let in, and who is not."""
+"""A real Prometheus that scrapes an exporter with and without credentials."""
 
 import json
 import subprocess
@@ -24,23 +24,23 @@ ASKED = f"""tls_server_config: {{cert_file: server.pem, key_file: server.key}}
 basic_auth_users:
   prometheus: {bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(10)).decode()}
 """
-"""A web configuration that asks for a password; beside it, `tokens` is used."""
+"""A web configuration with a password. `tokens` is used in addition to it."""
 
 CERTIFIED = """tls_server_config:
   {cert_file: server.pem, key_file: server.key, client_ca_file: clients.pem,
    client_auth_type: RequireAndVerifyClientCert}
 """
-"""One that asks for a certificate."""
+"""A web configuration that requires a client certificate."""
 
 KNOWN = {
     "password": "  basic_auth: {username: prometheus, password_file: password}",
     "token": "  authorization: {credentials_file: token}",
     "stranger": "",
 }
-"""Jobs before the first, by name: the lines that make them known."""
+"""Jobs for the first web configuration: the lines with their credentials."""
 
 CERTIFICATES = {"certificate": "", "none": ""}
-"""Jobs before the second."""
+"""Jobs for the second web configuration."""
 
 STRANGERS = {"stranger", "none"}
 
@@ -57,14 +57,15 @@ _OWN = ", cert_file: client.pem, key_file: client.key"
 
 
 class Prometheus(Struct, frozen=True):
-    """How to run one.
+    """The configuration of a Prometheus.
 
     Attributes:
-        folder: what it knows lies here.
-        target: whom it scrapes, over TLS.
-        address: where it listens.
-        get: what a path of a host and port answers; raises Failed or OSError.
-        there: what to put before a command that is to run in its network.
+        folder: its configuration and data.
+        target: the host and port that it scrapes over TLS.
+        address: its own host and port.
+        get: returns the response to a path at a host and port; raises Failed or
+            OSError.
+        there: the prefix of a command that runs in its network.
     """
 
     folder: Path
@@ -74,7 +75,7 @@ class Prometheus(Struct, frozen=True):
     there: tuple[str | Path, ...] = ()
 
     def let_in(self, jobs: Mapping[str, str]) -> str:
-        """What was seen: all of them but strangers come in; raises Failed otherwise."""
+        """Check that exactly the jobs with credentials succeed, or raise Failed."""
         text = "scrape_configs:" + "".join(
             _JOB.format(
                 name=name,
@@ -102,7 +103,7 @@ class Prometheus(Struct, frozen=True):
         return f"a real Prometheus: {names} let in; {', '.join(strangers)} kept out"
 
     def _query(self, expression: str) -> dict[str, float]:
-        """Values by job; none as long as it does not answer."""
+        """Return values by job, or none while it does not respond."""
         try:
             said = self.get(self.address, f"/api/v1/query?query={quote(expression)}")
         except (Failed, OSError):
@@ -129,7 +130,7 @@ class Prometheus(Struct, frozen=True):
 
 
 def keys(authority: Authority, exporter: Path, prometheus: Path) -> None:
-    """Put what each of the two needs into its folder, but for the web configuration."""
+    """Write the keys of both into their folders, but no web configuration."""
     authority.server().write(exporter, "server")
     authority.issue(name="prometheus").write(prometheus, "client")
     for place in (exporter, prometheus):

@@ -1,4 +1,4 @@
-"""The unit as systemd runs it: installed, reached in every way, upgraded, removed."""
+"""The unit under systemd: installed, reached in every way, upgraded, removed."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from api_exporter.demo.server import TOKEN
 UNIT = "api-exporter.service"
 
 UPSTREAM = "127.0.0.1:9000"
-"""Where an exporter of the simulated network is asked for the address of its API."""
+"""The address of a simulated API."""
 
 HERE = "127.0.0.1:8080"
 
@@ -33,12 +33,13 @@ READ = "netbird_api_up 1.0"
 
 
 def boots(release: int) -> Callable[[Path], str]:
-    """The check that boots one release."""
+    """Return the check that boots one release of Debian."""
 
     def check(folder: Path) -> str:
-        """The hardened unit reads an API with the token as a credential, writes its
-        events, listens on TCP, a UNIX socket and systemd's, is upgraded while it runs,
-        comes back at the next boot, and is removed without a trace.
+        """Check the unit on a booted system. It is hardened, reads the token as a
+        credential and writes its events. It listens on TCP, a UNIX socket and systemd's
+        socket. It is upgraded while it runs, runs after a reboot, and is removed
+        completely.
         """
         root = made(folder, release)
         root.apt("install", "curl", "nftables", "python3-venv")
@@ -88,7 +89,7 @@ def boots(release: int) -> Callable[[Path], str]:
 
 
 def _followed(system: System, root: Root) -> tuple[str, str]:
-    """The address of an API, and what came of the page's commands."""
+    """Run the page's commands. Return the address of an API and the result."""
     system.run(INSTALL)
     system.run("cp", "-aH", "/opt/api-exporter", "/opt/upstream")
     api = simulated(system, "/opt/upstream/bin/python", "-m", "api_exporter")
@@ -105,7 +106,7 @@ def _followed(system: System, root: Root) -> tuple[str, str]:
 
 
 def simulated(system: System, *command: str) -> str:
-    """The address of a simulated API that a command runs beside the service."""
+    """Run a simulated API beside the service. Return its address."""
     address = f"--setenv=LISTEN_ADDRESS={UPSTREAM}"
     system.run("systemd-run", "--quiet", "--unit=upstream", address, *command, "--demo")
     said = system.until_got('"url"', UPSTREAM, "/health")
@@ -114,7 +115,7 @@ def simulated(system: System, *command: str) -> str:
 
 
 def hardened(system: System) -> str:
-    """User and exposure of what runs, by systemd's own judgement."""
+    """Return the service's user and exposure, as systemd computes it."""
     user = system.run("stat", "-c", "%U", f"/proc/{main_process(system)}").strip()
     same("user", "api-exporter", user)
     said = system.run("systemd-analyze", "--no-pager", "security", UNIT)
@@ -125,7 +126,7 @@ def hardened(system: System) -> str:
 
 
 def _without_port(system: System, started: Callable[[Mapping[str, str]], None]) -> str:
-    """By the page, the socket alone: one group reads it, and there is no port."""
+    """Check the page of the UNIX socket: one group reads it, and no port is open."""
     system.run("useradd", "--system", "--user-group", "prometheus")
     started({})
     system.run("sh", "-c", f"cd {SOURCE}\n{script('../unix-socket.md')}")
@@ -148,7 +149,7 @@ def _without_port(system: System, started: Callable[[Mapping[str, str]], None]) 
 
 
 def _firewalled(system: System) -> str:
-    """The firewall's file loads with both words, and lets the machine itself in."""
+    """Check that the firewall's file loads with both words and admits localhost."""
     file = f"{SOURCE}/deploy/nftables/api-exporter.nft"
     for word in ("closed", "open"):
         system.run("sed", "-i", f"/_overlay =/s/= .*/= {word}/", file)
@@ -161,7 +162,7 @@ def _firewalled(system: System) -> str:
 
 
 def _upgraded(system: System) -> str:
-    """It is installed again while it runs."""
+    """Install again while the service runs."""
     before = main_process(system)
     system.run(INSTALL)
     system.until_got(READ, HERE, "/metrics")
@@ -175,7 +176,7 @@ def _upgraded(system: System) -> str:
 
 
 def _removed(system: System) -> str:
-    """It stops, and neither unit, user, directory nor process stays."""
+    """Check that no unit, user, directory or process remains."""
     main = main_process(system)
     system.run(UNINSTALL, "--purge")
     same("the unit", "not-found", shown(system, "LoadState"))
@@ -205,6 +206,6 @@ def shown(system: System, name: str) -> str:
 
 
 def logged(system: System, text: str) -> list[str]:
-    """What the service has logged that holds that text."""
+    """Return log lines of the service that contain a text."""
     said = system.run("journalctl", "--quiet", "--output=cat", f"--unit={UNIT}")
     return [line for line in said.splitlines() if text in line]

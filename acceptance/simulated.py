@@ -1,4 +1,4 @@
-"""A simulated month of the whole program, of a fresh seed."""
+"""A simulated month of the whole program with a new seed."""
 
 import re
 import sys
@@ -8,11 +8,11 @@ from acceptance.check import ROOT, Failed, run
 
 DAYS = 30
 LIMIT = 7200.0
-"""Seconds: a day takes half a minute of a processor, or less."""
+"""Seconds. A day takes up to 30 seconds of processor time."""
 
 
 def month(_folder: Path) -> str:
-    """No invariant is broken; the seed is named."""
+    """Check that no invariant is violated. Return the line with the seed."""
     command = (sys.executable, "-m", "simulation", "--days", str(DAYS))
     told = run(*command, cwd=ROOT, limit=LIMIT)
     found = re.search(r"^seed \d+: .* days, \d+ steps", told, re.MULTILINE)

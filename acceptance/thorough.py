@@ -1,6 +1,6 @@
-"""All examples, and bounds in seconds, one test at a time.
+"""All examples, and limits in seconds, one test at a time.
 
-What neither has, the gate runs just so.
+The gate already runs all other tests in the same way.
 """
 
 import os
@@ -11,14 +11,14 @@ from pathlib import Path
 from acceptance.check import ROOT, Failed, run
 
 LIMIT = 7200.0
-"""Seconds: days are simulated."""
+"""Seconds. The tests simulate days."""
 
 _MORE = re.compile(r"\b(SOON|THOROUGH|tries\()")
-"""What a module uses whose tests are more where the run is thorough."""
+"""A name in modules whose tests do more in a thorough run."""
 
 
 def thorough(folder: Path) -> str:
-    """Every test that is more then, as it is tried where nothing else is at work."""
+    """Run every test that does more in a thorough run, with nothing else running."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     env = {"THOROUGH": "1", "PATH": path}
     programs = sorted((ROOT / "tests/integration").glob("test_*.py"))
