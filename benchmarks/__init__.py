@@ -1,4 +1,4 @@
-"""What is fast, measured: `python -m benchmarks`; see docs/internals/benchmarks.md.
+"""Benchmarks: `python -m benchmarks`; see docs/internals/benchmarks.md.
 
-Server, upstream and client are processes of their own, all on the loopback interface.
+Exporter, simulated API and client are separate processes on the loopback interface.
 """

@@ -1,4 +1,4 @@
-"""The command: measures, prints one table and writes build/bench.json."""
+"""Run all benchmarks, print one table and write build/bench.json."""
 
 import argparse
 import statistics
@@ -44,14 +44,14 @@ def main() -> None:
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
             measure(table, size, Path(name), options.beside)
-        table.write(options.json)  # so that a later size loses none
+        table.write(options.json)  # A later size may fail.
     table.notes.append(f"took {time.monotonic() - begin:.0f} s")
     print(table.text(), *table.verdicts(), *table.notes, sep="\n")
     table.write(options.json)
 
 
 def measure(table: Table, peers: int, directory: Path, beside: Path | None) -> None:
-    """All rows of one size."""
+    """Measure all rows of one size."""
     print(f"measuring with {peers:,} peers …", flush=True)
     with servers.upstream(peers, directory) as upstream:
         if peers != MEMORY:
@@ -70,7 +70,7 @@ def measure(table: Table, peers: int, directory: Path, beside: Path | None) -> N
 
 
 def memories(table: Table, peers: int, grown: starting.Grown) -> None:
-    """Rows of memory: its peaks, and what each peer and each series adds."""
+    """Put the rows of memory: its peaks, and the bytes per peer and per series."""
     table.put("peak memory", peers, grown.peak, "MiB", {MEMORY: 400e6 / MIB})
     table.put("peak address space", peers, grown.addresses, "MiB", {MEMORY: 1024})
     table.put("resident memory", peers, grown.resident, "MiB")
@@ -85,7 +85,7 @@ def memories(table: Table, peers: int, grown: starting.Grown) -> None:
 
 
 def refreshes(table: Table, peers: int, upstream: int) -> None:
-    """Rows of a refresh: the page, processor time by stage, stalls."""
+    """Put the rows of a refresh: the page, processor time by stage, stalls."""
     rounds = 2 if peers == LARGE else 7
     found = profiles.refreshed(upstream, rounds)
     series = found["series"]
@@ -115,7 +115,7 @@ def refreshes(table: Table, peers: int, upstream: int) -> None:
 
 
 def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
-    """Rows of a start, and of scrapes of what was started last."""
+    """Put the rows of a start, and of scrapes of the last started daemon."""
     times = 1 if peers == LARGE else 9
     seen: list[starting.Start] = []
     bare: list[float] = []
@@ -156,7 +156,7 @@ def warm_up(upstream: int, directory: Path) -> None:
 def scrapes(
     table: Table, peers: int, daemon: Program, port: int, directory: Path
 ) -> None:
-    """Rows of scrapes, beside bare servers."""
+    """Put the rows of scrapes from the exporter and from bare servers."""
     times = 40 if peers == LARGE else 200
     found = scraping.compared(daemon, port, directory, times, library=peers <= MIDDLE)
     if "nginx" not in found:
@@ -196,7 +196,7 @@ def scrapes(
 def beside(
     table: Table, peers: int, found: Mapping[str, Mapping[str, Scrapes]]
 ) -> None:
-    """Rows of what all servers are compared in."""
+    """Put the rows in which all servers are compared."""
     for server, forms in found.items():
         resident = forms["gzip"].resident
         table.put(f"memory: resident, {server}", peers, resident, "MiB")
@@ -206,7 +206,7 @@ def beside(
 
 
 def discoveries(table: Table, peers: int, daemon: Program, port: int) -> None:
-    """Rows of service discovery: all peers in one list."""
+    """Put the rows of service discovery with all peers in one list."""
     found = discovering.watched(daemon, port, 3 if peers == LARGE else 15)
     table.put("/sd, first answer: median", peers, found.first * MS, "ms", {MIDDLE: 250})
     table.put("/sd, first answer: CPU with /health", peers, found.cpu * MS, "ms")

@@ -1,7 +1,7 @@
 """Many accounts in one process: `python -m benchmarks.accounts`.
 
-Each has a token of its own and the default periods. Processor time is that of a window
-that is as long as the longest usual period, so that every resource is in it.
+Each account has its own token and the default intervals. Processor time is that of a
+window as long as the longest interval, so that it includes every resource.
 """
 
 import argparse
@@ -34,7 +34,7 @@ INTERVAL = 30.0
 """Seconds between two scrapes of an account."""
 
 PATIENCE = 300.0
-"""Seconds that a first round may take."""
+"""Seconds until the first refresh of all resources must be complete."""
 
 MIB = 1 << 20
 
@@ -43,11 +43,11 @@ _SUCCESS = re.compile(rb'last_success_timestamp_seconds\{resource="peers"\} (\S+
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """How many accounts of how many peers, and what may come of them at most.
+    """A number of accounts, their peers, and the targets.
 
     Attributes:
-        targets: share of a core, bytes, seconds of lag, seconds of age.
-        big: peers of one account more.
+        targets: upper limits: share of a core, bytes, seconds of lag, seconds of age.
+        big: peers of one additional account; 0 for none.
     """
 
     accounts: int
@@ -86,7 +86,6 @@ def main() -> None:
 def measure(
     table: Table, case: Case, directory: Path, window: float, tree: Path
 ) -> None:
-    """All rows of a case."""
     print(f"measuring {case.accounts:,} accounts …", flush=True)
     names = [f"a{number}" for number in range(case.accounts)]
     with serving(case, directory, names, tree) as (program, port):
@@ -123,7 +122,7 @@ def measure(
 def serving(
     case: Case, directory: Path, names: list[str], tree: Path
 ) -> Iterator[tuple[Program, int]]:
-    """The daemon with its accounts, and its port."""
+    """Run the daemon with its accounts. Yield it and its port."""
     upstream, port = free_port(), free_port()
     environ, settings = {"BIG": str(case.big)}, {}
     if case.tls:
@@ -155,17 +154,17 @@ def serving(
 
 
 def ready(client: Client, name: str) -> bool:
-    """Whether all of an account's resources have been read."""
+    """Return whether all resources of an account have been read."""
     page = client.get(f"/metrics?account={name}")
     return b'last_success_timestamp_seconds{resource="instance_version"}' in page
 
 
 class Watch:
-    """Scrapes every account twice a minute, evenly spread.
+    """Scrapes of every account twice a minute at equal intervals.
 
     Attributes:
-        seconds: that each scrape took.
-        oldest: seconds since the peers of any account were last read.
+        seconds: seconds of each scrape.
+        oldest: the largest age of any account's peers, in seconds.
     """
 
     def __init__(self, port: int, names: list[str], window: float) -> None:
@@ -183,7 +182,7 @@ class Watch:
             time.sleep(max(0.0, due - now))
             name = self._names[number % len(self._names)]
             path = f"/metrics?account={name}"
-            if number // len(self._names) % 4 == 3:  # one round in four tells the age
+            if number // len(self._names) % 4 == 3:  # one scrape in four reads the age
                 success = _SUCCESS.search(self._client.get(path))
                 assert success is not None
                 self.oldest = max(self.oldest, time.time() - float(success[1]))
@@ -196,13 +195,13 @@ Buckets = dict[float, float]
 
 
 def lags(port: int) -> Buckets:
-    """How many timers were late by so many seconds at most."""
+    """Return the number of timers that were late by at most so many seconds."""
     found = _LAG.findall(Client(port).get("/metrics"))
     return {float(le): float(count) for le, count in found}
 
 
 def quantile(before: Buckets, after: Buckets, share: float) -> float:
-    """The upper bound of the bucket in which it falls."""
+    """Return the upper bound of the quantile's bucket."""
     grown = {le: after[le] - before[le] for le in after}
     most = max(grown.values())
     return min(le for le, count in sorted(grown.items()) if count >= share * most)

@@ -1,10 +1,10 @@
-"""What a refresh costs when little changes, and when all does.
+"""The cost of a refresh if little changes, and if all records change.
 
-`python -m benchmarks.changing [--peers N] [--beside TREE]` asks this tree, and another
-one of the program in turns with it, so that both have the same weather. Each kind of
-change has rows of processor time and of the longest stall; the smallest of all turns
-counts, because others use the machine, too. `make bench BENCH="--beside TREE"` has the
-ratios among its rows.
+`python -m benchmarks.changing [--peers N] [--beside TREE]` measures this tree and
+another one alternately, so that both run under the same load. Each kind of change has
+rows of processor time and of the longest stall. The minimum of all runs counts, because
+other processes use the machine, too. `make bench BENCH="--beside TREE"` has the ratios
+among its rows.
 """
 
 import argparse
@@ -32,10 +32,10 @@ RATIOS = {
     "still": {10_000: 0.5},
     "everything": {10_000: 1.1},
 }
-"""Of processor time, to that of the tree before: at most, by kind and peers."""
+"""The largest ratios of processor time to the other tree's, by kind and peers."""
 
 MEMORY = 1.15
-"""The same of peak memory, with 50,000 peers."""
+"""The largest ratio of peak memory, with 50,000 peers."""
 
 Figures = dict[Path, list[dict[str, float]]]
 
@@ -56,7 +56,7 @@ def main() -> None:
 def turns(
     trees: Sequence[Path], peers: int, kind: str, count: int, rounds: int
 ) -> Figures:
-    """What each tree needs, measured in turns."""
+    """Return the figures of each tree, measured alternately."""
     figures: Figures = {tree: [] for tree in trees}
     with (
         tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name,
@@ -69,7 +69,7 @@ def turns(
 
 
 def compare(table: Table, peers: int, beside: Path) -> None:
-    """Rows of this tree beside another one: the ratio of the least of all turns."""
+    """Put the ratios of this tree to another one, each of the minimum of all runs."""
     many = max(RATIOS["passing"])
     for kind, targets in RATIOS.items():
         if peers not in targets:
@@ -84,7 +84,7 @@ def compare(table: Table, peers: int, beside: Path) -> None:
 def compare_memory(
     table: Table, peers: int, upstream: int, directory: Path, beside: Path
 ) -> None:
-    """A row of peak memory beside another tree's."""
+    """Put the ratio of this tree's peak memory to another one's."""
     before, now = (
         starting.grown(upstream, directory, rounds=3, PYTHONPATH=str(tree)).peak
         for tree in (beside, ROOT)
@@ -94,7 +94,7 @@ def compare_memory(
 
 
 def refreshed(tree: Path, upstream: int, rounds: int) -> dict[str, Any]:
-    """Figures of full refreshes, as the tree's own `benchmarks.refreshing` finds."""
+    """Return figures of full refreshes by the tree's own `benchmarks.refreshing`."""
     command = [sys.executable, "-m", "benchmarks.refreshing"]
     ran = subprocess.run(
         [*command, f"http://127.0.0.1:{upstream}", str(rounds)],
@@ -111,7 +111,7 @@ def refreshed(tree: Path, upstream: int, rounds: int) -> dict[str, Any]:
 
 
 def told(found: dict[str, Any]) -> dict[str, float]:
-    """The rows of one turn."""
+    """Return the rows of one run."""
     series = found["series"]
     changed = min(each["cpu"] for each in found["full"])
     middle = statistics.median(each["cpu"] for each in found["full"])
@@ -127,7 +127,7 @@ def told(found: dict[str, Any]) -> dict[str, float]:
 
 
 def report(kind: str, figures: Figures) -> None:
-    """A line for each row, with the ratio of the last tree to the first."""
+    """Print a line for each row, with the ratio of the last tree to the first."""
     trees = list(figures)
     for row in figures[trees[0]][0]:
         least = [min(turn[row] for turn in figures[tree]) for tree in trees]

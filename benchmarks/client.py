@@ -1,4 +1,4 @@
-"""A client that costs next to nothing: one connection, one buffer, nothing decoded."""
+"""A client with little overhead: one connection, one buffer, no decoding."""
 
 import re
 import socket
@@ -7,13 +7,13 @@ import time
 from benchmarks.processes import Program
 
 PATIENCE = 60.0
-"""Seconds after which a program counts as not starting."""
+"""Seconds until a program must answer."""
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 class Client:
-    """A connection that stays open, and requests on it one after the other."""
+    """A persistent connection with one request at a time."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -25,7 +25,7 @@ class Client:
         self._socket.close()
 
     def time(self, path: str, *headers: str) -> tuple[float, int]:
-        """Seconds from the request to the last byte, and the body's bytes."""
+        """Return seconds from the request to the last byte, and the body's length."""
         request = _request(path, headers)
         begin = time.perf_counter()
         self._socket.sendall(request)
@@ -39,7 +39,6 @@ class Client:
         return time.perf_counter() - begin, length
 
     def get(self, path: str, *headers: str) -> bytes:
-        """The body of a page."""
         self._socket.sendall(_request(path, headers))
         length, body = self._head()
         while len(body) < length:
@@ -70,7 +69,7 @@ def _request(path: str, headers: tuple[str, ...]) -> bytes:
 
 
 def answers(port: int, path: str, status: int = 200) -> bool:
-    """Whether somebody answers on a new connection."""
+    """Return whether a new connection gets a response with this status."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
             one.sendall(_request(path, ("Connection: close",)))
@@ -80,7 +79,7 @@ def answers(port: int, path: str, status: int = 200) -> bool:
 
 
 def wait(program: Program, port: int, path: str, status: int = 200) -> float:
-    """Seconds until somebody answers; raises what the program said if it ended."""
+    """Return seconds until the first response. Raise an ended program's output."""
     begin = time.perf_counter()
     while not answers(port, path, status):
         program.check()

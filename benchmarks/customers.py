@@ -1,8 +1,8 @@
-"""An upstream with many accounts: `python -m benchmarks.customers PORT PEERS`.
+"""A simulated API with many accounts: `python -m benchmarks.customers PORT PEERS`.
 
-Whatever token is sent opens a network of so many peers; of these one in a hundred is
-another one at each request. `PEM` of the environment makes it speak TLS. With
-`BIG=PEERS` the token `nbp_big` opens a network of that size.
+Every token opens a network of this size; each request changes one in a hundred peers.
+`PEM` of the environment turns TLS on. With `BIG=PEERS`, the token `nbp_big` opens a
+network of that size.
 """
 
 import json
@@ -25,7 +25,7 @@ BIG = "Bearer nbp_big"
 
 
 def variants(peers: bytes, count: int) -> Iterator[bytes]:
-    """The list of peers with each time another hundredth of them turned round."""
+    """Yield the list of peers, each time with another hundredth of them switched."""
     records = json.loads(peers)
     for variant in range(count):
         for index in range(variant, len(records), 100):
@@ -34,7 +34,7 @@ def variants(peers: bytes, count: int) -> Iterator[bytes]:
 
 
 class Customers(Resource):
-    """The API, for whoever asks."""
+    """The API of all accounts."""
 
     isLeaf = True
 
@@ -70,7 +70,7 @@ class _QuietSite(Site):
     noisy = False
 
     def log(self, _request: LoggedRequest) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What a list of targets costs: the first time, others meanwhile, and again."""
+"""The cost of a list of targets: new lists, other requests meanwhile, cached lists."""
 
 import statistics
 import time
@@ -10,17 +10,18 @@ from benchmarks.client import Client
 from benchmarks.processes import Program
 
 INTERVAL = 0.002
-"""Seconds between two questions whether it is well."""
+"""Seconds between two requests of `/health`."""
 
 
 class Discovery(Struct, frozen=True):
-    """Seconds, and the bytes of a list.
+    """The result, in seconds.
 
     Attributes:
-        first: until a list is there that nobody has asked for before.
-        cpu: the processor's for one of these.
-        meanwhile: the longest wait for `/health` while such lists were made.
-        again: until a list is there that was made before.
+        first: the median time of a new list.
+        cpu: processor time of a new list.
+        meanwhile: the longest time of `/health` while new lists were rendered.
+        again: the median time of a cached list.
+        length: bytes of a list.
     """
 
     first: float
@@ -31,7 +32,7 @@ class Discovery(Struct, frozen=True):
 
 
 def watched(program: Program, port: int, times: int) -> Discovery:
-    """Ask for all peers, each time at another port, and for `/health` all the time."""
+    """Request lists of all peers with different ports, and `/health` all the time."""
     client, other = Client(port), Client(port)
     first, meanwhile = [], [0.0]
     before = program.cpu

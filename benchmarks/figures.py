@@ -1,6 +1,6 @@
 """The figures of docs/performance.md: `python -m benchmarks.figures`.
 
-From what `make bench` has written, build/bench.json, come its table and its graph.
+The table and the graph are made of build/bench.json, which `make bench` writes.
 """
 
 import json
@@ -12,7 +12,7 @@ from benchmarks.processes import ROOT
 SIZES = (100, 1_000, 10_000, 100_000)
 
 Figures = Mapping[str, Mapping[str, float]]
-"""Of each row of the benchmarks, the values by size."""
+"""The values of each row of the benchmarks, by size."""
 
 TABLE = (
     ("processor time a minute", "a minute: CPU, exporter", "{:.2f} s"),
@@ -20,7 +20,7 @@ TABLE = (
     ("peak memory", "peak memory", "{:.0f} MiB"),
     ("scrape, compressed (median)", "scrape, gzip: median, exporter", "{:.1f} ms"),
 )
-"""A row's name, whose figures are in it, and how they are written."""
+"""A row's name, the benchmark with its values, and their format."""
 
 CHARTS = (
     ("Scrape, compressed: ms", "scrape, gzip: median, {}"),
@@ -34,14 +34,14 @@ SERVERS = {
     "site": ("Twisted, ready bytes", "#1d4ed8"),
     "library": ("prometheus_client", "#7e22ce"),
 }
-"""What they are called, and their colours."""
+"""The displayed name and colour of each server."""
 
 WIDTH, HEIGHT, LEFT, TOP = 230, 170, 50, 30
 """Pixels of a chart, and of its margins."""
 
 
 def table(figures: Figures) -> str:
-    """In Markdown."""
+    """Return the table in Markdown."""
     heads = ["peers", *(f"{size:,}" for size in SIZES)]
     lines = [heads, ["---", *["---:"] * len(SIZES)]]
     for name, row, form in TABLE:
@@ -54,7 +54,7 @@ def table(figures: Figures) -> str:
 
 
 def graph(figures: Figures) -> str:
-    """As SVG: the charts side by side, both scales logarithmic."""
+    """Return the charts as SVG, side by side, both scales logarithmic."""
     width, height = len(CHARTS) * (WIDTH + LEFT) + 20, HEIGHT + TOP + 60
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'

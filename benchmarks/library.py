@@ -1,6 +1,6 @@
 """A bare `prometheus_client` server: `benchmarks.library PORT DIRECTORY`.
 
-It has the samples of a page of ours, and writes and compresses them for each scrape.
+It has the samples of one of the exporter's pages and renders them for each scrape.
 """
 
 import sys
@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 
 class Samples(Collector):
-    """Of a page in OpenMetrics."""
+    """The samples of a page in OpenMetrics."""
 
     def __init__(self, page: str) -> None:
         self._families = list(text_string_to_metric_families(page))

@@ -1,4 +1,4 @@
-"""Where what is measured listens: on this machine, with TLS where it has a PEM file."""
+"""The listening port of a simulated server on this machine, with or without TLS."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def listen(site: Site, port: int, *pem: str) -> None:
     """Open the port.
 
     Args:
-        pem: a file with key and certificate, if any.
+        pem: a file with key and certificate; none for plain TCP.
     """
     interface = "127.0.0.1"
     if pem:

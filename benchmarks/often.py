@@ -1,8 +1,8 @@
-"""What it costs to look at the peers every five seconds.
+"""The cost of a refresh of the peers every five seconds.
 
-`python -m benchmarks.often`: the real daemon with `REFRESH_INTERVALS=peers=5s`. Of a
-hundred peers one changes each five seconds; there is a gzip scrape every fifteen.
-`--beside TREE` measures another tree of ours in turns with it.
+`python -m benchmarks.often` runs the real daemon with `REFRESH_INTERVALS=peers=5s`. One
+in a hundred peers changes every five seconds. A gzip scrape follows every 15 seconds.
+`--beside TREE` measures another tree alternately.
 """
 
 import argparse
@@ -16,13 +16,13 @@ from benchmarks.processes import ROOT, free_port, other_tree
 from benchmarks.table import Table
 
 OFTEN = 5.0
-"""Seconds between two looks, and between two changes."""
+"""Seconds between two refreshes, and between two changes."""
 
 SCRAPES = 3
-"""Looks for each of which there is one scrape."""
+"""Refreshes for each scrape."""
 
 TARGET = 0.05
-"""Of a core, with 10,000 peers."""
+"""The largest share of a core with 10,000 peers."""
 
 
 def main() -> None:
@@ -43,7 +43,6 @@ def main() -> None:
 
 
 def measure(table: Table, peers: int, directory: Path) -> None:
-    """A row."""
     with servers.upstream(peers, directory, "few") as upstream:
         found = share(upstream, directory, 24)
     targets = {peers: TARGET * 100}
@@ -51,7 +50,7 @@ def measure(table: Table, peers: int, directory: Path) -> None:
 
 
 def share(upstream: int, directory: Path, looks: int, tree: Path = ROOT) -> float:
-    """Of a core that the daemon takes, scrapes included, after everything was read."""
+    """Return the daemon's share of a core after the first refresh, with scrapes."""
     port = free_port()
     with servers.daemon(
         upstream,

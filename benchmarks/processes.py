@@ -1,4 +1,4 @@
-"""Programs that are measured: started, looked at from outside, and ended."""
+"""The measured programs: started, observed from outside, and stopped."""
 
 import os
 import socket
@@ -15,19 +15,19 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def free_port() -> int:
-    """A port on which nobody listens now."""
+    """Return a port that is not in use."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def other_tree(word: str) -> Path:
-    """Of a command line, another tree of ours: programs start in folders of theirs."""
+    """Return the absolute path, because programs start in other folders."""
     return Path(word).resolve()
 
 
 class Program:
-    """A running program, its output in a file."""
+    """A running program with its output in a file."""
 
     def __init__(
         self,
@@ -48,18 +48,18 @@ class Program:
 
     @property
     def cpu(self) -> float:
-        """Seconds of processor time so far, of its children too, to the nanosecond."""
+        """Return processor seconds so far, children included."""
         return sum(_cpu(pid) for pid in _family(self.process.pid))
 
     def memory(self, field: str) -> float:
-        """Mebibytes of one field of its status, such as VmHWM."""
+        """Return the mebibytes of a field of its status, such as VmHWM."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         [line] = [x for x in status.splitlines() if x.startswith(f"{field}:")]
         return int(line.split()[1]) / 1024
 
     @property
     def resident(self) -> float:
-        """Mebibytes that are resident, of its children too."""
+        """Return the resident mebibytes, children included."""
         pages = sum(
             int(Path(f"/proc/{pid}/statm").read_text().split()[1])
             for pid in _family(self.process.pid)
@@ -67,7 +67,7 @@ class Program:
         return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
     def memory_now(self) -> tuple[float, float]:
-        """Mebibytes that are resident, and those of them that nobody shares."""
+        """Return the mebibytes of resident memory, and of its unshared part."""
         rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
         sizes = {
             field: int(size) / 1024
@@ -77,7 +77,7 @@ class Program:
 
     @property
     def wakes(self) -> int:
-        """How often it has waited so far and was woken, its threads included."""
+        """Return the number of its voluntary context switches, threads included."""
         word = "voluntary_ctxt_switches:"
         return sum(
             int(line.removeprefix(word))
@@ -87,12 +87,12 @@ class Program:
         )
 
     def check(self) -> None:
-        """Raise what it said if it has ended."""
+        """Raise its output if it has ended."""
         if self.process.poll() is not None:
             raise RuntimeError(self.output.read_text()[-2000:])
 
     def stop(self) -> None:
-        """End it politely, then at all."""
+        """Send SIGTERM, then SIGKILL after ten seconds."""
         self.process.terminate()
         try:
             self.process.wait(10)
@@ -105,7 +105,7 @@ class Program:
 def running(
     command: Sequence[str], directory: Path, environ: Mapping[str, str] | None = None
 ) -> Iterator[Program]:
-    """A program that ends with the block."""
+    """Run a program until the end of the block."""
     program = Program(command, directory, environ)
     try:
         yield program
@@ -114,12 +114,12 @@ def running(
 
 
 def module(name: str, *arguments: object) -> list[str]:
-    """The command that runs one of our modules."""
+    """Return the command that runs one of our modules."""
     return [sys.executable, "-m", name, *map(str, arguments)]
 
 
 def twistd(*arguments: str) -> list[str]:
-    """The command that runs a plugin of this interpreter's twistd in the foreground."""
+    """Return the command that runs a twistd plugin in the foreground."""
     code = "from twisted.scripts.twistd import run; run()"
     return [sys.executable, "-c", code, "--nodaemon", "--pidfile=", *arguments]
 
@@ -127,7 +127,7 @@ def twistd(*arguments: str) -> list[str]:
 def _without_settings() -> dict[str, str]:
     ours = {setting.name for setting in SETTINGS}
     kept = {k: v for k, v in os.environ.items() if k not in ours}
-    # What is installed is compiled: without this, a checkout might never be.
+    # Installed code is compiled. Without this, the code of a checkout might not be.
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     return {**kept, "PYTHONPATH": str(ROOT)}
 
@@ -138,5 +138,5 @@ def _family(pid: int) -> list[int]:
 
 
 def _cpu(pid: int) -> float:
-    """Of its threads that have ended, too: the clock that Linux has for a process."""
+    """Return processor seconds of Linux's process clock, ended threads included."""
     return time.clock_gettime(~pid << 3 | 2)

@@ -1,6 +1,6 @@
-"""How much detail costs: three profiles, side by side.
+"""The cost of detail: three profiles, side by side.
 
-`python -m benchmarks.profiles` prints what each of them publishes at several sizes.
+`python -m benchmarks.profiles` prints the series and bytes of each at several sizes.
 """
 
 import json
@@ -24,16 +24,16 @@ PROFILES: Mapping[str, Mapping[str, str]] = {
 SIZES = (1_000, 10_000, 100_000)
 
 TOTALS_SHARE = 0.4
-"""Of the processor time of a full refresh, that totals alone may take."""
+"""The largest share of a full refresh's processor time for totals alone."""
 
 TOTALS_BYTES = 300_000
-"""How long the page of totals may be."""
+"""The most bytes of the page of totals."""
 
 
 def refreshed(
     upstream: int, rounds: int, settings: Mapping[str, str] = PROFILES["all"]
 ) -> dict[str, Any]:
-    """Figures of full refreshes, as `benchmarks.refreshing` finds them."""
+    """Return figures of full refreshes, measured by `benchmarks.refreshing`."""
     url = f"http://127.0.0.1:{upstream}"
     words = [f"{name}={value}" for name, value in settings.items()]
     command = module("benchmarks.refreshing", url, rounds, *words)
@@ -45,9 +45,8 @@ def refreshed(
 
 
 def measure(table: Table, peers: int, upstream: int, directory: Path) -> None:
-    """Rows of each profile: its page, the processor time of a refresh, memory.
-
-    Each has two turns, and the better one counts: the machine may be slow meanwhile.
+    """Put the rows of each profile: its page, a refresh's processor time, memory. Each
+    is measured twice. The better result counts, because the machine may be busy.
     """
     spent = dict.fromkeys(PROFILES, float("inf"))
     for _ in range(2):
@@ -69,7 +68,7 @@ def measure(table: Table, peers: int, upstream: int, directory: Path) -> None:
 
 
 def published() -> Iterator[str]:
-    """A table in Markdown: series and bytes of each profile at each size."""
+    """Yield a Markdown table: series and bytes of each profile at each size."""
     yield "| profile | " + " | ".join(f"{size:,} peers" for size in SIZES) + " |"
     yield "| --- |" + " ---: |" * len(SIZES)
     cells: dict[str, list[str]] = {name: [] for name in PROFILES}

@@ -1,8 +1,8 @@
-"""Memory that slow readers take, while each of them holds an old page.
+"""The memory that slow readers use, each of which holds an old page.
 
 `python -m benchmarks.readers [--peers N] [--readers N] [--form plain|gzip]`: all peers
-differ at each refresh. A quarter of the readers begins after each one, and takes a few
-bytes a second until the exporter aborts its connection.
+differ at each refresh. A quarter of the readers begins after each refresh. Each reads a
+few bytes a second until the exporter aborts its connection.
 """
 
 import argparse
@@ -20,7 +20,7 @@ EDITION = 30.0
 """Seconds between two refreshes: the default interval of the peers."""
 
 OLD_EDITIONS = int(LONGEST_ANSWER / EDITION)
-"""Editions of which the readers hold one each."""
+"""The number of old pages that the readers hold."""
 
 SETTINGS = {
     "REFRESH_INTERVALS": servers.ONCE.replace("peers=24h", f"peers={EDITION:.0f}s")
@@ -47,7 +47,7 @@ class Crowd:
             self.clients.append(client)
 
     def read(self) -> None:
-        """Take a few bytes each; forget those whose connection was aborted."""
+        """Read a few bytes on each connection. Forget aborted ones."""
         for client in list(self.clients):
             try:
                 received = client.recv(256)
@@ -73,7 +73,7 @@ def main() -> None:
         port = free_port()
         with servers.daemon(upstream, Path(name), port, **SETTINGS) as program:
             wait(program, port, "/ready")
-            time.sleep(EDITION)  # the other resources
+            time.sleep(EDITION)  # Other resources are read meanwhile.
             client = Client(port)
             for coding in ("identity", "gzip"):
                 _, length = client.time("/metrics", f"Accept-Encoding: {coding}")
@@ -96,8 +96,8 @@ def report(
     grow: int,
     editions: int,
 ) -> None:
-    """Print the memory of a phase, in which so many readers begin at each edition."""
-    Path(f"/proc/{program.process.pid}/clear_refs").write_text("5")  # a new peak
+    """Print the memory of a phase, in which `grow` readers begin at each refresh."""
+    Path(f"/proc/{program.process.pid}/clear_refs").write_text("5")  # Reset the peak.
     readers = 0
     for _ in range(editions):
         upstream.get("/tick")

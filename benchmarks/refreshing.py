@@ -1,9 +1,7 @@
-"""Full refreshes in a process of their own: `benchmarks.refreshing URL ROUNDS`.
+"""Full refreshes in a separate process: `benchmarks.refreshing URL ROUNDS`.
 
-Settings may follow, such as `PEER_DETAIL=none`.
-
-The exporter's own parts, with a look at the
-processor's clock wherever something is handed over. Prints one JSON object.
+Settings may follow, such as `PEER_DETAIL=none`. It runs the exporter's own code, reads
+the processor's clock between the stages, and prints one JSON object.
 """
 
 import gc
@@ -42,16 +40,16 @@ from api_exporter.upstream.client import Client
 from api_exporter.world import World
 
 NEVER = 1e6
-"""Seconds: a period in which nothing happens that we did not ask for."""
+"""Seconds of an interval in which the exporter starts no refresh by itself."""
 
 LOOK = 0.002
-"""Seconds between two looks at how late the event loop is."""
+"""Seconds between two measurements of the event loop's lag."""
 
 STAGES = ("digest", "decode", "make", "look")
 
 
 class Collections:
-    """How long the garbage collector took."""
+    """The processor time of the garbage collector."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -66,12 +64,12 @@ class Collections:
 
 
 def _look_for_nothing(_: Snapshot, __: str, last: Look) -> Look:
-    """The refresh alone is measured: the look for findings has a figure of its own."""
+    """Return the last findings: the search for findings is measured separately."""
     return last
 
 
 class Exporter:
-    """A network with a real client, whose refreshes begin when we say so."""
+    """A network with a real client, whose refreshes the caller starts."""
 
     def __init__(self, url: str, settings: dict[str, str]) -> None:
         self.url = url
@@ -112,12 +110,12 @@ class Exporter:
     async def _fetch(self, path: str, patience: float) -> Body:
         begin = time.process_time()
         body = await self.client.upstream.fetch(path, patience)
-        # In the first round nothing else is under way meanwhile.
+        # Nothing else runs meanwhile in the first refresh.
         self.receiving += time.process_time() - begin
         return body
 
     async def round(self) -> dict[str, float]:
-        """Processor seconds of one refresh of everything."""
+        """Refresh all resources once. Return processor seconds."""
         self.receiving = 0.0
         collections = Collections()
         wall, cpu = time.monotonic(), time.process_time()
@@ -141,7 +139,7 @@ class Exporter:
         }
 
     async def stall(self) -> float:
-        """The longest time for which the event loop did nothing else in a round."""
+        """Return the longest block of the event loop during a refresh, in seconds."""
         longest = 0.0
         last = time.monotonic()
 
@@ -158,15 +156,14 @@ class Exporter:
         return longest
 
     def tick(self) -> None:
-        """Let time pass at the upstream, so that every body changes."""
+        """Advance the time of the simulated API, so that every body changes."""
         with urllib.request.urlopen(f"{self.url}/tick") as answer:
             answer.read()
 
     async def stages(self, rounds: int) -> dict[str, float]:
-        """What a round computes, stage by stage, without the event loop around it.
-
-        As in a round, only what has changed since the last tick is rendered. `look` is
-        the look for findings after each resource, changed or not.
+        """Return the median processor seconds of each stage, without the event loop. As
+        in a refresh, only changed records are rendered. `look` is the search for
+        findings after each resource, changed or not.
         """
         watch = time.process_time
         inventory = self.inventory
@@ -212,7 +209,7 @@ class Exporter:
                 )
                 spent["look"] += watch() - begin
             self.tick()
-        # In the first round everything is new, in the others what changes.
+        # All is new in the first pass; the others render changes only.
         return {
             stage: statistics.median(spent[stage] for spent in every[1:])
             for stage in STAGES
@@ -234,7 +231,7 @@ async def measured(
     url: str, rounds: int, settings: dict[str, str]
 ) -> dict[str, object]:
     exporter = Exporter(url, settings)
-    first = await exporter.round()  # the allocator and all caches are warm after it
+    first = await exporter.round()  # This warms the allocator and all caches.
     full, unchanged, stalls = [], [], []
     for _ in range(rounds):
         exporter.tick()

@@ -1,8 +1,7 @@
-"""What the daemon costs while nothing changes, and how soon it is there.
+"""The cost of an idle daemon, and the time of its start.
 
-`python -m benchmarks.resting [ANOTHER TREE]`, with 100 peers; another tree of ours is
-measured in the same run, in turns. Beside them stand `twistd web` and a bare Twisted
-site with TLS.
+`python -m benchmarks.resting [ANOTHER TREE]` runs with 100 peers and measures another
+tree alternately. It compares them with `twistd web` and a bare Twisted site with TLS.
 """
 
 import argparse
@@ -27,7 +26,7 @@ AUTHORITIES = (
     Path("/etc/ssl/certs/ca-certificates.crt"),
     Path("/etc/pki/tls/certs/ca-bundle.crt"),
 )
-"""Where distributions keep whom they trust."""
+"""The paths of the distributions' bundles of certificate authorities."""
 
 
 def main() -> None:
@@ -53,7 +52,7 @@ def main() -> None:
 
 
 class Each:
-    """Every tree, in turns."""
+    """All trees, measured alternately."""
 
     def __init__(
         self, trees: Mapping[str, Path], upstream: int, directory: Path
@@ -63,13 +62,13 @@ class Each:
         self._directory = directory
 
     def starts(self, pairs: int) -> Iterator[str]:
-        """How long each takes to its first answer, as multiples of `twistd web`."""
+        """Yield each tree's time to a response, as a multiple of `twistd web`."""
         bare: list[float] = []
         seen: dict[str, list[float]] = {name: [] for name in self._trees}
         for turn in range(pairs + 1):
             seconds = starting.bare(self._directory)
             taken = {name: self._start(name) for name in self._trees}
-            if turn:  # the first one compiles
+            if turn:  # The first one compiles.
                 bare.append(seconds)
                 for name, its in taken.items():
                     seen[name].append(its)
@@ -89,9 +88,8 @@ class Each:
             return wait(program, port, "/health")
 
     def memory(self, starts: int) -> Iterator[str]:
-        """What is resident, and what of it is nobody else's, after a scrape or two.
-
-        The upstream speaks TLS, and is trusted beside all whom this machine trusts.
+        """Yield the resident and the unshared memory after two scrapes. The simulated
+        API uses TLS. Its authority is trusted in addition to the system's.
         """
         bare = "a bare site with TLS"
         seen: dict[str, list[tuple[float, float]]] = {bare: []}
@@ -138,7 +136,7 @@ class Each:
             )
 
     def rest(self, minutes: float) -> Iterator[str]:
-        """Processor time a minute, with the usual refreshes and without any."""
+        """Yield processor time a minute, with default intervals and without refresh."""
         with ExitStack() as stack:
             running = {
                 (name, what): self._daemon(stack, name, **settings)[0]
@@ -162,7 +160,7 @@ class Each:
     def _daemon(
         self, stack: ExitStack, name: str, **settings: str
     ) -> tuple[Program, int]:
-        """One that has read everything, and its port."""
+        """Return a daemon that has read everything, and its port."""
         port = free_port()
         settings = self._settings(name) | settings
         program = stack.enter_context(
@@ -181,7 +179,7 @@ class Each:
 
 
 def _greet(program: Program, port: int) -> None:
-    """Wait until it listens, and shake hands with it, twice."""
+    """Wait until it listens, and make two TLS handshakes."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     end, greeted = time.monotonic() + PATIENCE, 0

@@ -1,4 +1,4 @@
-"""What a scrape costs, beside servers that only send the same bytes."""
+"""The cost of a scrape, compared with servers that only send the same bytes."""
 
 import gzip
 import statistics
@@ -19,23 +19,23 @@ ACCEPT = (
     "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
     "text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
 )
-"""What Prometheus 3 asks for."""
+"""The Accept header of Prometheus 3."""
 
 HEADERS = {"plain": (ACCEPT,), "gzip": (ACCEPT, "Accept-Encoding: gzip")}
 
 
 A_MINUTE = 4
-"""Scrapes of one Prometheus server, every fifteen seconds."""
+"""Scrapes a minute of a Prometheus server with an interval of 15 seconds."""
 
 LIBRARY_TIMES = 5
-"""Scrapes of what renders the page anew for each: they take long."""
+"""Scrapes of the server that renders the page each time, which takes long."""
 
 
 class Scrapes(Struct):
-    """Of one form of the page, from one server.
+    """The scrapes of one form of the page from one server.
 
     Attributes:
-        resident: mebibytes of the server after the last of them.
+        resident: resident mebibytes of the server after the last scrape.
     """
 
     resident: float = 0.0
@@ -56,15 +56,14 @@ class Scrapes(Struct):
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The nearest rank; of few values the largest."""
+    """Return the value of the nearest rank; of few values, the largest."""
     ranked = sorted(values)
     return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
 
 
 def bodies(client: Client) -> dict[str, bytes]:
-    """Both forms of the page, after a look at whether they are what they should be.
-
-    What was read last may still be on its way to the page.
+    """Return both forms of the page. Raise ValueError unless they have the same
+    content. The page may still change after a refresh, so several attempts are made.
     """
     for _ in range(50):
         plain = client.get("/metrics", *HEADERS["plain"])
@@ -81,10 +80,10 @@ def bodies(client: Client) -> dict[str, bytes]:
 def compared(
     daemon: Program, port: int, directory: Path, times: int, *, library: bool
 ) -> dict[str, dict[str, Scrapes]]:
-    """Scrapes by server and form, the servers asked in turns.
+    """Return the scrapes by server and form, measured alternately.
 
     Args:
-        library: whether `prometheus_client` is one of them.
+        library: whether `prometheus_client` is one of the servers.
     """
     pages = directory / "pages"
     pages.mkdir(exist_ok=True)
@@ -114,7 +113,7 @@ def _files(client: Client) -> Callable[[str], tuple[float, int]]:
 
 
 def _closing(port: int) -> Callable[[str], tuple[float, int]]:
-    """Asks who closes the connection after each answer."""
+    """Return a function that requests a page on a new connection."""
 
     def ask(form: str) -> tuple[float, int]:
         client = Client(port)
@@ -138,7 +137,7 @@ def _in_turns(
                     continue
                 before = program.cpu
                 seconds, _ = ask(form)
-                time.sleep(0.001)  # what a server does after the last byte counts, too
+                time.sleep(0.001)  # the server's work after the last byte counts, too
                 if turn >= 2:
                     scrapes = found[name][form]
                     scrapes.seconds.append(seconds)
@@ -148,7 +147,9 @@ def _in_turns(
 
 
 def rested(port: int, times: int) -> float:
-    """The median of scrapes so far apart that our own metrics are made for each."""
+    """Return the median of scrapes with newly rendered metrics of the exporter itself.
+    They are rendered at most once a second.
+    """
     client = Client(port)
     seconds = []
     for _ in range(times):

@@ -1,4 +1,4 @@
-"""Who is measured: the real daemon, and beside it who only sends ready bytes."""
+"""The measured servers: the real daemon, and servers that send prepared bytes."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from benchmarks.client import wait
 from benchmarks.processes import Program, free_port, module, running, twistd
 
 ONCE = ",".join(f"{resource.name}=24h" for resource in RESOURCES)
-"""REFRESH_INTERVALS for a daemon that shall be quiet after its first round."""
+"""REFRESH_INTERVALS for a daemon that is idle after its first refresh."""
 
 MALLOC = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "131072"}
-"""As units and images have it."""
+"""The settings of units and images."""
 
 _NGINX = """
 daemon off;
@@ -38,12 +38,12 @@ http {{
     }}
 }}
 """
-"""Debian's own settings where they matter for sending a file."""
+"""Debian's settings that affect the sending of a file."""
 
 
 @contextmanager
 def upstream(peers: int, directory: Path, kind: str = "passing") -> Iterator[int]:
-    """The simulated upstream, whose ticks are of a kind; its port."""
+    """Run the simulated API with ticks of a kind. Yield its port."""
     port = free_port()
     command = module("benchmarks.upstream", port, peers)
     with running(command, directory, {"KIND": kind}) as program:
@@ -55,7 +55,7 @@ def upstream(peers: int, directory: Path, kind: str = "passing") -> Iterator[int
 def daemon(
     upstream_port: int, directory: Path, port: int, **settings: str
 ) -> Iterator[Program]:
-    """`twistd api-exporter` as its unit starts it; it may not answer yet."""
+    """Run `twistd api-exporter` as its unit does. It may not respond yet."""
     environ = {
         "UPSTREAM_API_URL": f"http://127.0.0.1:{upstream_port}",
         "UPSTREAM_API_TOKEN": TOKEN,
@@ -70,7 +70,7 @@ def daemon(
 
 @contextmanager
 def site(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
-    """A bare Twisted site with the files of a directory as ready bytes."""
+    """Run a bare Twisted site with the files of a directory in memory."""
     port = free_port()
     with running(module("benchmarks.static", port, pages), directory) as program:
         wait(program, port, "/plain")
@@ -79,7 +79,7 @@ def site(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
 
 @contextmanager
 def library(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
-    """A bare `prometheus_client` server with the samples of the page."""
+    """Run a bare `prometheus_client` server with the samples of the page."""
     port = free_port()
     with running(module("benchmarks.library", port, pages), directory) as program:
         wait(program, port, "/metrics")
@@ -88,7 +88,7 @@ def library(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
 
 @contextmanager
 def nginx(pages: Path, directory: Path) -> Iterator[tuple[Program, int] | None]:
-    """A running nginx with the files of a directory; None where there is none."""
+    """Run nginx with the files of a directory. Yield None if it is not installed."""
     found = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/bin")
     if found is None:
         yield None
@@ -96,7 +96,7 @@ def nginx(pages: Path, directory: Path) -> Iterator[tuple[Program, int] | None]:
     port = free_port()
     home = directory / "nginx"
     home.mkdir(exist_ok=True)
-    # Its worker is another user where we are root.
+    # For root, nginx runs its worker as another user.
     for readable in (directory, pages):
         readable.chmod(0o755)
     text = _NGINX.format(directory=home, pages=pages, port=port)

@@ -1,4 +1,4 @@
-"""The daemon's first seconds: how soon it answers, and when it knows everything."""
+"""The daemon's first seconds: the time to its first response and to a complete page."""
 
 import json
 import time
@@ -12,19 +12,19 @@ from benchmarks.processes import Program, free_port, running, twistd
 from benchmarks.scraping import A_MINUTE, HEADERS
 
 INTERVAL = 0.005
-"""Seconds between two questions whether it is well."""
+"""Seconds between two requests of `/health`."""
 
 PATIENCE = 120.0
-"""Seconds that a first round may take."""
+"""Seconds until the first refresh must be complete."""
 
 
 class Start(Struct, frozen=True):
-    """One start.
+    """The figures of one start.
 
     Attributes:
-        health: seconds to the first answer.
-        full: seconds until everything has been read and the page sent.
-        latencies: of `/health` meanwhile, seconds.
+        health: seconds to the first response.
+        full: seconds until everything has been read and the page is sent.
+        latencies: seconds of each request of `/health` meanwhile.
     """
 
     health: float
@@ -33,7 +33,7 @@ class Start(Struct, frozen=True):
 
 
 class Grown(Struct, frozen=True):
-    """Memory of the daemon, in mebibytes, and for how many series of the network."""
+    """The daemon's memory in mebibytes, and the number of the network's series."""
 
     peak: float
     addresses: float
@@ -42,7 +42,7 @@ class Grown(Struct, frozen=True):
 
 
 def bare(directory: Path) -> float:
-    """Seconds until `twistd web` has answered for the first time."""
+    """Return the seconds until the first response of `twistd web`."""
     port = free_port()
     (directory / "empty").mkdir(exist_ok=True)
     listen = ["--listen", f"tcp:{port}:interface=127.0.0.1"]
@@ -51,7 +51,7 @@ def bare(directory: Path) -> float:
 
 
 def watched(program: Program, port: int) -> Start:
-    """Follow a daemon that was started just now to the end of its first round."""
+    """Measure a newly started daemon until its first refresh is complete."""
     begin = time.perf_counter()
     health = wait(program, port, "/health")
     client = Client(port)
@@ -74,7 +74,7 @@ def watched(program: Program, port: int) -> Start:
 
 
 def everything_read(client: Client, least: float = 1.0) -> bool:
-    """Whether every resource that is there has been read since an instant."""
+    """Return whether every available resource has been read since an instant."""
     known = json.loads(client.get("/health"))["resources"].values()
     return all(
         (r["last_success_timestamp_seconds"] or 0.0) >= least
@@ -84,7 +84,7 @@ def everything_read(client: Client, least: float = 1.0) -> bool:
 
 
 def minute(upstream_port: int, directory: Path) -> float:
-    """Processor seconds of a minute with the usual refreshes and four scrapes."""
+    """Return processor seconds of a minute with default intervals and four scrapes."""
     port = free_port()
     with servers.daemon(upstream_port, directory, port) as program:
         wait(program, port, "/health")
@@ -101,7 +101,7 @@ def minute(upstream_port: int, directory: Path) -> float:
 
 
 def grown(upstream_port: int, directory: Path, rounds: int, **settings: str) -> Grown:
-    """Memory after some rounds with changes, and scrapes."""
+    """Return the memory after several refreshes with changes, and scrapes."""
     port = free_port()
     often = servers.ONCE.replace("24h", "2s")
     with servers.daemon(

@@ -1,4 +1,4 @@
-"""A bare Twisted site with ready bytes: `benchmarks.static PORT DIRECTORY [PEM]`."""
+"""A bare Twisted site with prepared bytes: `benchmarks.static PORT DIRECTORY [PEM]`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rows of figures: what was measured, at which size, and what it should have been."""
+"""A table of figures: measured values and targets, by size."""
 
 import json
 import platform
@@ -14,8 +14,8 @@ class Row(Struct):
     """One figure at several sizes.
 
     Attributes:
-        targets: the largest value that is good enough, by size in peers.
-        values: what was measured, by size in peers.
+        targets: the largest permitted value, by size.
+        values: the measured value, by size.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Row(Struct):
     values: dict[int, float] = field(default_factory=dict)
 
     def missed(self) -> list[int]:
-        """The sizes at which a target was missed."""
+        """Return the sizes at which a target was missed."""
         return [
             size
             for size, target in self.targets.items()
@@ -33,10 +33,10 @@ class Row(Struct):
 
 
 class Table:
-    """All rows, in the order in which they were first mentioned.
+    """All rows, in the order of their first value.
 
     Args:
-        of: what the sizes count.
+        of: the name of the counted things.
     """
 
     def __init__(self, sizes: list[int], of: str = "peers") -> None:
@@ -57,11 +57,10 @@ class Table:
         row.values[size] = value
 
     def value(self, name: str, size: int) -> float:
-        """What was put."""
         return self._rows[name].values[size]
 
     def text(self) -> str:
-        """As a Markdown table; a missed target is marked."""
+        """Return a Markdown table in which missed targets are bold."""
         heads = ["", *(f"{size:,} {self._of}" for size in self.sizes), "target"]
         lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
         for row in self._rows.values():
@@ -82,7 +81,7 @@ class Table:
         )
 
     def verdicts(self) -> list[str]:
-        """Every target that was measured, kept or missed."""
+        """Return a line for every measured target, kept or missed."""
         return [
             f"{'MISSED' if size in row.missed() else 'kept'}: {row.name},"
             f" {size:,} {self._of}: {row.values[size]:.3g} {row.unit},"
@@ -93,7 +92,7 @@ class Table:
         ]
 
     def write(self, path: Path) -> None:
-        """As JSON, for whoever compares."""
+        """Write all rows as JSON."""
         path.parent.mkdir(parents=True, exist_ok=True)
         rows = [
             {
@@ -110,7 +109,7 @@ class Table:
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on."""
+    """Return properties of the machine that influence the figures."""
     cpus = Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.partition(": ")[2] for line in cpus if line.startswith("model name")]
     return {

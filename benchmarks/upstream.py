@@ -1,10 +1,9 @@
-"""The simulated upstream, a process: `python -m benchmarks.upstream PORT PEERS [PEM]`.
+"""A simulated API in a process: `python -m benchmarks.upstream PORT PEERS [PEM]`.
 
-Its clock stands still until somebody asks for `/tick`: every body stays the same until
-then. What a tick changes is of one of the KINDS: `KIND` of
-the environment says which. Bodies are encoded before they are
-asked for, because the real upstream, too, has all of a body in memory before it sends
-the first chunk of it.
+Its clock stands still until a request of `/tick`, so bodies stay the same until then.
+`KIND` of the environment, one of KINDS, is the kind of change at a tick. Bodies are
+encoded in advance, because NetBird, too, has a whole body in memory before it sends the
+first chunk.
 """
 
 import json
@@ -23,22 +22,21 @@ from simulation.company.network import PATHS, PEERS, SimulatedNetwork
 
 START = 1_800_000_000.0
 TICK = 600.0
-"""Seconds that pass at once: enough for peers to come and go."""
+"""Seconds of a tick: enough for peers to connect and disconnect."""
 
 
 Revise = Callable[[int, dict[str, object]], None]
-"""Changes a record, which is told with its place in the list."""
+"""A function that changes a record, given its index in the list."""
 
 
 class Prepared(SimulatedNetwork):
-    """A network whose bodies are encoded once an instant."""
+    """A network whose bodies are encoded once for each instant."""
 
     def __init__(self, peers: int) -> None:
         super().__init__(peers)
         self._ready: dict[str, list[bytes]] = {}
 
     def prepare(self, at: float) -> None:
-        """Encode all bodies of an instant."""
         self._ready = {
             path: list(super(Prepared, self).body(path, at) or ()) for path in PATHS
         }
@@ -50,7 +48,7 @@ class Prepared(SimulatedNetwork):
     def revise(
         self, path: str, change: Callable[[int, dict[str, object]], None]
     ) -> None:
-        """Change the records of a list, each told with its place."""
+        """Change the records of a list."""
         records = json.loads(b"".join(self._ready[path]))
         for place, record in enumerate(records):
             change(place, record)
@@ -58,16 +56,16 @@ class Prepared(SimulatedNetwork):
 
 
 Tick = Callable[[Prepared, int], None]
-"""What happens at the upstream's so-manyeth tick."""
+"""The change of the network at a tick, given the tick's number."""
 
 
 def passing(network: Prepared, ticks: int) -> None:
-    """Ten minutes: of the peers 4 % differ, and the sizes of groups in all of them."""
+    """Advance ten minutes: 4 % of the peers change, and the sizes of all groups."""
     network.prepare(START + ticks * TICK)
 
 
 def coming_and_going(every: int) -> Tick:
-    """Other peers come or go, one of so many, and the sizes of groups stand still."""
+    """Return a tick that changes one in `every` peers, but no group."""
 
     def tick(network: Prepared, ticks: int) -> None:
         def turn(place: int, peer: dict[str, object]) -> None:
@@ -81,7 +79,7 @@ def coming_and_going(every: int) -> Tick:
 
 
 def everything(network: Prepared, ticks: int) -> None:
-    """All peers and users differ, in nearly all that is told of them."""
+    """Change nearly all fields of all peers and users."""
 
     def change(_: int, record: dict[str, object]) -> None:
         instant = f"2026-01-01T00:00:{ticks % 60:02}Z"
@@ -102,7 +100,7 @@ KINDS: Mapping[str, Tick] = {
 
 
 class Ticking(Resource):
-    """The API, and beside it the path that changes something."""
+    """The API, with the additional path `/tick`."""
 
     isLeaf = True
 
