@@ -1,8 +1,8 @@
 """Fuzzing with coverage: `python -m fuzz TARGET --minutes M`, or `make fuzz`.
 
-Each target is a module. Its `attempt` takes some bytes and raises where a property does
-not hold; its `SEEDS` are where atheris begins. The inputs that reach most code are kept
-in `corpus`, and `tests/test_fuzz.py` tries them again with each Python.
+Each target is a module. Its `attempt` takes bytes and raises an error if a property
+does not hold. Its `SEEDS` are the first inputs of atheris. `corpus` keeps the inputs
+that reach most code, and `tests/test_fuzz.py` runs them with each Python.
 """
 
 TARGETS = (

@@ -1,4 +1,4 @@
-"""The command: fuzzes, keeps the best inputs and writes docs/correctness.json."""
+"""Fuzz, keep the best inputs and write docs/correctness.json."""
 
 import argparse
 import re
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def fuzz(target: str, minutes: float) -> None:
-    """One target for a while; leaves where a property does not hold."""
+    """Fuzz one target for some minutes. Exit if a property does not hold."""
     module = import_module(f"fuzz.{target}")
     folder, found = BUILD / target, BUILD / f"{target}-found"
     for path in (folder, found):
@@ -66,7 +66,7 @@ def fuzz(target: str, minutes: float) -> None:
 
 
 def processor() -> float:
-    """Seconds that children had one: a busy machine does less in a minute."""
+    """Return processor seconds of the children, which are independent of other load."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

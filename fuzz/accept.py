@@ -1,9 +1,9 @@
-"""`Accept` and `Accept-Encoding`.
+"""Fuzz target: `Accept` and `Accept-Encoding`.
 
-* Nothing comes out but one of eleven types, in ASCII.
-* Whoever asks for exactly what it was sent gets the same.
-* White space round commas, capitals of a media type, and a wish for what does not exist
-  change nothing.
+* The result is one of eleven types, in ASCII.
+* A request for exactly the returned type gets the same type.
+* White space around commas, capitals of a media type, and unknown media types change
+  nothing.
 """
 
 from api_exporter.exposition.negotiation import (

@@ -1,9 +1,11 @@
-"""Bodies of the API. The first byte says of which resource, and in which pieces.
+"""Fuzz target: bodies of the API.
 
-* Only UpstreamError comes out, and no body takes more pauses than bytes.
-* The records of lists and documents are as many as the plain reference has.
-* The same body again gives the same records, those of a list the very same objects.
-* One that is read in pieces gives the same records, or is refused.
+The first byte selects the resource, and whether the body is read in pieces.
+
+* Only UpstreamError is raised, and no body takes more pauses than bytes.
+* Lists and documents have as many records as the plain reference has.
+* The same body again gives the same records, and the same objects for a list.
+* A body that is read in pieces gives the same records, or is refused.
 """
 
 import json
@@ -16,10 +18,10 @@ from tests.bodies import NOON, body
 from tests.reference.bodies import known
 
 SHORT = 48
-"""Bytes from which on a body is read in pieces, where the fuzzer wants so."""
+"""Bytes from which on a body is read in pieces, if the first byte says so."""
 
 ME = [{"id": "me", "is_current": True}]
-"""A user, without whom there are no tokens."""
+"""A user, because tokens need one."""
 
 SEEDS = tuple(
     bytes([place + 128 * pieces]) + text
@@ -30,7 +32,7 @@ SEEDS = tuple(
 
 
 def decoded(place: int, text: bytes, before: Decoded | None = None) -> Decoded | None:
-    """None where it is refused."""
+    """Return the decoded body, or None if it is refused."""
     earlier = before or Decoded(())
     context = DecodeContext(earlier.records, earlier.recognized, NOON)
     try:
@@ -41,9 +43,8 @@ def decoded(place: int, text: bytes, before: Decoded | None = None) -> Decoded |
 
 
 def expected(name: str, text: bytes) -> int | None:
-    """How many records the reference has; None where it has no opinion.
-
-    The program takes more for Go's zero time than the calendar has.
+    """Return the number of records in the reference, or None if it has no result. The
+    exporter accepts more texts as Go's zero time than the calendar has.
     """
     if b'"000' in text:
         return None

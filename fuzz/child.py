@@ -1,4 +1,4 @@
-"""What atheris runs; it ends the process itself."""
+"""The process that runs atheris, which ends the process itself."""
 
 import sys
 from importlib import import_module

@@ -1,10 +1,10 @@
-"""What proxies answer to CONNECT.
+"""Fuzz target: a proxy's responses to CONNECT.
 
-* Only UpstreamError comes out. It names the proxy, and no word of the answer's or
-  of the password.
-* A tunnel is open with the last byte of an answer 2xx, and not before.
-* However the bytes come, the verdict is the same.
-* Lines and status are as a plain reader of them has it.
+* Only UpstreamError is raised. It names the proxy, but neither a word of the response
+  nor the password.
+* A tunnel is open after the last byte of a 2xx response, and not before.
+* The result does not depend on how the bytes are split.
+* Lines and status are those of a plain parser.
 """
 
 from api_exporter.ports import UpstreamError
@@ -27,7 +27,7 @@ SEEDS = (
 
 
 def verdict(received: bytes) -> bool | str:
-    """Whether it is open, or why it will not be."""
+    """Return whether the tunnel is open, or the text of the error."""
     try:
         return opened(received, PROXY)
     except UpstreamError as error:
@@ -39,7 +39,7 @@ def verdict(received: bytes) -> bool | str:
 
 
 def status(received: bytes) -> int | None:
-    """Of the last whole answer, read line by line; None while there is none."""
+    """Return the status of the last complete response, or None if there is none."""
     lines = received.replace(b"\r\n", b"\n").split(b"\n\n")
     for head in lines[:-1]:
         code = int(head.split(b"\n")[0].split(b" ")[1])
@@ -55,9 +55,9 @@ def attempt(data: bytes) -> None:
         assert whole == (code is not None and code < 300), (whole, code)
     for size in range(min(len(data), 300)):
         part = verdict(data[:size])
-        if part is True:  # a tunnel: what follows is the upstream's, and came too soon
+        if part is True:  # the tunnel opened, and the rest came too early
             assert isinstance(whole, str), (part, whole)
             return
-        if part is not False:  # refused: more bytes do not make it good
+        if part is not False:  # refused: more bytes do not change that
             assert isinstance(whole, str), (part, whole)
             return

@@ -1,4 +1,4 @@
-"""The inputs that are kept: a file for each target, a Python literal on each line."""
+"""The kept inputs: a file for each target, with a Python literal on each line."""
 
 import sys
 from ast import literal_eval
@@ -9,7 +9,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "corpus"
 MOST = 12_000
-"""Bytes of a file."""
+"""The most bytes of a file."""
 
 
 def load(target: str) -> list[bytes]:
@@ -18,7 +18,7 @@ def load(target: str) -> list[bytes]:
 
 
 def keep(target: str, inputs: Iterable[bytes]) -> None:
-    """Write as many of them as the file may hold."""
+    """Write as many inputs as the file may hold."""
     text = ""
     for line in (f"{one!r}\n" for one in inputs):
         if len(text) + len(line) <= MOST:
@@ -27,7 +27,7 @@ def keep(target: str, inputs: Iterable[bytes]) -> None:
 
 
 def best(attempt: Callable[[bytes], None], inputs: Iterable[bytes]) -> list[bytes]:
-    """The shortest ones that together reach all that all of them reach."""
+    """Return the shortest inputs that together reach all that all inputs reach."""
     reached: set[tuple[str, int, int]] = set()
     kept = []
     for one in sorted(set(inputs), key=lambda one: (len(repr(one)), one)):
@@ -39,7 +39,7 @@ def best(attempt: Callable[[bytes], None], inputs: Iterable[bytes]) -> list[byte
 
 
 def steps(attempt: Callable[[bytes], None], one: bytes) -> set[tuple[str, int, int]]:
-    """From which line to which it went, in the program's own code."""
+    """Return all transitions between lines of the exporter's code."""
     found: set[tuple[str, int, int]] = set()
 
     def trace(frame: FrameType, *_: object) -> Any:

@@ -1,8 +1,8 @@
-"""The query of `/sd`.
+"""Fuzz target: the query of `/sd`.
 
-* Only QueryError comes out, and it is one line.
-* A query that is written out from what was understood means the same.
-* The order of its parameters and their repetition mean nothing.
+* Only QueryError is raised, and it is one line.
+* A parsed query that is written out has the same meaning.
+* The order of parameters and their repetition change nothing.
 """
 
 from urllib.parse import urlencode
@@ -32,7 +32,7 @@ def understood(arguments: dict[bytes, list[bytes]]) -> Query | None:
 def attempt(data: bytes) -> None:
     try:
         arguments = parse_qs(data, keep_blank_values=True)
-    except ValueError:  # so many that Twisted refuses the request
+    except ValueError:  # Twisted refuses a request with too many fields.
         return
     found = understood(arguments)
     turned = dict(reversed([(k, v[::-1] * 2) for k, v in arguments.items()]))

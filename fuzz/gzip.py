@@ -1,7 +1,7 @@
-"""Compressed bodies. A byte says what is damaged.
+"""Fuzz target: compressed bodies. The first byte selects the damaged byte.
 
-* The result is what zlib makes of the same bytes, member for member.
-* Or it is UpstreamError, where zlib finds damage or the limit is passed.
+* The result is that of zlib for the same bytes, member by member.
+* Or it is UpstreamError, if zlib finds damage or the limit is exceeded.
 """
 
 import zlib
@@ -30,7 +30,7 @@ SEEDS = (
 
 
 def reference(body: bytes) -> bytes | None:
-    """All members, one behind the other; None where one is damaged or not whole."""
+    """Return all members joined, or None if one is damaged or incomplete."""
     plain, rest = b"", body
     while True:
         member = zlib.decompressobj(GZIP)
@@ -47,7 +47,7 @@ def reference(body: bytes) -> bytes | None:
 
 def attempt(data: bytes) -> None:
     place, body = data[0], data[1:]
-    if place < 255:  # such bytes are packed first, and at most one bit is wrong then
+    if place < 255:  # compress the bytes, and change at most one bit
         body = packed(body)
         if place and place < len(body):
             body = body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :]

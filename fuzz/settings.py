@@ -1,8 +1,9 @@
-"""Configuration files, and settings made of them.
+"""Fuzz target: configuration files and their settings.
 
-* Only ConfigurationError comes out, with one line for each mistake, and no token in it.
-* A line that is accepted has the value that a plain reader of shell quotes has.
-* A value written in quotes means itself.
+* Only ConfigurationError is raised, with one line for each mistake, and without a
+  token.
+* An accepted line has the value that a plain parser of shell quotes returns.
+* A quoted value keeps its meaning.
 """
 
 import io
@@ -17,7 +18,7 @@ from api_exporter.settings.errors import ConfigurationError
 TOKEN = b"nbp_s3cr3tCanary"
 
 NAMED = re.compile(rb"s3cr3tCanary[^ \t=\n]*=[^=\n]")
-"""The token within what stands in the place of a name, and has a value."""
+"""A part of the token in a setting's name that has a value."""
 
 SEEDS = (
     b"UPSTREAM_API_URL=https://api.netbird.io\nUPSTREAM_API_TOKEN=" + TOKEN + b"\n",
@@ -33,7 +34,7 @@ SEEDS = (
 
 
 class File:
-    """A file whose bytes are here."""
+    """A file with its bytes in memory."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -46,7 +47,7 @@ class File:
 
 
 def unquoted(value: str) -> str:
-    """The value of a word as a shell has it, character by character."""
+    """Return the value of a shell word, parsed character by character."""
     found, quote, place = "", "", 0
     while place < len(value):
         character = value[place]

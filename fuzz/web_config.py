@@ -1,9 +1,8 @@
-"""The web configuration file.
+"""Fuzz target: the web configuration file.
 
-* Only ConfigurationError comes out, with one line for each mistake.
+* Only ConfigurationError is raised, with one line for each mistake.
 * No line repeats a user's password or its hash.
-* What is accepted can be sent and compared as it is, and changes nothing when it is
-  loaded again.
+* Accepted users and headers are valid, and loading the file again changes nothing.
 """
 
 import re
@@ -46,9 +45,9 @@ def attempt(data: bytes) -> None:
         for problem in error.problems:
             assert problem.isprintable(), problem
             assert problem.startswith(PATH.name), problem
-            # Pieces of it may be names of keys and ciphers.
+            # Pieces of the hash may be names of keys and ciphers.
             assert HASHED[:30].decode() not in problem, problem
-            assert len(problem) < 5000, problem  # of a path, all of it
+            assert len(problem) < 5000, problem  # it includes the whole path
         return
     for user, digest in made.users.items():
         assert b":" not in user, user
