@@ -1,4 +1,4 @@
-"""How many small mistakes the tests notice: `python -m mutation --seed N --count 400`.
+"""The share of mutants that the tests kill: `python -m mutation --seed N --count 400`.
 
-For releases; the gate does not run it.
+It is for releases; the gate does not run it.
 """

@@ -1,4 +1,4 @@
-"""The command: tries a sample of mutants, prints what survives, adds to the score."""
+"""Test a sample of mutants, print the survivors and add to the score."""
 
 import argparse
 import multiprocessing
@@ -21,14 +21,14 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "access": ("access/[acor]*.py", ("web", "serving")),
     "settings": ("settings/*.py", ("test_cli", "daemon")),
 }
-"""Files, and tests of other rooms that are run, too."""
+"""The files of each room, and additional tests of other rooms."""
 
 LONG = (
     *("refresh.test_fair_share", "refresh.test_schedule", "refresh.test_agent_network"),
     *("netbird.test_elements", "netbird.test_bodies", "netbird.test_agent_bodies"),
     "events.test_access_log",
 )
-"""Tests that take seconds: others come first."""
+"""Tests that take seconds. They run last."""
 
 
 def main() -> None:
@@ -69,13 +69,13 @@ def main() -> None:
 
 
 def of(room: str) -> Iterator[Mutant]:
-    """All mutants of a room."""
+    """Yield all mutants of a room."""
     for path in sorted((child.ROOT / "api_exporter").glob(ROOMS[room][0])):
         yield from mutants(path)
 
 
 def tests(room: str, path: Path) -> list[str]:
-    """The modules of tests, that of the same name first."""
+    """Return the test modules, the one of the same name first."""
     folder = child.ROOT / "tests"
     own = found(folder / room)
     others = [name for also in ROOMS[room][1] for name in found(folder / also)]
@@ -86,13 +86,13 @@ def tests(room: str, path: Path) -> list[str]:
 
 
 def found(path: Path) -> list[str]:
-    """The modules of tests in a folder, or the one of this name."""
+    """Return the test modules in a folder, or the one of this name."""
     paths = sorted(path.rglob("test_*.py")) or [path.with_suffix(".py")]
     return list(map(child.dotted, paths))
 
 
 def attempt(chosen: tuple[str, Mutant]) -> tuple[str, bool, str]:
-    """Whether a test fails, or hangs."""
+    """Test a mutant. Return its room, whether a test fails or hangs, and the change."""
     room, mutant = chosen
     line, change, source = mutant.made()
     noticed = not child.passed(mutant.path, source, tests(room, mutant.path))

@@ -1,4 +1,4 @@
-"""A process of its own for each mistake, forked from one that has all libraries."""
+"""A process for each mutant, forked from one that has imported all libraries."""
 
 import importlib.abc
 import importlib.util
@@ -17,16 +17,16 @@ from hypothesis import Phase, settings
 ROOT = Path(__file__).parents[1]
 
 LONGEST = 30
-"""Seconds of a processor, after which a test hangs: it notices that way."""
+"""Processor seconds after which a test counts as hanging, which kills the mutant."""
 
 PATIENCE = 1800
-"""Seconds that all of them may wait for something."""
+"""Seconds that all tests together may take."""
 
 OWN = {"api_exporter", "tests", "simulation", "fuzz", "benchmarks", "acceptance"}
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds the module with the mistake in place of the right one."""
+    """A finder that imports the mutant instead of the original module."""
 
     def __init__(self, module: str, file: Path) -> None:
         self._module = module
@@ -44,7 +44,7 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 class Result(unittest.TestResult):
-    """Ends the process where a test hangs."""
+    """A result that ends the process if a test hangs."""
 
     def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's
         signal.setitimer(signal.ITIMER_PROF, LONGEST)
@@ -52,12 +52,11 @@ class Result(unittest.TestResult):
 
 
 def dotted(path: Path) -> str:
-    """The name of a module."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
 def load() -> None:
-    """Import what the tests import, and forget what is the project's own."""
+    """Import all modules of the tests, then forget the project's own."""
     for path in (ROOT / "tests").rglob("test_*.py"):
         importlib.import_module(dotted(path))
     for name in [*sys.modules]:
@@ -66,7 +65,7 @@ def load() -> None:
 
 
 def passed(path: Path, source: str, tests: Iterable[str]) -> bool:
-    """Whether these tests pass where a module has this source."""
+    """Return whether these tests pass with this source of a module."""
     child = os.fork()
     if not child:
         try:

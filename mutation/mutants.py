@@ -1,4 +1,4 @@
-"""All small mistakes that are made in a module, one at a time."""
+"""All mutants of a module, each with one small change."""
 
 import ast
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
 
 
 class Mutant(NamedTuple):
-    """A module with a mistake: at a node, counted from the beginning."""
+    """A mutant: a module and the number of the changed node."""
 
     path: Path
     node: int
 
     def made(self) -> tuple[int, str, str]:
-        """The line, what changes, and the source."""
+        """Return the line, the change, and the whole source."""
         tree = ast.parse(self.path.read_text())
         node = next(islice(_mutable(tree), self.node, None))
         before = ast.unparse(node).splitlines()[0]
@@ -49,13 +49,12 @@ class Mutant(NamedTuple):
 
 
 def mutants(path: Path) -> list[Mutant]:
-    """Those of one file."""
     nodes = enumerate(_mutable(ast.parse(path.read_text())))
     return [Mutant(path, n) for n, node in nodes if _mutate(copy(node))]
 
 
 def _mutable(node: ast.AST) -> Iterator[ast.AST]:
-    """All that runs: no annotations, decorators, assertions, words or `__repr__`."""
+    """Yield executed nodes: no annotation, decorator, assertion, text or `__repr__`."""
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list", "bases", "msg", "exc"}:
             continue
@@ -77,14 +76,14 @@ def _left_out(node: ast.AST) -> bool:
         case ast.Expr(value=ast.Constant()) | ast.Subscript(value=ast.Name("Literal")):
             return True
         case ast.BinOp(op=ast.Mult(), right=ast.Constant(value=1024)):
-            return True  # a size: nobody sees one more
+            return True  # a size in bytes, where one more does not matter
         case ast.keyword(arg="strict"):
             return True  # an assertion, too
     return False
 
 
 def _mutate(node: ast.AST) -> bool:  # noqa: C901 - a table of cases
-    """Whether there is a mistake to be made of it, which then is made."""
+    """Change a node. Return False if no change is possible."""
     match node:
         case ast.Compare(ops=[operator, *others]) if type(operator) in _SWAPPED:
             node.ops = [_SWAPPED[type(operator)](), *others]  # type: ignore[list-item]
@@ -99,7 +98,7 @@ def _mutate(node: ast.AST) -> bool:  # noqa: C901 - a table of cases
         case ast.If() | ast.While() | ast.IfExp():
             node.test = ast.UnaryOp(ast.Not(), node.test)
         case ast.Return(value=ast.Constant(value=value)) if not value:
-            return False  # None would be as false
+            return False  # None is false, too
         case ast.Return(value=ast.expr()):
             node.value = ast.Constant(None)
         case ast.Expr(value=ast.Call()) | ast.Raise():
