@@ -1,6 +1,4 @@
-"""What setup.cfg cannot say: the package tells which commit was built, and when, and
-has what an operator reads along.
-"""
+"""Build steps in addition to setup.cfg: the commit, its time, and documents."""
 
 import os
 import re
@@ -41,14 +39,14 @@ PAGE = """\
 
 
 def told() -> str:
-    """The commit of this tree, or "unknown"."""
+    """Return the commit of this tree, or "unknown"."""
     asked = ["sh", "deploy/commit.sh", "hash"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
 
 def embed(tree: str) -> None:
-    """Write the module that `api_exporter.version` looks for, unless it came along."""
+    """Write the module for `api_exporter.version`, unless it is there."""
     module = Path(tree, MODULE)
     if Path(MODULE).exists() or not module.parent.is_dir():
         return
@@ -64,14 +62,14 @@ def embed(tree: str) -> None:
 
 
 def document(tree: str) -> None:
-    """Write the page of runbooks, in which each has its anchor, and what goes along."""
+    """Write the page of runbooks with an anchor for each, and the other documents."""
     from markdown import markdown  # noqa: PLC0415 - others than builds have none
 
     folder = Path(tree, DOC)
     folder.mkdir(exist_ok=True)
     text = Path("docs/runbooks.md").read_text(encoding="utf-8")
     body = markdown(text, extensions=["tables", "toc"], tab_length=2)
-    # What else there is to read is not beside it.
+    # The page has no other documents beside it, so their links are removed.
     body = re.sub(r'<a href="(?!#|https?:)[^"]*">(.*?)</a>', r"\1", body)
     (folder / "runbooks.html").write_text(PAGE.format(body=body), encoding="utf-8")
     for file in COPIED:
@@ -79,7 +77,7 @@ def document(tree: str) -> None:
 
 
 class BuildPy(build_py):
-    """A wheel tells which commit it was built from; an editable tree does not."""
+    """A build of a wheel, which has its commit; an editable tree has none."""
 
     def run(self) -> None:
         super().run()
@@ -89,7 +87,7 @@ class BuildPy(build_py):
 
 
 class Sdist(sdist):
-    """A source distribution carries its commit along."""
+    """A build of a source distribution, which has its commit."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         super().make_release_tree(base_dir, files)

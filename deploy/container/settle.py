@@ -1,7 +1,7 @@
-"""Make an image the same each time: `settle.py DIRECTORY`, where an engine has put it.
+"""Make an image reproducible: `settle.py DIRECTORY`, as written by `push … dir:`.
 
-The directory is what `push … dir:DIRECTORY` writes. In the format with health checks
-engines tell of the containers that they built in, whose names are made up each time.
+In the image format with health checks, engines record the containers of the build,
+which have random names.
 """
 
 import hashlib
@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 MADE_UP = ("container", "container_config")
-"""Of the configuration, beside the host's name. Nothing reads them."""
+"""Keys of the configuration with random values, which no program reads."""
 
 
 def main(directory: Path) -> None:
-    """Write configuration and manifest anew."""
+    """Write configuration and manifest without random values."""
     manifest = json.loads((directory / "manifest.json").read_text())
     described = manifest["config"]
     old = directory / described["digest"].removeprefix("sha256:")

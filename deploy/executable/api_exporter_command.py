@@ -1,10 +1,10 @@
-"""What the one-file executable starts with."""
+"""The main module of the one-file executable."""
 
 import sys
 
 import stand_ins
 
-if "--health" not in sys.argv[1:]:  # which needs Python's own ssl
+if "--health" not in sys.argv[1:]:  # The health check needs the real ssl.
     stand_ins.install()
 
 from api_exporter.entry import main

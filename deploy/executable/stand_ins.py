@@ -1,7 +1,7 @@
-"""Of modules that libraries import and an exporter never uses, the names alone.
+"""Stand-ins for modules that libraries import and the exporter never uses.
 
-They cost memory, five megabytes of an idle program's fifty-five. What each is for, and
-what the libraries could do: docs/internals/upstream-patches.md.
+The real ones use five of an idle program's 55 megabytes. Their uses, and possible
+changes of the libraries: docs/internals/upstream-patches.md.
 """
 
 import sys
@@ -12,7 +12,7 @@ NAMES = {
     "asyncio": ("AbstractEventLoop", "Future"),
     "pdb": ("Pdb",),
     "twisted.spread.pb": ("Copyable", "ViewPoint"),
-    # prometheus_client: its own servers, and what pushes to a gateway.
+    # prometheus_client: its own servers, and the push gateway.
     "http.server": ("BaseHTTPRequestHandler",),
     "socketserver": ("ThreadingMixIn",),
     "ssl": ("PROTOCOL_TLS_CLIENT", "PROTOCOL_TLS_SERVER", "SSLContext", "TLSVersion"),
@@ -29,7 +29,7 @@ NAMES = {
 
 
 def install() -> None:
-    """Have them imported from now on."""
+    """Make later imports use the stand-ins."""
     for module, names in NAMES.items():
         stand_in = sys.modules[module] = ModuleType(module)
         vars(stand_in).update((name, type(name, (), {})) for name in names)

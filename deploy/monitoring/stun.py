@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whether a STUN server answers, for node_exporter's textfile collector."""
+"""Check whether a STUN server answers, for node_exporter's textfile collector."""
 
 import os
 import socket
 import sys
 
 BINDING_REQUEST = bytes.fromhex("000100002112a442")
-"""Without attributes; a number of ours follows, which the answer repeats."""
+"""A request without attributes. A random number follows, which the response repeats."""
 
 BINDING_SUCCESS = b"\1\1"
 

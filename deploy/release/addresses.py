@@ -1,4 +1,4 @@
-"""Write a publisher's addresses wherever those of `deploy/addresses` stand."""
+"""Replace the addresses of `deploy/addresses` in all files by a publisher's own."""
 
 import os
 import re
@@ -19,26 +19,26 @@ ALLOWED = {
 
 
 def addresses(text: str) -> dict[str, str]:
-    """By name, as the file has them."""
+    """Return the file's addresses by name."""
     return dict(re.findall(r"^([A-Z]+)=(.+)$", text, re.MULTILINE))
 
 
 def replaced(text: str, old: dict[str, str], new: dict[str, str]) -> str:
-    """All at once: one may be a part of another."""
+    """Replace all addresses at once, because one may be a part of another."""
     by_address = {old[name]: new[name] for name in old}
     every = "|".join(map(re.escape, sorted(by_address, key=len, reverse=True)))
     return re.sub(every, lambda found: by_address[found[0]], text)
 
 
 def in_values(text: str, image: str) -> str:
-    """The image's registry and name, which the chart's values have apart."""
+    """Replace registry and name of the image, two lines of the chart's values."""
     registry, _, name = image.partition("/")
     text = re.sub(r"(?m)^(  registry:) .*", rf"\1 {registry}", text, count=1)
     return re.sub(r"(?m)^(  repository:) .*", rf"\1 {name}", text, count=1)
 
 
 def main() -> None:
-    """Replace those that the environment names."""
+    """Replace the addresses that the environment has."""
     old = addresses(PLACE.read_text(encoding="utf-8"))
     new = {name: os.environ.get(name) or old[name] for name in old}
     for name, address in new.items():
@@ -54,7 +54,7 @@ def main() -> None:
     for path in map(Path, filter(None, listed.split("\0"))):
         try:
             before = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):  # deleted, or no text
+        except (OSError, UnicodeDecodeError):  # deleted, or not a text
             continue
         after = replaced(before, old, new)
         if path == VALUES:

@@ -1,8 +1,10 @@
-"""Adds to an SBOM what no list of packages knows: Python, what it encrypts with, the
-libraries of Debian's, hashes of what was installed, and what we ourselves depend on.
+"""Complete an SBOM by the parts that are missing in lists of Python packages.
 
-`python sbom.py DIRECTORY REPORT WHEEL <before >after`, with the Python that is in the
-executables; DIRECTORY is one of them, REPORT what pip tells of the installation.
+These are Python, its OpenSSL libraries, Debian's libraries, the hashes of the installed
+files, and the exporter's own dependencies.
+
+`python sbom.py DIRECTORY REPORT WHEEL <before >after` runs with the Python of the
+executables. DIRECTORY is one of them, REPORT is pip's report of the installation.
 """
 
 import hashlib
@@ -23,7 +25,7 @@ Part = dict[str, Any]
 
 
 def linked() -> list[Part]:
-    """Python, and both OpenSSLs."""
+    """Return Python and both OpenSSL libraries."""
     openssl = Binding.lib.OpenSSL_version(Binding.lib.OPENSSL_VERSION)
     versions = {
         ("python", platform.python_version(), "of the executables"),
@@ -47,7 +49,7 @@ def linked() -> list[Part]:
 
 
 def debian(name: str, whose: str) -> Part:
-    """A package of Debian's, as it is installed here."""
+    """Return an installed package of Debian."""
     wanted = "--showformat=${Version} ${Architecture}\n"
     asked = ["dpkg-query", "--show", wanted, name]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
@@ -64,7 +66,7 @@ def debian(name: str, whose: str) -> Part:
 
 
 def plain(name: str) -> str:
-    """A name as the index of Python has it."""
+    """Return a name as normalized by the Python index."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -73,7 +75,7 @@ def sha256(digest: str) -> list[dict[str, str]]:
 
 
 def main(directory: Path, report: Path, wheel: Path) -> None:
-    """Read one SBOM and write the other."""
+    """Read an SBOM from stdin and write the complete one to stdout."""
     bom = json.load(sys.stdin)
     hashes = {
         plain(one["metadata"]["name"]): one["download_info"]["archive_info"]["hashes"]

@@ -1,4 +1,4 @@
-"""What `twistd` finds: the name of the program and of the module that makes it."""
+"""The plugin for `twistd`: the name of the program and of its module."""
 
 from twisted.application.service import ServiceMaker
 
