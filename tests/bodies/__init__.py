@@ -1,9 +1,9 @@
-"""The upstream's answers, made up: one file for each resource, with all oddities in.
+"""Synthetic responses of the NetBird API: one file for each resource.
 
-Null lists, zero times with and without an offset, `<nil>`, duplicate names, quotes,
-backslashes, `&` and CJK, fractions of nine digits, development versions, ids
-of things that are gone, enum values from the future, keys that an older server leaves
-out. Every peer's host name is a string of its own.
+They contain null lists, zero times with and without an offset, and `<nil>`. Texts have
+quotes, backslashes, `&` and CJK. There are fractions of nine digits, development
+versions, duplicate names, ids of deleted objects, unknown enum values and missing keys.
+Every peer's host name is a unique string.
 """
 
 import gzip
@@ -25,34 +25,31 @@ FOLDER = Path(__file__).parent
 _SELECTED = selection([c.name for c in COLLECTORS], {}).resources
 
 EVERYTHING = tuple(r for r in _SELECTED if r.name != CURRENT_USER)
-"""What collectors read where all are on."""
+"""All resources that collectors read."""
 
 
 def body(name: str) -> bytes:
-    """One of the files, by a resource's name or a variant of it."""
+    """Return one of the files, by a resource's name or a variant of it."""
     return (FOLDER / f"{name}.json").read_bytes()
 
 
 NOON = 1_779_451_650.0
-"""When the made-up ones were sent, 2026-05-22 12:07:30 UTC."""
+"""The time of the synthetic bodies, 2026-05-22 12:07:30 UTC."""
 
 STOCK_TIME = 1_795_349_280.0
-"""When the bodies of the stock account were sent, 2026-11-22 12:08 UTC."""
+"""The time of the stock account's bodies, 2026-11-22 12:08 UTC."""
 
 
 def stock() -> dict[str, bytes]:
-    """What a fresh NetBird 0.77.1 with a dozen healthy peers sends, by path.
-
-    Recorded, not made up: its settings are NetBird's defaults.
+    """Return the bodies of a new NetBird 0.77.1 with a dozen healthy peers, by path.
+    They are recorded, and the settings are NetBird's defaults.
     """
     return recorded("stock")
 
 
 def recorded(server: str) -> dict[str, bytes]:
-    """What a server sent, by path.
-
-    `recorded` is of a network of 288 peers with something of everything,
-    `recorded_agents` of a small one.
+    """Return the recorded bodies of a server, by path. `recorded` is a network of 288
+    peers with all kinds of records, `recorded_agents` a small one.
     """
     packed = FOLDER / f"{server}.txt.gz"
     if packed.exists():
@@ -61,23 +58,23 @@ def recorded(server: str) -> dict[str, bytes]:
 
 
 def bodies(text: bytes) -> dict[str, bytes]:
-    """Bodies by name, of a file with a line for each name and one for its body."""
+    """Return bodies by name, from a file with two lines for each."""
     lines = text.split(b"\n")[:-1]
     pairs = zip(lines[::2], lines[1::2], strict=True)
     return {name.decode(): b"%b\n" % found for name, found in pairs}
 
 
 def decoded(resource: str, raw: bytes) -> Decoded:
-    """What a resource makes of a body."""
+    """Decode a body of a resource."""
     return BY_NAME[resource].body.decode(raw)
 
 
 def inventory(*, personal: bool = False, **others: str) -> Inventory:
-    """All that the bodies tell; `accounts="accounts_sparse"` takes another body."""
+    """Decode all bodies; `accounts="accounts_sparse"` uses another body."""
     known = Inventory(personal=frozenset(PERSONAL if personal else ()), now=NOON)
     for resource in EVERYTHING:
         name = others.get(resource.name, resource.name)
-        # What was used this month stands in two answers.
+        # The usage of this month has two responses.
         names = (f"{name}_earlier", name) if name == "agent_usage" else (name,)
         for each in names:
             before = getattr(known, resource.name) or ()
@@ -89,7 +86,7 @@ def inventory(*, personal: bool = False, **others: str) -> Inventory:
 
 
 def finish(steps: Generator[object, None, T]) -> T:
-    """What a generator returns when nobody pauses it."""
+    """Run a generator to its end. Return its value."""
     returned: list[T] = []
 
     def to_the_end() -> Generator[object, None, None]:
