@@ -1,4 +1,4 @@
-"""Where releases are published, as the one place says."""
+"""The addresses of published releases, read from `deploy/addresses`."""
 
 import re
 
@@ -6,6 +6,5 @@ from tests.deploy.programs import DEPLOY
 
 
 def addresses() -> dict[str, str]:
-    """By name."""
     text = (DEPLOY / "addresses").read_text()
     return dict(re.findall(r"^([A-Z]+)=(.+)$", text, re.MULTILINE))

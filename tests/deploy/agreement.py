@@ -1,4 +1,4 @@
-"""What findings and alerts tell of the same bodies, the alerts by promtool."""
+"""A comparison of findings and alerts of the same bodies; promtool runs the alerts."""
 
 import json
 import re
@@ -21,17 +21,17 @@ _FIRING = 'count by (alertname, instance) (ALERTS{alertstate="firing"})'
 _FIRED = re.compile(r'\{alertname="(\w+)", instance="([^"]*)"\}')
 
 SLACK = 1
-"""Looks for which page and rules may differ: neither is told of a change at once."""
+"""Evaluations by which findings and alerts may differ, because both have delays."""
 
 
 class Record(Struct):
-    """What an account has told, look by look.
+    """The results of an account, one for each evaluation.
 
     Attributes:
-        name: of the target.
-        begin: the time of the first look, which is Prometheus' 0.
-        findings: the alerts of what was found.
-        series: values, None where there was none.
+        name: the name of the target.
+        begin: the time of the first evaluation, which is Prometheus' 0.
+        findings: the alerts that belong to the findings.
+        series: values of each series, None where it has none.
     """
 
     name: str
@@ -40,11 +40,7 @@ class Record(Struct):
     series: dict[str, list[float | None]] = field(default_factory=dict)
 
     def look(self, page: str, findings: Iterable[str], wanted: frozenset[str]) -> None:
-        """One more.
-
-        Args:
-            wanted: names of metrics that rules read.
-        """
+        """Add an evaluation. `wanted` are the metrics that the rules read."""
         past = len(self.findings)
         self.findings.append(frozenset(findings))
         for line in page.splitlines():
@@ -63,11 +59,11 @@ class Record(Struct):
 
 
 class Rules:
-    """The rules of some thresholds, and Prometheus to judge by them.
+    """The rules for given thresholds, evaluated by promtool.
 
     Attributes:
-        wanted: names of metrics that they read.
-        waits: of each alert, seconds before it fires and seconds for which it goes on.
+        `wanted`: names of metrics that the rules read.
+        waits: each alert's `for` and `keep_firing_for` in seconds.
     """
 
     def __init__(self, folder: str, thresholds: Thresholds) -> None:
@@ -89,7 +85,7 @@ class Rules:
     def fired(
         self, records: Sequence[Record], step: int
     ) -> Mapping[str, list[frozenset[str]]]:
-        """The alerts that fire, by target and look."""
+        """Return the firing alerts, by target and evaluation."""
         looks = max(len(record.findings) for record in records)
         series = [
             {"series": name, "values": " ".join(_written(values))}
@@ -140,7 +136,7 @@ def contradictions(
     waits: Mapping[str, tuple[float, float]],
     step: int,
 ) -> Iterator[str]:
-    """Where one of both tells what the other has no reason for."""
+    """Yield findings without an alert, and alerts without a finding."""
     for alert in sorted(set(waits) - OTHERS):
         wait, keep = waits[alert]
         found = [alert in findings for findings in record.findings]
@@ -156,7 +152,7 @@ def contradictions(
 
 
 def _written(values: Iterable[float | None]) -> Iterator[str]:
-    """As promtool wants them: a series that ends is stale at once."""
+    """Yield values in promtool's notation. A series that ends is stale at once."""
     before: float | None = None
     for value, run in groupby(values):
         more = len(list(run)) - 1
@@ -169,6 +165,6 @@ def _written(values: Iterable[float | None]) -> Iterator[str]:
 
 
 def _seconds(text: str) -> float:
-    """Of a duration such as 1h30m."""
+    """Return the seconds of a duration such as 1h30m."""
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
     return sum(float(n) * units[u] for n, u in re.findall(r"([\d.]+)([smhdw])", text))

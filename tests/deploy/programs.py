@@ -1,4 +1,4 @@
-"""What the tests of `deploy/` start: programs that end, and an exporter that runs."""
+"""The programs that the tests of `deploy/` start, and a running exporter."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,13 @@ from tests.integration.programs import (
 DEPLOY = ROOT / "deploy"
 
 LIMIT = 600
-"""Seconds that a program may take to its end."""
+"""Seconds that a program may take."""
 
 
 def run(
     *command: str | Path, status: int = 0, env: Mapping[str, str] | None = None
 ) -> str:
-    """What a program prints to both streams, once it has ended as it should."""
+    """Return both output streams of a program after it has exited as expected."""
     done = subprocess.run(
         command,
         check=False,
@@ -46,7 +46,7 @@ class Exporter:
     """An exporter on a port of the loopback interface, until the test ends.
 
     Args:
-        command: in place of the one that shows the simulated network.
+        command: replaces the command of the demo.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Exporter:
         return get(f"{self.url}/metrics")[2].decode()
 
     def _complete(self) -> bool:
-        """Whether every resource has been read, or has failed."""
+        """Return whether every resource has been refreshed or has failed."""
         known = "api_exporter_refresh_duration_seconds{"
         planned = "api_exporter_resource_refresh_interval_seconds{"
         page = self.page

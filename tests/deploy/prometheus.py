@@ -1,4 +1,4 @@
-"""A Prometheus with our rules, in haste, and what it answers."""
+"""A Prometheus with our rules and short intervals."""
 
 import json
 import re
@@ -17,7 +17,7 @@ FILES = DEPLOY / "prometheus"
 
 
 def needs(name: str, oldest: str) -> None:
-    """Skip the test where a program of Prometheus' is older."""
+    """Skip the test if a program of Prometheus is older."""
     said = run(program(name), "--version")
     [found] = re.findall(rf"^{name}, version (\d+\.\d+\.\d+)", said, re.MULTILINE)
     if _numbers(found) < _numbers(oldest):
@@ -29,10 +29,10 @@ def _numbers(version: str) -> list[int]:
 
 
 class Prometheus:
-    """On a port of the loopback interface, until the test ends.
+    """A Prometheus on a port of the loopback interface, until the test ends.
 
     Args:
-        config: the text of `prometheus.yml`, beside which our rules lie.
+        config: the text of `prometheus.yml`; our rules are in the same folder.
     """
 
     def __init__(self, test: SynchronousTestCase, config: str) -> None:
@@ -57,7 +57,7 @@ class Prometheus:
         )
 
     def read(self, path: str) -> Any:
-        """The data of an answer; None where there is none yet."""
+        """Return the data of a response, or None if there is none yet."""
         status, _, body = get(f"{self._url}/{path}")
         self._test.assertIn(status, {0, 200, 503}, body)
         return json.loads(body)["data"] if status == 200 else None
@@ -69,12 +69,12 @@ class Prometheus:
         return data["result"] if data else []
 
     def alerts(self) -> list[Any]:
-        """Those that fire or wait to."""
+        """Return firing and pending alerts."""
         data = self.read("alerts")
         return data["alerts"] if data else []
 
     def health(self) -> set[tuple[str, str | None]]:
-        """How the rules fare, and why."""
+        """Return the health and the last error of all rules."""
         return {
             (rule["health"], rule.get("lastError"))
             for group in (self.read("rules") or {"groups": []})["groups"]

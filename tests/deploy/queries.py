@@ -1,4 +1,4 @@
-"""The PromQL of `deploy/`: where it stands, and the metrics that it selects."""
+"""The PromQL of `deploy/`: its expressions, and the metrics that they select."""
 
 import json
 import re
@@ -20,7 +20,7 @@ VARIABLES = {
     "$service": ".+",
     "$__rate_interval": "1m",
 }
-"""What Grafana puts in place of its variables."""
+"""Values that replace Grafana's variables."""
 
 SELECTOR = re.compile(
     r"\b(?:up|(?:netbird_api|api_exporter|process|python|scrape)_\w+"
@@ -29,7 +29,7 @@ SELECTOR = re.compile(
 
 
 def rules(name: str) -> list[dict[str, Any]]:
-    """The rules of a file, of all its groups."""
+    """Return the rules of all groups of a file."""
     [file] = documents(DEPLOY / "prometheus" / name)
     return [rule for group in file["groups"] for rule in group["rules"]]
 
@@ -40,12 +40,12 @@ def dashboard(path: Path) -> dict[str, Any]:
 
 
 def panels(path: Path) -> list[dict[str, Any]]:
-    """Those that show something."""
+    """Return all panels except rows."""
     return [p for p in dashboard(path)["panels"] if p["type"] != "row"]
 
 
 def panel_queries() -> Iterator[tuple[str, str]]:
-    """Panel and expression, as Grafana sends it."""
+    """Yield each panel and its expression, as Grafana sends it."""
     for path in DASHBOARDS:
         for panel in panels(path):
             for target in panel["targets"]:
@@ -53,14 +53,14 @@ def panel_queries() -> Iterator[tuple[str, str]]:
 
 
 def mark_queries() -> Iterator[tuple[str, str]]:
-    """Annotation and expression."""
+    """Yield each annotation and its expression."""
     for path in DASHBOARDS:
         for mark in dashboard(path)["annotations"]["list"]:
             yield f"{path.stem}: {mark['name']}", _filled(mark["expr"])
 
 
 def variable_queries() -> Iterator[tuple[str, str]]:
-    """Variable and the series that it is filled from."""
+    """Yield each variable and the series of its values."""
     for path in DASHBOARDS:
         for variable in dashboard(path)["templating"]["list"]:
             if variable["type"] == "query":

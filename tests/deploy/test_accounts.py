@@ -1,4 +1,4 @@
-"""Rules and dashboards, where one exporter serves several accounts."""
+"""Rules and dashboards with several accounts in one exporter."""
 
 import re
 from pathlib import Path
@@ -49,7 +49,7 @@ class AccountsTests(SynchronousTestCase):
         self.prometheus = Prometheus(self, HASTE + RULES + jobs)
 
     def test_kept_apart(self) -> None:
-        """Each account has alerts of its own, and a dead one only that it is dead."""
+        """Each account has its own alerts, and a failed account only one."""
         query = self.prometheus.query
         until(lambda: len(query(READ)) == 2, "two accounts that can be read")
         alive = {sample["metric"]["account"] for sample in query(READ)}
@@ -65,12 +65,12 @@ class AccountsTests(SynchronousTestCase):
             }
 
         def told() -> set[str]:
-            """Those whose fleet has not just dropped, as it does every week."""
+            """Return accounts whose fleet has not dropped, as it does every week."""
             fallen = query("instance:netbird_api_fleet_dropped:bool == 1")
             return alive - {sample["metric"]["account"] for sample in fallen}
 
         until(lambda: accounts("NetBirdNetworkUnreachable") == told(), "alerts")
-        # Counted are failures after the first.
+        # The alert counts failures after the first.
         until(lambda: accounts("ApiExporterUpstreamFailing") == dead, "failures", 180)
         until(lambda: accounts("NetBirdResourceUnreachable") == told(), "more of them")
         ratio = "instance:netbird_api_peers_connected:ratio"

@@ -1,4 +1,4 @@
-"""Nothing presumes what is not published, and its addresses are said once."""
+"""Texts use only the published addresses, and these are defined once."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ OWN = {
     "CHART": "git.example.org/me/charts/api-exporter",
     "MAIL": "me@example.org",
 }
-"""The image's is a part of the forge's."""
+"""The address of the image is a part of the forge's."""
 
 FILES = (
     "deploy/addresses",
@@ -44,7 +44,7 @@ class AddressesTests(SynchronousTestCase):
             subprocess.run(["git", *words], cwd=self.tree, check=True)
 
     def written(self, own: dict[str, str]) -> str:
-        """What the script says that writes them."""
+        """Run the script that writes the addresses. Return its errors."""
         done = subprocess.run(
             [sys.executable, SCRIPT],
             cwd=self.tree,
@@ -59,7 +59,7 @@ class AddressesTests(SynchronousTestCase):
         return {name: (self.tree / name).read_text() for name in FILES}
 
     def test_there_and_back(self) -> None:
-        """All stand wherever the old ones stood, and can be written over again."""
+        """New addresses replace the old ones everywhere, and can be replaced again."""
         self.assertEqual("", self.written(OWN))
         now = self.now()
         for name, text in now.items():
@@ -72,7 +72,7 @@ class AddressesTests(SynchronousTestCase):
         self.assertEqual(self.before, self.now())
 
     def test_some(self) -> None:
-        """What is not said stays; nothing at all changes nothing."""
+        """Addresses that are not given stay; without any, nothing changes."""
         self.assertEqual("", self.written({}))
         self.assertEqual(self.before, self.now())
         self.written({"MAIL": OWN["MAIL"]})
@@ -80,7 +80,7 @@ class AddressesTests(SynchronousTestCase):
         self.assertEqual({"deploy/addresses"}, changed)
 
     def test_mistakes(self) -> None:
-        """What is no address is one line, and nothing is written."""
+        """An invalid address gives one line, and no file is written."""
         for name, value in (
             ("FORGE", "git.example.org/me"),
             ("IMAGE", "https://git.example.org/me"),
@@ -92,7 +92,7 @@ class AddressesTests(SynchronousTestCase):
             self.assertEqual(self.before, self.now())
 
     def test_the_same(self) -> None:
-        """Two that are the same could never be told apart again: nothing is written."""
+        """Two equal addresses are refused, because they could not be replaced again."""
         line = self.written({**OWN, "CHART": OWN["IMAGE"]})
         self.assertTrue(line.startswith("IMAGE and CHART: both are the same"))
         self.assertEqual(self.before, self.now())
@@ -114,7 +114,7 @@ class PublishedTests(SynchronousTestCase):
         }
 
     def test_one_place(self) -> None:
-        """No other address of ours is written down anywhere."""
+        """Texts contain no other address of the project."""
         known = addresses()
         for name, text in self.texts.items():
             for found in re.findall(
@@ -123,7 +123,7 @@ class PublishedTests(SynchronousTestCase):
                 self.assertIn(found, "".join(known.values()), name)
 
     def test_no_index(self) -> None:
-        """Nobody is told to install what anybody may register in an index."""
+        """No text installs a name that anyone may register in a package index."""
         for name, text in self.texts.items():
             found = re.findall(r"pip install [^\n]*[ '\"]api-exporter\b(?!-)", text)
             self.assertEqual([], found, name)

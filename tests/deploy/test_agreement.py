@@ -1,4 +1,4 @@
-"""Findings and alerts tell the same of the same bodies: page and Prometheus agree."""
+"""Findings and alerts agree on the same bodies."""
 
 from collections.abc import Iterable
 
@@ -27,27 +27,27 @@ from tests.collectors.samples import page
 from tests.deploy.agreement import Record, Rules, contradictions
 
 STEP = 2 * MINUTE
-"""Seconds between two looks."""
+"""Seconds between two evaluations."""
 
 HAPPENING = (*THINGS, *TRIFLES)
 USUAL = [one for one in HAPPENING if not one.important]
 
 BEFORE = HAPPENS // STEP
-"""Looks before it happens."""
+"""Evaluations before the incident."""
 
 LATE = 6
-"""Looks until everything has been read again, and a little more."""
+"""Evaluations until all has been refreshed, and some more."""
 
 FIRST = BEGIN + 5 * HOUR + 40 * MINUTE
-"""When the first two hours begin: others hold the cut line, and five on Friday."""
+"""The begin of the first window. Others include the line cut and Friday 5 p.m."""
 
 LOOKS = 2
-"""In each step of the simulated week: a series that is older than five minutes ends."""
+"""Evaluations in each step of the week: a series older than five minutes ends."""
 
 
 class StockTests(SynchronousTestCase):
     def lived(self, thing: Thing, rules: Rules) -> tuple[Record, int]:
-        """What is told while it happens, and at which look it is mended."""
+        """Return the record of an incident, and the evaluation at which it ends."""
         waits = [rules.waits[alert] for alert in thing.alerts.split()]
         wait = max((wait for wait, _ in waits), default=HOUR)
         kept = max([thing.noticed, *(keep for _, keep in waits)])
@@ -66,7 +66,7 @@ class StockTests(SynchronousTestCase):
         return record, mended
 
     def tried(self, rules: Rules, things: Iterable[Thing]) -> None:
-        """Both tell of each thing while it lasts, of nothing else, and never apart."""
+        """Findings and alerts show each incident while it lasts, and nothing else."""
         lives = [(thing, *self.lived(thing, rules)) for thing in things]
         fired = rules.fired([record for _, record, _ in lives], STEP)
         wrong: list[str] = []
@@ -88,15 +88,15 @@ class StockTests(SynchronousTestCase):
         self.assertEqual([], wrong, "\n".join(["", *wrong]))
 
     def test_shipped(self) -> None:
-        """Of a stock account nothing is told; of each thing just what it is."""
+        """A stock account has neither findings nor alerts; an incident has its own."""
         self.tried(Rules(self.mktemp(), shipped()), USUAL[::2])
 
     def test_shipped_others(self) -> None:
-        """The same of the other half: a second processor lives through it."""
+        """The same holds for the other half, which a second processor runs."""
         self.tried(Rules(self.mktemp(), shipped()), USUAL[1::2])
 
     def test_important(self) -> None:
-        """The same where the operator names a group."""
+        """The same holds for a group that the operator names."""
         groups = Groups(important=list(OPS), routers=[])
         rules = Rules(self.mktemp(), replace(shipped(), groups=groups))
         self.tried(rules, (one for one in HAPPENING if one.important))
@@ -104,9 +104,8 @@ class StockTests(SynchronousTestCase):
 
 class DemoTests(SynchronousTestCase):
     def test_week(self) -> None:
-        """In the simulated company's week both tell the same.
-
-        Two hours of every seven are looked at, as if each were a company of its own.
+        """In the simulated company's week, findings and alerts agree. The test
+        evaluates two of every seven hours, each as a separate target.
         """
         rules = Rules(self.mktemp(), NAMED)
         network, records = SimulatedNetwork(30), []

@@ -1,4 +1,4 @@
-"""The example for Alertmanager, by amtool and by an Alertmanager that follows it."""
+"""The example for Alertmanager, run by amtool and Alertmanager."""
 
 import json
 import re
@@ -19,12 +19,12 @@ BETA = ("job=api-exporter", "instance=a", "account=beta")
 
 class ConfigTests(SynchronousTestCase):
     def test_config(self) -> None:
-        """Amtool accepts it."""
+        """Amtool accepts the example."""
         said = run(program("amtool"), "check-config", CONFIG)
         self.assertIn("SUCCESS", said)
 
     def test_routes(self) -> None:
-        """Severities have receivers of their own."""
+        """Severities have separate receivers."""
         for severity, receiver in (
             ("critical", "on-call"),
             ("warning", "team"),
@@ -38,7 +38,7 @@ class ConfigTests(SynchronousTestCase):
             self.assertEqual(receiver, said.split()[-1])
 
     def test_names(self) -> None:
-        """Each alert that it names is one of ours, and each pattern matches one."""
+        """Each pattern of the example matches a shipped alert."""
         [config] = documents(CONFIG)
         known = [rule["alert"] for rule in rules("alerts.yml")]
         for rule in config["inhibit_rules"]:
@@ -70,7 +70,7 @@ class InhibitionTests(SynchronousTestCase):
         until(lambda: get(f"{self.url}/-/ready")[0] == 200, "Alertmanager")
 
     def told(self) -> set[tuple[str, str]]:
-        """Name and account of what is not inhibited."""
+        """Return the name and account of alerts that are not inhibited."""
         said = run(
             self.amtool,
             *("alert", "query", f"--alertmanager.url={self.url}", "--output=json"),
@@ -85,9 +85,7 @@ class InhibitionTests(SynchronousTestCase):
         run(self.amtool, "alert", "add", url, name, *labels)
 
     def test_root_cause(self) -> None:
-        """An upstream that fails speaks for what follows from that, in its own account
-        only.
-        """
+        """A failing API inhibits its consequences, but only in the same account."""
         for cause in ("ApiExporterUpstreamFailing", "NetBirdFleetDropped"):
             self.fire(cause, *ACME)
         for name in ("NetBirdRouteUnreachable", "NetBirdImportantPeerOffline"):
@@ -103,7 +101,7 @@ class InhibitionTests(SynchronousTestCase):
         until(lambda: self.told() == expected, str(expected))
 
     def test_network(self) -> None:
-        """A network speaks for its own resources, a token for itself."""
+        """A network inhibits its own resources, an expiring token its own warning."""
         self.fire("NetBirdNetworkUnreachable", *ACME, "network_id=1")
         self.fire("NetBirdResourceUnreachable", *ACME, "network_id=1")
         self.fire("NetBirdResourceUnreachable", *BETA, "network_id=2")

@@ -1,4 +1,4 @@
-"""Alerts and findings go by the same numbers: Prometheus and we look at one network."""
+"""Alerts and findings use the same thresholds for one network."""
 
 import json
 import re
@@ -28,19 +28,21 @@ from tests.collectors.samples import page
 from tests.integration.programs import program
 
 EVALUATED = 7
-"""Hours of an unchanged network, after which all alerts have waited long enough."""
+"""Hours of an unchanged network, after which no alert is pending."""
 
 MARGIN = 2 * HOUR
-"""Seconds to either side of a threshold."""
+"""Seconds between a value and its threshold."""
 
 USES = 1000
 
 LIFETIME = 30 * 86400
-"""Seconds that a login lasts."""
+"""Seconds for which a login is valid."""
 
 
 def network(thresholds: Thresholds, side: int) -> Inventory:
-    """All that a number decides on, on one side of it: 1 where it is told, else -1."""
+    """Return a network with all values on one side of their thresholds. `side` is 1 for
+    values that cause alerts, else -1.
+    """
     days, shares = thresholds.days, thresholds.shares
 
     def ends(name: str) -> object:
@@ -101,7 +103,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
 
 class ThresholdsTests(SynchronousTestCase):
     def fired(self, inventory: Inventory, thresholds: Thresholds) -> Counter[str]:
-        """How many of each alert Prometheus fires, by rules of these thresholds."""
+        """Return the number of firing alerts of each name for some thresholds."""
         folder = Path(self.mktemp())
         folder.mkdir(parents=True)
         names = ["rules", "alerts"]
@@ -151,7 +153,7 @@ class ThresholdsTests(SynchronousTestCase):
         return Counter({alert: int(float(count)) for alert, count in pairs})
 
     def test_same(self) -> None:
-        """On either side of each number both tell the same, whatever the number is."""
+        """Alerts and findings agree on both sides of each threshold."""
         usual = shipped()
         other = replace(
             usual,
@@ -163,7 +165,7 @@ class ThresholdsTests(SynchronousTestCase):
         for thresholds in (usual, other, share):
             for side in (1, -1):
                 inventory = network(thresholds, side)
-                # None of the exporter's own metrics is there to speak for itself.
+                # None of the exporter's own metrics exists in this test.
                 fired = self.fired(inventory, thresholds)
                 del fired["ApiExporterDown"]
                 found = findings(seen(inventory, thresholds=thresholds))
@@ -185,7 +187,7 @@ class ThresholdsTests(SynchronousTestCase):
         self.assertEqual({"ApiExporterTokenExpiresSoon": 1}, told[1])
 
     def test_groups(self) -> None:
-        """Both know the groups that are named, by name or id, and which are missing."""
+        """Both find the named groups by name or id, and report missing ones."""
         inventory = Inventory(
             peers=(peer("up"), peer("down", connected=False)),
             groups=(

@@ -1,4 +1,4 @@
-"""The Helm chart, as far as it can be judged without helm."""
+"""The Helm chart, as far as it can be checked without helm."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def defaults() -> dict[str, Any]:
 
 
 def tables(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """All that a schema says of tables whose keys are known, and where it does."""
+    """Yield the path and schema of each table whose keys are known."""
     if isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict):
             yield path, schema
@@ -39,27 +39,27 @@ class ChartTests(SynchronousTestCase):
         self.schema = json.loads(SCHEMA.read_text())
 
     def test_fresh(self) -> None:
-        """What is made is what its sources make (`python -m tests.chart`)."""
+        """Generated files are up to date (`python -m tests.chart`)."""
         for path, made in FILES.items():
             written = path.read_text(encoding="utf-8")
             self.assertEqual(made().split("\n"), written.split("\n"), path)
 
     def test_nothing_else(self) -> None:
-        """The chart's files are those that are made."""
+        """The chart has only generated files."""
         found = {path for path in (CHART / "files").rglob("*") if path.is_file()}
         self.assertEqual(
             found, {path for path in FILES if CHART / "files" in path.parents}
         )
 
     def test_version(self) -> None:
-        """The chart's version and the program's are one."""
+        """The chart and the program have the same version."""
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
         version = __version__.public()
         self.assertEqual((version, version), (chart["version"], chart["appVersion"]))
 
     def test_hub(self) -> None:
-        """What Artifact Hub reads is YAML as it wants it; images are those of the
-        values in this version; the icon is the one of the documents.
+        """The annotations for Artifact Hub are valid YAML, with the images of the
+        values in this version and the icon of the documents.
         """
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
         told = {
@@ -82,7 +82,7 @@ class ChartTests(SynchronousTestCase):
         self.assertEqual(icon, b64decode(content))
 
     def test_values(self) -> None:
-        """The schema knows each value, and no other."""
+        """The schema has exactly the values."""
         self.same(defaults(), self.schema, "")
 
     def same(self, given: dict[str, Any], schema: dict[str, Any], path: str) -> None:
@@ -98,21 +98,21 @@ class ChartTests(SynchronousTestCase):
                     self.same(value, one, f"{path}.{name}")
 
     def test_closed(self) -> None:
-        """The schema refuses what it does not know, but for what others read, too."""
+        """The schema refuses unknown keys, except in tables for other programs."""
         for path, table in tables(self.schema):
             if path == "/properties/global" or "/anyOf/" in path:
                 continue
             self.assertIs(False, table.get("additionalProperties"), path)
 
     def test_rules(self) -> None:
-        """Helm reads them as YAML once the numbers are filled in, and no other word."""
+        """The rules are YAML after the thresholds are filled in."""
         for name in ("rules", "alerts"):
             text = (CHART / "files" / f"{name}.yml").read_text()
             file = yaml.safe_load(re.sub(r"@\{\w+\.\w+\}", "1", text))
             self.assertTrue(all(group["rules"] for group in file["groups"]))
 
-        """Whatever variable the chart sets is a setting of the program; the others are
-        values, by their own names.
+        """Every variable that the chart sets is a setting of the program. All other
+        settings are values with the same names.
         """
         text = "".join(path.read_text() for path in TEMPLATES)
         found = set(re.findall(r"- name: ([A-Z][A-Z_]+)$", text, re.MULTILINE))
@@ -123,8 +123,8 @@ class ChartTests(SynchronousTestCase):
         self.assertEqual(known - found - {"UPSTREAM_API_TOKEN"}, others)
 
     def test_names(self) -> None:
-        """Names that are filled in are quoted: 2026 and 1e3 are names, too. Numbers
-        among the settings are told as they are written.
+        """Names such as 2026 and 1e3 are quoted. Numbers among the settings keep their
+        notation.
         """
         filled = re.compile(
             r"^ *(?:- )?((?:[\w.]+/)?(?:name|namespace|instance|serviceAccountName"
@@ -143,7 +143,7 @@ class ChartTests(SynchronousTestCase):
         self.assertNotRegex(text, r"\$value \| toString|toString \$value")
 
     def test_secrets(self) -> None:
-        """A setting that may hold a secret is no value, or one that may not hold it."""
+        """A setting that may hold a secret is no value, or refuses a secret."""
         secret = {setting.name for setting in SETTINGS if setting.secret}
         self.assertIn("UPSTREAM_API_TOKEN", secret)
         login = re.compile(self.schema["$defs"]["address"]["pattern"])
@@ -162,7 +162,7 @@ class ChartTests(SynchronousTestCase):
             self.assertRegex(text, rf'\.{last}\b|"{last}"', name)
 
     def test_told(self) -> None:
-        """The README tells of every value what it means."""
+        """The README describes every value."""
         told = {name.split(".")[0] for name, _, _ in values()}
         self.assertEqual(set(defaults()), told)
         for name, _, meaning in values():
@@ -176,14 +176,14 @@ class ChartTests(SynchronousTestCase):
         self.assertNotIn("}}/{{", text)
 
     def test_image(self) -> None:
-        """It is the one that is published."""
+        """The default image is the published one."""
         image = defaults()["image"]
         self.assertEqual(
             addresses()["IMAGE"], f"{image['registry']}/{image['repository']}"
         )
 
     def test_hardened(self) -> None:
-        """The container gains no privilege, and has none that it could lose."""
+        """The container has no privilege and cannot gain one."""
         self.assertEqual(
             {
                 "allowPrivilegeEscalation": False,

@@ -1,4 +1,4 @@
-"""The health check, against the exporter and against what is none."""
+"""The health check with an exporter and without one."""
 
 import os
 import socket
@@ -15,7 +15,6 @@ CHECK = DEPLOY / "check-health.sh"
 
 class CheckHealthTests(SynchronousTestCase):
     def setUp(self) -> None:
-        """The command is found where the tests' interpreter is."""
         self.env = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def test_ok(self) -> None:
@@ -25,14 +24,14 @@ class CheckHealthTests(SynchronousTestCase):
         self.assertEqual(f"OK: {url}: 200\n", run(CHECK, url, env=self.env))
 
     def test_settings(self) -> None:
-        """Without a URL it asks where the settings say that somebody listens."""
+        """Without a URL it requests the LISTEN_ADDRESS of the settings."""
         exporter = Exporter(self)
         env = {**self.env, "LISTEN_ADDRESS": f"127.0.0.1:{exporter.port}"}
         said = run(CHECK, env=env)
         self.assertEqual(f"OK: {exporter.url}/health: 200\n", said)
 
     def test_refused(self) -> None:
-        """A port where nobody listens is CRITICAL, in one line, with status 2."""
+        """A port without a listener is CRITICAL, in one line, with status 2."""
         url = f"http://127.0.0.1:{free_port()}/health"
         said = run(CHECK, url, status=2, env=self.env)
         self.assertEqual(f"CRITICAL: {url}: Connection refused\n", said)
@@ -44,14 +43,14 @@ class CheckHealthTests(SynchronousTestCase):
         self.assertEqual(f"CRITICAL: {url}: 404\n", said)
 
     def test_time_limit(self) -> None:
-        """A server that accepts and says nothing is CRITICAL when the time is up."""
+        """A server that accepts and sends nothing is CRITICAL after the time limit."""
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/health"
             said = run(CHECK, url, "1", status=2, env=self.env)
             self.assertEqual(f"CRITICAL: {url}: no answer within 1 s\n", said)
 
     def test_not_installed(self) -> None:
-        """Where the command is not to be found, that is said, and is CRITICAL."""
+        """A missing command is CRITICAL, and the line names it."""
         if Path("/opt/api-exporter/bin").exists():
             return
         programs = Path(self.mktemp()).absolute()

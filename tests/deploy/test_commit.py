@@ -1,4 +1,4 @@
-"""Which commit a tree is, with git and without."""
+"""The commit of a tree, with git and without."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from tests.deploy.programs import DEPLOY, run
 from tests.integration.programs import ROOT, program
 
 BUILD = 'COMMIT = "abcdef012345"\nBUILT = "2026-08-22T19:10:00Z"\n'
-"""What a source distribution brings."""
+"""The module in a source distribution."""
 
 
 class CommitTests(SynchronousTestCase):
@@ -30,7 +30,7 @@ class CommitTests(SynchronousTestCase):
         return run("git", "-C", self.tree, *own, *command).strip()
 
     def test_git(self) -> None:
-        """A checkout has it of git, and an archive of what git has filled in."""
+        """A checkout gets its commit from git, an archive from git's substitution."""
         self.git("init", "--quiet")
         self.git("add", ".")
         self.git("commit", "--quiet", "--message=one")
@@ -44,15 +44,13 @@ class CommitTests(SynchronousTestCase):
         self.assertEqual(wanted, self.told(other))
 
     def test_without_git(self) -> None:
-        """A source distribution tells it, of anything else it is not known."""
+        """A source distribution has its commit; any other tree returns "unknown"."""
         self.assertEqual("unknown", self.told(self.tree)[0])
         (self.tree / "api_exporter/_build.py").write_text(BUILD)
         self.assertEqual(["abcdef012345", "1787425800"], self.told(self.tree))
 
     def test_broken(self) -> None:
-        """Where git cannot read what is there, it says so: nothing is built in silence
-        of an unknown commit.
-        """
+        """If git cannot read the repository, the script fails, and so does a build."""
         (self.tree / ".git").write_text("gitdir: /nowhere\n")
         done = subprocess.run(
             [self.tree / "deploy/commit.sh", "hash"],

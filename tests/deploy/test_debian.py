@@ -44,7 +44,7 @@ class PackageTests(SynchronousTestCase):
         (self.program / "api-exporter").chmod(0o755)
 
     def built(self, version: str = "1.2.3") -> Path:
-        """The package of one version."""
+        """Build the package of a version."""
         env = {"PATH": "/usr/bin:/bin", "SOURCE_DATE_EPOCH": "1", "COMPRESSION": "none"}
         out = Path(self.mktemp()).absolute()
         said = run(DEBIAN / "build.sh", self.program, version, out, env=env)
@@ -54,8 +54,8 @@ class PackageTests(SynchronousTestCase):
         return run("dpkg-deb", "--field", package, name).strip()
 
     def test_files(self) -> None:
-        """It has program, units, settings and manual page, all root's, with modes that
-        keep the settings from others.
+        """The package has program, units, settings and manual page. All belong to root,
+        and only the settings' group may read the settings.
         """
         found = {}
         for line in run("dpkg-deb", "--contents", self.built()).splitlines():
@@ -77,7 +77,7 @@ class PackageTests(SynchronousTestCase):
         self.assertEqual(str(size), self.field(package, "Installed-Size"))
 
     def test_versions(self) -> None:
-        """What comes before a release is older than it, for dpkg, too."""
+        """A pre-release is older than its release, for dpkg, too."""
         ordered = ("1.2.2", "1.2.3.dev0", "1.2.3rc1", "1.2.3rc2", "1.2.3", "1.2.10")
         versions = [self.field(self.built(x), "Version") for x in ordered]
         self.assertEqual(
@@ -87,7 +87,7 @@ class PackageTests(SynchronousTestCase):
             run("dpkg", "--compare-versions", older, "lt", newer)
 
     def test_libc(self) -> None:
-        """It depends on the libc whose symbols its parts ask for."""
+        """The package depends on the libc with the symbols of its binaries."""
         depends = self.field(self.built(), "Depends")
         self.assertTrue(depends.startswith("libc6, "), depends)
         (self.program / "api-exporter").write_bytes(Path("/bin/ls").read_bytes())
@@ -95,8 +95,8 @@ class PackageTests(SynchronousTestCase):
         self.assertRegex(depends, r"^libc6 \(>= 2\.\d+\), ")
 
     def test_unit(self) -> None:
-        """The unit is the one of `deploy/systemd`, but for the program, where its words
-        are, and the system's Python, which it does not use.
+        """The unit is that of `deploy/systemd`, except for the program, its documents
+        and the system's Python, which it does not use.
         """
         tree = Path(self.mktemp())
         run("dpkg-deb", "--extract", self.built(), tree.absolute())
@@ -113,15 +113,15 @@ class PackageTests(SynchronousTestCase):
         self.assertEqual("../lib/api-exporter/api-exporter", str(target.readlink()))
 
     def test_settings(self) -> None:
-        """The conffile has the two settings that are needed, without a value, so that
-        nothing is asked before somebody has filled them in.
+        """The conffile has the two required settings without values, so that it starts
+        no request before an operator has filled them in.
         """
         self.assertEqual(
             ["UPSTREAM_API_URL=", "UPSTREAM_API_TOKEN="], lines(DEBIAN / "config")
         )
 
     def test_nothing_to_pack(self) -> None:
-        """Without a program, or with too few words, it says so."""
+        """Without a program, or with too few arguments, the script fails."""
         run(DEBIAN / "build.sh", status=2)
         said = run(DEBIAN / "build.sh", "/none", "1.2.3", self.program, status=1)
         self.assertIn("there is no /none/api-exporter", said)
@@ -141,9 +141,7 @@ class ManualTests(SynchronousTestCase):
         self.assertEqual(ordered, told)
 
     def test_roff(self) -> None:
-        """No line of it is taken for a request that it is not, and nothing of Markdown
-        is left.
-        """
+        """No line starts an unintended roff request, and no Markdown remains."""
         for line in manual().splitlines():
             if line.startswith("."):
                 self.assertRegex(

@@ -1,4 +1,4 @@
-"""The example of the settings file, read by each of those who read such files."""
+"""The example of the settings file, read by all programs that read such files."""
 
 import os
 import re
@@ -21,13 +21,13 @@ EXAMPLE = DEPLOY / "api-exporter.env.example"
 GENERATOR = Path(
     "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator"
 )
-"""Reads environment.d with the parser that reads EnvironmentFile=, and prints it."""
+"""A program that prints environment.d, with the parser of EnvironmentFile=."""
 
 REQUIRED = ["UPSTREAM_API_URL", "UPSTREAM_API_TOKEN"]
 
 
 def loaded(environ: dict[str, str]) -> tuple[object, ...]:
-    """The settings as values that compare."""
+    """Return the settings as comparable values."""
     checked = read(environ)
     [account] = checked.accounts.values()
     values = {**asdict(account), **asdict(checked), "accounts": None, "name": None}
@@ -49,30 +49,30 @@ class EnvExampleTests(SynchronousTestCase):
         self.all.write_text(everything)
 
     def test_collectors(self) -> None:
-        """It says which collectors the default leaves out."""
+        """The example lists the collectors that the default excludes."""
         text = self.text.replace("\n# ", " ")
         [named] = re.findall("`default` means all except(.*?);", text)
         off = [collector.name for collector in COLLECTORS if not collector.default]
         self.assertEqual(off, re.findall(r"`(\w+)`", named))
 
     def test_names(self) -> None:
-        """It names every setting once, the required ones alone not commented out."""
+        """The example has each setting once; all but the required ones are comments."""
         names = re.findall(r"^#?([A-Z_]+)=", self.text, re.MULTILINE)
         self.assertEqual(len(set(names)), len(names))
         self.assertEqual({setting.name for setting in SETTINGS}, set(names))
         self.assertEqual(REQUIRED, re.findall(r"^([A-Z_]+)=", self.text, re.MULTILINE))
 
     def test_defaults(self) -> None:
-        """What is commented out are the defaults."""
+        """The commented-out values are the defaults."""
         self.assertEqual(self.by_shell(EXAMPLE), self.by_shell(self.all))
 
     def test_shell(self) -> None:
-        """A shell reads what is written there."""
+        """A shell reads the same values."""
         values = self.by_shell(EXAMPLE)
         self.assertEqual(("https://api.netbird.io", "nbp_replace_this"), values[3:5])
 
     def test_inline(self) -> None:
-        """In front of a command it means the same."""
+        """The values mean the same before a command."""
         for file in (EXAMPLE, self.all):
             lines = file.read_text().splitlines()
             inline = " ".join(x for x in lines if x and not x.startswith("#"))
@@ -103,5 +103,5 @@ class EnvExampleTests(SynchronousTestCase):
         return loaded(pairs(printed.split("\0")))
 
     def clean(self) -> dict[str, str]:
-        """An environment without settings."""
+        """Return an environment without settings."""
         return {"PATH": os.environ["PATH"]}

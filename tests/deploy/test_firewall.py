@@ -1,4 +1,4 @@
-"""The firewall rules, loaded in network namespaces and tried by real connections."""
+"""The firewall rules, loaded in network namespaces and tested by real connections."""
 
 import ipaddress
 import os
@@ -63,11 +63,11 @@ while waiting:
         found[waiting.pop(client)] = os.strerror(error) if error else "accepted"
 print("\\n".join(found))
 """
-"""Tries from all namespaces at once: a program in each would take minutes to start."""
+"""A program for all namespaces, because one in each would take minutes to start."""
 
 
 def beside(host: str) -> str:
-    """The server's address on the link to a host."""
+    """Return the server's address on the link to a host."""
     return str(ipaddress.ip_address(host) + 1)
 
 
@@ -118,7 +118,7 @@ class FirewallTests(SynchronousTestCase):
         return run("ip", "netns", "exec", self.server, *command)
 
     def reached(self, port: int) -> set[str]:
-        """The addresses from which the server's port is reached."""
+        """Return the addresses from which the server's port is reached."""
         tries = {host: (name, beside(host)) for host, name in self.hosts.items()}
         for own in ("127.0.0.1", "::1", beside(PRIVATE[0]), beside(OUTSIDE[0])):
             tries[f"itself at {own}"] = (self.server, own)
@@ -131,13 +131,14 @@ class FirewallTests(SynchronousTestCase):
         return {host for host in HOSTS if found[host] == "accepted"}
 
     def assertReached(self, port: Collection[str], other: Collection[str]) -> None:  # noqa: N802 - as the others
-        """From which hosts the exporter's port and another one are reached."""
+        """Check from which hosts the exporter's port and another one are reached."""
         self.assertEqual(set(port), self.reached(PORT))
         self.assertEqual(set(other), self.reached(OTHER))
 
     def test_nft(self) -> None:
-        """nft: only private networks and the machine itself reach the port, no other
-        port or table is touched, loading twice is harmless, and one command removes.
+        """nft: only private networks and the machine itself reach the port. Other ports
+        and tables stay unchanged. Loading twice is harmless, and one command removes
+        the rules.
         """
         program("nft")
         self.inside("nft", "add", "table", "inet", "somebody_else")
@@ -153,7 +154,7 @@ class FirewallTests(SynchronousTestCase):
         self.assertReached(HOSTS, HOSTS)
 
     def opened(self, file: Path, line: str) -> str:
-        """A copy of a file, with one word of one line changed."""
+        """Write a copy of a file with one changed word."""
         text = file.read_text()
         self.assertEqual(1, text.count(f"{line}closed\n"))
         copy = Path(self.mktemp()).absolute()
@@ -162,8 +163,8 @@ class FirewallTests(SynchronousTestCase):
         return str(copy)
 
     def test_overlay(self) -> None:
-        """One word lets NetBird's own range in, and private IPv6 addresses, with nft
-        and with iptables; the same word closes it again.
+        """One word admits NetBird's own range and private IPv6 addresses, with nft and
+        with iptables; the same word excludes them again.
         """
         program("nft")
         program("iptables")
@@ -178,7 +179,7 @@ class FirewallTests(SynchronousTestCase):
         self.assertReached(PRIVATE, HOSTS)
 
     def test_iptables(self) -> None:
-        """iptables: the same, also where another rule refuses everything else."""
+        """iptables: the same, also if another rule refuses all other connections."""
         program("iptables")
         somebody_else = ("INPUT", "-p", "tcp", "--dport", "9", "-j", "DROP")
         self.inside("iptables", "-A", *somebody_else)

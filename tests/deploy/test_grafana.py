@@ -1,4 +1,4 @@
-"""The dashboards, as far as they can be judged without Grafana."""
+"""The dashboards, as far as they can be checked without Grafana."""
 
 import json
 import re
@@ -19,13 +19,13 @@ COUNTERS = r"\w+(?:_total|_bucket)\{"
 PROCESS = re.compile(
     r"process_|python_|api_exporter_(?:build_info|reactor_|scrapes_in_flight)"
 )
-"""What a process says of itself, for all its accounts."""
+"""Metrics of a process for all its accounts."""
 
 
 class DashboardTests(SynchronousTestCase):
     def test_variables(self) -> None:
-        """All let one choose data source, cluster, job, instance and account; a label
-        that nobody has keeps nothing away.
+        """All have variables for data source, cluster, job, instance and account. "All"
+        includes series without the label.
         """
         names = ["agent-network", "exporter", "network", "peer", "proxy"]
         self.assertEqual(names, [path.stem for path in DASHBOARDS])
@@ -50,9 +50,7 @@ class DashboardTests(SynchronousTestCase):
                 self.assertEqual(len(set(found)), len(found), key)
 
     def test_expressions(self) -> None:
-        """Each selector is limited to what is chosen, and counters are looked at over
-        $__rate_interval, or over an hour.
-        """
+        """Each selector uses the variables; counters $__rate_interval, or an hour."""
         for path in DASHBOARDS:
             for panel in panels(path):
                 for target in panel["targets"]:
@@ -67,13 +65,13 @@ class DashboardTests(SynchronousTestCase):
                         self.assertRegex(after, r"^\[(\$__rate_interval|1h)\]")
 
     def test_joins(self) -> None:
-        """Each join keeps apart what is of different targets."""
+        """Each join keeps targets apart."""
         for path in DASHBOARDS:
             for labels in re.findall(r"\bon \(([^)]*)\)", path.read_text()):
                 self.assertRegex(labels, "^cluster, (account, job, )?instance")
 
     def test_thresholds(self) -> None:
-        """What needs attention does so by the numbers of the alerts."""
+        """The thresholds of panels are those of the alerts."""
         thresholds = json.loads(THRESHOLDS.read_text())
         days, shares = thresholds["days"], thresholds["shares"]
         [panel] = [p for p in panels(NETWORK) if p["title"] == "Needs attention"]
@@ -92,7 +90,7 @@ class DashboardTests(SynchronousTestCase):
         self.assertEqual(str(shares["setup_key_used"]), found and found[1])
 
     def test_links(self) -> None:
-        """The rows of peers lead to the page of the peer, with all that is chosen."""
+        """The rows of peers link to the peer's page, with all variables."""
         rows = {p["title"]: p for p in panels(NETWORK) if p["type"] == "table"}
         for title in ("Offline peers", "Logins"):
             [links] = [
@@ -110,7 +108,7 @@ class DashboardTests(SynchronousTestCase):
         self.assertEqual("netbird-peer", dashboard(PEER)["uid"])
 
     def test_peer_names(self) -> None:
-        """The variable of the peers shows names, and stands for ids."""
+        """The variable of the peers shows names and holds ids."""
         [variable] = [
             v for v in dashboard(PEER)["templating"]["list"] if v["name"] == "peer"
         ]
@@ -120,7 +118,7 @@ class DashboardTests(SynchronousTestCase):
         self.assertEqual(("db", "42"), found and found.groups())
 
     def test_lint(self) -> None:
-        """What the linter is told to pass over exists."""
+        """Each exclusion of the linter names an existing panel."""
         [config] = documents(LINT)
         titles = {
             dashboard(path)["title"]: {p["title"] for p in panels(path)}

@@ -1,4 +1,4 @@
-"""How images are built, and run in production, as far as no engine is needed."""
+"""Building images and running them in production, as far as no engine is needed."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ CONTAINER = DEPLOY / "container"
 
 class ImageTests(SynchronousTestCase):
     def test_build(self) -> None:
-        """The engine is told version, revision and time; a release wants a digest."""
+        """The engine receives version, revision and time; a release needs a digest."""
         script = CONTAINER / "build.sh"
         said = Path(self.mktemp()).resolve()
         engine = said.with_suffix(".sh")
@@ -48,7 +48,7 @@ class ImageTests(SynchronousTestCase):
         self.assertEqual(told, said.read_text())
 
     def test_settled(self) -> None:
-        """What engines make up is taken out of an image; all else stays as it was."""
+        """Random values are removed from an image; all else stays the same."""
         folder = Path(self.mktemp())
         folder.mkdir()
         kept = {"Hostname": "1234", "User": "65532:65532", "Healthcheck": {"Test": []}}
@@ -71,8 +71,8 @@ class ImageTests(SynchronousTestCase):
         self.assertEqual({"config": kept, "os": "x"}, json.loads(content))
 
     def test_production(self) -> None:
-        """Compose in production starts again, asks how it is, may nothing, and sets
-        what there is; the token is a secret.
+        """In production, Compose restarts the container, checks its health and removes
+        its privileges. It sets only existing settings, and the token is a secret.
         """
         [compose] = documents(CONTAINER / "compose.production.yml")
         [service] = compose["services"].values()

@@ -1,4 +1,4 @@
-"""The installer, run into a scratch root, and what it has installed, run."""
+"""The installer in a scratch root, and the installed program."""
 
 import os
 import shlex
@@ -29,7 +29,7 @@ printf '#!%s\\n' "$3/bin/python" >"$3/bin/twistd"
 echo "from twisted.scripts.twistd import run; run()" >>"$3/bin/twistd"
 chmod 755 "$3/bin/twistd"
 """
-"""A Python whose new environments see pip and our dependencies, those of the tests."""
+"""A Python whose new environments see pip and our dependencies, as the tests do."""
 
 MODES = {
     "etc/api-exporter": 0o750,
@@ -59,7 +59,6 @@ class InstallTests(SynchronousTestCase):
         )
 
     def script(self, name: str, text: str) -> Path:
-        """A program of that name."""
         script = self.tools / name
         script.write_text(f"#!/bin/sh\n{text}")
         script.chmod(0o755)
@@ -70,30 +69,28 @@ class InstallTests(SynchronousTestCase):
         return run(INSTALL, *into, *arguments, env=self.env)
 
     def refused(self, status: int = 1, **env: str) -> str:
-        """What it says where it cannot install."""
+        """Return the error of a failed installation."""
         into = ("--root", self.root, "--source", self.wheel)
         return run(INSTALL, *into, status=status, env={**self.env, **env})
 
     def version(self) -> str:
-        """What the program says that is installed."""
         twistd = self.root / "opt/api-exporter/bin/twistd"
         return run(twistd, "api-exporter", "--version", env=self.env)
 
     def environments(self) -> list[str]:
-        """What there is of environments."""
         return sorted(path.name for path in (self.root / "opt").iterdir())
 
     def uninstall(self, *arguments: str) -> str:
         return run(UNINSTALL, "--root", self.root, *arguments, env=self.env)
 
     def files(self) -> list[str]:
-        """All there is below the root, but for the parts of the program."""
+        """Return all paths below the root except those of the program."""
         found = (str(path.relative_to(self.root)) for path in self.root.rglob("*"))
         return sorted(x for x in found if not x.startswith("opt/api-exporter"))
 
     def test_install(self) -> None:
-        """It makes the program, which tells its version, user, directories, modes and
-        units; once more changes nothing and keeps the settings.
+        """The installer makes program, user, directories, modes and units. Installing
+        again changes nothing and keeps the settings.
         """
         self.assertRegex(self.install(), r"(?m)^api-exporter \d+\.\d+\.\d+ \w+ \S+Z$")
         self.assertModes()
@@ -110,7 +107,7 @@ class InstallTests(SynchronousTestCase):
         self.assertIn("kept.example", config.read_text())
 
     def assertModes(self) -> None:  # noqa: N802 - as the others
-        """Modes and owners are those of MODES; the settings are the group's to read."""
+        """Modes and owners are those of MODES; only the group may read the settings."""
         group = self.group()
         self.assertGreater(group, 0)
         for name, mode in MODES.items():
@@ -130,9 +127,7 @@ class InstallTests(SynchronousTestCase):
         raise AssertionError("no group")
 
     def test_token(self) -> None:
-        """The token's drop-in is there exactly while there is a token's file, which is
-        root's alone.
-        """
+        """The token's drop-in exists only with a token's file, which is root's alone."""
         dropin = self.root / "etc/systemd/system/api-exporter.service.d/token.conf"
         token = self.root / "etc/api-exporter/token"
         self.install()
@@ -158,9 +153,7 @@ class InstallTests(SynchronousTestCase):
         self.assertIn(f"rm -rf {self.root}/etc/api-exporter ", said)
 
     def test_prerequisites(self) -> None:
-        """Without a Python that is new enough and makes environments, one line says
-        what is missing, and nothing is installed.
-        """
+        """Without a suitable Python, one line names the fault; nothing is installed."""
         old = self.script("old", "exit 1")
         bare = self.script("bare", 'case "$2" in *ensurepip*) exit 1 ;; esac')
         for python, words in (
@@ -174,7 +167,7 @@ class InstallTests(SynchronousTestCase):
             self.assertFalse(self.root.exists())
 
     def test_half(self) -> None:
-        """Half an environment, such as 0.1 left without python3-venv, is replaced."""
+        """A damaged environment, such as 0.1 left without python3-venv, is replaced."""
         half = self.root / "opt/api-exporter"
         run(sys.executable, "-m", "venv", "--without-pip", half)
         self.install()
@@ -182,7 +175,7 @@ class InstallTests(SynchronousTestCase):
         self.assertEqual(2, len(self.environments()))
 
     def test_python_gone(self) -> None:
-        """So is one whose Python has been upgraded away; the unit says what to do."""
+        """An environment without its Python is replaced; the unit prints the remedy."""
         self.install()
         self.assertEqual("", self.before())
         [libraries] = (self.root / "opt/api-exporter/lib").iterdir()
@@ -198,7 +191,7 @@ class InstallTests(SynchronousTestCase):
         self.assertEqual(2, len(self.environments()))
 
     def before(self, status: int = 0) -> str:
-        """What the unit runs first, and what that prints."""
+        """Run the unit's ExecStartPre. Return its output."""
         [command] = values(UNITS / "api-exporter.service", "ExecStartPre")
         here = command.replace("/opt/", f"{self.root}/opt/")
         return run(*shlex.split(here), status=status, env=self.env)
@@ -210,7 +203,7 @@ class InstallTests(SynchronousTestCase):
         self.assertEqual([], self.environments())
 
     def test_failed_upgrade(self) -> None:
-        """What fails, wherever it does, leaves what ran and nothing else."""
+        """A failed upgrade keeps the running version and leaves no other files."""
         self.install()
         before, version = self.environments(), self.version()
         python = self.tools / "python"
@@ -226,10 +219,7 @@ class InstallTests(SynchronousTestCase):
             self.assertEqual(version, self.version())
 
     def test_uninstall(self) -> None:
-        """Removing leaves settings, user and what it wrote; --purge does not.
-
-        Both may be repeated.
-        """
+        """Removing keeps settings, user and events, --purge nothing. Both repeat well."""
         self.install()
         enabled = self.root / "etc/systemd/system/multi-user.target.wants"
         run("systemctl", f"--root={self.root}", "enable", "api-exporter.service")

@@ -1,4 +1,4 @@
-"""The pages of `docs/install`: what they name is there. `make acceptance` runs them."""
+"""The pages of `docs/install` name existing things. `make acceptance` runs them."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ class InstallPageTests(SynchronousTestCase):
         self.index = self.texts.pop("README.md")
 
     def test_ways(self) -> None:
-        """Each page is in the index and in the README, and each has what to do from a
+        """Each page is in the index and in the README. Each has a command for a
         checkout, at most five lines to a running exporter, an upgrade and a removal.
         """
         readme = (ROOT / "README.md").read_text()
@@ -61,9 +61,7 @@ class InstallPageTests(SynchronousTestCase):
                     self.assertIn(heading, _headings(target), f"{name}: {link}")
 
     def test_commands(self) -> None:
-        """What a command names of ours is there: files, options, goals, and files that
-        the package brings.
-        """
+        """Files, options and goals in commands exist, and the package's files."""
         build = (DEPLOY / "debian/build.sh").read_text()
         goals = (ROOT / "Makefile").read_text()
         for name, text in self.texts.items():

@@ -1,4 +1,4 @@
-"""The hardened unit's limits, in earnest."""
+"""The hardened unit's limits, with a large network."""
 
 import re
 import resource
@@ -16,7 +16,7 @@ class LimitTests(SynchronousTestCase):
     def test_large_network(self) -> None:
         """10,000 peers are read and served within 1 GiB of address space."""
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        files = min(65536, most)  # fewer where nobody may have so many
+        files = min(65536, most)  # the limit may be lower
         limits = f"ulimit -v 1048576 && ulimit -c 0 && ulimit -n {files}"
         shell = f'{limits} && exec "$0" --demo'
         exporter = Exporter(
@@ -32,7 +32,6 @@ class LimitTests(SynchronousTestCase):
         self.assertRegex(limits, r"Max address space +1073741824 ")
 
     def assertLarge(self, page: str) -> None:  # noqa: N802 - as the others
-        """The page is whole."""
         self.assertIn("\nnetbird_api_up 1", page)
         counted = re.findall(r"^netbird_api_peers\{.*\} (\d+)", page, re.MULTILINE)
         peers = sum(map(int, counted))

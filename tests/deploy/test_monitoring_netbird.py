@@ -1,4 +1,4 @@
-"""`deploy/monitoring`: each file before the program that it is for."""
+"""`deploy/monitoring`: each file, read by the program that it is for."""
 
 import re
 import socket
@@ -34,13 +34,13 @@ HEALTHY = {
     "POST /signalexchange.SignalExchange/Probe": (200, "application/grpc", ""),
     "GET /relay": (426, "text/plain", "WebSocket protocol violation"),
 }
-"""What NetBird's servers answer, by request: those of NetBird 0.77."""
+"""The responses of NetBird 0.77's servers, by request."""
 
 REQUESTS = dict(zip(PARTS, HEALTHY, strict=True))
 
 
 class StandIn(ThreadingHTTPServer):
-    """NetBird's four servers behind one address, each answer of which may change."""
+    """NetBird's four servers behind one address, with changeable responses."""
 
     def __init__(self, answers: Mapping[str, tuple[int, str, str]]) -> None:
         self.answers = dict(answers)
@@ -52,7 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         asked = f"{self.command} {self.path}"
-        # The dashboard's server gives its page for whatever it does not know.
+        # The dashboard's server sends its page for any unknown path.
         status, media_type, text = self.server.answers.get(asked, HTML)
         self.send_response(status)
         self.send_header("Content-Type", media_type)
@@ -73,7 +73,7 @@ class FilesTests(SynchronousTestCase):
             run(program("promtool"), "check", kind, FILES / name)
 
     def test_alertmanager(self) -> None:
-        """Amtool accepts the example, which tells whom it says."""
+        """Amtool accepts the example, and alerts reach their receivers."""
         file = FILES / "alertmanager.yml"
         amtool = program("amtool")
         run(amtool, "check-config", file)
@@ -89,7 +89,7 @@ class FilesTests(SynchronousTestCase):
             self.assertEqual(receiver, said.split()[-1], alert)
 
     def test_alerts(self) -> None:
-        """Each alert that it names is one of ours, or of those beside it."""
+        """Each alert of the example is in one of the shipped rule files."""
         shipped = (DEPLOY / "prometheus/alerts.yml", FILES / "rules.yml")
         texts = [path.read_text() for path in shipped]
         known = re.findall(r"alert: (\w+)", "".join(texts))
@@ -109,7 +109,7 @@ class FilesTests(SynchronousTestCase):
 
 class StunTests(SynchronousTestCase):
     def told(self, answer: bytes | None) -> str:
-        """What the script says where a server begins its answer so."""
+        """Return the script's output if a server's response begins with these bytes."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
             server.bind(("127.0.0.1", 0))
 
@@ -126,14 +126,14 @@ class StunTests(SynchronousTestCase):
         return said.splitlines()[-1]
 
     def test_stun(self) -> None:
-        """It is up by its own answer; silence and anything else are down."""
+        """Only a successful response means up; silence and anything else mean down."""
         self.assertEqual("netbird_stun_up 1", self.told(b"\1\1\0\0"))
         self.assertEqual("netbird_stun_up 0", self.told(b"\1\x11\0\0"))
         self.assertEqual("netbird_stun_up 0", self.told(None))
 
 
 class ProbeTests(SynchronousTestCase):
-    """A blackbox_exporter and a Prometheus as the page has them, in haste."""
+    """A blackbox_exporter and a Prometheus by the page, with short intervals."""
 
     def setUp(self) -> None:
         self.server = StandIn(HEALTHY)
@@ -171,7 +171,7 @@ class ProbeTests(SynchronousTestCase):
         )
 
     def down(self) -> set[str]:
-        """The parts of which the alert tells."""
+        """Return the parts with an alert."""
         return {
             alert["labels"]["job"].removeprefix("netbird-")
             for alert in self.prometheus.alerts()
@@ -179,15 +179,15 @@ class ProbeTests(SynchronousTestCase):
         }
 
     def asked(self) -> dict[str, Any]:
-        """Whether each part is well, by what blackbox says."""
+        """Return the result of each part's probe."""
         return {
             sample["metric"]["job"].removeprefix("netbird-"): sample["value"][1]
             for sample in self.prometheus.query("probe_success")
         }
 
     def test_parts(self) -> None:
-        """All are well; of each that a proxy answers for there is an alert, and none of
-        the others; the dashboard's page in the place of an answer is noticed.
+        """All parts succeed at first. Each failing part has an alert of its own. The
+        dashboard's page in place of a response is a failure.
         """
         becomes(dict.fromkeys(PARTS, "1"), self.asked)
         becomes(set(), self.down)

@@ -33,17 +33,17 @@ from tests.integration.programs import (
 TESTS = (FILES / "alerts_test.yml", FILES / "alerts_slow_test.yml")
 
 OLD_NAMES = FILES / "netbird-api-exporter.rules.yml"
-"""Rules that make the metrics of another exporter."""
+"""Rules that generate the metrics of another exporter."""
 
 OFF = FILES / "alerts_off_test.yml"
-"""Of alerts that the thresholds as shipped turn off."""
+"""The tests of alerts that the shipped thresholds turn off."""
 
 ON = b"""{
     "dollars": {"agent_month": 8},
     "requests": {"logins_refused": 50},
     "settings": {"local_mfa_enabled": true}
 }"""
-"""Thresholds with which they fire."""
+"""Thresholds that turn these alerts on."""
 
 QUIET = {
     "exporter: Failed refreshes",
@@ -54,7 +54,7 @@ QUIET = {
     "proxy: Management server updated",
     "proxy: Refused",
 }
-"""What shows nothing as long as nothing is wrong, or new."""
+"""Panels that are empty as long as nothing fails or changes."""
 
 ELSEWHERE = {
     "api_exporter_access_log_lines_missed_total",
@@ -69,8 +69,8 @@ ELSEWHERE = {
     'instance_group:netbird_api_group_matters:info{role="routers"}',
     "instance_setting:netbird_api_account_setting_wanted:bool",
 }
-"""Metrics that the demonstration has not: its token has no file, and it no TLS, no
-front door and no file of a log. As shipped no group and no setting matters."""
+"""Metrics that the demo does not have: its token has no file, and it has neither TLS,
+authentication nor log files. The shipped thresholds name no group and no setting."""
 
 SHOWN = {
     "NetBirdNetworkUnreachable",
@@ -81,8 +81,8 @@ SHOWN = {
     "NetBirdResourceUnreachable",
     "NetBirdUserAwaitsApproval",
 }
-"""Alerts for which the demonstration always gives reason. For the others something has
-to fail, to run out on a certain day or to stay for weeks: promtool shows them."""
+"""Alerts that always fire in the demo. The others need a failure, an expiry or weeks:
+promtool tests them."""
 
 DROPPED = "instance:netbird_api_fleet_dropped:bool"
 
@@ -96,7 +96,7 @@ netbird_peer_latency_seconds{{peer="{dns_label}"}} 0.02
 # TYPE process_start_time_seconds gauge
 process_start_time_seconds 1.7e9
 """
-"""A little of what the management server and a client tell of themselves."""
+"""Some metrics of the management server and of a client."""
 
 NEIGHBOURS_JOB = """\
   - job_name: netbird
@@ -134,7 +134,7 @@ class PromtoolTests(SynchronousTestCase):
         run(program("promtool"), "test", "rules", *TESTS)
 
     def test_alerts_off(self) -> None:
-        """Those that are off as shipped fire with numbers of the operator's own."""
+        """Alerts that are off by default fire with an operator's thresholds."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         for name in NAMES:
@@ -157,7 +157,7 @@ class PromtoolTests(SynchronousTestCase):
 
 class RunbookTests(SynchronousTestCase):
     def test_sections(self) -> None:
-        """Each alert says what a person needs, and has the section that it links to."""
+        """Each alert has all annotations, and a section for its link."""
         text = (ROOT / "docs/runbooks.md").read_text()
         sections = dict(
             re.findall(r"^## (\w+)\n((?:(?!## ).*\n)*)", text, re.MULTILINE)
@@ -175,14 +175,14 @@ class RunbookTests(SynchronousTestCase):
                 self.assertIn(f"* **{part}:** ", sections[name], name)
 
     def test_kubernetes(self) -> None:
-        """Whoever has no systemd is told as much as who has it."""
+        """Each section with commands for systemd has commands for Kubernetes, too."""
         text = (ROOT / "docs/runbooks.md").read_text()
         for section in text.split("\n## "):
             if "systemctl" in section or "journalctl" in section:
                 self.assertIn("kubectl", section)
 
     def test_queries(self) -> None:
-        """Each metric that a section names is one that there is."""
+        """Each metric that a section names exists."""
         names = set(re.findall(r"`(\w+)`", (ROOT / "docs/metrics.md").read_text()))
         text = (ROOT / "docs/runbooks.md").read_text()
         found = set(re.findall(r"(?<![:\w])(?:netbird_api|api_exporter)_\w+", text))
@@ -190,7 +190,7 @@ class RunbookTests(SynchronousTestCase):
 
 
 class PrometheusTests(SynchronousTestCase):
-    """A Prometheus with our configuration, but for the target's address and haste."""
+    """A Prometheus with our configuration, except for address and intervals."""
 
     def setUp(self) -> None:
         program("prometheus")
@@ -209,7 +209,7 @@ class PrometheusTests(SynchronousTestCase):
         becomes(2, lambda: len(self.query('up{job=~"api-exporter|netbird"} == 1')))
 
     def _neighbours(self, port: int, page: str) -> None:
-        """What stands for a management server and a client of it."""
+        """Serve the metrics of a management server and a client."""
         connected = re.search(r'peer_connected{peer_id="(\w+)".*} 1\b', page)
         assert connected is not None
         peer_id = connected[1]
@@ -224,9 +224,8 @@ class PrometheusTests(SynchronousTestCase):
         until(lambda: get(f"http://127.0.0.1:{port}/metrics.txt")[0] == 200, "them")
 
     def test_data(self) -> None:
-        """Every selector of rules and dashboards has data, and so has every panel,
-        annotation and variable; what the alerts make of it is mostly nothing, as it
-        should be.
+        """Every selector, panel, annotation and variable has data. The expressions of
+        alerts are mostly empty, as they should be.
         """
         sources = [*panel_queries()]
         for file in ("rules.yml", "alerts.yml"):
@@ -235,7 +234,7 @@ class PrometheusTests(SynchronousTestCase):
         self.assertGreater(len(names), 60)
         becomes(ELSEWHERE, lambda: {name for name in names if not self.query(name)})
         asked = [*panel_queries(), *mark_queries(), *variable_queries()]
-        # A rate wants a counter to have been there for a while.
+        # A rate needs a counter with some history.
         becomes(
             QUIET,
             lambda: (
@@ -249,9 +248,7 @@ class PrometheusTests(SynchronousTestCase):
         self.assertEqual([], [name for name in records if not self.query(name)])
 
     def _missing(self, alerts: dict[str, str]) -> set[str]:
-        """Of those shown, what is not there; many are silent where the fleet drops, as
-        it does every week.
-        """
+        """Return expected alerts without data. Many are silent when the fleet drops."""
         dropped = self.query(f"{DROPPED} == 1")
         expected = {
             name for name in SHOWN if not dropped or DROPPED not in alerts[name]
@@ -259,14 +256,14 @@ class PrometheusTests(SynchronousTestCase):
         return {name for name in expected if not self.query(alerts[name])}
 
     def test_which_metrics(self) -> None:
-        """The queries of `docs/which-metrics.md` find what they speak of."""
+        """The queries of `docs/which-metrics.md` have results."""
         text = (ROOT / "docs/which-metrics.md").read_text()
         found = re.findall(r"```promql\n(.*?)```", text, re.DOTALL)
         self.assertEqual(4, len(found))
         until(lambda: all(self.query(query) for query in found), "an answer to each")
 
     def test_templates(self) -> None:
-        """The rules evaluate, and the texts of alerts name what they are about."""
+        """The rules evaluate, and the texts of alerts have no errors."""
         alerts = self.prometheus.alerts
         until(lambda: len(alerts()) >= 5, "alerts that the demo gives reason for")
         for alert in alerts():

@@ -10,7 +10,7 @@ from tests.integration.programs import program
 
 class ScriptTests(SynchronousTestCase):
     def test_scripts(self) -> None:
-        """Shellcheck has nothing to say, and each can be executed."""
+        """Shellcheck has no finding, and each script is executable."""
         scripts = sorted(DEPLOY.rglob("*.sh"))
         self.assertLess(6, len(scripts))
         scripts += [DEPLOY / "debian" / x for x in ("postinst", "prerm", "postrm")]

@@ -1,4 +1,4 @@
-"""The units, by the judgement of systemd itself."""
+"""The units, checked by systemd itself."""
 
 import re
 import shutil
@@ -41,7 +41,7 @@ def lines(path: Path) -> list[str]:
 
 
 def values(path: Path, name: str) -> list[str]:
-    """What a unit says of one directive."""
+    """Return a unit's values of one directive."""
     found = [line.partition("=") for line in lines(path)]
     return [value for key, _, value in found if key == name]
 
@@ -52,7 +52,7 @@ class UnitTests(SynchronousTestCase):
         self.root = Path(self.mktemp()).absolute()
         self.units = self.root / "etc/systemd/system"
         shutil.copytree(UNITS, self.units)
-        # Those of the system, on which ours depend.
+        # The shipped units depend on those of the system.
         theirs = self.root / "usr/lib/systemd/system"
         shutil.copytree("/usr/lib/systemd/system", theirs, symlinks=True)
         for name in ("opt/api-exporter/bin/twistd", "bin/sh"):
@@ -60,12 +60,12 @@ class UnitTests(SynchronousTestCase):
             (self.root / name).touch(mode=0o755)
 
     def test_verify(self) -> None:
-        """`systemd-analyze verify` has nothing to say of units and drop-ins."""
+        """`systemd-analyze verify` has no finding in units and drop-ins."""
         for unit in ("api-exporter.service", "api-exporter.socket"):
             self.assertEqual("", self.analyze("verify", unit))
 
     def test_verify_finds(self) -> None:
-        """`systemd-analyze verify` does read the drop-ins."""
+        """`systemd-analyze verify` reads the drop-ins."""
         dropin = self.units / "api-exporter.service.d/hardened.conf"
         dropin.write_text(dropin.read_text() + "\nNoSuchThing=yes\n")
         self.assertIn("NoSuchThing", self.analyze("verify", "api-exporter.service"))
@@ -90,13 +90,13 @@ class UnitTests(SynchronousTestCase):
 
 class PromiseTests(SynchronousTestCase):
     def test_service(self) -> None:
-        """Unit and drop-in set what the specification names."""
+        """Unit and drop-in set the specified directives."""
         self.assertLessEqual(set(SERVICE), set(lines(UNITS / "api-exporter.service")))
         hardened = lines(UNITS / "api-exporter.service.d/hardened.conf")
         self.assertLessEqual({*HARDENED, FAMILIES}, set(hardened))
 
     def test_left_out(self) -> None:
-        """Nothing sets what would break TLS, the process metrics or the daemon."""
+        """No directive breaks TLS, the process metrics or the daemon."""
         for path in UNITS.rglob("*"):
             if path.is_file():
                 names = {line.partition("=")[0] for line in lines(path)}
@@ -106,15 +106,14 @@ class PromiseTests(SynchronousTestCase):
 
 class SocketTests(SynchronousTestCase):
     def test_activation(self) -> None:
-        """With the LISTEN_ADDRESS that the socket unit asks for, the first connection
-        to a socket of systemd's starts the exporter, and is answered; the log tells the
-        address that it got.
+        """With the LISTEN_ADDRESS of the socket unit, the first connection to systemd's
+        socket starts the exporter and gets a response. The log has the address.
         """
         activate = program("systemd-socket-activate")
         said = (UNITS / "api-exporter.socket").read_text()
         [address] = re.findall(r"LISTEN_ADDRESS=(\S+)", said)
         host = f"[::1]:{free_port('::1')}"
-        # The name is what systemd itself gives; Twisted wants one.
+        # systemd gives this name, and Twisted needs one.
         command = [activate, "--fdname=api-exporter.socket", "-l", host]
         command += ["-E", f"LISTEN_ADDRESS={address}"]
         directory = Path(self.mktemp())

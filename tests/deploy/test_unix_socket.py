@@ -1,4 +1,4 @@
-"""`docs/unix-socket.md`: no TCP port, who may read, and a Prometheus that does."""
+"""`docs/unix-socket.md`: no TCP port, readers of one group, and a Prometheus."""
 
 import grp
 import json
@@ -26,30 +26,30 @@ SOCKET = "/run/api-exporter/http.sock"
 PLACE = "/var/lib/prometheus"
 
 READERS, OTHERS = 60001, 60002
-"""Groups that need no name."""
+"""Groups without a name."""
 
 LISTENING = "0A"
-"""How /proc/net/tcp calls that state."""
+"""The state of a listening socket in /proc/net/tcp."""
 
 
 def block(language: str, number: int = 0) -> str:
-    """One of the page's blocks."""
+    """Return one of the page's blocks."""
     found = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     return str(found[number])
 
 
 class UnixSocketTestCase(SynchronousTestCase):
-    """An exporter of three simulated accounts that listens as the page says."""
+    """An exporter of three simulated accounts with the page's settings."""
 
     def setUp(self) -> None:
-        # Others than root must reach it.
+        # Other users must reach it.
         self.place = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.place)
         self.place.chmod(0o755)
         self.socket = self.place / "http.sock"
 
     def started(self, before: Sequence[str] = ()) -> int:
-        """Start it; the number of its process."""
+        """Start the exporter. Return its process id."""
         [address] = set(re.findall(r"LISTEN_ADDRESS=(\S+)", PAGE))
         address = address.replace(SOCKET, str(self.socket))
         directory = Path(self.mktemp())
@@ -61,7 +61,7 @@ class UnixSocketTestCase(SynchronousTestCase):
         return running.process.pid
 
     def asked(self, path: str, before: Sequence[str] = ()) -> int:
-        """The status of a curl that asks for a page."""
+        """Return the status of a page that curl requests."""
         command = [*before, "curl", "-sSf", "--unix-socket", f"{self.socket}"]
         done = subprocess.run(
             [*command, f"http://localhost{path}"], check=False, capture_output=True

@@ -1,4 +1,4 @@
-"""The workflows for a public forge: what they may, and whose code they run."""
+"""The permissions of the workflows for a public forge, and the code that they run."""
 
 import re
 
@@ -20,13 +20,13 @@ RIGHTS = {
     "images": {"packages": "write", **_ATTEST},
     "index": {"id-token": "write"},
 }
-"""Of jobs that may more than read."""
+"""Permissions of jobs that may do more than read."""
 
 
 class WorkflowTests(SynchronousTestCase):
     def test_pinned(self) -> None:
-        """Each action is pinned by a whole commit, with its version beside it; one
-        action is the same everywhere.
+        """Each action is pinned by a full commit hash with its version in a comment.
+        One action has the same version everywhere.
         """
         found = set()
         for path in WORKFLOWS:
@@ -37,8 +37,8 @@ class WorkflowTests(SynchronousTestCase):
         self.assertEqual(sorted(set(names)), sorted(names))
 
     def test_rights(self) -> None:
-        """A workflow may read, and no more; a job that may more has no right but these.
-        Whoever may write more than findings waits for whoever guards `release`.
+        """A workflow may only read; listed jobs have exactly the listed permissions. A
+        job that may write more than findings waits for the approval of `release`.
         """
         for path in WORKFLOWS:
             workflow = yaml.safe_load(path.read_text())
@@ -53,8 +53,8 @@ class WorkflowTests(SynchronousTestCase):
                     self.assertTrue(guarded, f"{path.name}: {name} has a secret")
 
     def test_attested(self) -> None:
-        """Nothing is published before it is attested. What is in the image, its base's
-        maker says.
+        """Files are attested before they are published. The image has no SBOM, because
+        the maker of its base describes the content.
         """
         text = (ROOT / ".github/workflows/release.yml").read_text()
         jobs = yaml.safe_load(text)["jobs"]
@@ -67,8 +67,8 @@ class WorkflowTests(SynchronousTestCase):
                 self.assertIn(f"actions/attest-{kind}@", str(jobs[job]["steps"]))
 
     def test_verified(self) -> None:
-        """Each documented command that verifies names the owner: anybody may have a
-        repository and a workflow of the same names.
+        """Each documented verification names the owner, because another owner may have
+        a repository and a workflow of the same names.
         """
         page = (ROOT / "docs" / "supply-chain.md").read_text().replace("\\\n", "")
         commands = re.findall(r"^(?:gh|cosign) .*verify.*$", page, re.MULTILINE)
@@ -79,15 +79,15 @@ class WorkflowTests(SynchronousTestCase):
             self.assertRegex(command, whose)
 
     def test_index(self) -> None:
-        """Nothing is put under a name in PyPI that may be somebody else's."""
+        """No file is uploaded to PyPI, where another owner may have the name."""
         text = (ROOT / ".github/workflows/release.yml").read_text()
         jobs = yaml.safe_load(text)["jobs"]
         [job] = [job for job in jobs.values() if "gh-action-pypi-publish" in str(job)]
         self.assertEqual("vars.PYPI == 'yes'", job["if"])
 
     def test_images(self) -> None:
-        """The image is kept in the format that has health checks, by the name that it
-        gets in the registry, and in a release it is not built on a base that moves.
+        """The image has the format with health checks and the registry's name. A
+        release is not built on a base that moves.
         """
         script = (ROOT / "deploy/release/release.sh").read_text()
         workflow = (ROOT / ".github/workflows/release.yml").read_text()
@@ -97,7 +97,7 @@ class WorkflowTests(SynchronousTestCase):
         self.assertRegex(script, r"RELEASE=yes deploy/container/build\.sh")
 
     def test_helm(self) -> None:
-        """The chart is packaged by the version of helm that it was tried with."""
+        """The chart is packaged by the tested version of helm."""
         files = [
             ROOT / ".github/workflows/release.yml",
             *(ROOT / "acceptance").glob("*.py"),
@@ -108,7 +108,7 @@ class WorkflowTests(SynchronousTestCase):
         self.assertEqual(1, len(set(found)), found)
 
     def test_strangers(self) -> None:
-        """A change that somebody proposes runs with nothing of ours."""
+        """A workflow for a proposed change has no access to secrets."""
         for name in ("gates", "analysis"):
             text = (ROOT / f".github/workflows/{name}.yml").read_text()
             self.assertNotIn("pull_request_target", text)

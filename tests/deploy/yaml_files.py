@@ -1,4 +1,4 @@
-"""YAML as Python sees it, read by yq: no library of ours for the tests alone."""
+"""YAML as Python values, read by yq, so that the tests need no YAML library."""
 
 import json
 from functools import cache
@@ -11,6 +11,6 @@ from tests.integration.programs import program
 
 @cache
 def documents(path: Path) -> list[Any]:
-    """All documents of a file, which does not change; nor may they be changed."""
+    """Return all documents of a file: a cached value, not to be changed."""
     found: list[Any] = json.loads(run(program("yq"), "--slurp", ".", path))
     return found
