@@ -127,7 +127,7 @@ class InstallTests(SynchronousTestCase):
         raise AssertionError("no group")
 
     def test_token(self) -> None:
-        """The token's drop-in exists only with a token's file, which is root's alone."""
+        """The token's drop-in exists only with the token's file, which root owns."""
         dropin = self.root / "etc/systemd/system/api-exporter.service.d/token.conf"
         token = self.root / "etc/api-exporter/token"
         self.install()
@@ -219,7 +219,7 @@ class InstallTests(SynchronousTestCase):
             self.assertEqual(version, self.version())
 
     def test_uninstall(self) -> None:
-        """Removing keeps settings, user and events, --purge nothing. Both repeat well."""
+        """Removing keeps settings, user and events; --purge nothing. Both repeat."""
         self.install()
         enabled = self.root / "etc/systemd/system/multi-user.target.wants"
         run("systemctl", f"--root={self.root}", "enable", "api-exporter.service")
