@@ -1,4 +1,4 @@
-"""Keeps resources fresh, gently: when to ask, one refresh, what is said about it.
+"""When an account sends requests, how one refresh runs, and which log lines it writes.
 
-It is handed `fetch` and knows nothing of HTTP.
+It is handed `fetch` and does not depend on HTTP.
 """

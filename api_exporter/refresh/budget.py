@@ -1,8 +1,8 @@
-"""What one token may ask for: slots, pauses, and an estimate of its quota.
+"""The budget of one token: slots, pauses, and an estimate of its rate limit. Pure.
 
-All accounts with the token share it; what each of them may do is in `fair_share`.
-Pure: time is an argument, in seconds of any clock. Facts: the upstream's limiter may
-allow six requests a minute, and says in no header how many or when to come back.
+All accounts with the token share a budget; `fair_share` divides it among them.
+Times are arguments, in seconds of any clock. NetBird's limiter may allow only six
+requests a minute. No response header states the limit or when to retry.
 """
 
 from collections import deque
@@ -13,52 +13,57 @@ from api_exporter.refresh.rate_limits import KEPT, KEPT_BURST, Limit
 from api_exporter.telemetry.freshness import SQUEEZED_PERIOD
 
 SLOTS = 4
-"""Requests for peers that may be under way at once; and as many for anything else."""
+"""The maximum of concurrent requests for peers, and of all other requests."""
 
 SHORTEST_PAUSE = 15.0
 LONGEST_PAUSE = 240.0
-"""Seconds without any request after a 429 that asks for nothing; doubling from one to
-the other while they follow each other. A longer pause is broken that often."""
+"""Seconds without requests after a 429 without Retry-After.
+
+The pause doubles with each further 429, from the shortest to the longest. During a
+longer Retry-After, one request for the peers is sent in each `LONGEST_PAUSE`.
+"""
 
 SHORTEST_ASKED = 1.0
-"""Seconds: whoever asks for less (Retry-After) asks for nothing."""
+"""Seconds: a shorter Retry-After is ignored."""
 
 LATELY = 120.0
-"""Seconds whose requests tell how many were too many."""
+"""Seconds before a 429 whose requests the new estimate is computed from."""
 
 LEAST = 3.0
-"""Requests a minute that are never undercut: the peers, and something beside them."""
+"""Requests a minute that the estimate never falls below: the peers and one other."""
 
 QUICK_GROWTH = 1.0
 GROWTH = 0.1
-"""By how many requests a minute the estimate grows in a minute. The first estimate is
-made of next to nothing: it also doubles with each good answer, until a request is
-refused. The second one grows quickly, every later one slowly."""
+"""Requests a minute by which the estimate grows in each minute.
+
+The first estimate rests on few requests, so it also doubles with each good answer
+until the next 429. The second estimate grows quickly, all later ones slowly.
+"""
 
 MOST = 240.0
-"""Requests a minute that are as good as no bound."""
+"""Requests a minute above which an estimate limits nothing."""
 
 SAVED = 10.0
-"""Requests that may come at once after a time of few, once there is an estimate."""
+"""The maximum of unused requests that an estimated budget saves for a burst."""
 
 PEERS_PART = 2 / 3
-"""Of what is granted, that is for peers while anything else is overdue."""
+"""The part of the rate that is for peers while another resource is overdue."""
 
 
 class Budget:
-    """Decides when a request may be made.
+    """The requests that one token may send.
 
-    Where the limit is known, requests come from a bucket of our own that holds less,
-    so that none is refused: nine tenths of the rate, half of the burst. The rest is for
-    what else uses the token, and for a start soon after another one.
+    If the limit is stated, a token bucket allows less than the limit, so that NetBird
+    refuses no request: nine tenths of the rate, half of the burst. The rest is for
+    other users of the token, and for a restart.
 
     Args:
-        limit: of the token, where it is known.
+        limit: the stated limit of the token; None if it is unknown.
 
     Attributes:
-        per_minute: requests that we allow ourselves; None until one was refused, where
-            the limit is not known.
-        shares: of the accounts that have the token; `fair_share` keeps and reads them.
+        per_minute: allowed requests a minute; None before the first 429 if the limit
+            is unknown.
+        shares: the shares of the accounts with the token; `fair_share` maintains them.
     """
 
     def __init__(self, limit: Limit | None = None) -> None:
@@ -69,43 +74,44 @@ class Budget:
         self._most, self._growth, self._later_growth = MOST, QUICK_GROWTH, GROWTH
         self._doubles = limit is None
         self._granted = False
-        """Whether a request was granted since the newest pause."""
+        """True if a good answer has come since the newest pause began."""
         self._saved, self._most_saved = 0.0, SAVED
         self._saved_at = self._full_at = 0.0
         if limit is not None:
             rate, burst = limit
             self.per_minute = self._most = KEPT * rate
-            # All of it again within an hour.
+            # After a 429 the estimate returns to the limit within an hour.
             self._growth = self._later_growth = self._most / 60.0
             self._saved = self._most_saved = max(1.0, KEPT_BURST * burst)
         self._pause = SHORTEST_PAUSE
         self._paused_at = self._paused_until = self._broken_at = float("-inf")
         self._refused_began = float("-inf")
-        """When the newest attempt was made that got a 429."""
+        """When the newest attempt that got a 429 was sent."""
 
     def room(self, *, peers: bool) -> bool:
-        """Whether a slot is free. Half of them are for peers alone."""
+        """Return whether a slot is free. Half of the slots are for peers alone."""
         return self._free[peers] > 0
 
     def tight(self, at: float) -> bool:
-        """Whether requests at a time have to be weighed against each other."""
+        """Return whether requests are so scarce at a time that accounts compete."""
         if self.per_minute is None:
             return False
         return self._most_saved <= SAVED or self._affordable_at(SAVED) > at
 
     @property
     def squeezed_period(self) -> float:
-        """Seconds between two requests for an account's peers, at least, while it is
-        tight and others are overdue: so there is something left for these.
+        """Minimum seconds between two requests for an account's peers.
+
+        It applies under contention, and leaves requests for overdue resources.
         """
         needed = 60.0 / (PEERS_PART * (self.per_minute or MOST))
         return max(SQUEEZED_PERIOD, len(self.shares) * needed)
 
     def opens_at(self, *, peers: bool, reserved: float | None = None) -> float:
-        """From when on a request may be made, if nothing happens until then.
+        """Return the earliest time of a request, if no other one is sent before it.
 
         Args:
-            reserved: when the next request for the peers has to be affordable, too.
+            reserved: when the budget must also allow a request for peers.
         """
         opens = self._affordable_at(1.0)
         both = min(2.0, self._most_saved)
@@ -117,7 +123,7 @@ class Budget:
         return max(opens, paused)
 
     def begin(self, now: float, *, peers: bool) -> None:
-        """A request is made; `end` must follow."""
+        """Count a request that is sent now. `end` must follow."""
         self._free[peers] -= 1
         if peers and now < self._paused_until:
             self._broken_at = now
@@ -134,18 +140,18 @@ class Budget:
         self._saved -= 1
 
     def observe(self, attempt: Attempt, now: float) -> None:
-        """Count what `begin` has not: further attempts of a request."""
+        """Count a retry, which `begin` has not counted."""
         if attempt.status == 429:
             self._refused_began = now - attempt.seconds
         if attempt.number > 1 and not attempt.unsent:
             self.spend(now)
 
     def unsent(self, began: float) -> None:
-        """A request has not reached the upstream: it does not count.
+        """Take back a request that did not reach the upstream.
 
         Args:
-            began: when it was made. Where the bucket was full since then, time has
-                given the request back.
+            began: when it was counted. If the bucket was full since then, the request
+                is not added to it again.
         """
         if self._asked:
             self._asked.pop()
@@ -155,7 +161,7 @@ class Budget:
             self._broken_at = self._paused_at - LONGEST_PAUSE
 
     def answered(self, began: float) -> None:
-        """A good answer came; to a request made in a pause, it ends the pause."""
+        """Record a good answer. It ends the pause in which its request was sent."""
         if began > self._paused_at:
             self._pause = SHORTEST_PAUSE
             self._paused_until = min(self._paused_until, began)
@@ -165,12 +171,12 @@ class Budget:
                     self.per_minute = min(self._most, 2.0 * self.per_minute)
 
     def refused(self, began: float, now: float, asked: float | None) -> float:
-        """A 429 came; returns for how many seconds we are silent.
+        """Record a 429, and return the remaining seconds of the pause.
 
         Args:
-            began: when the request was made. One that was under way when the pause
-                began tells nothing new, but for a further attempt after it.
-            asked: seconds that it asked for, if it said.
+            began: when the request was sent. A request from before the pause starts no
+                new pause, unless a retry of it was sent in the pause.
+            asked: the Retry-After of the response in seconds, or None.
         """
         if max(began, self._refused_began) > self._paused_at:
             if asked is None or asked < SHORTEST_ASKED:
@@ -189,7 +195,7 @@ class Budget:
             known, granted = self.per_minute, min(lately, self.per_minute or lately)
             self.per_minute = min(self._most, max(LEAST, granted / 2))
             self._most_saved = min(self._most_saved, SAVED)
-            # One request is affordable when the pause is over: that for the peers.
+            # At the end of the pause one request is allowed, for the peers.
             left = 1.0 - min(asked, LONGEST_PAUSE) / 60.0 * self.per_minute
             self._saved = left if known is None else min(self._saved, left)
         return max(0.0, self._paused_until - now)

@@ -23,11 +23,11 @@ SWITCH_INTERVAL = 0.001
 class ComputeThread:
     """A `ports.Compute` in one thread for all accounts.
 
-    A computation that is cancelled while it waits does not start. The result of one
-    that is cancelled later is dropped.
+    A computation that is cancelled while it waits does not start. If it is cancelled
+    later, its result is dropped.
 
     Args:
-        thread: a pool of one daemon thread, for which no end of the process waits.
+        thread: a pool of one daemon thread, which never delays the process's end.
     """
 
     def __init__(self, reactor: IReactorFromThreads, thread: ThreadPool) -> None:
@@ -41,7 +41,7 @@ class ComputeThread:
         work = [partial(function, *args, **kwargs)]
 
         def compute() -> Callable[[], None]:
-            computation = work.pop()  # an error must not keep what it was given
+            computation = work.pop()  # a traceback must not keep the arguments
             if done.called:
                 return lambda: None
             try:

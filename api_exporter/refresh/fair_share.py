@@ -1,12 +1,13 @@
-"""One account's share of its token's budget, and whose turn it is. Pure.
+"""The order in which accounts with one token send requests. Pure.
 
-Note [Whose turn]. The peers of all accounts come before everything else of any, and of
-the same kind the one that is overdue for the longest time. While requests have to be
-weighed against each other and anything else is overdue, an account's peers come again
-only after a while: else the peers of many accounts would leave nothing.
+Note [Whose turn]. Requests for the peers of any account come before all others.
+Among requests of one kind, the one that is overdue for the longest time is first.
+Under contention, while another resource of any account is overdue, an account waits
+longer between requests for its peers. Otherwise the peers of many accounts would
+use up the budget.
 
-Whoever goes to sleep tells the account whose turn it is, or will be next. So one that
-has to wait, for a slot or for another account, needs no alarm.
+An account that sets its alarm notifies the account that is next. So an account
+needs no alarm while it waits for a slot or for another account.
 """
 
 from collections.abc import Callable
@@ -18,20 +19,21 @@ from api_exporter.refresh.outage import NEVER
 
 
 class Share:
-    """What an account wants, as its schedule says, and what of it may be done now.
+    """The due requests of one account, and when it may send them.
+
+    Its schedule sets the attributes.
 
     Args:
-        changed: called when it may be its turn, which another account has brought
-            about.
+        changed: called when this account may send a request because of another one.
 
     Attributes:
-        peers_due: when its peers are due; never while they are asked for.
-        peers_began: when they were asked for last.
-        others_due: when anything else may be asked for at the earliest.
-        last_due: the same of the access log, which comes after everything else.
-        others_at_once: requests for anything but the peers that may be under way.
-        pressing: from when on the peers of all make room for that; never where it has
-            to wait for the peers anyhow.
+        peers_due: when its peers are due; never while a request for them runs.
+        peers_began: when the newest request for its peers began.
+        others_due: the earliest due time of its other resources.
+        last_due: the due time of its access log, which comes after all others.
+        others_at_once: the maximum of its concurrent requests for other resources.
+        pressing: since when, or from when on, a resource is overdue for which the
+            peers of all accounts wait; never if it has to wait for the peers.
     """
 
     def __init__(self, budget: Budget, changed: Callable[[], object]) -> None:
@@ -47,7 +49,7 @@ class Share:
         self._budget.shares.remove(self)
 
     def begin(self, now: float, *, peers: bool) -> None:
-        """A request is made; `end` must follow."""
+        """Count a request that is sent now. `end` must follow."""
         self._running[peers] += 1
         self._budget.begin(now, peers=peers)
 
@@ -56,19 +58,18 @@ class Share:
         self._budget.end(peers=peers)
 
     def opens_at(self) -> float:
-        """When anything may be asked for, if no other account goes first."""
         opening = _opening(self._budget)
         return min(self.peers_at(opening), self.others_at(opening))
 
     def turn(self, now: float) -> bool | None:
-        """Whether its peers may be asked for, or anything else; None for nothing."""
+        """Return whether the next request is for the peers; None if there is none now."""
         next_one = _next(self._budget, now)
         if next_one.share is not self or next_one.at > now:
             return None
         return next_one.peers
 
     def pass_on(self, now: float) -> bool:
-        """Whether it is another account's turn, or will be next, which is told so."""
+        """Notify the account that is next; return whether that is another account."""
         if self._budget.shares == [self]:
             return False
         share = _next(self._budget, now).share
@@ -90,13 +91,13 @@ class Share:
 
 
 class _Opening(Struct, frozen=True):
-    """What holds for all accounts of a token alike.
+    """The times at which the budget allows requests, the same for all accounts.
 
     Attributes:
         peers: when slots and budget allow a request for peers.
-        others: when they allow any other one, with the next one for peers in reserve.
-        pressing: since when anything else is overdue, or from when on it will be.
-        squeezed_period: seconds between requests for an account's peers while it is.
+        others: when they allow another request and the next one for peers.
+        pressing: since when, or from when on, another resource is overdue.
+        squeezed_period: minimum seconds between requests for an account's peers then.
     """
 
     peers: float
@@ -126,7 +127,7 @@ def _opening(budget: Budget) -> _Opening:
 
 
 class _Next(Struct, frozen=True):
-    """Who may go next, when, and with what; nobody, never, where all are under way."""
+    """The next request of a token; without a share if none may be sent."""
 
     at: float = NEVER
     share: Share | None = None
@@ -134,7 +135,7 @@ class _Next(Struct, frozen=True):
 
 
 def _next(budget: Budget, now: float) -> _Next:
-    """Of those who may go now, see Note [Whose turn]; else the earliest."""
+    """Return the next request by Note [Whose turn]."""
     opening = _opening(budget)
     found = _Next()
     best: tuple[float, ...] = (NEVER,)

@@ -1,4 +1,4 @@
-"""The life of a resource: all that an account keeps of it between two refreshes."""
+"""The life of a resource: its state between two refreshes."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from math import inf
@@ -10,12 +10,12 @@ from api_exporter.telemetry.freshness import Freshness
 
 
 class LastBody(Struct, frozen=True, gc=False, kw_only=True):
-    """The newest good body: its hash, and what it had.
+    """The newest good body: its hash, and the counts of its records.
 
     Attributes:
         digest: equal for equal bodies of one path.
-        complaints: what was wrong with the first rejected records.
-        recognized: by which the next body is decoded sooner.
+        complaints: the errors of the first rejected records.
+        recognized: known records, which make decoding the next body faster.
     """
 
     digest: tuple[Hashable, ...]
@@ -26,10 +26,11 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ReportedRejections(Struct, frozen=True):
-    """What was wrong with rejected records when it was logged.
+    """The newest log lines about rejected records.
 
     Attributes:
-        at: seconds since the epoch.
+        kinds: the errors, without the records' places.
+        at: when they were logged, in seconds since the epoch.
     """
 
     kinds: frozenset[str]
@@ -37,25 +38,25 @@ class ReportedRejections(Struct, frozen=True):
 
 
 class ResourceLife(Struct, gc=False, kw_only=True):
-    """One resource of an account. Times are seconds of the clock.
+    """The state of one resource. Times are seconds of the clock.
 
     Attributes:
         period: seconds between two refreshes.
         due: when the next refresh may start; None while one runs.
         began: when the running refresh began; None while none runs.
-        silent: whether the running refresh has no response header yet.
+        silent: True if the running refresh has no response header yet.
         failures: failed refreshes in a row, which delay the next one.
-        absent: whether the upstream has answered once that it lacks the path.
+        absent: True if the upstream answered that it lacks the path, until it has it.
         rests_until: the earliest next refresh, because of the upstream's cost.
-        early_at: when joins last made it due early.
+        early_at: when the newest refresh that joins were waiting for began.
         path: the last path that was requested; None if it was not known.
         expires: when the metrics expire.
-        ends: when the metrics mean something else: a window ends, or a day.
+        ends: when a time window or a day ends, so that the metrics change.
         body: None before the first good body, and after it was forgotten.
         freshness: None while the resource is dormant.
-        logged: whether the log says that refreshes fail, or that metrics expired.
-        needless: whether the log says that it is not requested.
-        rejections: what the log says about rejected records.
+        logged: True if the log says that refreshes fail, or that metrics expired.
+        needless: True if the log says that the resource is not requested.
+        rejections: the newest log lines about rejected records.
     """
 
     period: float
@@ -86,17 +87,16 @@ class ResourceLife(Struct, gc=False, kw_only=True):
             self.freshness = Freshness(period=self.period)
 
     def sleep(self) -> None:
-        """Forget what has an end or is shown: the resource is dormant."""
+        """Make the resource dormant: clear its end times and its freshness."""
         self.path, self.expires, self.ends = None, inf, inf
         self.freshness, self.needless = None, False
 
 
 Lives = Mapping[str, ResourceLife]
-"""By resource, in the order of the first refreshes."""
+"""The state by resource, in the order of the first refreshes."""
 
 
 def lives(periods: Mapping[str, float]) -> Lives:
-    """Return the lives of resources before their first refresh."""
     return {
         name: ResourceLife(period=period, freshness=Freshness(period=period))
         for name, period in periods.items()

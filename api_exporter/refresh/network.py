@@ -1,7 +1,7 @@
-"""A network as far as it is known, kept fresh: what pages and `--check` read.
+"""The network of one account: its records, metrics and findings, kept fresh.
 
-It is handed `fetch`, clock, wall time, chance and a registry, so that a test or a
-simulation needs nothing else.
+Web pages and `--check` read it. It is handed `fetch`, clocks, jitter and a
+registry, so a test or a simulation can replace all of them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -40,10 +40,9 @@ class NetworkOptions(Struct, frozen=True, kw_only=True):
     """The settings of a network.
 
     Attributes:
-        url: the upstream's base address.
         metrics_max_age: seconds after which resources that cannot be refreshed expire;
             None for a time that follows from their intervals.
-        thresholds: None for those that came with the program.
+        thresholds: None for the default thresholds.
         personal: the kinds of personal data that may be published.
         detail: groups whose peers may have series of their own; None: all peers may.
     """
@@ -58,26 +57,22 @@ class NetworkOptions(Struct, frozen=True, kw_only=True):
 
 
 class Network(MultiService):
-    """Everything of an account but its client.
+    """All services of an account except its client.
 
     Args:
-        quota: what may be requested, and how often.
-        compute: the process's compute thread.
-        certificates: when they end.
-        reach: says at the start whether the upstream can be reached.
-        parts: what the account has beside the usual.
+        certificates: returns when the upstream's and the client's certificate expire.
+        reach: tests at the start whether the upstream is reachable.
+        parts: optional features of the account.
 
     Attributes:
-        selection: what is published and asked for.
-        stretched: by how much the intervals are, in a line; "" if they are not.
-        warning: what the access log has to do without, in a line; "" for nothing.
-        lives: of its resources.
-        refresh_log: records how refreshes end.
-        telemetry: how refreshes and requests went.
-        pages: what is published now.
+        stretched: a line that says how intervals are lengthened; "" if they are not.
+        warning: a line that says how the access log is limited; "" if it is not.
+        lives: the state of its resources.
+        telemetry: metrics of refreshes and requests.
+        pages: the published metrics.
         history: how many peers were connected.
-        attention: what of it needs attention.
-        pipeline: reads a resource, whoever wants that.
+        attention: the findings.
+        pipeline: refreshes one resource on request.
     """
 
     _defect = False
@@ -163,18 +158,16 @@ class Network(MultiService):
         )
 
     def attempted(self, attempt: Attempt) -> None:
-        """Count one request on the wire, which whoever makes it tells of."""
         self.telemetry.attempted(attempt)
         self.refresh_log.attempted(attempt)
         self._budget.observe(attempt, self._clock.seconds())
 
     def on_silent(self, path: str) -> None:
-        """A request has no response header yet, see `Refresher.silent`."""
+        """Note that a request has no response header yet; see `Refresher.silent`."""
         self._refresher.silent(path)
 
     @property
     def collectors(self) -> Sequence[Collector]:
-        """The enabled ones."""
         return self.selection.collectors
 
     @property
@@ -182,13 +175,13 @@ class Network(MultiService):
         return self.pipeline.inventory
 
     def text(self) -> bytes:
-        """What the collectors publish now, without our own metrics."""
+        """Return the collectors' metrics, without the exporter's own."""
         return b"".join(self.pages.whole().plain(piece(b"", last=True)).slices)
 
     async def _after(self, resource: str) -> None:
-        """Update what follows from a refresh or a withdrawal of a resource.
+        """Update history and findings after a refresh or a withdrawal.
 
-        A defect of that must not end the refreshes. It is logged when it begins.
+        A defect here must not end the refreshes. It is logged when it begins.
         """
         peers = self.inventory.peers
         if resource == UP and self.telemetry.freshness[UP].up and peers is not None:
@@ -210,14 +203,14 @@ class Network(MultiService):
 
 
 class UnknownGroups:
-    """Warns of each once, and again where it was there in between."""
+    """Logs each missing group once, and again after the group existed."""
 
     def __init__(self, log: Logger) -> None:
         self._log = log
         self._told: frozenset[str] = frozenset()
 
     def warn(self, known: Inventory) -> None:
-        """Look at what is known by now; while groups are unknown there is no news."""
+        """Log the groups that are missing now, unless the groups are unknown."""
         if known.groups is None:
             return
         missing = frozenset(known.missing_groups)

@@ -1,4 +1,4 @@
-"""The time for which the peers fail. Pure: time is an argument."""
+"""An outage: the time during which the peers fail. Pure: time is an argument."""
 
 from msgspec import Struct
 
@@ -7,13 +7,13 @@ from api_exporter.ports import Reason, UpstreamError
 NEVER = float("inf")
 
 UNSENT_PACE = 5.0
-"""Seconds between two requests that cost the upstream nothing: it never sees them."""
+"""Seconds between two requests that do not reach the upstream, so cost it nothing."""
 
 HUNG_PACE = 14.0
-"""Seconds after a request that was given up."""
+"""Seconds from a timeout to the next request."""
 
 PACES = ((60.0, 3.5), (300.0, 10.0))
-"""Of requests that fail at once: until so many seconds, those between two of them."""
+"""Pairs of seconds: until that time of fast failures, the interval between requests."""
 
 _AT_ONCE: frozenset[Reason] = frozenset(
     {
@@ -21,22 +21,23 @@ _AT_ONCE: frozenset[Reason] = frozenset(
         *("redirect", "decode"),
     }
 )
-"""What a server, or a gateway before it, answers at once while it starts. A proxy's
-login is not among them: many refusals in a row may lock its user out.
+"""Failures with which a server, or a gateway before it, answers while it starts.
+
+A failed login at a proxy is not among them: many failed logins may lock its user.
 """
 
 
 class Outage(Struct):
-    """How soon the peers are asked for again, and whether anything else may be.
+    """The interval between requests for the peers, and when others may be sent.
 
     Attributes:
         began: when the first failure ended.
         reason: of the newest failure of the peers.
-        others_at: when one of the others may be asked for, as a probe.
-        alone: whether it is the peers' path alone that is broken.
-        pace: seconds from the newest failure of the peers to their next request, at
-            most; never where the usual ones will do.
-        failing_at_once: since when they fail so, if they do.
+        others_at: when one other resource may be requested, as a probe.
+        alone: True if only the peers fail.
+        pace: the maximum of seconds from a failure of the peers to their next request;
+            never if the usual retry delay applies.
+        failing_at_once: when the fast failures in a row began; None if there are none.
     """
 
     began: float
@@ -47,11 +48,7 @@ class Outage(Struct):
     failing_at_once: float | None = None
 
     def paced(self, now: float, error: UpstreamError, seconds: float) -> float:
-        """The pace after a failure of the peers.
-
-        Args:
-            seconds: duration of the failed refresh: the server rests as long.
-        """
+        """Return the pace after a failure; the server rests for as long as it took."""
         self.pace = NEVER
         if error.unsent or error.reason == "timeout":
             self.failing_at_once = None
@@ -65,7 +62,7 @@ class Outage(Struct):
         return self.pace
 
     def read(self, began: float) -> None:
-        """Another resource could be read, which was asked for at such a time."""
+        """Record a good answer for another resource, requested at `began`."""
         if began >= self.began:
             self.alone = True
 

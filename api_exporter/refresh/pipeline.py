@@ -48,19 +48,20 @@ BodyReader = Callable[[bytes], object]
 
 
 class Source(Protocol):
-    """Knows what of a resource to ask for, and when."""
+    """Requests one resource in its own way, and decides when."""
 
     def wanted(self) -> bool:
-        """Whether it is time for that."""
+        """Return whether the resource is due."""
         ...
 
     async def fetch(
         self, fetch: Fetch, path: str, patience: float, inventory: Inventory
     ) -> Body:
-        """The body to be decoded; raises UpstreamError.
+        """Return the body to decode; raises UpstreamError.
 
         Args:
-            fetch: returns bodies that are not packed.
+            fetch: returns unpacked bodies.
+            patience: seconds until the next refresh: no retry lasts longer.
         """
         ...
 
@@ -69,10 +70,10 @@ class AccountPart(Struct, frozen=True, kw_only=True):
     """An optional feature of an account; see `events.wiring`.
 
     Attributes:
-        service: lives as long as the account.
-        body_readers: by resource, gets its bodies.
-        sources: by resource, requests its bodies.
-        reload: looks at files that may have been replaced.
+        service: starts and stops with the account.
+        body_readers: a function for the bodies of each resource that it reads.
+        sources: a source for each resource that it requests in its own way.
+        reload: reloads its files.
     """
 
     service: IService | None = None
@@ -82,18 +83,18 @@ class AccountPart(Struct, frozen=True, kw_only=True):
 
 
 class Pipeline:
-    """Reads and withdraws resources, and publishes what changes with them.
+    """Refreshes and withdraws resources, and publishes the metrics that change.
 
-    Collectors are apart: one that has a defect costs its own families.
+    A collector with a defect loses its own families only.
 
     Args:
-        inventory: to start with, so an empty one.
-        page_max_bytes: the longest text that all collectors may have together.
-        failed: told of each collector whose families could not be made.
-        parts: they get bodies beside the collectors, or request them.
+        inventory: the initial one, without records.
+        page_max_bytes: the maximum length of the text of all collectors.
+        failed: called with the name of a collector that failed because of a defect.
+        parts: optional features that read bodies or request them.
 
     Attributes:
-        inventory: what is known now.
+        inventory: the records that are known now.
     """
 
     log = Logger()
@@ -130,21 +131,21 @@ class Pipeline:
         self._order = count()
 
     def knows(self, name: str) -> bool:
-        """Whether a resource has been read and was not withdrawn since."""
+        """Return whether a resource was read and is not withdrawn."""
         return self._lives[name].body is not None
 
     def located(self, resource: Resource) -> str | None:
         return resource.located(self.inventory, self._now())
 
     def wanted(self, name: str) -> bool:
-        """Whether it is time for a resource, if that has a source of its own."""
+        """Return whether a resource is due for its source, if it has one."""
         return name not in self._sources or self._sources[name].wanted()
 
     async def read(self, resource: Resource, path: str, patience: float) -> LastBody:
-        """Fetch and publish what is new; raises UpstreamError.
+        """Fetch a resource and publish what has changed; raises UpstreamError.
 
         Args:
-            patience: seconds until the next refresh of it.
+            patience: seconds until the next refresh: no retry lasts longer.
         """
         name, life = resource.name, self._lives[resource.name]
         asked, began = self._now(), next(self._order)
@@ -164,8 +165,8 @@ class Pipeline:
         if last is known_body:
             records = before
         async with self._rendering:
-            if resource.located(self.inventory, asked) == path:  # else another user's
-                # Known again when all of it is published, and not where that fails.
+            if resource.located(self.inventory, asked) == path:  # of the same user
+                # The body counts as known only after all of it is published.
                 published = life.body is not None and self._complete(name)
                 life.body = None
                 same = published and _same(records, getattr(self.inventory, name))
@@ -174,7 +175,6 @@ class Pipeline:
         return last
 
     async def _body(self, name: str, path: str, patience: float) -> Body:
-        """Fetch a body, unpacked for a source and for readers."""
         if name in self._sources:
             source = self._sources[name]
             return await source.fetch(self._unpacked, path, patience, self.inventory)
@@ -187,20 +187,19 @@ class Pipeline:
             return Body(await self._compute(unpack, body))
 
     def forget(self, name: str) -> None:
-        """Its next body counts as new."""
         self._lives[name].body = None
 
     async def tell_again(self, name: str) -> None:
-        """Publish what by now means something else, though nothing was read."""
+        """Publish known records again, because a time window or a day has ended."""
         async with self._rendering:
             if (last := self._lives[name].body) is not None:
-                # Even the same body means something else by now.
+                # The same body must be published again, too.
                 self._lives[name].body = replace(last, digest=())
                 records = getattr(self.inventory, name)
                 await self._render({name}, self.inventory.with_(name, records))
 
     async def withdraw(self, name: str) -> None:
-        """End the metrics of a forgotten resource, unless it was read meanwhile."""
+        """Remove the metrics of a forgotten resource, unless it was read meanwhile."""
         async with self._rendering:
             if not self.knows(name):
                 inventory = self.inventory.with_(name, None)
@@ -210,11 +209,7 @@ class Pipeline:
     async def _publish(
         self, name: str, records: tuple[object, ...] | None, reading: Reading
     ) -> None:
-        """Publish what a reading has changed.
-
-        Args:
-            records: None where they are the same as before.
-        """
+        """Publish changed records; None stands for unchanged ones."""
         if records is None and name not in self.inventory.joins.due:
             self.inventory = self.inventory.settle(self.inventory, name, reading)
             return
@@ -228,26 +223,25 @@ class Pipeline:
         try:
             await self._render(changed, settled)
         except UpstreamError:
-            # What only joins have waited for must not cost this list.
+            # Publish this list without the records for which only joins waited.
             if changed == self._changed(newest):
                 raise
             await self._render(self._changed(newest), newest)
 
     def _changed(self, inventory: Inventory) -> set[str]:
-        """The resources that are not what they were."""
         before = self.inventory.changes
         return {n for n, c in inventory.changes.items() if c is not before.get(n)}
 
     async def _render(
         self, changed: Container[str], inventory: Inventory, room: float | None = None
     ) -> None:
-        """Change the inventory and publish all that reads these resources.
+        """Replace the inventory, and publish all collectors that read these resources.
 
-        One at a time: an older inventory must not be rendered over a newer one. Nothing
-        is published where all of it together would be too long.
+        It runs under a lock: an older inventory must not replace a newer one. If the
+        page would be too long, it raises UpstreamError and publishes nothing.
 
         Args:
-            room: bytes that all of it may have: what is withdrawn is never too long.
+            room: the maximum of bytes of the whole page; no limit for a withdrawal.
         """
         inventory = replace(inventory, now=self._now())
         readers = [c for c in self._collectors if any(n in changed for n in c.reads)]
@@ -264,14 +258,14 @@ class Pipeline:
         self.inventory = inventory
         for other, life in self._lives.items():
             if getattr(inventory, other) is None:
-                life.body = None  # another user's
+                life.body = None  # of another user
         for collector, page in zip(readers, made, strict=True):
             after = self._sound(collector.name, page)
             self._made[collector.name] = after
             self._pages.publish(collector.name, after.page)
 
     def _sound(self, name: str, page: RenderedPage | Failure) -> RenderedPage:
-        """Return the page; an empty one for a defect, logged when it begins."""
+        """Return the page, or an empty one for a defect; log its first occurrence."""
         if not isinstance(page, Failure):
             self._broken.discard(name)
             return page
@@ -286,14 +280,13 @@ class Pipeline:
         return EMPTY_PAGE
 
     def _complete(self, resource: str) -> bool:
-        """Whether a resource is known, and all that is told of it is published."""
         readers = {c.name for c in self._collectors if resource in c.reads}
         known = getattr(self.inventory, resource) is not None
         return known and self._broken.isdisjoint(readers)
 
 
 def _same(records: tuple[object, ...], before: tuple[object, ...] | None) -> bool:
-    """Whether they are the same objects: another body may say the same."""
+    """Return whether all records are the same objects; their bodies may differ."""
     if before is None or len(records) != len(before):
         return False
     return all(map(is_, records, before))
@@ -346,7 +339,7 @@ def settle(
     Raises UpstreamError if joins would look up too much.
 
     Args:
-        records: None where they are the same as before.
+        records: None if they are the same as before.
     """
     newest = before
     if records is not None:

@@ -1,4 +1,4 @@
-"""What each account may ask for: accounts with one token share its quota."""
+"""The quota of each account: accounts with one token share its limit."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,17 +16,17 @@ from api_exporter.refresh.rate_limits import (
 from api_exporter.settings.definitions import AccountSettings
 
 _WHERE_WRITTEN = {"events": 60.0}
-"""Seconds between refreshes of what is written to a file."""
+"""Seconds between refreshes of resources that are written to a file."""
 
 
 class Quota(Struct, frozen=True):
-    """What an account may ask for, and how often.
+    """The budget of an account, and the intervals that fit into it.
 
     Attributes:
-        budget: of its token.
-        selection: with intervals that fit into the token's limit, where that is stated.
-        stretched: by how much they are longer for it, in a line; "" if they are not.
-        warning: what the access log has to do without, in a line; "" for nothing.
+        budget: the budget of its token.
+        selection: with intervals that fit into the token's limit, if that is stated.
+        stretched: a line that says how intervals are lengthened; "" if they are not.
+        warning: a line that says how the access log is limited; "" if it is not.
     """
 
     budget: Budget
@@ -36,7 +36,6 @@ class Quota(Struct, frozen=True):
 
 
 def quotas(accounts: Iterable[AccountSettings]) -> dict[str, Quota]:
-    """The quotas of all accounts, by name."""
     tokens: dict[tuple[str, str], list[AccountSettings]] = {}
     for account in accounts:
         tokens.setdefault(account.grant(), []).append(account)
@@ -44,7 +43,6 @@ def quotas(accounts: Iterable[AccountSettings]) -> dict[str, Quota]:
 
 
 def _of_token(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
-    """Those of one token. Whichever states its limit, it is that of all."""
     limit = next(filter(None, (a.upstream_rate_limit for a in accounts)), None)
     budget = Budget(limit)
     wanted = {account.name: _selected(account) for account in accounts}
@@ -61,7 +59,7 @@ def _of_token(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
 
 
 def _selected(account: AccountSettings) -> Selection:
-    # A token that reads another account belongs to a user whom that does not have.
+    # A token that reads another account belongs to a user outside of that account.
     omitted = {"access_tokens"} if account.upstream_account else frozenset[str]()
     beside: dict[str, float] = {}
     if account.events_file is not None:

@@ -1,8 +1,8 @@
-"""How often all accounts of a token may ask where its limit is known. Pure.
+"""Intervals that fit into a stated rate limit, for all accounts of a token. Pure.
 
-Of the rate that the upstream grants, four fifths are planned for: what has failed comes
-again, and all must be read once although some is due again. The budget goes up to
-nine tenths; the last one is for what else uses the token, such as `--check`.
+Intervals are planned for four fifths of the stated rate. The rest is for retries and
+for the first refreshes. The budget allows nine tenths. The last tenth is for other
+users of the token, such as `--check`.
 """
 
 from collections import Counter
@@ -12,26 +12,27 @@ from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.netbird.resources import ACCESS_LOG, UP
 
 Limit = tuple[int, int]
-"""Requests a minute, and how many at once after a time of few."""
+"""The allowed requests a minute, and the allowed burst of requests."""
 
 PLANNED = 0.8
 KEPT = 0.9
-"""Of the rate: for the intervals, and at most."""
+"""Fractions of the stated rate: for the intervals, and for all requests."""
 
 KEPT_BURST = 0.5
-"""Of the burst: after a start, another one soon."""
+"""The fraction of the stated burst that one start may use; a restart uses the rest."""
 
 _DUST = 1e-9
-"""Requests a minute that rounding leaves: no interval is stretched for them."""
+"""Requests a minute that may be rounding errors: no interval is lengthened for them."""
 
 LONGEST = 3600.0
-"""Seconds: no interval is stretched further while the peers need not be."""
+"""Seconds: an interval becomes longer only if those of the peers do, too."""
 
 
 def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:
-    """Requests a minute that such intervals, in seconds by resource, come to.
+    """Return the requests a minute of accounts, given seconds by resource.
 
-    What may be dormant does not count: the budget keeps the limit once it is awake.
+    Resources that may be dormant do not count. When they are in use, the budget keeps
+    the limit.
     """
     return sum(
         60.0 / period
@@ -44,10 +45,11 @@ def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:
 def stretched(
     accounts: Sequence[Mapping[str, float]], limit: Limit
 ) -> list[dict[str, float]]:
-    """The intervals with which all accounts of a token fit into its limit.
+    """Return intervals for all accounts of a token that fit into its limit.
 
-    The access log's are stretched first, then the longest, up to an hour; then the next
-    longest. Where that is not enough, those of the peers are, and all others with them.
+    The access log's intervals are lengthened first, then the longest, up to an hour,
+    then the next longest. If that is not enough, all intervals are lengthened, those
+    of the peers, too.
 
     Args:
         accounts: seconds by resource, for each account.
@@ -85,7 +87,6 @@ def stretched(
 
 
 def _slower(periods: Mapping[str, float], factor: float) -> Mapping[str, float]:
-    """The same with a longer interval of the access log, up to an hour."""
     if periods.get(ACCESS_LOG, LONGEST) >= LONGEST:
         return periods
     slower = min(LONGEST, max(1.0, factor) * periods[ACCESS_LOG])
@@ -95,7 +96,7 @@ def _slower(periods: Mapping[str, float], factor: float) -> Mapping[str, float]:
 def describe_access_log(
     before: Mapping[str, float], after: Mapping[str, float], limit: Limit
 ) -> str:
-    """What a limit leaves of the access log, in a line; "" if it leaves all of it."""
+    """Return a line that says how a limit slows the access log; "" if it does not."""
     if ACCESS_LOG not in before or after[ACCESS_LOG] <= before[ACCESS_LOG]:
         return ""
     wanted, left = 60.0 / before[ACCESS_LOG], 60.0 / after[ACCESS_LOG]
@@ -109,10 +110,10 @@ def describe_access_log(
 def describe_stretched(
     before: Mapping[str, float], after: Mapping[str, float], limit: Limit
 ) -> str:
-    """By how much an account's intervals are stretched, in a line; "" if they are not.
+    """Return a line that says which intervals are lengthened; "" if none is.
 
-    Such as `refresh intervals are lengthened to fit 120 requests a minute: users 10m ->
-    25m`.
+    For example `refresh intervals are lengthened to fit 120 requests a minute: users
+    10m -> 25m`.
     """
     names: dict[str, list[str]] = {}
     for name, period in before.items():

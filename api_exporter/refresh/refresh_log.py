@@ -1,4 +1,4 @@
-"""How refreshes end: in the resource's life, the metrics and, at a change, the log."""
+"""How refreshes end: updates the resource's life, the metrics and the log."""
 
 from msgspec.structs import replace
 from twisted.logger import Logger
@@ -12,7 +12,7 @@ from api_exporter.telemetry.freshness import Freshness
 from api_exporter.world import World
 
 REPORT_PERIOD = 3600.0
-"""Seconds, at least, between two reports of a resource's rejected records."""
+"""Minimum seconds between two reports of a resource's rejected records."""
 
 
 class RefreshLog:
@@ -33,9 +33,9 @@ class RefreshLog:
         self._now = world.now
 
     def attempted(self, attempt: Attempt) -> None:
-        """Record a failed request for the peers, which makes them failing at once.
+        """Record a failed request for the peers: they count as failing immediately.
 
-        It may be retried for longer than all should seem to be well.
+        The refresh itself may fail much later, because it retries the request.
         """
         if attempt.path != BY_NAME[UP].path or attempt.reason is None:
             return
@@ -49,7 +49,6 @@ class RefreshLog:
         self._change(UP, replace(before, error=error, failing_since=since))
 
     def succeeded(self, name: str, body: LastBody, seconds: float) -> None:
-        """Record a refresh that has ended well, after so many seconds."""
         life = self._lives[name]
         failures = life.awake.failures
         self._telemetry.refreshed(name)
@@ -77,7 +76,7 @@ class RefreshLog:
             self.log.info("{resource} can be refreshed again" + after, resource=name)
 
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
-        """Record a failure. One that fails as the peers do has no line of its own."""
+        """Record a failed refresh; log it unless the peers fail for the same reason."""
         life = self._lives[name]
         self._telemetry.failed(name, error)
         self._change(name, life.awake.failed(error.kept(), seconds, self._now()))
@@ -97,10 +96,10 @@ class RefreshLog:
     def unsupported(
         self, name: str, why: str, seconds: float, *, restricted: bool = False
     ) -> None:
-        """Record that the upstream does not have it, or not for this token.
+        """Record that the upstream lacks a resource, or refuses it to this token.
 
-        That is no failure. It is logged once, and again where it ends one. NetBird
-        refuses the current user to all service users.
+        That is no failure. It is logged once, and again if it ends a failure. A refused
+        current user is not logged: NetBird refuses it to all service users.
         """
         life = self._lives[name]
         before = life.awake
@@ -121,7 +120,7 @@ class RefreshLog:
             life.needless = True
 
     def pointless(self, name: str) -> None:
-        """Log once that a resource is not requested, because there is nothing of it."""
+        """Log once that a resource is not requested, because it cannot have records."""
         life = self._lives[name]
         if life.awake.supported is not False or life.awake.error is not None:
             why = "{resource} is not requested: NetBird lists no object that needs it"
@@ -129,18 +128,17 @@ class RefreshLog:
             life.needless = True
 
     def needed(self, name: str) -> None:
-        """Record that a resource is requested, maybe again."""
+        """Record that a resource is requested, possibly again."""
         life = self._lives[name]
         if life.needless:
             life.needless = False
             self.forget(name)
 
     def paced(self, name: str, period: float) -> None:
-        """Record the seconds between two refreshes, as they have turned out."""
+        """Record the actual seconds between two refreshes."""
         self._change(name, replace(self._lives[name].awake, period=period))
 
     def forget(self, name: str) -> None:
-        """Make a resource's freshness that of a resource before its first refresh."""
         self._change(name, Freshness(period=self._lives[name].awake.period))
 
     def expired(self, name: str, max_age: float) -> None:
@@ -167,7 +165,7 @@ class RefreshLog:
             self._telemetry.changed()
 
     def _report(self, name: str, body: LastBody) -> None:
-        """Log what is wrong with records, but not again where only places change."""
+        """Log the errors of records, but not if only their places have changed."""
         life, now = self._lives[name], self._now()
         kinds = frozenset(words.partition("]: ")[2] for words in body.complaints)
         before = life.rejections

@@ -1,4 +1,4 @@
-"""Wakes when a resource is due, or too old, and sees its refresh through."""
+"""Starts refreshes when resources are due, and withdraws expired metrics."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from math import inf
@@ -23,25 +23,26 @@ Work = Coroutine[Deferred[object], object, None]
 
 
 LATEST = 1.5
-"""Periods after which a refresh is late: nothing is withdrawn before."""
+"""Periods after which a refresh is late; metrics do not expire before that."""
 
 EARLY = 60.0
-"""Seconds between two refreshes of a list that joins wait for. A list with such an
-interval is not refreshed early.
+"""Minimum seconds between two early refreshes of a list that joins wait for.
+
+A list with a shorter interval, or this one, is not refreshed early.
 """
 
 WITHDRAWN_AGAIN = 30.0
-"""Seconds after which a withdrawal is tried again that has failed."""
+"""Seconds from a failed withdrawal to its retry."""
 
 
 class Refresher(Service):
-    """Refreshes resources when they are due and withdraws what is too old.
+    """Refreshes resources when they are due, and withdraws expired ones.
 
     Args:
-        metrics_max_age: seconds after which a resource that cannot be refreshed is
-            withdrawn; None where its period is to say.
-        after: what follows from each refresh that has ended, and each withdrawal.
-        reach: says at the start whether the upstream can be reached.
+        metrics_max_age: seconds after which a resource that cannot be refreshed
+            expires; None for a time that follows from its period.
+        after: called with the resource's name after each refresh and each withdrawal.
+        reach: tests at the start whether the upstream is reachable.
     """
 
     log = Logger()
@@ -88,7 +89,7 @@ class Refresher(Service):
         self._wake()
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
-        """Fires when nothing is under way any more."""
+        """Cancel all tasks, and fire when they have ended."""
         if self.running:
             self._schedule.leave(self._clock.seconds())
         super().stopService()
@@ -100,7 +101,7 @@ class Refresher(Service):
         return DeferredList(list(self._tasks))
 
     def silent(self, path: str) -> None:
-        """A request has no response header yet: do not let the others wait for it."""
+        """Note that a request has no response header yet, so that another may start."""
         if not self.running:
             return
         if path == PROBE:
@@ -131,7 +132,7 @@ class Refresher(Service):
         self._sleep()
 
     async def _then(self, name: str, work: Work) -> None:
-        """What follows is work of its own: what is due next does not wait for it."""
+        """Do the work, then start follow-up work without delaying the next refresh."""
         await work
         if self._after is not None and self.running:
             self._start(self._after(name), "handling a refresh")
@@ -150,14 +151,13 @@ class Refresher(Service):
         self._sleep()
 
     def _sleep(self) -> None:
-        """Set the alarm to the next moment at which there may be something to do."""
         now = self._clock.seconds()
         if not self.running:
             self._schedule.pass_on(now)
             return
         times = [min(life.expires, life.ends) for life in self._lives.values()]
         wake_at = self._schedule.wake_at()
-        given_way = self._schedule.pass_on(now)  # and told when it is our turn
+        given_way = self._schedule.pass_on(now)  # that one notifies this account later
         if wake_at is not None and not (given_way and wake_at <= now):
             times.append(wake_at)
         if self._alarm is not None:
@@ -168,7 +168,6 @@ class Refresher(Service):
             self._alarm = self._clock.callLater(delay, self._wake)
 
     async def _withdraw(self, name: str) -> None:
-        """End the metrics of what is too old. Where that fails it is tried again."""
         try:
             try:
                 self._refresh_log.expired(name, self._max_ages[name])
@@ -183,21 +182,19 @@ class Refresher(Service):
             raise
 
     async def _reached(self) -> None:
-        assert self._reach is not None  # else it would not have been taken
+        assert self._reach is not None  # otherwise no test is due
         try:
             await self._reach()
         finally:
             self._schedule.over(REACH, self._clock.seconds())
 
     async def _refresh(self, resource: Resource) -> None:
-        """Read one resource. However that ends, the next refresh comes."""
         try:
             await self._read(resource)
         finally:
             self._schedule.over(resource.name, self._clock.seconds())
 
     async def _read(self, resource: Resource) -> None:
-        """What is due, and what is to be said of it."""
         name, life = resource.name, self._lives[resource.name]
         begin = self._clock.seconds()
         life.path = path = self._pipeline.located(resource)
@@ -212,13 +209,13 @@ class Refresher(Service):
             patience = self._schedule.patience(name, begin)
             body = await self._pipeline.read(resource, path, patience)
         except CancelledError:
-            if self.running:  # not ours; without an end it would never be due again
+            if self.running:  # a defect; without an end it would never be due again
                 self._failed(name, UpstreamError("internal", "cancelled"), begin)
         except UpstreamError as error:
             self._refused(resource, error, begin)
             if not error.unsent:
                 self._rested(resource, begin)
-        except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
+        except Exception:  # noqa: BLE001 - a defect must not end the refreshes
             self._defect(name, begin)
         else:
             now = self._clock.seconds()
@@ -232,14 +229,12 @@ class Refresher(Service):
             self._settle(now)
 
     def _settle(self, now: float) -> None:
-        """Refresh early what joins wait for."""
         for name in self._pipeline.inventory.joins.due:
             life = self._lives[name]
             if life.period > EARLY and life.awake.error is None:
                 self._schedule.make_due(name, max(now, life.early_at + EARLY))
 
     def _note_need(self, resource: Resource, path: str | None) -> None:
-        """Record whether a resource is requested, and why it is not."""
         name, inventory = resource.name, self._pipeline.inventory
         restricted = name in inventory.withheld and not inventory.dormant(name)
         if restricted or resource.pointless(inventory):
@@ -255,7 +250,7 @@ class Refresher(Service):
             self._refresh_log.needed(name)
 
     def _rested(self, resource: Resource, begin: float, records: int = 1) -> float:
-        """Let it rest; returns the seconds from one request to the next."""
+        """Delay the next request by its cost, and return the seconds between both."""
         life, seconds = self._lives[resource.name], self._clock.seconds() - begin
         period = resource.rest(records, life.period, seconds)
         if period > life.period:
@@ -263,7 +258,6 @@ class Refresher(Service):
         return period
 
     def _watch_end(self, resource: Resource) -> None:
-        """Wake when a window, or the day, of what is known ends."""
         now = self._now()
         end = resource.ends(self._pipeline.inventory, now)
         ends = inf if end is None else self._clock.seconds() + max(0.0, end - now)
@@ -274,8 +268,9 @@ class Refresher(Service):
         self._watch_end(resource)
 
     def _locate(self, now: float) -> None:
-        """Ask for what has another path by now, or has one at last. What has become
-        dormant or is withheld goes.
+        """Make resources due whose path has changed or is known at last.
+
+        A resource that has become dormant or is withheld is removed.
         """
         self._forget()
         dormant = self._pipeline.inventory.dormant
@@ -288,7 +283,7 @@ class Refresher(Service):
                 self._schedule.make_due(name, now)
 
     def _forget(self) -> None:
-        """What went with something else, as the tokens of another user, is not up."""
+        """Reset the freshness of resources that were withdrawn with another one."""
         for name, life in self._lives.items():
             up = life.freshness is not None and life.freshness.up
             if up and getattr(self._pipeline.inventory, name) is None:
@@ -307,7 +302,7 @@ class Refresher(Service):
             self._failed(resource.name, error, begin)
 
     def _defect(self, name: str, begin: float) -> None:
-        """What is being handled ought not to have happened; tell so when it begins."""
+        """Record a refresh that raised an unexpected error; log it when it begins."""
         before = self._lives[name].awake.error
         if before is None or before.reason != "internal":
             self.log.failure(
@@ -327,11 +322,11 @@ class Refresher(Service):
             self._schedule.failed(name, now, error)
 
     def _believed(self, name: str) -> bool:
-        """Whether nothing speaks against an answer that a resource is not for us.
+        """Return whether an answer is credible that denies us a resource.
 
-        A proxy that has lost its way answers the same to every path, for a moment, and
-        a user who is blocked is refused all: then the peers fail too, or it is known
-        that the resource was there just now. What was known before is no news.
+        A misrouted proxy may give this answer to every path for a moment, and a blocked
+        user is refused everything. Then the peers fail too, or the resource was known
+        before. An answer that confirms the known state is always credible.
         """
         if self._lives[name].awake.supported is False:
             return True

@@ -1,10 +1,10 @@
-"""When to ask for what. Pure: time is an argument.
+"""The schedule of requests. Pure: time is an argument.
 
-Note [The peers are the probe]. A server that is down answers nothing on any path:
-asking for everything tells no more than asking for the peers. So while they fail, one
-other resource is asked for at each of their periods, which tells whether it is their
-path alone that is broken; then all others go on as usual. The first good answer makes
-all due that was missed or has failed. See docs/decisions/0008.
+Note [The peers are the probe]. A server that is down answers on no path, so the
+peers stand for all resources. While they fail, one other resource is requested in
+each of their periods. Its answer tells whether only the peers' path fails; if so,
+all other resources continue as usual. The first good answer of the peers makes
+resources due that were missed or have failed. See docs/decisions/0008.
 """
 
 from collections.abc import Callable
@@ -18,24 +18,23 @@ from api_exporter.refresh.outage import NEVER, Outage
 from api_exporter.upstream.backoff import FIRST_AGAIN, again, spread
 
 REACH = "reach"
-"""What is taken once, before all others: to see whether the upstream can be reached."""
+"""The connection test, once before all resources except the first."""
 
 UNSUPPORTED_PERIOD = 3600.0
-"""Seconds until a path that the upstream did not have is asked for again."""
+"""Seconds between requests of a path that the upstream lacks."""
 
 
 class Schedule:
-    """The due times of all resources.
+    """The due times of all resources of an account.
 
-    The first resource, the peers, is due at once; all others when it has been tried,
-    one after the other, and from then on every period.
+    The first resource, the peers, is due at once. All others are due when it was
+    tried, one after the other, and then every period.
 
     Args:
-        lives: in the order in which they are first read.
-        budget: of the token, which others may use as well.
-        changed: called when it may be this account's turn, which another one has
-            brought about.
-        reach: whether REACH is to be taken.
+        lives: in the order of the first refreshes.
+        budget: of the token, which other accounts may share.
+        changed: called when this account may send a request because of another one.
+        reach: True if the connection test is due at the start.
     """
 
     def __init__(
@@ -59,12 +58,12 @@ class Schedule:
             life.failures, life.absent, life.rests_until = 0, False, -NEVER
         self._first_began = -NEVER
         self._awaited: float | None = -NEVER
-        """Since when all others wait for the first: from the start, after a pause."""
+        """Since when others wait for the first (start or pause), or None."""
         self._outage: Outage | None = None
         self._recovered_at = -NEVER
 
     def take(self, now: float) -> str | None:
-        """The resource to refresh now, if any; the first one before all others."""
+        """Return the resource whose refresh starts now, or None."""
         self._claim()
         peers = self._share.turn(now)
         if peers is None:
@@ -74,7 +73,7 @@ class Schedule:
             self._first_began = now
         else:
             others = self._others()
-            # The access log comes after everything else that is due.
+            # The access log comes after all other due resources.
             name = min(
                 others, key=lambda n: (max(others[n], now), n == ACCESS_LOG, others[n])
             )
@@ -86,25 +85,23 @@ class Schedule:
         return name
 
     def wake_at(self) -> float | None:
-        """When there may be something to take; None before a running refresh ends."""
+        """Return when a refresh may start; None before a running one ends."""
         self._claim()
         at = self._share.opens_at()
         return None if at == NEVER else at
 
     def pass_on(self, now: float) -> bool:
-        """Whether it is another account's turn, which is told so."""
         return self._share.pass_on(now)
 
     def leave(self, now: float) -> None:
-        """Nothing will be taken any more; what is under way may still end."""
+        """Start no more refreshes; running ones may finish."""
         self._share.leave()
         self._share.pass_on(now)
 
     def refreshed(self, name: str, now: float) -> None:
-        """A refresh ended well: the next one is a period after its start.
+        """End a successful refresh: the next one is due a period after its start.
 
-        After one that took longer than half its period the upstream gets half a
-        period's rest.
+        After a refresh longer than half its period, the upstream rests half a period.
         """
         life = self._lives[name]
         began = self._end(name)
@@ -117,9 +114,10 @@ class Schedule:
             self._outage.read(began)
 
     def unsupported(self, name: str, now: float) -> None:
-        """The upstream does not have this resource, which it has to say twice.
+        """End a refresh of a path that the upstream lacks.
 
-        What answers for it while it starts says so of everything.
+        The first such answer is retried soon: while a server starts, a gateway may give
+        it for all paths.
         """
         life = self._lives[name]
         twice, life.absent = life.absent, True
@@ -127,7 +125,7 @@ class Schedule:
         self._answered(name, self._end(name), now + wait)
 
     def failed(self, name: str, now: float, error: UpstreamError) -> None:
-        """A refresh failed, for another reason than a limit."""
+        """End a failed refresh, unless the reason was a rate limit."""
         life, began = self._lives[name], self._end(name)
         life.failures += 1
         wait = again(life.failures, life.period, self._jitter, error.retry_after)
@@ -140,38 +138,38 @@ class Schedule:
             pace = self._fails(now, error.reason).paced(now, error, now - began)
             life.due = min(life.due, now + pace)
             self._tried(began)
-        elif began <= self._recovered_at:  # the outage is over, and this was of it
+        elif began <= self._recovered_at:  # it began in an outage that is over
             life.failures = 0
             life.due = now
         elif self._outage is not None:
             self._outage.failed(error.reason)
 
     def rate_limited(self, name: str, now: float, asked: float | None) -> float:
-        """The upstream wants to be left alone; returns for how many seconds it will be.
+        """End a refresh that got a 429; return the seconds of the pause.
 
         Args:
-            asked: seconds that it asked for, if it said.
+            asked: the Retry-After of the response in seconds, or None.
         """
         life, began = self._lives[name], self._end(name)
         pause = self._budget.refused(began, now, asked)
         if self._awaited is None and pause and self._outage is None:
             self._awaited = now
         if name == self.first:
-            life.due = now  # when the pause is over
+            life.due = now  # the pause delays it
             self._fails(now, "rate_limited")
         else:
             life.failures += 1
             life.due = now + again(life.failures, life.period, self._jitter)
-            if life.failures == 1:  # it keeps its place among those that wait
+            if life.failures == 1:  # it keeps its place in the queue
                 life.due = min(self._others().values())
             self.make_due(self.first, now)
         return pause
 
     def patience(self, name: str, now: float) -> float:
-        """Seconds that a refresh may take for its attempts together.
+        """Return the seconds that all attempts of a refresh may take together.
 
-        In an outage there are no retries while the peers come again soon anyhow. A
-        tight budget has none left either: they would keep all others from being asked.
+        In an outage there are no retries if the peers are requested again soon. Under
+        contention there are none, either: they would use the requests of others.
         """
         outage = self._outage
         if outage is not None and (outage.pace < NEVER or self._budget.tight(now)):
@@ -179,7 +177,7 @@ class Schedule:
         return self._lives[name].period
 
     def over(self, name: str, now: float) -> None:
-        """A refresh has ended, if none of the above has said how: for want of words."""
+        """End a refresh without a result, if no other method has ended it."""
         life = self._life(name)
         if life.began is not None:
             began = self._end(name)
@@ -189,13 +187,13 @@ class Schedule:
                 self._tried(began)
 
     def skipped(self, name: str, now: float) -> None:
-        """Nothing was asked: what the path is made of is not known yet."""
+        """End a refresh without a request, because its path is unknown or not due."""
         self._budget.unsent(self._end(name))
         life = self._lives[name]
         life.due = now + spread(life.period, self._jitter)
 
     def silent(self, name: str) -> None:
-        """A running refresh has no response header yet: another one may start."""
+        """Note that a running refresh has no response header: another may start."""
         life = self._life(name)
         if life.began is not None and name != self.first:
             life.silent = True
@@ -213,7 +211,7 @@ class Schedule:
         return self._lives[name]
 
     def _claim(self) -> None:
-        """Say what is due when, for all accounts of the token to know."""
+        """Update the due times that all accounts of the token read."""
         share, peers = self._share, self._lives[self.first]
         share.peers_due = NEVER if peers.due is None else peers.due
         share.peers_began = self._first_began
@@ -235,7 +233,7 @@ class Schedule:
             share.pressing = NEVER
 
     def _others(self) -> dict[str, float]:
-        """When they are due, those of equal times in their first order."""
+        """Return due times by resource; equal times in their first order."""
         if self._reach is not None and self._reach.due is not None:
             return {REACH: self._reach.due}
         return {
@@ -259,7 +257,6 @@ class Schedule:
             self._tried(began)
 
     def _tried(self, began: float) -> None:
-        """The first has been tried; but one that began before the pause is too old."""
         if self._awaited is not None and began > self._awaited:
             self._awaited = None
         elif self._awaited is not None:
@@ -281,7 +278,7 @@ class Schedule:
                 self.make_due(name, now)
 
     def _doubt(self) -> None:
-        """What the upstream did not have it may have: to be asked again like others."""
+        """Request absent resources again like others: their absence is in doubt."""
         for life in self._lives.values():
             if life.absent:
                 life.failures, life.absent = 1, False
