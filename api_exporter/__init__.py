@@ -1,4 +1,4 @@
 """A Prometheus exporter for the management API of NetBird networks.
 
-Its version is in `api_exporter.version`: the first import of the package is quick.
+Its version is in `api_exporter.version`: this module stays quick to import.
 """

@@ -1,6 +1,6 @@
-"""An account of an upstream, as one service: its client, and its network as known.
+"""An account of the NetBird API, as one service: its client and its network.
 
-What the process has once, it is not concerned with.
+State that all accounts share is in `SharedState`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,26 +35,25 @@ from api_exporter.world import World, log_of
 log = Logger()
 
 LONGEST_END = 0.5
-"""Seconds that an upstream may take to let go of us."""
+"""Seconds that a stop waits for the upstream to close connections."""
 
 LONGEST_WRITE = 5.0
 """Seconds that a stop waits for a log that is being written."""
 
 
 class SharedState:
-    """What all accounts of a process have in common.
+    """The state that all accounts of a process share.
 
     Args:
-        accounts: all of them.
-        thresholds: None for those that came with the program.
+        accounts: the settings of all accounts.
 
     Attributes:
-        thresholds: the same.
+        thresholds: None for the default thresholds.
         compute: the compute thread.
-        make_policy: their contexts of TLS, of which each is a megabyte.
-        body_memory: the memory of their bodies that are not decoded yet.
-        quotas: by name, what each may ask for.
-        log_threads: for writing logs; None where none is written.
+        make_policy: a cache of TLS contexts, of which each takes a megabyte.
+        body_memory: the memory of bodies that are not decoded yet.
+        quotas: the quota of each account, by name.
+        log_threads: the threads that write logs; None if no log is written.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class SharedState:
 
 
 class ServicesWithDeadline(MultiService):
-    """Services of which a stop waits at most so many seconds."""
+    """Services whose stop takes at most so many seconds."""
 
     def __init__(
         self, services: Iterable[IService], seconds: float, clock: IReactorTime
@@ -85,7 +84,7 @@ class ServicesWithDeadline(MultiService):
             self.addService(service)
 
     def stopService(self) -> Deferred[None]:
-        """Fires when all services have stopped, or at the deadline."""
+        """Fire when all services have stopped, or at the deadline."""
         over: Deferred[None] = Deferred()
         timer = self._clock.callLater(self._seconds, over.callback, None)
 
@@ -103,10 +102,10 @@ class Account(MultiService):
 
     Args:
         after: seconds from the start of the service to the first request.
-        parts: what it has beside the usual.
+        parts: the optional features of the account.
 
     Attributes:
-        client: may be used without starting anything, if it is stopped after it.
+        client: works without a start of the account, but then it must be stopped.
         network: likewise.
     """
 
@@ -185,7 +184,7 @@ class Account(MultiService):
         self.network.on_silent(path)
 
     def _certificates(self) -> tuple[float | None, float | None]:
-        """When they end: the upstream's, our own."""
+        """Return when the certificates of the upstream and of the client expire."""
         shown = self.client.shown
         return None if shown is None else shown.ends, self.client.trust.own_end
 
@@ -200,13 +199,13 @@ class Account(MultiService):
             super().startService()
 
     def stopService(self) -> Deferred[object]:
-        """Fires when nothing is under way, or at the deadlines."""
+        """Fire when no request runs, or at the deadlines."""
         if self._starting is not None and self._starting.active():
             self._starting.cancel()
         stopped: Deferred[object] = super().stopService()
         return stopped
 
     def reload(self) -> None:
-        """Look at files that may have been replaced, and complain where one is gone."""
+        """Reload replaced files, and log a warning for a missing one."""
         for reload in self._reload:
             reload()

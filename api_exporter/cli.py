@@ -1,10 +1,10 @@
-"""The `api-exporter` command: twistd in the foreground, with our service and no search.
+"""The `api-exporter` command: twistd in the foreground, with this service only.
 
-Plugins are looked up in directories; a one-file executable has none. So twistd's runner
-is handed our ServiceMaker directly.
+twistd looks up plugins in directories, which a one-file executable lacks. So its
+runner is handed this ServiceMaker directly.
 
-What only a running program needs is imported when it runs: --version and --help do not
-wait for it.
+Modules that only a running exporter needs are imported when it starts: --version
+and --help stay quick.
 """
 
 import gc
@@ -30,10 +30,10 @@ MAKER = ServiceMaker("api-exporter", "api_exporter.cli", "", "api-exporter")
 
 
 def makeService(options: Options) -> MultiService:
-    """What `twistd` calls.
+    """Return the service that twistd runs.
 
-    What is imported stays for good. The garbage collector need not look through it, not
-    now, again and again, and not later.
+    Imported modules stay in memory, so they are excluded from garbage collection, which
+    is also disabled while they are imported.
     """
     gc.disable()
     from api_exporter import service  # noqa: PLC0415
@@ -50,7 +50,7 @@ _STRICT = (
 
 
 class CommandOptions(Options):
-    """What the daemon takes, and what only makes sense at a terminal."""
+    """The options of the daemon and of the commands for a terminal."""
 
     synopsis = (
         f"{Options.synopsis} [--check [--strict] | --once]"
@@ -82,7 +82,7 @@ class _Twistd(ServerOptions):
 
 
 def main() -> None:
-    """Run in the foreground until a signal comes; without a pid file."""
+    """Run in the foreground, without a pid file, until a signal arrives."""
     options = CommandOptions()
     config = _Twistd()
     try:

@@ -1,7 +1,6 @@
-"""Where the `api-exporter` command begins: what must come before Twisted is imported.
+"""The entry point of the `api-exporter` command, before Twisted is imported.
 
-`--health` is asked again and again by supervisors, and has to be quick; `--version`
-need not wait either.
+Supervisors run `--health` often, so it has to be quick; so is `--version`.
 """
 
 import os
@@ -25,12 +24,15 @@ def main() -> None:
 
 
 def open_standard_streams() -> None:
-    """Make nothing of those that are closed, lest a connection gets their numbers."""
+    """Open missing standard streams as /dev/null.
+
+    Otherwise a connection could get the number of a standard stream.
+    """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             stream = open(number, "w" if number else "r")  # noqa: SIM115

@@ -1,4 +1,4 @@
-"""The seams between the pure half and the world: what crosses them, and no logic."""
+"""The types between the pure modules and those with input and output; no logic."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal, ParamSpec, Protocol, TypeVar, get_args
@@ -32,21 +32,21 @@ Jitter = Callable[[], float]
 """A number from [0, 1), as `random.random` returns it."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
-"""Why a refresh can fail: a closed set, because it becomes a label."""
+"""The reasons of failed refreshes: a closed set, because they become a label."""
 
 
 class UpstreamError(Exception):
-    """Why the upstream's answer cannot be used, in words for a person.
+    """The reason why a response of the upstream is unusable; its text is for people.
+
+    If the upstream refused the request, `said` is the message in its response.
 
     Attributes:
         reason: the same in one word of a closed set.
-        retryable: whether asking again within the same round may help.
-        retry_after: seconds that the upstream asked us to wait, if it did.
+        retryable: whether a retry within the same refresh may help.
+        retry_after: the Retry-After of the response in seconds, or None.
         unsent: whether the upstream never saw the request.
-        unsupported: this upstream does not have the path at all.
-        said: the upstream's own words, where it refused the request.
-        request_id: by which the upstream's own log has the request; "" where it has
-            not told one.
+        unsupported: whether the upstream lacks the path.
+        request_id: identifies the request in the upstream's log, or "".
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class UpstreamError(Exception):
 
     @property
     def traced(self) -> str:
-        """The message, with what finds the request in the upstream's log."""
+        """The message, with the request id if there is one."""
         return (
             f"{self} (request id {self.request_id})" if self.request_id else str(self)
         )
 
     def kept(self) -> "UpstreamError":
-        """The same as a state to keep: a traceback would keep bodies alive."""
+        """Return the error without its traceback, which would keep bodies in memory."""
         self.__context__ = None
         return self.with_traceback(None)
 
@@ -88,9 +88,9 @@ class Body(Struct, frozen=True):
 
     Attributes:
         packed: whether the data is gzip.
-        limit: bytes that packed data may have when it is unpacked.
-        close: called once when the data is decoded or dropped: other bodies may wait
-            for its memory.
+        limit: the maximum of bytes of unpacked data.
+        close: called once when the data is decoded or dropped, to free its memory for
+            other bodies.
     """
 
     data: bytes
@@ -100,11 +100,12 @@ class Body(Struct, frozen=True):
 
 
 Fetch = Callable[[str, float], Awaitable[Body]]
-"""Given a path below the upstream's base URL, its body; retries included.
+"""Returns the body for a path below the upstream's base URL, after retries if needed.
 
-The seconds are those until it will be asked for again: no retry lasts longer.
+The seconds are those until the next refresh: no retry lasts longer.
 
-Raises UpstreamError, and nothing else but the cancellation of what awaits it."""
+Raises UpstreamError, and no other exception except CancelledError.
+"""
 
 
 P = ParamSpec("P")
@@ -120,23 +121,23 @@ class Compute(Protocol):
     def __call__(
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
-        """Return or raise what the function does."""
+        """Return the function's result or raise its exception."""
         ...
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One request on the wire, as it went.
+    """One request on the wire and its outcome.
 
     Attributes:
         started: seconds since the epoch.
-        number: 1 for the first of a round.
-        status: the HTTP status, or None where no answer came.
+        number: 1 for the first attempt of a refresh.
+        status: the HTTP status, or None without a response.
         received: bytes of the body as sent, packed or not.
-        seconds: from looking up the host to the end of the body, or to the failure.
-        error: what was wrong with it, "" if nothing.
-        reason: the same as one of a closed set; None where the request went well.
+        seconds: from the look-up of the host to the end of the body, or to the failure.
+        error: the error message, "" for a successful request.
+        reason: the same as one of a closed set; None for a successful request.
         unsent: whether the upstream never saw it.
-        request_id: by which the upstream's log has it, where it failed and told one.
+        request_id: identifies a failed request in the upstream's log, if known.
     """
 
     path: str

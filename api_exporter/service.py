@@ -1,4 +1,4 @@
-"""The composition root: the one place where everything is put together."""
+"""The composition root: the one module that connects all others."""
 
 import os
 import random
@@ -39,26 +39,26 @@ from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.tree import tree
 from api_exporter.world import log_of
 
-if TYPE_CHECKING:  # nobody but those who want access control pay for importing it
+if TYPE_CHECKING:  # imported only if access control is configured
     from api_exporter.access.configuration import AccessControl
 
 log = Logger()
 
 LOG_THREADS = 10
-"""Most of the threads in which all accounts write their logs."""
+"""The maximum of threads in which all accounts write their logs."""
 
 STARTS = 20
-"""Accounts that begin in a second: each makes connections, and then reads all."""
+"""Accounts that start in each second: an account opens connections and requests all."""
 
 
 def makeService(options: Options) -> MultiService:
-    """All of it, as twistd starts it. Wrong settings end it, before it is a daemon."""
+    """Return all services; wrong settings raise SystemExit before twistd forks."""
     life.need_standard_streams()
     from twisted.internet import reactor  # noqa: PLC0415 - installed by now, not before
 
     assert isinstance(reactor, PosixReactorBase)
     assert options.parent is not None
-    # Twisted's timers go by the wall clock: set back an hour, it stops them for one.
+    # Twisted's timers use the wall clock: set back by an hour, it stops them for one.
     reactor.seconds = time.monotonic
     configured = configure(options, reactor)
     if problems := listener.wrong(configured.settings.listen_address, reactor):
@@ -88,11 +88,11 @@ def makeService(options: Options) -> MultiService:
 
 
 class Configuration(Struct, frozen=True):
-    """The checked settings and what goes with them.
+    """The checked settings and the services that depend on them.
 
     Attributes:
-        simulation: for `--demo`, the upstream that it reads.
-        access: what says who may come in; None where everybody may.
+        simulation: the simulated upstream of `--demo`.
+        access: the access control; None for a server without authentication.
     """
 
     settings: Settings
@@ -101,7 +101,7 @@ class Configuration(Struct, frozen=True):
 
 
 def configure(options: Options, reactor: PosixReactorBase) -> Configuration:
-    """What the operator wants; raises SystemExit where that cannot be."""
+    """Load and check the settings; raises SystemExit if they are wrong."""
     try:
         return _configure(options, reactor)
     except ConfigurationError as error:
@@ -109,7 +109,7 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configuration:
 
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
-    # Threads of its own: name look-ups that hang must keep nobody out.
+    # A pool of its own: a name look-up that hangs must not delay authentication.
     threads = partial(daemon_threads, 1, "passwords")
     if not options["demo"]:
         settings = loader.load(options, {})
@@ -127,11 +127,11 @@ def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
 
 
 class Program(Struct, frozen=True):
-    """All of it, put together.
+    """The connected program.
 
     Attributes:
         services: in the order in which they start; they stop in reverse.
-        reloads: look at files that may have been replaced.
+        reloads: reload files that may have been replaced.
     """
 
     services: list[Service]
@@ -153,7 +153,7 @@ def make_accounts(
     """Make the accounts of all settings, by name.
 
     The module of logs is imported only if an account has one. A check has no threads
-    for logs, and opens none.
+    for logs, and opens no log.
     """
     journals = None
     if shared.log_threads and any(a.has_logs for a in settings.accounts.values()):
@@ -192,13 +192,13 @@ def assemble(
     now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> Program:
-    """All parts, wired.
+    """Make all services of the program, and connect them.
 
     Args:
         pprof: whether profiles are served.
-        dropped: how many log lines nobody took.
-        log_threads: in which all accounts write their logs. A disk may hang, so no end
-            of the process may wait for them.
+        dropped: returns how many log lines were dropped.
+        log_threads: in which all accounts write their logs. A disk may hang, so the
+            process ends without waiting for them.
         compute: the compute thread of all accounts.
     """
     settings = configured.settings
@@ -301,7 +301,6 @@ def _site_context(
 
 
 def _announce(settings: Settings, pprof: bool, address: str) -> None:
-    """Log what is served at an address."""
     build = this_build()
     if not address.startswith("http"):
         log.info("{build} is at {address}", build=build, address=address)
@@ -321,7 +320,7 @@ def _announce(settings: Settings, pprof: bool, address: str) -> None:
 
 
 def _state(settings: Settings, networks: Mapping[str, Network], now: Now) -> str:
-    """In one line, for whoever supervises us."""
+    """Return the state in one line for the supervisor."""
     telemetries = [network.telemetry for network in networks.values()]
     if settings.several:
         return describe_accounts(telemetries)

@@ -1,4 +1,4 @@
-"""Which build this is. The build itself writes the module with commit and time."""
+"""The version of this build; the build writes the module with commit and time."""
 
 from importlib import import_module
 
@@ -8,10 +8,10 @@ from api_exporter._version import __version__
 
 
 class Build(Struct, frozen=True, kw_only=True):
-    """What was built.
+    """The identity of a build.
 
     Attributes:
-        commit: of the source tree, "" where the build did not embed it.
+        commit: of the source tree, "" if the build did not embed it.
         built: ISO 8601 in UTC, "" likewise.
     """
 
@@ -20,7 +20,7 @@ class Build(Struct, frozen=True, kw_only=True):
     built: str = ""
 
     def __str__(self) -> str:
-        """What `--version` prints."""
+        """Return the line that `--version` prints."""
         return f"api-exporter {self.details}"
 
     @property
@@ -29,7 +29,7 @@ class Build(Struct, frozen=True, kw_only=True):
 
 
 def this_build(embedded: str = "api_exporter._build") -> Build:
-    """The build that is running; a source tree has no embedded module."""
+    """Return the running build; a source tree has no embedded module."""
     version = __version__.public()
     try:
         module = import_module(embedded)

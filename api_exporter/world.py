@@ -1,4 +1,4 @@
-"""The world of an account: time, chance and the log, all of them arguments."""
+"""The environment of an account: clocks, jitter and the log, all of them arguments."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from api_exporter.ports import Jitter, Now
 
 
 class World(Struct, frozen=True):
-    """What an account does not decide itself.
+    """The environment of an account.
 
     Attributes:
         now: the wall time, seconds since the epoch.
-        account: its name, which log lines have; "" where it is the only one.
+        account: its name for log lines; "" if it is the only account.
     """
 
     clock: IReactorTime
@@ -39,5 +39,5 @@ class AccountLogger(Logger):
 
 
 def log_of(account: str, log: Logger) -> Logger:
-    """Return the same log for an account's lines; the log itself without a name."""
+    """Return a logger for an account's lines; the same logger without a name."""
     return AccountLogger(account, log.namespace) if account else log

@@ -62,7 +62,7 @@ class Share:
         return min(self.peers_at(opening), self.others_at(opening))
 
     def turn(self, now: float) -> bool | None:
-        """Return whether the next request is for the peers; None if there is none now."""
+        """Return True for a request for peers, False for another, None for none."""
         next_one = _next(self._budget, now)
         if next_one.share is not self or next_one.at > now:
             return None
