@@ -1,4 +1,4 @@
-"""The Agent Network as it is refreshed: dormant, at its cost, and over days' ends."""
+"""Refreshes of the Agent Network: dormant, slowed by their cost, at the end of days."""
 
 import re
 from datetime import UTC, datetime
@@ -31,8 +31,8 @@ class Agents(Network):
     """An exporter of the recorded server.
 
     Attributes:
-        took: seconds that each answer takes, by resource.
-        asked: when what was asked for, beside the peers.
+        took: seconds that each response takes, by resource.
+        requests: times of the requests by resource, except for the peers.
     """
 
     def __init__(self, *, begin: float = NOON, **replies: Reply) -> None:
@@ -66,7 +66,7 @@ class Agents(Network):
         return _answer(reply)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass in steps of half a minute, and all that is due be done."""
+        """Let time pass in steps of half a minute, and run all that is due."""
         steps = [30.0] * int(seconds // 30) + [seconds % 30]
         for step in steps:
             self.clock.advance(step)
@@ -80,12 +80,11 @@ class Agents(Network):
         return [at for at, path in self.asked if path.startswith(of)]
 
     def sample(self, name: str) -> list[str]:
-        """Values of a family on the page."""
         lines = self.text().decode().split("\n")
         return [line for line in lines if line.startswith(f"netbird_api_{name}")]
 
     def resources(self) -> set[str]:
-        """Those that the exporter's own metrics tell of."""
+        """Return the resources in the exporter's own metrics."""
         text = generate_latest(self.registry).decode()
         return set(
             re.findall(
@@ -112,7 +111,7 @@ class DormantTests(SynchronousTestCase):
         return standing.state(NOON + network.clock.seconds())
 
     def test_never_late(self) -> None:
-        """Half an hour without a request is no delay, where there is no provider."""
+        """Without a provider, half an hour without a request is not late."""
         network = Agents(agent_providers=b"[]")
         for _ in range(8):
             network.advance(15 * MINUTE)
@@ -131,7 +130,7 @@ class DormantTests(SynchronousTestCase):
         self.assertIn(len(network.since(begin, "policies")), {8, 9})
 
     def test_awakened(self) -> None:
-        """A first provider has all asked for at once, and the last one ends all."""
+        """A first provider makes all resources due, and the last one ends them."""
         network = Agents(agent_providers=b"[]")
         network.replies[BY_NAME["agent_providers"].path] = recorded("recorded_agents")[
             BY_NAME["agent_providers"].path
@@ -149,7 +148,7 @@ class DormantTests(SynchronousTestCase):
 
 class CostTests(SynchronousTestCase):
     def test_rest(self) -> None:
-        """Consumption comes again no earlier than 100 times its answer's time."""
+        """Consumption rests for 100 times the duration of its response."""
         network = Agents()
         network.took["consumption"] = 12.0
         network.advance(3 * HOUR)
@@ -162,7 +161,7 @@ class CostTests(SynchronousTestCase):
         self.assertLessEqual(1200, standing.period)
 
     def test_failing(self) -> None:
-        """An answer that is too long costs as much."""
+        """A response that is too long costs as much."""
         long = UpstreamError("too_large", "the body is longer than 33554432 bytes")
         network = Agents(agent_consumption=long)
         network.took["consumption"] = 5.0
@@ -174,7 +173,7 @@ class CostTests(SynchronousTestCase):
 
 class EndsTests(SynchronousTestCase):
     def hourly(self, network: Agents) -> str:
-        """What Ben has used of an hour's limit."""
+        """Return what Ben has used of an hour's limit."""
         [line] = [
             line
             for line in network.sample("agent_limit_used_ratio")
@@ -197,7 +196,7 @@ class EndsTests(SynchronousTestCase):
         self.assertIn("NetBirdAgentBudgetNearlyUsed", found)  # others of the day go on
 
     def test_usage(self) -> None:
-        """Earlier days are asked for once a day, today each time; 0 from midnight."""
+        """Earlier days are requested once a day, today each time; 0 from midnight."""
         network = Agents(begin=NOON + 11 * HOUR)
         earlier = "usage/overview?granularity=day&start_date=2026-11-01"
         self.assertEqual(1, len(network.times(earlier)))
@@ -219,7 +218,7 @@ class EndsTests(SynchronousTestCase):
 
 class RefusedTests(SynchronousTestCase):
     def test_role(self) -> None:
-        """What a role may not read is unsupported, and asked for slowly."""
+        """A resource that a role may not read is unsupported, and requested slowly."""
         forbidden = UpstreamError("forbidden", "403: permission denied")
         unknown = UpstreamError(
             "not_found", "404: no", said="user role: billing_admin not found"
@@ -232,7 +231,7 @@ class RefusedTests(SynchronousTestCase):
             self.assertLessEqual(len(network.asked), 7)
 
     def test_invites(self) -> None:
-        """Without the embedded provider of identity there are none: no failure."""
+        """Without the embedded identity provider there are no invites: no failure."""
         message = "invite links are only available with embedded identity provider"
         error = UpstreamError("http_4xx", f"412: {message}", said=message)
         network = Agents(user_invites=error)

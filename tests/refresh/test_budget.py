@@ -1,4 +1,4 @@
-"""What one token may ask for, on a time that is only a number."""
+"""The budget of one token, with numbers for times."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +16,6 @@ HOUR = 3600.0
 
 
 def asked(budget: Budget, now: float, *, peers: bool = True) -> float:
-    """Make a request that ends at once."""
     budget.begin(now, peers=peers)
     budget.end(peers=peers)
     return now
@@ -24,7 +23,7 @@ def asked(budget: Budget, now: float, *, peers: bool = True) -> float:
 
 class SlotTests(SynchronousTestCase):
     def test_eight(self) -> None:
-        """Of eight slots four are for peers alone."""
+        """Four of eight slots are for peers alone."""
         for peers in (True, False):
             budget = Budget()
             for _ in range(4):
@@ -41,7 +40,7 @@ class PauseTests(SynchronousTestCase):
         return budget.refused(asked(budget, now), now, wait)
 
     def test_doubled(self) -> None:
-        """A quarter of a minute, then twice as long, up to four minutes."""
+        """A pause lasts a quarter of a minute, then doubles up to four minutes."""
         budget, now, pauses = Budget(), 0.0, []
         for _ in range(6):
             pauses.append(self.refused(budget, now))
@@ -57,19 +56,19 @@ class PauseTests(SynchronousTestCase):
         self.assertEqual(15, self.refused(budget, 50.0))
 
     def test_asked_for(self) -> None:
-        """What the upstream asks for holds, but for no time at all."""
+        """A Retry-After is the length of the pause, unless it is zero."""
         for wait, pause in ((1.0, 1), (100.0, 100), (0.0, 15), (0.9, 15), (1e9, 1e9)):
             self.assertEqual(pause, self.refused(Budget(), 0.0, wait), wait)
 
     def test_silence(self) -> None:
-        """In a pause nothing opens before its end."""
+        """No request is allowed before the end of a pause."""
         budget = Budget()
         self.refused(budget, 100.0, 50.0)
         for peers in (True, False):
             self.assertLessEqual(150.0, budget.opens_at(peers=peers))
 
     def test_long_pause_is_broken(self) -> None:
-        """One request for the peers every four minutes finds out that it is over."""
+        """In a long pause, the peers are requested every four minutes."""
         budget = Budget()
         self.refused(budget, 0.0, 3600.0)
         self.assertEqual(3600.0, budget.opens_at(peers=False))
@@ -80,7 +79,7 @@ class PauseTests(SynchronousTestCase):
         self.assertLessEqual(budget.opens_at(peers=False, reserved=None), now + 20)
 
     def test_old_answers_tell_nothing(self) -> None:
-        """What was under way when the pause began neither ends nor lengthens it."""
+        """A response to a request from before the pause does not change the pause."""
         budget = Budget()
         before = asked(budget, 0.0, peers=False)
         self.refused(budget, 1.0, 100.0)
@@ -92,7 +91,7 @@ class PauseTests(SynchronousTestCase):
 
 class EstimateTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Until something was refused there is no bound."""
+        """Before the first 429 there is no limit."""
         budget = Budget()
         for _ in range(1000):
             asked(budget, 0.0)
@@ -100,7 +99,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(float("-inf"), budget.opens_at(peers=False, reserved=0.0))
 
     def test_half(self) -> None:
-        """After a refusal we allow ourselves half of what we asked for lately."""
+        """After a 429 half of the recent rate is allowed."""
         budget = Budget()
         for second in range(0, 240, 6):
             asked(budget, float(second))
@@ -108,7 +107,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(5.0, budget.per_minute)
 
     def test_least(self) -> None:
-        """However often it is refused, some requests remain."""
+        """After any number of 429s, some requests remain."""
         budget = Budget()
         for now in range(0, 10_000, 500):
             budget.refused(asked(budget, float(now)), float(now), None)
@@ -116,7 +115,7 @@ class EstimateTests(SynchronousTestCase):
 
     def test_grows(self) -> None:
         """The second estimate grows by one a minute in a minute, a later one by six in
-        an hour. What is refused before anything was granted tells nothing new.
+        an hour. A 429 before any good answer does not count as a new estimate.
         """
         budget = Budget()
         for now, minutes, grown in (
@@ -150,7 +149,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(LEAST, budget.per_minute)
 
     def test_burst(self) -> None:
-        """From the third refusal on fewer are saved: the limit may have no burst."""
+        """From the third 429 on fewer requests are saved."""
         budget, saved = Budget(), []
         for now in (0.0, 1000.0, 2000.0, 3000.0, 4000.0, 5000.0, 6000.0):
             budget.refused(asked(budget, now), now, None)
@@ -164,7 +163,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual([10, 10, 5, 2, 1, 1, 1], saved)
 
     def test_saved(self) -> None:
-        """What was not asked for may be asked for later, up to a bound."""
+        """Unused requests may be sent later, up to a limit."""
         budget = Budget()
         budget.refused(asked(budget, 0.0), 0.0, None)
         budget.answered(asked(budget, 10_000.0))
@@ -183,7 +182,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(35.0, budget.opens_at(peers=False, reserved=34.0))
 
     def test_refusals_pay_nothing(self) -> None:
-        """However often it is refused, no more is asked for than is allowed."""
+        """After any number of 429s, the allowed rate is not exceeded."""
         budget, now, made = Budget(), 0.0, 0
         while now < 3600:
             now = max(now, budget.opens_at(peers=True))
@@ -192,7 +191,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertLess(made, LEAST * 60 + 10)
 
     def test_clock_set_back(self) -> None:
-        """A clock that is set back takes nothing away."""
+        """A clock that is set back takes no requests away."""
         budget = Budget()
         budget.refused(asked(budget, 7200.0), 7200.0, None)
         asked(budget, 3600.0)
@@ -200,21 +199,21 @@ class EstimateTests(SynchronousTestCase):
         self.assertGreaterEqual(budget.per_minute, LEAST)
 
     def test_most(self) -> None:
-        """After a long time without refusals the bound is as good as none."""
+        """After a long time without a 429 the estimate limits nothing."""
         budget = Budget()
         budget.refused(asked(budget, 0.0), 0.0, None)
         asked(budget, 1e7)
         self.assertEqual(MOST, budget.per_minute)
 
     def test_unsent_in_a_pause(self) -> None:
-        """A long pause is not broken by what never reached the upstream."""
+        """A request that never reached the upstream does not count in a long pause."""
         budget = Budget()
         budget.refused(asked(budget, 0.0), 0.0, 3600.0)
         budget.unsent(asked(budget, 300.0))
         self.assertLessEqual(budget.opens_at(peers=True), 305.0)
 
     def test_unsent(self) -> None:
-        """What never reached the upstream does not count."""
+        """A request that never reached the upstream does not count."""
         budget = Budget()
         budget.refused(asked(budget, 0.0), 0.0, None)
         for _ in range(100):
@@ -225,7 +224,7 @@ class EstimateTests(SynchronousTestCase):
         budget.unsent(1000.0)  # of one that is forgotten
 
     def test_refused_again(self) -> None:
-        """A 429 counts where its attempt was made after the pause, though the request
+        """A 429 counts if its attempt was sent after the pause, even if the refresh
         began before.
         """
         budget = Budget()
@@ -239,7 +238,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(3600.0, budget.refused(began, 30.0, 3600.0))
 
     def test_unsent_too_late(self) -> None:
-        """What time has given back is not given back twice."""
+        """A request that a full bucket has given back is not given back twice."""
         budget = Budget((30, 60))
         began = asked(budget, 0.0)
         asked(budget, 10.0)
@@ -250,7 +249,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertGreater(budget.opens_at(peers=True), 10.0)
 
     def test_attempts(self) -> None:
-        """Every further attempt counts, but for one that reached nobody."""
+        """Each retry counts, except for one that never reached the upstream."""
         first = Attempt(
             path="", number=1, started=0.0, status=503, received=0, seconds=0.1
         )
@@ -269,7 +268,7 @@ class EstimateTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=tries(30))
     @given(rate=st.floats(4, 30), burst=st.integers(5, 60))
     def test_settles(self, rate: float, burst: int) -> None:
-        """Whatever a limiter grants, greed meets few refusals once it is known."""
+        """A busy client gets few 429s from any limiter once the limit is estimated."""
         budget, limiter, now, refusals = Budget(), bucket(rate, burst), 0.0, []
         while now < 8 * 3600:
             now = max(now + 1.0, budget.opens_at(peers=True))
@@ -283,10 +282,10 @@ class EstimateTests(SynchronousTestCase):
 
 
 class StatedTests(SynchronousTestCase):
-    """A limit that is known."""
+    """The limit is stated."""
 
     def test_headroom(self) -> None:
-        """Half of the burst may be asked for at once, then nine tenths of the rate."""
+        """Half of the burst is allowed at once, then nine tenths of the rate."""
         budget, now, made = Budget(limit=(60, 100)), 1000.0, []
         while (now := max(now, budget.opens_at(peers=True))) < 1600.5:
             made.append(asked(budget, now))
@@ -294,7 +293,7 @@ class StatedTests(SynchronousTestCase):
         self.assertEqual(50 + 9 * 60, len(made))
 
     def test_not_tight(self) -> None:
-        """Until there are few left nothing is weighed against anything else."""
+        """There is no contention until few requests are left."""
         budget = Budget(limit=(60, 100))
         self.assertFalse(budget.tight(0.0))
         for _ in range(45):
@@ -304,7 +303,7 @@ class StatedTests(SynchronousTestCase):
         self.assertFalse(Budget().tight(0.0))
 
     def test_refused_all_the_same(self) -> None:
-        """Where somebody else uses the token, too, the estimate takes over."""
+        """If others use the token too, the estimate takes over after a 429."""
         budget = Budget(limit=(60, 100))
         for second in range(120):
             asked(budget, float(second))
@@ -315,14 +314,14 @@ class StatedTests(SynchronousTestCase):
         self.assertEqual(54.0, budget.per_minute)
 
     def test_little(self) -> None:
-        """However little is granted, no more is asked for, and others get some."""
+        """A tiny limit is not exceeded, and other resources get some requests."""
         budget = Budget(limit=(1, 1))
         budget.refused(asked(budget, 0.0), 0.0, None)
         self.assertEqual(0.9, budget.per_minute)
         self.assertLess(budget.opens_at(peers=False, reserved=0.0), 70.0)
 
     def test_squeezed(self) -> None:
-        """Peers leave a third to others: one account's do so at any estimate."""
+        """Peers leave a third to others; those of one account at any estimate."""
         for accounts, rate, period in ((1, 6, 30.0), (40, 120, 1.5 * 40 / 1.8)):
             budget = Budget(limit=(rate, 1))
             for _ in range(accounts):

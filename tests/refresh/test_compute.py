@@ -38,12 +38,12 @@ class ComputeThreadTests(TestCase):
         return ensureDeferred(self.work(number))
 
     async def test_result(self) -> None:
-        """A function gets its arguments and returns to its caller, from a thread."""
+        """A function gets its arguments in a thread, and returns to its caller."""
         self.assertEqual(12, await self.compute(int, "c", base=16))
         self.assertNotEqual(get_ident(), await self.compute(get_ident))
 
     async def test_error(self) -> None:
-        """What it raises is raised where it is awaited, with its own traceback."""
+        """An error is raised where it is awaited, with its own traceback."""
         with self.assertRaises(ZeroDivisionError) as caught:
             await self.compute(defect)
         traceback, names = caught.exception.__traceback__, []
@@ -53,7 +53,7 @@ class ComputeThreadTests(TestCase):
         self.assertEqual("defect", names[-1])
 
     async def test_error_keeps_nothing(self) -> None:
-        """What a failed computation was given goes with it, without a collection."""
+        """A failed computation's arguments are freed without garbage collection."""
 
         class Given:
             pass
@@ -81,8 +81,8 @@ class ComputeThreadTests(TestCase):
         self.assertEqual(list(range(5)), self.done)
 
     async def test_cancelled(self) -> None:
-        """What is cancelled while it waits does not start, and its caller knows at
-        once; what is cancelled while it runs only loses its result.
+        """A computation that is cancelled while it waits does not start, and its caller
+        is notified at once. If it already runs, only its result is dropped.
         """
         running, waiting, last = (self.start(number) for number in range(3))
         for one in (running, waiting):

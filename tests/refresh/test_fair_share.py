@@ -1,4 +1,4 @@
-"""Several accounts with one token, on a time that is only a number."""
+"""Several accounts with one token, with numbers for times."""
 
 from collections.abc import Mapping
 from heapq import heappop, heappush
@@ -25,21 +25,21 @@ HUNG = UpstreamError("timeout", "no answer")
 HOUR = 3600.0
 TIMEOUT = 30.0
 PROMPT = 0.01
-"""Seconds within which whoever may go has gone."""
+"""Seconds within which each request that is allowed has been sent."""
 
 
 class Crowd:
-    """Schedules on one budget, woken as refreshers wake theirs.
+    """Schedules on one budget, woken as by their refreshers.
 
     Args:
-        seconds: that a request takes.
-        hung: accounts whose requests are given up after TIMEOUT.
+        seconds: duration of a request.
+        hung: accounts whose requests fail after TIMEOUT.
 
     Attributes:
-        asked: every request as time, account, resource and whether it was granted.
-        read: when the newest good answer was asked for, by account and resource.
-        oldest: how old that ever was.
-        in_flight: how many requests were under way at most, for peers and for others.
+        requests: all requests as time, account, resource and whether it was granted.
+        read: when the newest successful request began, by account and resource.
+        oldest: the maximum age of these answers in seconds.
+        in_flight: the maximum of concurrent requests, for peers and for others.
     """
 
     def __init__(
@@ -93,7 +93,6 @@ class Crowd:
             self._alarms[number] = self._at(max(at, self.now), number, None)
 
     def until(self, end: float) -> "Crowd":
-        """Let time pass."""
         while self._events and self._events[0][0] <= end:
             self.now, order, number, name, ok, began = heappop(self._events)
             if name is not None:
@@ -129,11 +128,10 @@ class Crowd:
         self.sleep(number)
 
     def refused(self, since: float = 0.0) -> int:
-        """Requests that the limiter refused."""
         return sum(not ok and at >= since for at, *_, ok in self.asked)
 
     def ages(self, name: str = "peers") -> list[float]:
-        """How old a resource of each account is now."""
+        """Return the age of a resource of each account."""
         return [
             self.now - self.read.get((number, name), -HOUR)
             for number in range(len(self.schedules))
@@ -153,7 +151,7 @@ class SlotTests(SynchronousTestCase):
         self.assertEqual({True: SLOTS, False: SLOTS}, crowd.in_flight)
 
     def test_freed(self) -> None:
-        """A slot that gets free is used at once, whoever waits for it."""
+        """A slot that becomes free is used at once by any account."""
         crowd = Crowd([FEW] * 20, seconds=1.0).until(5.5)
         begun = sorted(at for at, _, name, _ in crowd.asked if name == "peers")
         for place, at in enumerate(begun):
@@ -161,7 +159,7 @@ class SlotTests(SynchronousTestCase):
         self.assertEqual(20, len(begun))
 
     def test_hung(self) -> None:
-        """Accounts that hang hold two slots each, and nobody else is the older."""
+        """Accounts that hang hold two slots each, and delay no other account."""
         for hung in (1, 2, 3):
             crowd = Crowd([FEW] * 20, hung=frozenset(range(hung))).until(HOUR)
             for number in range(hung, 20):
@@ -176,12 +174,12 @@ class SlotTests(SynchronousTestCase):
             self.assertLess(crowd.oldest[number, "users"], 1000.0)
 
     def test_left(self) -> None:
-        """Who leaves wants nothing, holds nobody up, and its slots come back."""
+        """A stopped account delays no other account, and its slots are freed."""
         crowd = Crowd([FEW] * 2, seconds=1.0)
         crowd.until(1.5)
         first, second = crowd.schedules
         first.leave(crowd.now)
-        crowd.until(3.0)  # what was under way has ended
+        crowd.until(3.0)  # its running requests have ended
         self.assertEqual(1, len(crowd.budget.shares))
         asked = len(crowd.asked)
         crowd.until(HOUR)
@@ -193,19 +191,19 @@ class SlotTests(SynchronousTestCase):
 
 class TurnTests(SynchronousTestCase):
     def budget(self, *, per_minute: float = 6.0) -> Budget:
-        """One that was refused just now and has one request left."""
+        """Return a budget with an estimate of so many requests a minute."""
         budget = Budget()
         budget.per_minute = per_minute
         return budget
 
     def test_peers_of_all(self) -> None:
-        """The peers of all come before anything else of any."""
+        """The peers of all accounts come before other resources of any."""
         crowd = Crowd([FEW] * 10, budget=self.budget()).until(HOUR / 4)
         first = [name for _, _, name, _ in crowd.asked[:10]]
         self.assertEqual(["peers"] * 10, first)
 
     def test_longest_overdue(self) -> None:
-        """Of the others, who is overdue for the longest time goes first."""
+        """Among other resources, the longest overdue one is first."""
         crowd = Crowd([DEFAULT] * 3, budget=self.budget(per_minute=30.0))
         crowd.until(2 * HOUR)
         for name in ("groups", "users"):
@@ -213,7 +211,7 @@ class TurnTests(SynchronousTestCase):
             self.assertLess(max(ages), 1.1 * DEFAULT[name] + 60.0, (name, ages))
 
     def test_fair(self) -> None:
-        """With too little for all, nobody's peers and no other resource starve."""
+        """With a small limit, all peers and all other resources are still refreshed."""
         crowd = Crowd([FEW] * 12, budget=self.budget(), limiter=bucket(6, 12))
         crowd.until(8 * HOUR)
         late = [(number, name) for _, number, name, ok in crowd.asked if ok]
@@ -223,7 +221,7 @@ class TurnTests(SynchronousTestCase):
             self.assertLess(max(made), 1.5 * min(made), name)
 
     def test_pause_that_ends(self) -> None:
-        """A good answer in a pause wakes all, not only the account that had it."""
+        """A good answer in a pause wakes all accounts that share the token."""
         crowd = Crowd([FEW] * 5).until(20.0)
         [slept, *_] = crowd.schedules
         self.assertEqual("peers", slept.take(40.0))
@@ -237,7 +235,7 @@ class TurnTests(SynchronousTestCase):
         self.assertLess(max(crowd.ages()), 240.0)
 
     def test_strangers(self) -> None:
-        """Accounts with tokens of their own do not know of each other."""
+        """Accounts with different tokens do not affect each other."""
         mine, other = Crowd([FEW]), Crowd([FEW])
         mine.until(100.0)
         mine.budget.refused(100.0, 100.0, HOUR)
@@ -249,7 +247,7 @@ class TurnTests(SynchronousTestCase):
 
 class LimitTests(SynchronousTestCase):
     def lived(self, accounts: int, limit: Limit, hours: float) -> Crowd:
-        """So many accounts whose limit is stated, and kept by the upstream."""
+        """Return accounts after a run in which the upstream keeps the stated limit."""
         return Crowd(
             list(stretched([DEFAULT] * accounts, limit)),
             budget=Budget(limit=limit),
@@ -257,25 +255,25 @@ class LimitTests(SynchronousTestCase):
         ).until(hours * HOUR)
 
     def test_estimated(self) -> None:
-        """Five accounts at six a minute, unstated: few refusals, nobody starves."""
+        """Five accounts at six a minute, unstated: few 429s, and all are refreshed."""
         crowd = Crowd([DEFAULT] * 5, limiter=bucket(6, 30)).until(6 * HOUR)
         self.assertLess(crowd.refused(since=HOUR), 5 * 10)
         self.assertLess(max(crowd.ages()), 300.0)
         self.assertLess(max(crowd.ages("users")), 2 * HOUR)
 
     def test_stated(self) -> None:
-        """Five accounts at six a minute, stated: not one refusal."""
+        """Five accounts at six a minute, stated: no 429."""
         crowd = self.lived(5, (6, 30), 6)
         self.assertEqual(0, crowd.refused())
         self.assertLess(max(crowd.ages()), 200.0)
 
     def test_forty(self) -> None:
-        """Forty at 120/1200, or ten at a quarter: no refusal, all peers are fresh."""
+        """Forty at 120/1200, or ten at a quarter: no 429, all peers are fresh."""
         accounts = tries(40)
         crowd = self.lived(accounts, (3 * accounts, 30 * accounts), 2)
         self.assertEqual(0, crowd.refused())
         oldest = max(crowd.oldest[number, "peers"] for number in range(accounts))
-        self.assertLess(oldest, 60.0)  # while the first round lasts
+        self.assertLess(oldest, 60.0)  # during the first refreshes
         self.assertLess(max(crowd.ages()), 36.0)
         self.assertLess(max(crowd.ages("users")), 1.2 * HOUR)
 
@@ -300,7 +298,7 @@ class LimitTests(SynchronousTestCase):
     def test_never_refused(
         self, accounts: int, rate: int, burst: int, seconds: float
     ) -> None:
-        """Whatever limit is stated, nothing is refused and all is asked for."""
+        """With any stated limit there is no 429, and all resources are requested."""
         limit = (rate, burst)
         crowd = Crowd(
             list(stretched([FEW] * accounts, limit)),

@@ -1,4 +1,4 @@
-"""What the compute thread gets and returns does not change meanwhile."""
+"""Arguments and results of the compute thread do not change meanwhile."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -48,10 +48,10 @@ OWNED = {
 
 
 class Walk:
-    """Looks for something mutable in values.
+    """Looks for mutable objects in values.
 
     Attributes:
-        found: where it is.
+        found: the paths of mutable objects.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Walk:
 
 
 class Checking(Bench):
-    """A network whose computations are looked through."""
+    """A network that checks the arguments and results of its computations."""
 
     def __init__(self, **replies: bytes) -> None:
         self.walk = Walk()
@@ -99,7 +99,7 @@ class Checking(Bench):
 
 class FrozenTests(SynchronousTestCase):
     def test_network(self) -> None:
-        """Refreshes of all resources, with joins that wait, hand over nothing else."""
+        """Refreshes of all resources, with held joins, pass only immutable values."""
         network = Checking(**{r.name: body(r.name) for r in RESOURCES})
         network.start()
         network.advance(700)
@@ -111,7 +111,7 @@ class FrozenTests(SynchronousTestCase):
         self.assertEqual([], network.walk.found)
 
     def test_logs(self) -> None:
-        """Nor do the logs."""
+        """Logs pass only immutable values."""
         walk = Walk()
         rows = audit_events(range(3))
         walk.go((AUDIT, choose(AUDIT, Cursor(), rows, 0)), "audit")
@@ -122,7 +122,7 @@ class FrozenTests(SynchronousTestCase):
         self.assertEqual([], walk.found)
 
     def test_mutable(self) -> None:
-        """What can change is found wherever it is."""
+        """A mutable object is found at any depth."""
 
         class Open(Struct):
             value: int = 0

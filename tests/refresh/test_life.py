@@ -18,7 +18,7 @@ class ResourceLifeTests(SynchronousTestCase):
         self.freshness = FreshnessByName(self.lives)
 
     def test_sleep(self) -> None:
-        """A dormant resource is not shown, expires never, and wakes as it began."""
+        """A dormant resource is not shown, never expires, and wakes as if new."""
         life = self.lives["agent_usage"]
         life.path, life.expires, life.ends, life.needless = "api/x", 1.0, 2.0, True
         life.sleep()
@@ -33,7 +33,7 @@ class ResourceLifeTests(SynchronousTestCase):
         self.assertIsNone(self.freshness["agent_usage"].up)
 
     def test_needed_while_dormant(self) -> None:
-        """What was withheld before it became dormant is requested like any other."""
+        """A resource that was withheld before it became dormant is requested again."""
         world = World(Clock(), lambda: 0.0, lambda: 0.5)
         telemetry = AccountTelemetry(
             registry=CollectorRegistry(), freshness=self.freshness

@@ -1,4 +1,4 @@
-"""A network: who reads its bodies, and what follows from a refresh."""
+"""A network: its body readers, and what follows a refresh."""
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
@@ -36,7 +36,7 @@ class NetworkTests(SynchronousTestCase):
         collectors: tuple[str, ...],
         beside: tuple[str, ...] = ("events",),
     ) -> Network:
-        """Whose audit events have such readers, for an hour and a quarter."""
+        """Return a network whose audit events have such readers, after 75 minutes."""
         off = {"current_user": OFF}
         network = Network(
             fetch=self.fetch,
@@ -55,7 +55,7 @@ class NetworkTests(SynchronousTestCase):
             self.clock.advance(step)
 
     def test_body_readers(self) -> None:
-        """Each gets every body of its resource, changed or not, and of no other."""
+        """A reader gets all bodies of its resource, changed or not, and no others."""
         first: list[bytes] = []
         second: list[bytes] = []
         self.network(first.append, second.append, collectors=("peers",))
@@ -64,7 +64,7 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(first, second)
 
     def test_unread(self) -> None:
-        """Without a collector the records are counted, and nothing is made of them."""
+        """Without a collector the records are counted, and not decoded."""
         network = self.network(collectors=("peers",))
         self.assertEqual((), network.inventory.events)
         self.assertEqual(3, network.telemetry.freshness["events"].records)
@@ -74,15 +74,15 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual((2, 1), (standing.records, standing.rejected))
 
     def test_malformed(self) -> None:
-        """What is no list is a failure, whoever reads it."""
+        """A body that is no list is a failure, with any reader."""
         self.answers["api/events/audit"] = b"{}"
         error = self.network(collectors=("peers",)).telemetry.freshness["events"].error
         assert error is not None
         self.assertEqual("decode", error.reason)
 
     def test_needed_at_last(self) -> None:
-        """What nothing needed, and what fails once something does, is not up; where it
-        is refused then, that is no failure, though it could be read long ago.
+        """A resource that was not needed, and fails once it is, is not up. If it is
+        refused then, that is no failure, though it could be read long ago.
         """
         nothing, some = b"[]", b'[{"id":"s"}]'
         page: bytes | UpstreamError = b'{"data":[]}'
@@ -105,7 +105,7 @@ class NetworkTests(SynchronousTestCase):
                     self.assertEqual(expected, (found.up, found.supported))
 
     def test_defect(self) -> None:
-        """One in looking for findings is told when it begins, and ends no refresh."""
+        """A defect in the findings is logged when it begins, and ends no refresh."""
         network = self.network(collectors=("peers",))
         defects = [True, True, False, True]
 
@@ -123,7 +123,7 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(120, network.telemetry.freshness["peers"].last_success)
 
     def test_stopped(self) -> None:
-        """Whoever stops in the midst of it leaves nothing behind."""
+        """A stop during a computation leaves no task."""
         network = self.network(collectors=("peers",))
         self.clock.advance(31)
         self.successResultOf(network.stopService())

@@ -1,4 +1,4 @@
-"""A body on its way: what is published, and what of it ends where something fails."""
+"""The way of a body to the page, and what is withdrawn when a step fails."""
 
 import gzip
 from collections.abc import Iterator, Mapping
@@ -78,7 +78,7 @@ class Bench:
             yield Family(OTHER, [(labels(id=group.id), 1)])
 
     def read(self, *ids: str) -> Deferred[LastBody]:
-        """A round that brings these groups."""
+        """Read a body with these groups."""
         listed = ",".join(f'{{"id":"{id_}"}}' for id_ in ids)
         self.body = f"[{listed}]".encode()
         reading = Deferred.fromCoroutine(self.pipeline.read(GROUPS, GROUPS.path, 1))
@@ -86,7 +86,7 @@ class Bench:
         return reading
 
     def withdraw(self) -> Deferred[None]:
-        """The groups are too old."""
+        """Withdraw the groups as if they were too old."""
         self.pipeline.forget("groups")
         withdrawing = Deferred.fromCoroutine(self.pipeline.withdraw("groups"))
         self.turn()
@@ -97,19 +97,19 @@ class Bench:
             self.clock.advance(0)
 
     def told(self) -> list[str]:
-        """The samples that are published."""
+        """Return the published samples."""
         page = b"".join(p.text for p in self.pages.whole().pieces).decode()
         return [line for line in page.splitlines() if not line.startswith("#")]
 
 
 def samples(*ids: str) -> list[str]:
-    """What is published of these groups."""
+    """Return the samples of these groups."""
     return [f'{m.name}{{id="{id_}"}} 1' for m in (METRIC, OTHER) for id_ in ids]
 
 
 class PackedTests(SynchronousTestCase):
     def test_unpacked(self) -> None:
-        """Packed bodies are decoded, and unpacked for those that read them, too."""
+        """Packed bodies are decoded, and unpacked for their readers."""
         read: list[bytes] = []
         for readers in ((), (read.append,)):
             bench = Bench(10_000, *readers)
@@ -120,7 +120,7 @@ class PackedTests(SynchronousTestCase):
         self.assertEqual([b'[{"id":"a"}]'] * 2, read)
 
     def test_refused(self) -> None:
-        """The memory of a body is free again where it cannot be unpacked or decoded."""
+        """The memory of a body is freed if it cannot be unpacked or decoded."""
         read: list[bytes] = []
         for readers in ((), (read.append,)):
             bench = Bench(10_000, *readers)
@@ -137,7 +137,7 @@ class DefectTests(SynchronousTestCase):
         self.bench = Bench()
 
     def test_apart(self) -> None:
-        """A collector with a defect costs its own families, and no other's."""
+        """A collector with a defect loses its own families only."""
         self.successResultOf(self.bench.read("a"))
         self.assertEqual(samples("a"), self.bench.told())
         self.bench.defect = True
@@ -147,7 +147,7 @@ class DefectTests(SynchronousTestCase):
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_once(self) -> None:
-        """It is counted each time, and told when it begins."""
+        """A defect is counted each time, and logged when it begins."""
         self.bench.defect = True
         for id_ in "abc":
             self.successResultOf(self.bench.read(id_))
@@ -160,7 +160,7 @@ class DefectTests(SynchronousTestCase):
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_again(self) -> None:
-        """What could not be told is told when the same comes again."""
+        """Families that a defect removed return with the same body."""
         self.bench.defect = True
         self.successResultOf(self.bench.read("a"))
         self.successResultOf(self.bench.read("a"))
@@ -171,7 +171,7 @@ class DefectTests(SynchronousTestCase):
         self.flushLoggedErrors(ZeroDivisionError)
 
     def test_withdrawal(self) -> None:
-        """What is withdrawn ends, also that of other collectors."""
+        """A withdrawal removes the metrics of all collectors."""
         self.successResultOf(self.bench.read("a"))
         self.bench.defect = True
         self.successResultOf(self.bench.withdraw())
@@ -201,7 +201,7 @@ class TooManyNamesTests(SynchronousTestCase):
             self.assertEqual(reason == "", known is not None)
 
     def test_networks(self) -> None:
-        """Neither are networks that name too many groups through their routers."""
+        """Networks whose routers name too many groups are not published."""
         self.patch(join_size, "MOST_NAMED", 5)
         bench, one = Bench(), b'[{"id":"n","routers":["r"]}]'
         for name, body, reason in (
@@ -241,7 +241,7 @@ class TooLongTests(SynchronousTestCase):
         self.assertFalse(failure.value.retryable)
 
     def test_old(self) -> None:
-        """A page that would be too long is not published, and nothing of it is."""
+        """A page that would be too long is not published at all."""
         for ids in (("a", "b"), ("bb",), ("a", "b")):
             self.fails(*ids)
             self.assertEqual(samples("a"), self.bench.told())
@@ -249,14 +249,14 @@ class TooLongTests(SynchronousTestCase):
             self.assertEqual(["a"], [group.id for group in known or ()])
 
     def test_shorter(self) -> None:
-        """One that fits is, and so is the one of before when it comes again."""
+        """A shorter page is published, and so is the previous one when it returns."""
         for id_ in "ba":
             self.fails("b", "c")
             self.successResultOf(self.bench.read(id_))
             self.assertEqual(samples(id_), self.bench.told())
 
     def test_withdrawal(self) -> None:
-        """What cannot be replaced for too long ends."""
+        """Metrics whose next page would be too long can be withdrawn."""
         self.fails("a", "b")
         self.successResultOf(self.bench.withdraw())
         self.assertEqual([], self.bench.told())

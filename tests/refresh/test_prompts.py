@@ -1,4 +1,4 @@
-"""A prompt in the access log of the Agent Network is told nowhere."""
+"""A prompt in the access log of the Agent Network is published nowhere."""
 
 import io
 import json
@@ -31,7 +31,7 @@ ROW = json.dumps(
 
 class PromptTests(ServedTestCase):
     def denied(self, body: bytes) -> tuple[str, Network]:
-        """All that an exporter tells of such denied requests, and what it knows."""
+        """Return all output and state of an exporter of such denied requests."""
         book = logbook(self)
         answers: dict[str, Answer | list[Answer]] = {
             path.rpartition("/")[2]: says(200, sent)
@@ -91,13 +91,13 @@ class PromptTests(ServedTestCase):
         return "\n".join([*told, *lines]), network
 
     def test_counted(self) -> None:
-        """The number of denied requests is told, and nothing of the one sent along."""
+        """Denied requests are counted, and their prompts are published nowhere."""
         told, network = self.denied(b'{"data":[%b],"total_records":41}' % ROW)
         self.assertIn(b"netbird_api_agent_denied_requests 41", network.text())
         self.assertNotIn(PROMPT[:8], told)
 
     def test_broken(self) -> None:
-        """Nor where the answer cannot be read, whatever is wrong with it."""
+        """A response that cannot be decoded does not publish a prompt, either."""
         for body in (
             b'{"data":[%b' % ROW,
             b'{"data":[%b],"total_records":"%b"}' % (ROW, PROMPT.encode()),

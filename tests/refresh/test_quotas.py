@@ -1,4 +1,4 @@
-"""Accounts with one token share what it is granted; the others do not."""
+"""Quotas: accounts with one token share its limit, others do not."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -9,7 +9,7 @@ from api_exporter.settings.errors import ConfigurationError
 
 
 def accounts(**given: dict[str, str]) -> list[AccountSettings]:
-    """Checked settings of accounts by name; with one token unless said otherwise."""
+    """Return the settings of accounts by name; they share one token by default."""
     errors: list[ConfigurationError] = []
     usual = {
         "UPSTREAM_API_URL": "https://netbird.example",
@@ -21,14 +21,14 @@ def accounts(**given: dict[str, str]) -> list[AccountSettings]:
 
 
 def of(**given: dict[str, str]) -> list[Quota]:
-    """What they are granted, in their order."""
+    """Return the quotas in the order of the accounts."""
     by_name = quotas(accounts(**given))
     return [by_name[name] for name in given]
 
 
 class QuotaTests(SynchronousTestCase):
     def test_one_token(self) -> None:
-        """One upstream and one token is one budget, else they are strangers."""
+        """One upstream and one token have one budget; otherwise budgets differ."""
         a, b, c, d = of(
             a={},
             b={"UPSTREAM_ACCOUNT": "tenant"},
@@ -40,7 +40,7 @@ class QuotaTests(SynchronousTestCase):
         self.assertIsNone(a.budget.per_minute)
 
     def test_stated_by_one(self) -> None:
-        """A limit that one of them states is that of all, and of nobody else."""
+        """A limit that one account states applies to its token, and to no other."""
         limit = {"UPSTREAM_RATE_LIMIT": "6/30"}
         stranger = {"UPSTREAM_API_TOKEN": "another"}
         a, b, c = of(a=limit, b={}, c=stranger)
@@ -52,26 +52,26 @@ class QuotaTests(SynchronousTestCase):
         self.assertEqual(600.0, c.selection.periods["users"])
 
     def test_enough(self) -> None:
-        """Where it is enough nothing is stretched, and nothing said."""
+        """If the limit is high enough, no interval is lengthened."""
         [a] = of(a={"UPSTREAM_RATE_LIMIT": "120/1200"})
         self.assertEqual("", a.stretched)
         self.assertEqual(30.0, a.selection.periods["peers"])
 
     def test_access_log(self) -> None:
-        """The access log is asked for as often as its setting says, where wanted."""
+        """If the access log is written, its setting is its interval."""
         more = {"ACCESS_LOG_METRICS": "true", "ACCESS_LOG_REQUESTS_PER_MINUTE": "6"}
         a, b = of(a={}, b=more)
         self.assertNotIn("access_log", a.selection.periods)
         self.assertEqual(10.0, b.selection.periods["access_log"])
 
     def test_access_tokens(self) -> None:
-        """An account that is read with another one's token has no such resource."""
+        """An account that is read with another one's token has no access tokens."""
         a, b = of(a={}, b={"UPSTREAM_ACCOUNT": "tenant"})
         self.assertIn("access_tokens", a.selection.periods)
         self.assertNotIn("access_tokens", b.selection.periods)
 
     def test_choice(self) -> None:
-        """What no wanted family needs is not asked for, and takes no share."""
+        """A resource that no enabled family needs takes no share."""
         some = {"COLLECTORS": "peers", "METRICS_DENY": "netbird_api_peer_*"}
         [a, b] = of(a={}, b=some)
         self.assertIn("users", a.selection.periods)
@@ -80,7 +80,7 @@ class QuotaTests(SynchronousTestCase):
         )
 
     def test_events(self) -> None:
-        """Where they are written, events are asked for every minute or as is said."""
+        """If events are written, they are requested every minute, or as configured."""
         off, on, slow = of(
             off={},
             on={"EVENTS_FILE": "/var/log/e"},

@@ -1,4 +1,4 @@
-"""Intervals that are stretched so that all accounts of a token fit into its limit."""
+"""Intervals that are lengthened so that all accounts of a token fit into its limit."""
 
 from itertools import pairwise
 
@@ -37,7 +37,7 @@ ACCOUNTS = st.lists(
 
 
 def without_dormant(accounts: list[dict[str, float]]) -> list[dict[str, float]]:
-    """The same without what may be dormant."""
+    """Return intervals without those of resources that may be dormant."""
     dormant = {ACCESS_LOG, *OF_AGENTS}
     return [
         {name: period for name, period in periods.items() if name not in dormant}
@@ -50,12 +50,12 @@ LIMITS = st.tuples(st.integers(1, 1000), st.integers(1, 1000))
 
 class StretchedTests(SynchronousTestCase):
     def test_room(self) -> None:
-        """What fits stays as it is, and nothing is said."""
+        """Intervals that fit stay as they are, and no line says otherwise."""
         self.assertEqual([DEFAULT], stretched([DEFAULT], (6, 30)))
         self.assertEqual("", describe_stretched(DEFAULT, DEFAULT, (6, 30)))
 
     def test_longest_first(self) -> None:
-        """The longest intervals give way first, and only as far as is needed."""
+        """The longest intervals are lengthened first, and only as far as needed."""
         before = {"peers": 30.0, "groups": 300.0, "users": 600.0}
         for accounts, groups in ((42, 300.0), (44, 330.0)):  # 2.3 requests a minute
             [after, *_] = stretched([before] * accounts, (120, 1))
@@ -74,19 +74,19 @@ class StretchedTests(SynchronousTestCase):
         self.assertAlmostEqual(PLANNED * 120, per_minute(after))
 
     def test_dormant(self) -> None:
-        """What may be dormant makes nothing slower, whatever its intervals."""
+        """Resources that may be dormant slow no others, at any interval."""
         often = dict.fromkeys(OF_AGENTS, 1.0)
         self.assertEqual([DEFAULT | often], stretched([DEFAULT | often], (6, 30)))
 
     def test_peers_last(self) -> None:
-        """Where an hour for all others is not enough the peers' turn comes."""
+        """The peers' interval is lengthened if an hour for others is not enough."""
         [after, *_] = stretched([DEFAULT] * 5, (6, 30))
         self.assertGreater(after["peers"], 30.0)
         self.assertGreater(after["users"], LONGEST)
         self.assertLess(after["peers"], 180.0)
 
     def test_describe_stretched(self) -> None:
-        """Log and page can say by how much, in a line."""
+        """Log and page say in a line how intervals are lengthened."""
         before = {"peers": 30.0, "users": 600.0, "routes": 300.0, "policies": 600.0}
         after = {"peers": 32.14, "users": 1500.0, "routes": 300.0, "policies": 1500.0}
         self.assertEqual(
@@ -105,7 +105,7 @@ class StretchedTests(SynchronousTestCase):
     def test_fits(
         self, accounts: list[dict[str, float]], limit: tuple[int, int]
     ) -> None:
-        """Whatever is configured, it fits, no interval is shorter, none is lost."""
+        """All configured intervals fit, none becomes shorter, none is lost."""
         after = stretched(accounts, limit)
         wanted = per_minute(accounts)
         self.assertLessEqual(per_minute(after), PLANNED * limit[0] * 1.000001)
@@ -116,7 +116,7 @@ class StretchedTests(SynchronousTestCase):
                 self.assertGreaterEqual(new[name], old[name])
 
     def test_rounding(self) -> None:
-        """What rounding leaves of an excess stretches nothing."""
+        """A rounding error lengthens no interval."""
         [_, after] = stretched(
             [
                 {
@@ -133,7 +133,7 @@ class StretchedTests(SynchronousTestCase):
         self.assertEqual(2.537, after["users"])
 
     def test_access_log_first(self) -> None:
-        """The access log gives way before anything else does, and it is told."""
+        """The access log is slowed before all others, and a warning says so."""
         before = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
         left = PLANNED * 6 - per_minute([WITHOUT_AGENTS])
         [after] = stretched([before], (6, 500))
@@ -147,14 +147,14 @@ class StretchedTests(SynchronousTestCase):
         )
 
     def test_access_log_of_one(self) -> None:
-        """Who does not read the access log is not slower for one who does."""
+        """An account without an access log is not slowed for another one's."""
         reads = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
         after, other = stretched([reads, WITHOUT_AGENTS], (12, 500))
         self.assertGreater(after[ACCESS_LOG], 30.0)
         self.assertEqual(WITHOUT_AGENTS, other)
 
     def test_nine(self) -> None:
-        """A stated limit of nine a minute is enough for it, and eight is not."""
+        """Nine requests a minute are enough for the access log, and eight are not."""
         before = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
         for rate, enough in ((8, False), (9, True)):
             [after] = stretched([before], (rate, 500))
@@ -167,9 +167,9 @@ class StretchedTests(SynchronousTestCase):
     def test_order(
         self, accounts: list[dict[str, float]], limit: tuple[int, int]
     ) -> None:
-        """No shorter interval gives way before a longer one has, nor any after peers.
+        """Longer intervals are lengthened first, and those of the peers last.
 
-        Nothing is stretched for nothing, and equals are stretched alike.
+        No interval is lengthened without need; equal ones stay equal.
         """
         after = stretched(accounts, limit)
         pairs = {

@@ -1,4 +1,4 @@
-"""What is said of refreshes that have ended."""
+"""The log lines of refreshes that have ended."""
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
@@ -28,7 +28,7 @@ class RefreshLogTests(SynchronousTestCase):
         )
 
     def test_alike(self) -> None:
-        """While the peers fail, another resource has a line for another reason only."""
+        """While the peers fail, another resource is logged only for another reason."""
         book = logbook(self)
         broken = UpstreamError("http_5xx", "500: broken")
         self.ours.failed("peers", broken, 0.0)
@@ -38,7 +38,7 @@ class RefreshLogTests(SynchronousTestCase):
         self.assertIn("cannot refresh access_log: 403: no", book.lines()[1])
 
     def test_needed_again(self) -> None:
-        """What nothing needed is forgotten once, when it is requested again."""
+        """The freshness of an unneeded resource is reset once, when it is needed."""
         ours = self.ours
         ours.pointless(LOG)
         ours.needed(LOG)
@@ -48,7 +48,7 @@ class RefreshLogTests(SynchronousTestCase):
         self.assertIs(False, self.telemetry.freshness[LOG].supported)
 
     def test_complaints_end(self) -> None:
-        """What is wrong with records is told again after they were withdrawn."""
+        """Errors of records are logged again after the records were withdrawn."""
         book = logbook(self)
         body = LastBody(
             digest=(),
@@ -66,7 +66,7 @@ class RefreshLogTests(SynchronousTestCase):
         self.assertEqual(2, book.lines().count(line))
 
     def test_pointless_after_a_failure(self) -> None:
-        """The end of a failure is told where there is nothing to ask for, as before."""
+        """The end of a failure is logged if the resource is no longer requested."""
         book, ours = logbook(self), self.ours
         for _ in range(2):
             ours.pointless(LOG)

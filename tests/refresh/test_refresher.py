@@ -1,4 +1,4 @@
-"""The refresher with a clock of our own and an upstream that is a dictionary."""
+"""The refresher with a fake clock, and a dictionary as its upstream."""
 
 import gc
 import tracemalloc
@@ -30,7 +30,7 @@ UNKNOWN_PATH = UpstreamError("not_found", "404", unsupported=True)
 
 
 class Bench(Network):
-    """A Refresher of some collectors, and an upstream that is a dictionary."""
+    """A network with some collectors and a dictionary as its upstream."""
 
     choice = EVERYTHING
     important_groups: tuple[str, ...] = ()
@@ -80,20 +80,20 @@ class Bench(Network):
         return self
 
     def counts(self) -> list[Count]:
-        """What is told of the peers over time."""
+        """Return the history of the peers."""
         return [count for run in self.history.runs(self._now()) for count in run]
 
     def page(self) -> str:
         return self.text().decode()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass in steps of a second, and all that is due be done."""
+        """Let time pass in steps of a second, and run all that is due."""
         for step in [1.0] * int(seconds) + [seconds % 1] + [0.0] * 50:
             self.clock.advance(step)
 
 
 def failing_once(really: Callable[..., object]) -> Callable[..., object]:
-    """A function that has a defect when it is called first."""
+    """Return a function that has a defect when it is called first."""
     failures = [ZeroDivisionError("oops")]
 
     def function(*given: object) -> object:
@@ -106,7 +106,7 @@ def failing_once(really: Callable[..., object]) -> Callable[..., object]:
 
 class RefresherTests(SynchronousTestCase):
     def test_published(self) -> None:
-        """After the first round the page tells of all resources."""
+        """After the first refreshes the page has the metrics of all resources."""
         page = Bench().start().page()
         self.assertIn('netbird_api_peers{connected="true"} 1\n', page)
         self.assertIn(
@@ -114,7 +114,7 @@ class RefresherTests(SynchronousTestCase):
         )
 
     def test_joins_wait_for_both_sides(self) -> None:
-        """A joined family is left out while one of its sides is unknown."""
+        """A joined family is missing while one of its sides is unknown."""
         bench = Bench(peers=DOWN).start()
         self.assertIn("netbird_api_group_peers{", bench.page())
         self.assertNotIn("netbird_api_group_peers_connected", bench.page())
@@ -123,14 +123,14 @@ class RefresherTests(SynchronousTestCase):
         self.assertIn("netbird_api_group_peers_connected", bench.page())
 
     def test_period(self) -> None:
-        """A resource is asked for every period, give or take a tenth."""
+        """A resource is requested every period, give or take a tenth."""
         bench = Bench().start()
         bench.advance(301)
         self.assertEqual(11, bench.asked.count("peers"))
         self.assertEqual(2, bench.asked.count("groups"))
 
     def test_observed(self) -> None:
-        """Every good refresh of the peers is told of, and no other, changed or not."""
+        """The history gets each good refresh of the peers, changed or not."""
         bench = Bench().start()
         bench.advance(61)
         bench.replies["peers"] = DOWN
@@ -140,7 +140,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual([1, 1], [count.peers for count in counts])
 
     def test_unchanged_body(self) -> None:
-        """A body that has not changed is noted and not rendered again."""
+        """A body that has not changed is recorded and not rendered again."""
         bench = Bench().start()
         before = bench.pages.whole()
         bench.advance(31)
@@ -149,7 +149,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(1_800_000_030, standing.last_success)
 
     def test_another_order(self) -> None:
-        """A body that says the same in another order is not rendered again."""
+        """An equal body in another order is not rendered again."""
         a, b = b'{"id":"a"}', b'{"id":"b"}'
         bench = Bench(peers=b"[%b,%b]" % (a, b), groups=b"[]").start()
         before, page = bench.pages.whole(), bench.page()
@@ -171,7 +171,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIs(before[-1], after[-1])
 
     def test_failure_keeps_the_page(self) -> None:
-        """A failed refresh leaves the metrics and says that it failed."""
+        """A failed refresh keeps the metrics and reports its failure."""
         bench = Bench().start()
         before = bench.page()
         bench.replies["peers"] = DOWN
@@ -195,7 +195,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIn("netbird_api_setup_key_valid", bench.page())
 
     def test_withdrawal_with_a_defect(self) -> None:
-        """A withdrawal that fails is tried again, whatever it is that has failed."""
+        """A failed withdrawal is retried, whichever step has failed."""
         for which, name in (("pipeline", "withdraw"), ("refresh_log", "expired")):
             bench = Bench("setup_keys", setup_keys=b'[{"id":"k"}]').start()
             part = getattr(bench, which)
@@ -218,7 +218,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(before, bench.page())
 
     def test_late_answer_is_not_withdrawn(self) -> None:
-        """An answer that is being rendered when the old one expires stays."""
+        """A response that is being rendered when the old one expires stays."""
         bench = Bench().start()
         bench.replies["peers"] = late = Deferred[bytes]()
         bench.advance(299.75)
@@ -259,11 +259,11 @@ class RefresherTests(SynchronousTestCase):
         )
 
     def test_unsupported(self) -> None:
-        """A path that the NetBird API does not have is no failure: retried hourly."""
+        """A path that the NetBird API lacks is retried hourly, without a failure."""
         book = logbook(self)
         bench = Bench(groups=UNKNOWN_PATH).start()
         bench.advance(31)
-        self.assertEqual(2, bench.asked.count("groups"))  # it has to say so twice
+        self.assertEqual(2, bench.asked.count("groups"))  # one answer may be wrong
         bench.advance(3500)
         self.assertEqual(2, bench.asked.count("groups"))
         bench.advance(200)
@@ -273,7 +273,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(["info the NetBird API does not have groups"], book.lines())
 
     def test_lost_for_a_moment(self) -> None:
-        """What was there just now has failed, and is asked for as often as ever."""
+        """A missing resource that was known has failed, and keeps its interval."""
         bench = Bench().start()
         bench.replies["groups"] = UNKNOWN_PATH
         bench.advance(301)
@@ -285,7 +285,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual((True, True, None), _told(bench.telemetry.freshness["groups"]))
 
     def test_lost_for_good(self) -> None:
-        """What is still missing when its metrics end is not supported any more."""
+        """A resource still missing when its metrics expire becomes unsupported."""
         bench = Bench().start()
         bench.replies["groups"] = UNKNOWN_PATH
         bench.advance(1250)
@@ -295,7 +295,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertNotIn("netbird_api_group", bench.page())
 
     def test_everything_gets_missing(self) -> None:
-        """The peers tell too late that nothing was there; the others are made good."""
+        """If the peers go missing, too, missing resources are requested again."""
         bench = Bench(groups=UNKNOWN_PATH).start()
         bench.replies["peers"] = UNKNOWN_PATH
         bench.advance(31)
@@ -304,7 +304,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual((True, True, None), _told(bench.telemetry.freshness["groups"]))
 
     def test_everything_is_missing(self) -> None:
-        """A proxy that knows no path at all tells nothing of what is supported."""
+        """A proxy that knows no path makes no resource unsupported."""
         bench = Bench(
             peers=UNKNOWN_PATH, groups=UNKNOWN_PATH, accounts=UNKNOWN_PATH
         ).start()
@@ -327,14 +327,14 @@ class RefresherTests(SynchronousTestCase):
         self.assertLess(3, bench.asked.count("peers"))
 
     def test_too_old_an_upstream(self) -> None:
-        """An upstream that takes the path for an object's id does not have it."""
+        """An upstream that takes the path for an object's id lacks the path."""
         words = "network: routers not found"
         absence = UpstreamError("not_found", f"404: {words}", said=words)
         bench = Bench("networks", network_routers=absence, routes=absence).start()
         self.assertIs(False, bench.telemetry.freshness["network_routers"].supported)
 
     def test_own_tokens(self) -> None:
-        """The exporter's own tokens are asked for once its user is known."""
+        """The exporter's own tokens are requested once its user is known."""
         users = b'[{"id":"a|b/c"},{"id":"me|1","is_current":true}]'
         tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
         path = "api/users/me%7C1/tokens"
@@ -343,7 +343,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIn("netbird_api_access_token_expiration", bench.page())
 
     def test_tokens_of_another_user(self) -> None:
-        """With another user's token the old user's tokens are told no longer."""
+        """With another user's token the old user's tokens are withdrawn."""
         me, you = b'{"id":"me","is_current":%s}', b'{"id":"you","is_current":%s}'
         tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
         bench = Bench(
@@ -364,7 +364,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIn(told % "you", bench.page())
 
     def test_tokens_of_a_forgotten_user(self) -> None:
-        """Tokens that come when their user is no longer known are not told."""
+        """Tokens that arrive when their user is no longer known are not published."""
         users = b'[{"id":"me","is_current":true}]'
         bench = Bench("users", users=users, **{"api/users/me/tokens": b"[]"}).start()
         bench.replies["users"] = DOWN
@@ -376,7 +376,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertNotIn("netbird_api_access_token", bench.page())
 
     def test_up_over_nothing(self) -> None:
-        """Tokens that went with their user are not up: nothing is known of them."""
+        """Tokens that were withdrawn with their user are not up."""
         for replaced in (DOWN, b'[{"id":"a"}]'):
             users = b'[{"id":"me","is_current":true}]'
             bench = Bench("users", users=users).start()
@@ -387,7 +387,7 @@ class RefresherTests(SynchronousTestCase):
             self.assertIsNone(bench.telemetry.freshness["access_tokens"].up)
 
     def test_own_tokens_refused(self) -> None:
-        """Where the tokens may not be read there is no family and no error."""
+        """If the tokens may not be read there is no family and no error."""
         users = b'[{"id":"me","is_current":true}]'
         refused = UpstreamError("forbidden", "403: admin role required")
         bench = Bench("users", users=users, **{"api/users/me/tokens": refused}).start()
@@ -395,7 +395,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual((None, False, None), _told(standing))
 
     def test_own_tokens_refused_for_a_moment(self) -> None:
-        """Tokens that could be read just now have failed, and come back soon."""
+        """Refused tokens that were known have failed, and return soon."""
         users = b'[{"id":"me","is_current":true}]'
         tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
         path = "api/users/me/tokens"
@@ -411,7 +411,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIn("netbird_api_access_token_expiration", bench.page())
 
     def test_blocked_at_the_start(self) -> None:
-        """Tokens refused to a user who turns out to be blocked are asked for again."""
+        """Tokens refused to a blocked user are requested again."""
         blocked = UpstreamError("forbidden", "403: user is blocked")
         users = b'[{"id":"me","is_current":true}]'
         path = "api/users/me/tokens"
@@ -424,7 +424,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual((True, True, None), _told(standing))
 
     def test_own_user_unknown(self) -> None:
-        """Without a current user nothing is asked for its tokens."""
+        """Without a current user no tokens are requested."""
         bench = Bench("users", users=b'[{"id":"a"}]').start()
         self.assertNotIn("tokens", "".join(bench.asked))
         self.assertIsNone(bench.telemetry.freshness["access_tokens"].ended)
@@ -443,7 +443,7 @@ class RefresherTests(SynchronousTestCase):
         )
 
     def test_request_id(self) -> None:
-        """What finds a refused request in the server's log is in the line."""
+        """The log line of a refused request has its request id."""
         book = logbook(self)
         id_ = "dc1djo5qmd2oq13d8pj0"
         Bench(groups=UpstreamError("http_5xx", "500: no", request_id=id_)).start()
@@ -456,7 +456,7 @@ class RefresherTests(SynchronousTestCase):
         )
 
     def test_long_pause(self) -> None:
-        """An hour's pause that was asked for once takes no metrics away."""
+        """A Retry-After of an hour removes no metrics."""
         limit = UpstreamError("rate_limited", "429", retry_after=3600.0)
         bench = Bench().start()
         bench.replies["groups"] = limit
@@ -468,7 +468,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual({"peers": True, "accounts": True, "groups": True}, ups)
 
     def test_withdrawn_in_a_pause(self) -> None:
-        """Where it lasts, what has ended is not up, although nothing has failed."""
+        """Metrics that expire in a longer pause are not up, without a failure."""
         bench = Bench().start()
         bench.replies["groups"] = limit = UpstreamError(
             "rate_limited", "429", retry_after=1e6
@@ -481,7 +481,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual("ended", bench.telemetry.freshness["accounts"].state(0))
 
     def test_restarted(self) -> None:
-        """What was given up at a stop is asked for after the next start."""
+        """A request that a stop cancelled is sent after the next start."""
         bench = Bench(accounts=Deferred[bytes]()).start()
         self.successResultOf(bench.stopService())
         bench.replies["accounts"] = b"[]"
@@ -489,7 +489,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertTrue(all(s.up for s in bench.telemetry.freshness.values()))
 
     def test_one_outage_is_one_line(self) -> None:
-        """However long everything fails, the log says it once, and when it ends."""
+        """An outage of any length is one line, and one more at its end."""
         book = logbook(self)
         bench = Bench().start()
         bench.replies.update(peers=DOWN, groups=DOWN, accounts=DOWN)
@@ -503,7 +503,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIn(again, third)
 
     def test_end_of_a_withdrawal(self) -> None:
-        """A withdrawal that was told has an end that is told."""
+        """If a withdrawal was logged, its end is logged, too."""
         book = logbook(self)
         bench = Bench().start()
         bench.replies["groups"] = Deferred[bytes]()
@@ -513,7 +513,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual("info groups can be refreshed again", book.lines()[-1])
 
     def test_still_missing(self) -> None:
-        """What the upstream never had is not failing when the peers fail, too."""
+        """A resource that the upstream lacks does not fail with the peers."""
         book = logbook(self)
         bench = Bench(groups=UNKNOWN_PATH).start()
         bench.replies["peers"] = DOWN
@@ -525,7 +525,7 @@ class RefresherTests(SynchronousTestCase):
         )
 
     def test_missing_after_a_failure(self) -> None:
-        """The end of a failure is told, although what ends it was told before."""
+        """The end of a failure is logged even for an answer that was logged before."""
         book = logbook(self)
         bench = Bench(groups=UNKNOWN_PATH).start()
         bench.advance(60)
@@ -537,7 +537,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual([missing, *[fails, missing] * 2], book.lines())
 
     def test_rejected_records(self) -> None:
-        """A record that cannot be read is left out, counted and named in the log."""
+        """A record that cannot be decoded is left out, counted and logged."""
         book = logbook(self)
         bench = Bench(peers=b'[{"id":"a"},{"id":7},{"id":"c"}]').start()
         standing = bench.telemetry.freshness["peers"]
@@ -557,7 +557,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIn("980 more records of peers left out", book.lines()[-1])
 
     def test_bad_records_that_move(self) -> None:
-        """That other places hold the same bad records is nothing new."""
+        """The same bad records at other places are not logged again."""
         book = logbook(self)
         bench = Bench(peers=b'[{"id":"a"},{"id":7}]').start()
         for good in range(1, 20):
@@ -568,7 +568,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(1, sum("left out" in line for line in book.lines()))
 
     def test_ever_new_bad_records(self) -> None:
-        """Whatever is wrong with records is told once an hour."""
+        """Errors of records are logged once an hour at most."""
         book = logbook(self)
         bench = Bench().start()
         for number in range(240):
@@ -586,7 +586,7 @@ class RefresherTests(SynchronousTestCase):
         )
 
     def test_defect(self) -> None:
-        """A defect of ours is counted, logged with its traceback, and tried again."""
+        """A defect is counted, logged with its traceback, and followed by a retry."""
         bench = Bench(groups=Deferred[bytes]())
         waiting = bench.replies["groups"]
         assert isinstance(waiting, Deferred)
@@ -619,7 +619,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_defect_afterwards(self) -> None:
-        """One in what is told of a round keeps no slot, and is told as what it is."""
+        """A defect in the log after a refresh frees its slot, and is logged as such."""
 
         def broken(*_: object, **__: object) -> None:
             raise ZeroDivisionError("oops")
@@ -642,7 +642,7 @@ class RefresherTests(SynchronousTestCase):
             self.assertEqual([], self.flushLoggedErrors())
 
     def test_failures_keep_nothing(self) -> None:
-        """Of bodies that could not be decoded nothing stays, collector or not."""
+        """Bodies that could not be decoded are freed, with or without a collector."""
         bench = Bench("peers").start()
         name = b"x" * 1_000_000
         cut = b"[" + b",".join([b'{"id":"a","name":"' + name + b'"}'] * 20)
@@ -660,7 +660,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertLess(tracemalloc.get_traced_memory()[0], 5_000_000)
 
     def test_stray_cancellation(self) -> None:
-        """A cancellation that is not ours is a defect, and not the last refresh."""
+        """A cancellation without a stop is a defect, and refreshes continue."""
         bench = Bench(groups=Deferred[bytes]())
         waiting = bench.replies["groups"]
         assert isinstance(waiting, Deferred)
@@ -674,7 +674,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIs(True, bench.telemetry.freshness["groups"].up)
 
     def test_same_records(self) -> None:
-        """A record that has not changed is the very object that was there before."""
+        """A record that has not changed is the same object as before."""
         bench = Bench(peers=b'[{"id":"a"},{"id":"b"}]').start()
         before = bench.inventory.peers or ()
         bench.replies["peers"] = b'[{"id":"a"},{"id":"b","name":"new"}]'
@@ -684,7 +684,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual("new", after[1].name)
 
     def test_silent_connection_test(self) -> None:
-        """A connection test without an answer does not hold up the first round."""
+        """A connection test without an answer does not delay the first refreshes."""
         bench = Unreachable().start()
         self.assertEqual(["peers"], bench.asked)
         for path in ("api/peers", "api/elsewhere"):
@@ -699,7 +699,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_silent(self) -> None:
-        """A request without a header lets the next resource go, with a query or not."""
+        """A request without a header allows the next resource, with a query or not."""
         bench = Bench("groups", "routes", groups=Deferred[bytes]()).start()
         self.assertEqual("groups", bench.asked[-1])
         bench.on_silent("api/groups?page=1")
@@ -707,7 +707,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIs(True, bench.telemetry.freshness["routes"].up)
 
     def test_stop(self) -> None:
-        """Stopping cancels what is under way and leaves no timer."""
+        """A stop cancels running tasks and leaves no timer."""
         cancelled: list[object] = []
         waiting: Deferred[bytes] = Deferred(cancelled.append)
         bench = Bench(groups=waiting).start()
@@ -717,7 +717,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIsNone(bench.telemetry.freshness["groups"].ended)
 
     def test_stop_while_rendering(self) -> None:
-        """A stop waits for no computation, and publishes nothing of it."""
+        """A stop waits for no computation, and publishes no result of it."""
         for computations in (0, 1, 2):
             bench = Computing()
             bench.start()
@@ -735,7 +735,7 @@ def _told(standing: Freshness) -> tuple[bool | None, bool | None, str | None]:
 
 
 class Computing(Bench):
-    """Computations end when the test says so."""
+    """Computations end when the test runs them."""
 
     def __init__(self) -> None:
         self.compute: DelayedCompute = DelayedCompute()
@@ -755,14 +755,14 @@ class Unreachable(Bench):
 
 
 class OfNothing(Bench):
-    """No family is wanted."""
+    """No family is enabled."""
 
     choice = MetricFilter(deny=("*",))
 
 
 class ChoiceTests(SynchronousTestCase):
     def test_groups(self) -> None:
-        """Peers have series of their own as soon, and as long, as groups are known."""
+        """Peers have series of their own exactly while groups are known."""
         bench = OfAll("peers", groups=DOWN)
         bench.start()
         self.assertIn('netbird_api_peers{connected="true"} 1\n', bench.page())
@@ -783,7 +783,7 @@ class ChoiceTests(SynchronousTestCase):
         self.assertIn('netbird_api_peers{connected="true"} 1\n', bench.page())
 
     def test_nothing_wanted(self) -> None:
-        """Without a family peers and groups are asked for, and nothing else is."""
+        """Without a family only peers and groups are requested."""
         bench = OfNothing("peers", "groups").start()
         bench.advance(61)
         self.assertEqual({"peers", "groups"}, set(bench.asked))

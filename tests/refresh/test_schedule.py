@@ -1,4 +1,4 @@
-"""When what is asked for, on a time that is only a number."""
+"""The schedule, with numbers for times."""
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -33,17 +33,17 @@ REFUSED = UpstreamError("connect", "no connection", unsent=True)
 def fresh(
     chance: float = 0.5, periods: Mapping[str, float] = PERIODS, now: float = 0.0
 ) -> Schedule:
-    """At its very start, with periods that are not spread unless chance says so."""
+    """Return a schedule at its start; its periods vary only with `chance`."""
     return Schedule(lives(periods), now=now, jitter=lambda: chance, budget=Budget())
 
 
 def taken(schedule: Schedule, now: float) -> list[str]:
-    """All that can be taken at one instant."""
+    """Return all resources that may start at one instant."""
     return list(iter(lambda: schedule.take(now), None))
 
 
 def round_of(schedule: Schedule, now: float, **errors: UpstreamError) -> list[str]:
-    """All that is due, one after the other, each of which ends at once."""
+    """Refresh all due resources, one after the other; each ends immediately."""
     names = []
     while (name := schedule.take(now)) is not None:
         names.append(name)
@@ -55,7 +55,7 @@ def round_of(schedule: Schedule, now: float, **errors: UpstreamError) -> list[st
 
 
 def settled(chance: float = 0.5) -> Schedule:
-    """After a first round at 0 that took no time."""
+    """Return a schedule after first refreshes at 0 that took no time."""
     schedule = fresh(chance)
     assert round_of(schedule, 0.0) == list(PERIODS)
     return schedule
@@ -63,7 +63,7 @@ def settled(chance: float = 0.5) -> Schedule:
 
 class FirstRoundTests(SynchronousTestCase):
     def test_one_after_the_other(self) -> None:
-        """The first resource goes ahead, the others follow one by one."""
+        """The first resource is first, and the others follow one by one."""
         schedule = fresh()
         self.assertEqual("peers", schedule.first)
         self.assertEqual(["peers"], taken(schedule, 0.0))
@@ -74,7 +74,7 @@ class FirstRoundTests(SynchronousTestCase):
         self.assertEqual(["users"], taken(schedule, 3.0))
 
     def test_access_log(self) -> None:
-        """The access log comes after everything else that is due, of all accounts."""
+        """The access log comes after all other due resources of all accounts."""
         budget = Budget()
         log = {"peers": 30.0, ACCESS_LOG: 30.0, "groups": 300.0}
         first, second = (
@@ -97,7 +97,7 @@ class FirstRoundTests(SynchronousTestCase):
         first.refreshed(ACCESS_LOG, 1.0)
 
     def test_reach(self) -> None:
-        """Whether the upstream can be reached is asked once, beside the peers."""
+        """The connection test runs once, beside the peers."""
         schedule = Schedule(
             lives(PERIODS), now=0.0, jitter=lambda: 0.5, budget=Budget(), reach=True
         )
@@ -112,7 +112,7 @@ class FirstRoundTests(SynchronousTestCase):
         self.assertEqual(["peers"], taken(schedule, 40.0))
 
     def test_whatever_ends(self) -> None:
-        """The next one follows however its predecessor has ended."""
+        """The next refresh follows after any end of the previous one."""
         for end in (
             lambda s: s.unsupported("groups", 1.0),
             lambda s: s.skipped("groups", 1.0),
@@ -126,7 +126,7 @@ class FirstRoundTests(SynchronousTestCase):
             self.assertEqual(["users"], taken(schedule, 1.0))
 
     def test_failures_come_after_the_round(self) -> None:
-        """What failed comes again when all others have had their turn."""
+        """A failed resource is retried after all others."""
         schedule = fresh()
         self.assertEqual(
             ["peers", "groups", "users"], round_of(schedule, 0.0, groups=HUNG)
@@ -135,7 +135,7 @@ class FirstRoundTests(SynchronousTestCase):
         self.assertEqual(["peers", "groups"], round_of(schedule, 30.0))
 
     def test_limited(self) -> None:
-        """Where the first one is refused it goes first after the pause, alone."""
+        """If the first resource gets a 429, it is first after the pause, alone."""
         schedule = fresh()
         self.assertEqual(["peers"], taken(schedule, 0.0))
         self.assertEqual(15.0, schedule.rate_limited("peers", 1.0, None))
@@ -147,7 +147,7 @@ class FirstRoundTests(SynchronousTestCase):
 
 class PeriodTests(SynchronousTestCase):
     def test_period(self) -> None:
-        """A refresh begins a period after the one before it began."""
+        """A refresh begins a period after the previous one began."""
         schedule = settled()
         self.assertEqual(30.0, schedule.wake_at())
         self.assertEqual([], taken(schedule, 29.9))
@@ -156,14 +156,14 @@ class PeriodTests(SynchronousTestCase):
         self.assertEqual(60.0, schedule.wake_at())
 
     def test_spread(self) -> None:
-        """Chance moves a period by a tenth to either side."""
+        """Jitter changes a period by a tenth in both directions."""
         for chance, due in ((0.0, 27.0), (1.0, 33.0)):
             wake_at = settled(chance).wake_at()
             assert wake_at is not None
             self.assertAlmostEqual(due, wake_at)
 
     def test_slow(self) -> None:
-        """A refresh that takes long is followed by half a period's rest."""
+        """A long refresh is followed by half a period's rest."""
         for end, due in ((15.0, 30.0), (25.0, 40.0), (100.0, 115.0)):
             schedule = fresh()
             schedule.take(0.0)
@@ -172,7 +172,7 @@ class PeriodTests(SynchronousTestCase):
             self.assertEqual(due, schedule.wake_at())
 
     def test_unsupported(self) -> None:
-        """What the NetBird API does not have it says twice, and then every hour."""
+        """A missing path is retried once after 30 seconds, and then hourly."""
         schedule = fresh(periods={"peers": 1e6, "groups": 300.0})
         self.assertEqual(["peers"], taken(schedule, 0.0))
         schedule.refreshed("peers", 0.0)
@@ -186,7 +186,7 @@ class PeriodTests(SynchronousTestCase):
         self.assertEqual(3 * HOUR + 30, schedule.wake_at())
 
     def test_skipped(self) -> None:
-        """What could not be asked for is due again after its period, or when it can."""
+        """A skipped resource is due after its period, or when it becomes possible."""
         schedule = settled()
         round_of(schedule, 299.0)
         self.assertEqual(["groups"], taken(schedule, 300.0))
@@ -194,11 +194,11 @@ class PeriodTests(SynchronousTestCase):
         self.assertNotIn("groups", taken(schedule, 325.0))
         schedule.make_due("groups", 325.0)
         self.assertIn("groups", taken(schedule, 325.0))
-        schedule.make_due("groups", 325.0)  # under way: nothing changes
+        schedule.make_due("groups", 325.0)  # it already runs: no change
         self.assertEqual([], taken(schedule, 326.0))
 
     def test_slots(self) -> None:
-        """Two are under way at most, one of them the first resource."""
+        """At most two refreshes run, one of them of the first resource."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 1000.0))
         self.assertIsNone(schedule.wake_at())
@@ -209,7 +209,7 @@ class PeriodTests(SynchronousTestCase):
         self.assertEqual(["users"], taken(schedule, 1031.0))
 
     def test_hung(self) -> None:
-        """However many paths hang, the first one keeps its period."""
+        """While any number of paths hang, the first resource keeps its period."""
         schedule = settled()
         self.assertIn("groups", taken(schedule, 600.0))
         schedule.refreshed("peers", 600.0)
@@ -218,7 +218,7 @@ class PeriodTests(SynchronousTestCase):
             schedule.refreshed("peers", now)
 
     def test_silent(self) -> None:
-        """A request without a header lets one other go; three are under way at most."""
+        """A request without a header allows one other; at most three run."""
         schedule = fresh(periods={**PERIODS, "routes": 300.0, "networks": 300.0})
         self.assertEqual(["peers"], taken(schedule, 0.0))
         schedule.silent("peers")
@@ -240,7 +240,7 @@ class PeriodTests(SynchronousTestCase):
         self.assertEqual(["networks"], taken(schedule, 37.0))
 
     def test_silent_in_an_outage(self) -> None:
-        """While the peers fail, a silent request makes no room for others."""
+        """While the peers fail, a silent request does not allow others."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
         schedule.failed("peers", 300.0, BROKEN)
@@ -253,7 +253,7 @@ class PeriodTests(SynchronousTestCase):
 
 class AgainTests(SynchronousTestCase):
     def again(self, name: str, begin: float) -> list[float]:
-        """Pauses between the end of a failure and the next try."""
+        """Return the pauses between the ends of failures and the retries."""
         schedule = fresh(periods={"peers": 1e6, "groups": 300.0})
         round_of(schedule, 0.0)
         schedule.make_due(name, begin)
@@ -271,7 +271,7 @@ class AgainTests(SynchronousTestCase):
         return pauses
 
     def test_asked(self) -> None:
-        """A resource comes again when the server asks for that, others meanwhile."""
+        """A Retry-After delays its resource, and no others."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
         schedule.refreshed("peers", 300.0)
@@ -294,7 +294,7 @@ class AgainTests(SynchronousTestCase):
         self.assertEqual([30, 60, 120, 240, 300, 300], self.again("groups", 1000.0))
 
     def test_first(self) -> None:
-        """The first one's period is its longest pause."""
+        """The first resource's period is its longest pause."""
         for period, pause in ((30.0, 30.0), (5.0, 5.0)):
             schedule = fresh(periods={"peers": period})
             for now in (0.0, pause):
@@ -303,9 +303,9 @@ class AgainTests(SynchronousTestCase):
             self.assertEqual(2 * pause, schedule.wake_at())
 
     def test_paces(self) -> None:
-        """What fails at once comes every 3.5 s for a minute, every 10 s for four more.
+        """Fast failures are retried every 3.5 s for a minute, every 10 s for four more.
 
-        So do refusals and web pages, but not the login that a proxy wants.
+        Refusals and web pages count as fast failures, a proxy's login does not.
         """
         reasons: tuple[Reason, ...] = ("auth", "forbidden", "not_found", "decode")
         for reason in ("http_5xx", "connect", "redirect", "http_4xx", *reasons):
@@ -324,7 +324,7 @@ class AgainTests(SynchronousTestCase):
         self.assertEqual(30.0, schedule.wake_at())
 
     def test_pace_ends(self) -> None:
-        """Another failure ends the pace of what failed at once."""
+        """A failure of another kind ends the pace of fast failures."""
         schedule = fresh(periods={"peers": 300.0})
         for now, error in ((0.0, BROKEN), (3.5, UpstreamError("tls", "no trust"))):
             self.assertEqual(["peers"], taken(schedule, now))
@@ -333,14 +333,14 @@ class AgainTests(SynchronousTestCase):
         self.assertEqual(300.0, schedule.patience("peers", 63.5))
 
     def test_slow_failures(self) -> None:
-        """After a failure that took its time the server rests for as long."""
+        """After a slow failure the server rests for as long."""
         schedule = fresh(periods={"peers": 30.0})
         taken(schedule, 0.0)
         schedule.failed("peers", 12.0, UpstreamError("decode", "cut"))
         self.assertEqual(24.0, schedule.wake_at())
 
     def test_paces_begin_again(self) -> None:
-        """The minute begins anew after a timeout, and after a request not sent."""
+        """The minute restarts after a timeout, and after a request not sent."""
         for between in (HUNG, REFUSED):
             schedule = fresh(periods={"peers": 30.0})
             for now, error in ((0.0, BROKEN), (100.0, between), (200.0, BROKEN)):
@@ -349,7 +349,7 @@ class AgainTests(SynchronousTestCase):
             self.assertEqual(203.5, schedule.wake_at())
 
     def test_no_retries(self) -> None:
-        """Meanwhile nothing is tried twice in a round."""
+        """In an outage a refresh has no second attempt."""
         schedule = settled()
         patience = []
         for now in (30.0, 60.0, 400.0):
@@ -360,7 +360,7 @@ class AgainTests(SynchronousTestCase):
         self.assertEqual([30.0, 0.0, 0.0, 0.0, 0.0, 300.0], patience)
 
     def test_unsent(self) -> None:
-        """What costs the upstream nothing is tried every five seconds."""
+        """A request that is never sent is retried every five seconds."""
         for period, pause in ((30.0, 5.0), (3.0, 3.0)):
             schedule = fresh(periods={"peers": period})
             taken(schedule, 0.0)
@@ -369,14 +369,14 @@ class AgainTests(SynchronousTestCase):
 
 
 class OutageTests(SynchronousTestCase):
-    """The peers fail from 300 on."""
+    """The peers fail from 300 seconds on."""
 
     now = 300.0
 
     def down(
         self, until: float, error: UpstreamError, others: UpstreamError | None
     ) -> list[tuple[float, str]]:
-        """All that is asked for but the peers, and when."""
+        """Return all requests except those for the peers, with their times."""
         asked = []
         now = self.now
         while now <= until:
@@ -400,36 +400,36 @@ class OutageTests(SynchronousTestCase):
         round_of(self.schedule, 0.0)
 
     def test_one_other(self) -> None:
-        """While everything fails one other resource is asked for at each period."""
+        """While all fail, one other resource is requested in each period."""
         asked = self.down(600.0, BROKEN, BROKEN)
         times = [at for at, _ in asked]
         self.assertEqual([300.0 + 30 * n for n in range(11)], times)
 
     def test_longest_overdue(self) -> None:
-        """It is the one that is overdue for the longest time."""
+        """The other resource is the longest overdue one."""
         asked = self.down(450.0, BROKEN, BROKEN)
         self.assertEqual([f"r{n}" for n in range(6)], [name for _, name in asked])
 
     def test_unsent(self) -> None:
-        """Though the peers are tried more often, the others are not."""
+        """Frequent retries of the peers do not make others more frequent."""
         asked = self.down(600.0, REFUSED, REFUSED)
         self.assertEqual(11, len(asked))
 
     def test_peers_alone(self) -> None:
-        """Where others fare well, it is the peers' path alone that is broken."""
+        """If others succeed, only the peers' path fails."""
         asked = self.down(300.0, BROKEN, None)
         self.assertEqual(19, len(asked))
         self.assertEqual(19, len(self.down(600.0, BROKEN, None)))
 
     def test_no_longer_alone(self) -> None:
-        """Until one of them fails for the peers' reason; any other does not count."""
+        """The outage is general again if one fails for the peers' reason."""
         self.down(300.0, BROKEN, None)
         self.assertEqual(19, len(self.down(600.0, BROKEN, HUNG)))
         self.assertGreater(19, len(self.down(650.0, BROKEN, BROKEN)))
         self.assertGreaterEqual(2, len(self.down(700.0, BROKEN, BROKEN)))
 
     def test_old_success(self) -> None:
-        """A good answer to what was asked before the outage tells nothing."""
+        """A good answer to a request from before the outage does not count."""
         self.assertEqual(["peers", "r0"], taken(self.schedule, 300.0))
         self.schedule.failed("peers", 301.0, BROKEN)
         self.schedule.refreshed("r0", 302.0)
@@ -438,7 +438,7 @@ class OutageTests(SynchronousTestCase):
         self.assertEqual([], taken(self.schedule, 303.0))
 
     def test_recovery(self) -> None:
-        """With the first good answer all that was missed or has failed is due."""
+        """The first good answer makes all missed or failed resources due."""
         self.down(420.0, BROKEN, BROKEN)
         self.schedule.make_due("peers", 420.0)
         names = round_of(self.schedule, 420.0)
@@ -459,7 +459,7 @@ class OutageTests(SynchronousTestCase):
         self.assertEqual(["groups"], taken(schedule, 335.0))
 
     def test_under_way(self) -> None:
-        """What was under way when the outage ended, and fails, is due at once."""
+        """A request of the outage that fails after its end is due at once."""
         self.down(900.0, BROKEN, BROKEN)
         [name] = [name for name in taken(self.schedule, 930.0) if name != "peers"]
         self.schedule.failed("peers", 930.0, BROKEN)
@@ -470,7 +470,7 @@ class OutageTests(SynchronousTestCase):
         self.assertIn(name, round_of(self.schedule, 935.0))
 
     def test_no_retries_with_a_tight_budget(self) -> None:
-        """Retries of the peers must not take what the others need."""
+        """Retries of the peers must not use the requests of the others."""
         schedule = settled()
         self.assertEqual(30.0, schedule.patience("peers", 30.0))
         self.assertEqual(["peers"], taken(schedule, 30.0))
@@ -481,14 +481,14 @@ class OutageTests(SynchronousTestCase):
         self.assertEqual(30.0, schedule.patience("peers", 30.0))
 
     def test_what_is_fresh_stays(self) -> None:
-        """A short outage makes nothing due that was not."""
+        """A short outage makes no other resource due."""
         schedule = settled()
         self.assertEqual(["peers"], taken(schedule, 30.0))
         schedule.failed("peers", 30.0, BROKEN)
         self.assertEqual(["peers"], round_of(schedule, 60.0))
 
     def test_doubt(self) -> None:
-        """What was called unsupported is asked for again when the peers lack, too."""
+        """Unsupported resources are requested again if the peers are missing, too."""
         reasons: tuple[tuple[Reason, bool, bool], ...] = (
             ("not_found", True, True),
             ("forbidden", False, True),
@@ -508,7 +508,7 @@ class OutageTests(SynchronousTestCase):
 
 class PauseTests(SynchronousTestCase):
     def test_silence(self) -> None:
-        """After a refusal nothing at all is asked for, then the first alone."""
+        """After a 429 no request is sent, then one for the first resource alone."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
         schedule.refreshed("peers", 300.0)
@@ -520,7 +520,7 @@ class PauseTests(SynchronousTestCase):
         self.assertIn("groups", round_of(schedule, 360.0))
 
     def test_long(self) -> None:
-        """A long pause that was asked for ends with the peers' first good answer."""
+        """A long Retry-After ends with the peers' first good answer."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
         schedule.refreshed("peers", 300.0)
@@ -533,7 +533,7 @@ class PauseTests(SynchronousTestCase):
         self.assertIn("groups", round_of(schedule, 860.0))
 
     def test_place(self) -> None:
-        """Who is refused once keeps its place; who is refused twice waits."""
+        """A resource keeps its place after one 429; after two it waits."""
         schedule = fresh()
         self.assertEqual(["peers"], taken(schedule, 0.0))
         schedule.refreshed("peers", 0.0)
@@ -545,7 +545,7 @@ class PauseTests(SynchronousTestCase):
         self.assertEqual(["users"], taken(schedule, 200.0))
 
     def test_first_under_way(self) -> None:
-        """A first resource that was under way when the pause began comes once more."""
+        """A first resource that ran when the pause began is refreshed once more."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
         schedule.rate_limited("groups", 301.0, 20.0)
@@ -555,7 +555,7 @@ class PauseTests(SynchronousTestCase):
         self.assertEqual(["peers"], taken(schedule, 321.0))
 
     def test_late_refusal(self) -> None:
-        """A refusal of what was under way before a pause that is over means nothing."""
+        """A 429 for a request from before a pause that is over does not count."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
         schedule.rate_limited("peers", 300.0, None)
@@ -565,7 +565,7 @@ class PauseTests(SynchronousTestCase):
         self.assertIn("groups", taken(schedule, 360.0))
 
     def test_squeezed(self) -> None:
-        """With a tight budget the peers go every 30 s, and what is left to others."""
+        """Under contention the peers are refreshed every 30 s, others between."""
         budget, now = Budget(), 0.0
         for now in (0.0, 100.0, 200.0):  # so three a minute, which grow slowly
             budget.begin(now, peers=True)
@@ -592,12 +592,12 @@ ROUNDING = 1e-6
 
 
 class Upstream:
-    """Plays the world round a schedule: requests that end some time later.
+    """Simulates an upstream for a schedule: requests end some time later.
 
     Attributes:
         now: seconds.
-        started: when each resource has been asked for.
-        ended: when each resource has been refreshed.
+        started: when each resource was requested.
+        ended: when each resource was refreshed.
     """
 
     def __init__(self, periods: Mapping[str, float], random: Random) -> None:
@@ -611,7 +611,7 @@ class Upstream:
         self._quiet_until = 0.0
 
     def ask(self, seconds: Callable[[str], float]) -> None:
-        """Take all that is due; `seconds` says how long an answer takes."""
+        """Start all due refreshes; `seconds` returns how long a response takes."""
         while (name := self.schedule.take(self.now)) is not None:
             quiet = self._quiet_until - ROUNDING
             assert self.now >= quiet, f"{name} was asked for in a pause"
@@ -622,7 +622,7 @@ class Upstream:
         assert len(others) <= 1
 
     def advance(self) -> list[str]:
-        """Go to the next instant at which something happens; what ends there?"""
+        """Go to the next event, and return the resource that ends there."""
         wake_at = self.schedule.wake_at()
         assert wake_at is None or wake_at > self.now, "nothing to take, and no sleep"
         times = [*self._ends.values(), *([] if wake_at is None else [wake_at])]
@@ -663,7 +663,7 @@ class AnyAnswersTests(SynchronousTestCase):
         answers: list[tuple[str, float, float | None, UpstreamError]],
         seed: int,
     ) -> None:
-        """Whatever comes back, the limits hold, and nothing is forgotten."""
+        """With any responses, the limits hold and no resource is forgotten."""
         world = Upstream(BUSY_PERIODS, Random(seed))
         coming: dict[str, tuple[str, float | None, UpstreamError]] = {}
 
@@ -695,7 +695,7 @@ class AnyAnswersTests(SynchronousTestCase):
 
 class DefaultPeriodsTests(SynchronousTestCase):
     def play(self, mean: float, until: float) -> Upstream:
-        """An upstream whose limiter is on and whose answers take so long on average."""
+        """Simulate an upstream with a limiter and this average response time."""
         random, limiter = Random(1), bucket(6, 30)
         world = Upstream(DEFAULT_PERIODS, random)
 
@@ -710,8 +710,9 @@ class DefaultPeriodsTests(SynchronousTestCase):
         return world
 
     def test_two_days(self) -> None:
-        """The strictest limiter refuses nothing, nothing is left out, and the peers are
-        never older than a minute, by the time when they were asked for.
+        """The strictest limiter sends no 429, and all resources are refreshed.
+
+        The peers are never older than a minute since their request.
         """
         world = self.play(1.0, 2 * DAY)
         for name, period in DEFAULT_PERIODS.items():
@@ -721,6 +722,6 @@ class DefaultPeriodsTests(SynchronousTestCase):
         self.assertLess(max(ages), 60.0)
 
     def test_slow_upstream(self) -> None:
-        """An upstream that takes a minute for each answer is asked for everything."""
+        """An upstream that takes a minute for each response gets all requests."""
         world = self.play(60.0, 6 * HOUR)
         self.assertEqual([], [name for name, ends in world.ended.items() if not ends])

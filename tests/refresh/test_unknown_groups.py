@@ -1,4 +1,4 @@
-"""Groups that PEER_DETAIL names, through a network that changes."""
+"""Groups that PEER_DETAIL names, in a network that changes."""
 
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
@@ -11,7 +11,7 @@ from tests.logbook import logbook
 
 class UnknownGroupsTests(SynchronousTestCase):
     def test_once(self) -> None:
-        """A group that does not exist is told once, and again if it went later on."""
+        """A missing group is logged once, and again if it goes missing later."""
         book = logbook(self)
         unknown = UnknownGroups(Logger("api_exporter"))
         known = Inventory(detail=frozenset({"servers", "g2", "x\ny"}))
@@ -36,7 +36,7 @@ class UnknownGroupsTests(SynchronousTestCase):
         self.assertEqual([line("g2")], told(servers))
 
     def test_off(self) -> None:
-        """Where no groups are named, none is missing."""
+        """Without named groups, none is missing."""
         book = logbook(self)
         for detail in (None, frozenset[str]()):
             UnknownGroups(Logger("api_exporter")).warn(
