@@ -1,10 +1,10 @@
-"""Tests, in the same rooms as what they test.
+"""Tests, in the same folders as the modules that they test.
 
-How long an example takes is no property of the code: others use this machine, too. The
-gate tries the same examples each time; at a desk they are others at each run.
+How long an example takes is no property of the code, because other programs share
+the machine. `make check` uses the same examples each time; other runs use new ones.
 
 Attributes:
-    THOROUGH: whether all examples, seeds and hours are tried, and answers are measured
+    THOROUGH: whether all examples, seeds and hours run, and responses are measured
         in seconds: `make acceptance ONLY=thorough`, on a machine of its own.
 """
 
@@ -16,7 +16,7 @@ THOROUGH = "THOROUGH" in os.environ
 
 
 def tries(many: int) -> int:
-    """Examples, seeds or hours: all where the run is thorough, else a quarter."""
+    """Return the number of examples, seeds or hours; a quarter unless thorough."""
     return many if THOROUGH else max(1, many // 4)
 
 

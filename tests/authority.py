@@ -1,4 +1,4 @@
-"""An authority of our own, for certificates that are as a test wants them."""
+"""A certificate authority for tests, with any kind of certificate."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -37,17 +37,17 @@ class Issued:
         return self.key_pem(BestAvailableEncryption(b"secret"))
 
     def server(self) -> PrivateCertificate:
-        """For Twisted's endpoints."""
+        """Return the certificate for Twisted's endpoints."""
         loaded: PrivateCertificate = PrivateCertificate.loadPEM(self.pem + self.key)
         return loaded
 
 
 class Authority:
-    """Vouches for whatever it is asked to.
+    """A certificate authority.
 
     Args:
-        above: the one that vouches for this one; it does so itself otherwise.
-        country: two letters more, in its name.
+        above: the authority that issued this one; by default it is self-signed.
+        country: two more letters in its name.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class Authority:
         self.pem = self._own.public_bytes(Encoding.PEM)
 
     def issue(self, name: str, *, begins: int = -1, days: int = 20) -> Issued:
-        """A certificate for a host name, an address or a person.
+        """Issue a certificate for a host name, an address or a person.
 
         Args:
-            begins: in so many days.
-            days: until its end.
+            begins: days until it becomes valid.
+            days: days until it expires.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         try:
@@ -83,9 +83,9 @@ class Authority:
         return Issued(certificate, key)
 
     def odd(self, issued: Issued | None = None) -> bytes:
-        """Its own certificate, or one that it has issued: the country is no text.
+        """Return its own certificate, or an issued one, whose country is no text.
 
-        OpenSSL takes such a name as it is, while cryptography refuses to read it.
+        OpenSSL accepts such a name, but cryptography cannot decode it.
         """
         certificate = self._own if issued is None else issued.certificate
         text = certificate.tbs_certificate_bytes
@@ -129,7 +129,7 @@ def _builder(
 
 
 def written(directory: Path, name: str, *parts: bytes) -> str:
-    """The path of a file that holds these."""
+    """Write these to a file, and return its path."""
     path = directory / name
     path.write_bytes(b"".join(parts))
     return str(path)

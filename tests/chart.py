@@ -1,9 +1,9 @@
-"""What the Helm chart has from elsewhere: `python -m tests.chart`.
+"""The copies that the Helm chart holds: `python -m tests.chart` writes them.
 
-A chart reads no file outside of its folder, so it holds copies: of the rules, with the
-names of numbers in place of the numbers, of the numbers, and of the dashboards. Its
-schema names the settings and the alerts, its README the values. All of it is committed;
-a test fails when it is stale.
+A chart reads no file outside of its folder, so it holds copies: of the rules, with
+names in place of thresholds, of the thresholds, and of the dashboards. Its schema
+names the settings and the alerts, its README the values. All copies are committed;
+a test fails if one is stale.
 """
 
 import json
@@ -28,7 +28,7 @@ SCHEMA = CHART / "values.schema.json"
 README = CHART / "README.md"
 
 TABLE = "## Values\n"
-"""What follows it in the README is made."""
+"""The title in the README above the generated part."""
 
 OWN = {
     "ACCOUNTS_DIR",
@@ -46,14 +46,14 @@ OWN = {
 """Settings that the chart sets itself, or that are secret: no values of their own."""
 
 ADDRESS = "UPSTREAM_API_URL"
-"""Is a value of its own for all accounts, and a setting in the file of one."""
+"""The setting that is a value for all accounts, and a setting in an account's file."""
 
 OF_FILES = {"UPSTREAM_CA_FILE", "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"}
-"""Those that the file of an account may set all the same."""
+"""Settings without a value that the file of an account may contain."""
 
 
 def rules(name: str) -> str:
-    """A file of rules in which the chart puts the numbers, the groups and the rest."""
+    """Return a rule file with the chart's templates for thresholds and groups."""
     thresholds = shipped()
     words = {number: f"@{{{number}}}" for number, _ in numbers(thresholds)}
     words["groups"] = "\n" + GROUP.format(target=TARGET, group='""', role="important")
@@ -65,7 +65,7 @@ def rules(name: str) -> str:
 
 
 def schema() -> str:
-    """The schema, with the names that there are now."""
+    """Return the schema with the current names."""
     found = json.loads(SCHEMA.read_text(encoding="utf-8"))
     thresholds = shipped()
     own = found["$defs"]
@@ -94,7 +94,7 @@ def _property(setting: Setting) -> dict[str, object]:
 
 
 def values() -> list[tuple[str, str, str]]:
-    """Key, default and meaning of each value, or title, "" and "" of a part."""
+    """Return key, default and meaning of each value; title, "", "" of a section."""
     text = VALUES.read_text(encoding="utf-8")
     return list(_rows(yaml.compose(text), "", text.splitlines()))
 
@@ -119,7 +119,6 @@ def _rows(
 
 
 def _comment(lines: list[str], number: int) -> str:
-    """The comment above a line."""
     found: list[str] = []
     while number and lines[number - 1].lstrip().startswith("# "):
         number -= 1
@@ -128,7 +127,7 @@ def _comment(lines: list[str], number: int) -> str:
 
 
 def readme() -> str:
-    """The README, with the values as they are now. Equal ones share a row."""
+    """Return the README with the current values. Equal ones share a row."""
     head, mark, _ = README.read_text(encoding="utf-8").partition(TABLE)
     names: dict[tuple[str, str], list[str]] = {}
     for name, default, meaning in values():

@@ -1,4 +1,4 @@
-"""`docs/correctness.md`, made of what the runs wrote into `docs/correctness.json`."""
+"""`docs/correctness.md`, made from the results in `docs/correctness.json`."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -115,20 +115,20 @@ Results = dict[str, dict[str, dict[str, float | str]]]
 
 
 def results() -> Results:
-    """What was measured, by kind of run, and by subject."""
+    """Return the measured results by kind of run, and by subject."""
     found: Results = json.loads(RESULTS.read_text())
     return found
 
 
 def tell(kind: str, subject: str, **figures: float | str) -> None:
-    """Write what a run has found in place of what was found before."""
+    """Replace the previous results of a run."""
     found = results()
     found.setdefault(kind, {})[subject] = figures
     RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
 
 
 def lived(seed: int, **figures: float) -> None:
-    """Add a seed that was simulated to those of the same commit."""
+    """Add a simulated seed to those of the same commit."""
     command = ("git", "rev-parse", "--short", "HEAD")
     commit = check_output(command, cwd=RESULTS.parent, text=True).strip()
     before = results().get("simulation", {}).get(commit, {})
@@ -139,7 +139,7 @@ def lived(seed: int, **figures: float) -> None:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Numbers as a text: "1, 3 to 5"."""
+    """Return numbers as a text: "1, 3 to 5"."""
     found = []
     for _, some in groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
         (_, first), *rest = some
@@ -148,7 +148,6 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def correctness() -> str:
-    """The document."""
     found = results()
     fuzzed, tried = found.get("fuzz", {}), found.get("mutation", {})
     planted, real = found.get("planted", {}), found.get("recorded", {})
@@ -241,5 +240,5 @@ def correctness() -> str:
 
 
 def total(figures: Mapping[str, Mapping[str, float | str]], name: str) -> float:
-    """The sum of one figure over all subjects."""
+    """Return the sum of one figure over all subjects."""
     return sum(float(of[name]) for of in figures.values())

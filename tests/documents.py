@@ -1,6 +1,6 @@
 """The documents that are made from the code: `python -m tests.documents` writes them.
 
-They stand under `docs/` and are committed; a test fails when one of them is stale.
+They are committed in `docs/`; a test fails if one of them is stale.
 """
 
 import re
@@ -119,16 +119,16 @@ REPLACED = {
     "UPSTREAM_API_URL": "https://api.netbird.io",
     "UPSTREAM_API_TOKEN": "nbp_replace_this",
 }
-"""What has to be set, and stands in the example."""
+"""Required settings, with their values in the example."""
 
 
 def code(*words: str) -> str:
-    """Words of the machine's, or a dash for none."""
+    """Format words as code; none is a dash."""
     return ", ".join(f"`{word}`" for word in words) or "–"
 
 
 def metrics() -> str:
-    """Every family: the collectors', then our own."""
+    """Return a table of all families: the collectors', then the exporter's own."""
     return "\n".join([METRICS, *map(_collector, COLLECTORS), EXPORTER + "\n" + _own()])
 
 
@@ -181,8 +181,8 @@ _YES_OR_NO = re.compile(
 
 
 def _series(metric: Metric, labels: list[str]) -> str:
-    """How many series a family has, as its labels tell."""
-    if not metric.name.startswith("netbird_api_"):  # whose labels are another's
+    """Return how many series a family has, according to its labels."""
+    if not metric.name.startswith("netbird_api_"):  # a family of another exporter
         ids = [label for label in labels if label.endswith("_id")]
         labels = [*ids[:1], *(x for x in labels if x == "resource_type")] or labels
         if labels and _YES_OR_NO.fullmatch(labels[0]):
@@ -214,7 +214,7 @@ def _words(labels: list[str]) -> str:
 
 
 def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]]:
-    """The label names of each family, as its first sample has them."""
+    """Return the label names of each family, from its first sample."""
     return {
         family.metric: re.findall(
             r'(\w+)="(?:\\.|[^"\\])*"', next(iter(family.samples), ("", 0))[0]
@@ -263,7 +263,7 @@ def _own() -> str:
 
 
 def configuration() -> str:
-    """Every setting, then the names that two of them take."""
+    """Return tables of all settings, then of names that two of them use."""
     heads = ("name", "default", "of", "allowed", "meaning")
     return "\n".join(
         [
@@ -298,7 +298,7 @@ def _setting(setting: Setting) -> tuple[str, ...]:
 
 
 def example() -> str:
-    """Every setting in a file, those that are not required commented out."""
+    """Return a file with all settings; those that are not required are comments."""
     return EXAMPLE + "".join(
         f"\n# ---- {title} ----\n" + "".join(map(_lines, settings))
         for title, settings in SECTIONS.items()
@@ -317,7 +317,7 @@ def _lines(setting: Setting) -> str:
 
 
 def compatibility() -> str:
-    """The document as it is written, with its last section made anew."""
+    """Return the document with a new last section."""
     text = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
     return text.partition(HEADING)[0] + roles_table()
 

@@ -1,4 +1,4 @@
-"""The names of netbird-api-exporter 0.2.4, as its description has them."""
+"""The names of netbird-api-exporter 0.2.4, from its description."""
 
 PREFIX = "netbird_"
 
@@ -79,4 +79,4 @@ WITHOUT_RULE = {
     "exporter_scrape_duration_seconds",
     "exporter_scrape_errors_total",
 }
-"""What never had a value, tells of scrapes, or is no fact that we publish."""
+"""Metrics without a value, of scrapes, or without a source in this exporter."""

@@ -1,4 +1,4 @@
-"""What was logged during a test, as the lines that an operator would see."""
+"""The log lines of a test, as an operator would see them."""
 
 from unittest import TestCase
 
@@ -10,7 +10,7 @@ from api_exporter.daemon import logs
 
 @implementer(ILogObserver)
 class Logbook:
-    """Collects the lines of our own modules, without their times."""
+    """Collects the package's log lines, without their times."""
 
     def __init__(self) -> None:
         self.events: list[LogEvent] = []
@@ -23,7 +23,7 @@ class Logbook:
             self.events.append(event)
 
     def lines(self, least: LogLevel = LogLevel.info) -> list[str]:
-        """Level and message of all that matters at least so much."""
+        """Return level and message of all lines of at least this level."""
         return [
             logs.line(event).partition(" ")[2].rstrip("\n")
             for event in self.events
@@ -32,7 +32,7 @@ class Logbook:
 
 
 def logbook(test: TestCase) -> Logbook:
-    """A logbook that is open until the test ends."""
+    """Return a logbook that collects until the test ends."""
     book = Logbook()
     globalLogPublisher.addObserver(book)
     test.addCleanup(globalLogPublisher.removeObserver, book)

@@ -1,4 +1,4 @@
-"""The manual page, made from the options and the settings, in roff's `man` macros."""
+"""The manual page, made from the options and settings, in roff's `man` macros."""
 
 import re
 from collections.abc import Iterator
@@ -88,14 +88,12 @@ the documentation
 
 
 def manual() -> str:
-    """The page."""
     return "".join(
         chain([HEAD], _synopsis(), [DESCRIPTION], _options(), _settings(), [TAIL])
     )
 
 
 def _synopsis() -> Iterator[str]:
-    """The words of `--help`, a line each."""
     lines = CommandOptions.synopsis.removeprefix("Usage:").splitlines()
     yield "\n.br\n".join(_text(line.strip()) for line in lines) + "\n"
 
@@ -139,12 +137,12 @@ def _default(setting: Setting) -> str:
 
 
 def _text(words: str) -> str:
-    """Markdown of our documents, in roff: names bold, links their words alone."""
+    """Convert Markdown to roff: bold names, and links without their addresses."""
     words = plain(words).replace("\\", "\\e").replace("-", "\\-").replace("’", "'")
     return re.sub(r"`([^`]*)`", r"\\fB\1\\fR", words)
 
 
 def plain(words: str) -> str:
-    """Markdown without links: their words alone, or nothing where they are an aside."""
+    """Return Markdown without links: their words alone, or nothing for an aside."""
     words = re.sub(r" ?\(\[[^]]*\]\([^)]*\)\)", "", words)
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words)

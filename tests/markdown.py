@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 
 def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
     lines = [heads, tuple("---" for _ in heads), *rows]
     return "".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n"

@@ -14,11 +14,11 @@ MEASURED = ("groups", "users", "networks", "setup_keys", "policies", "routes")
 
 
 class Pair(Struct, frozen=True):
-    """A query for a metric of netbird-api-exporter, and what to ask here.
+    """A query for a metric of netbird-api-exporter, and its replacement.
 
     Attributes:
-        ours: empty where there is nothing to ask for.
-        difference: what to know of it.
+        query: empty if there is no replacement.
+        difference: how the values differ.
     """
 
     theirs: str
@@ -27,20 +27,20 @@ class Pair(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The old metric's."""
+        """The old metric's name."""
         [name] = re.findall(r"netbird_\w+", self.theirs)
         return str(name)
 
     @property
     def same(self) -> bool:
-        """Whether both have the same values, where both are published."""
+        """Return whether both have the same values, if both are published."""
         return bool(self.ours) and not self.difference.startswith(
             ("**other values**", "**refreshes**", "no rule")
         )
 
 
 def pairs() -> Iterator[Pair]:
-    """All of them, in the order of the document."""
+    """Return all pairs in the order of the document."""
     for line in _section("3. Our names"):
         each = MEASURED if "<resource>" in line else ("",)
         for resource in each:
@@ -50,13 +50,12 @@ def pairs() -> Iterator[Pair]:
 
 
 def alerts() -> Iterator[str]:
-    """The expressions that replace alerts on the old names."""
+    """Return the expressions that replace alerts on the old names."""
     for line in _section("Your alerts and panels"):
         yield _cells(line)[2].strip().strip("`")
 
 
 def _section(title: str) -> Iterator[str]:
-    """The rows of the table below a heading."""
     text = DOCUMENT.read_text(encoding="utf-8")
     [section] = re.findall(
         rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL

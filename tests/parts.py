@@ -1,4 +1,4 @@
-"""What networks and pages are made of, where a test does not care."""
+"""Defaults for the parts of networks and pages."""
 
 from collections.abc import Callable, Container, Mapping
 from typing import ParamSpec, TypeVar
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def process_telemetry(version: str = "0") -> ProcessTelemetry:
-    """Of a process whose event loop has no threads."""
+    """Return the telemetry of a process whose event loop has no threads."""
     return ProcessTelemetry(
         registry=CollectorRegistry(),
         build=Build(version=version),
@@ -35,7 +35,7 @@ def process_telemetry(version: str = "0") -> ProcessTelemetry:
 
 
 def limiter(per_minute: float, burst: int) -> TokenBucket:
-    """The upstream's."""
+    """Return the upstream's limiter."""
     return TokenBucket(60 / per_minute, burst)
 
 
@@ -52,16 +52,16 @@ def quota(
     choice: MetricFilter = EVERYTHING,
     budget: Budget | None = None,
 ) -> Quota:
-    """Of an account with these collectors and a token of its own."""
+    """Return the quota of an account with these collectors and its own token."""
     selected = selection(collectors, intervals or {}, choice=choice)
     return Quota(Budget() if budget is None else budget, selected)
 
 
 class DelayedCompute:
-    """Computes when the test says so.
+    """Runs computations when the test says so.
 
     Attributes:
-        waiting: computations that have not been done.
+        waiting: computations that have not run.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class DelayedCompute:
         return done
 
     def go(self) -> None:
-        """Do all that waits."""
+        """Run all waiting computations."""
         waiting, self.waiting = self.waiting, []
         for compute in waiting:
             compute()
@@ -96,7 +96,7 @@ def site_context(
     now: Callable[[], float] | None = None,
     compute: Compute = compute_at_once,
 ) -> SiteContext:
-    """Of a site whose process has just started."""
+    """Return the context of a site whose process has just started."""
     return SiteContext(
         process=process_telemetry(),
         build=Build(version=version),

@@ -1,7 +1,7 @@
-"""The rules that are committed: `python -m tests.prometheus` makes them.
+"""The committed rules: `python -m tests.prometheus` writes them.
 
-They stand in `deploy/prometheus` for those who have no exporter at hand, and go by the
-thresholds as shipped; a test fails when they are stale.
+The files in `deploy/prometheus` are for users without a running exporter. They have
+the default thresholds; a test fails if they are stale.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""The modules that must be covered to the last branch: the pure half.
+"""The pure modules, which tests must cover to the last branch.
 
-`python -m tests.pure` prints their files as coverage wants them.
+`python -m tests.pure` prints their files in the form that coverage expects.
 """
 
 import sys
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def files() -> list[str]:
-    """Those that the layers' contract keeps free of the reactor."""
+    """Return the files of the modules that the contract frees of the reactor."""
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
     [contract] = [
         c

@@ -1,7 +1,7 @@
-"""What a token of each role reads: the table of `docs/compatibility.md`.
+"""The resources that a token of each role reads: a table in `docs/compatibility.md`.
 
-The bodies of `/api/users/current` are in `tests/bodies/roles.txt`, made from NetBird's
-code. The server here answers by them as NetBird does, and a real `Network` reads it.
+The bodies of `/api/users/current` are in `tests/bodies/roles.txt`, made from
+NetBird's code. The server here answers as NetBird does; a real `Network` reads it.
 """
 
 import json
@@ -38,10 +38,10 @@ ROLES = (
 )
 
 _OWN_ROWS = {"agent_usage", "agent_denials", "users"}
-"""What a human without the permission gets with 200: a part."""
+"""Resources of which a human without the permission gets a part, with 200."""
 
 _RECORDED = {SERVICE, "owner", "admin", "auditor", "network_admin", "user"}
-"""Roles that were tried on all paths of the Agent Network, on NetBird 0.77.1."""
+"""Roles that were recorded on all paths of the Agent Network, on NetBird 0.77.1."""
 
 HEADING = "## Which role reads what\n"
 
@@ -68,7 +68,7 @@ the exporter publishes what NetBird sends.
 
 
 def permissions(role: str) -> bytes:
-    """The body of `/api/users/current`."""
+    """Return the body of `/api/users/current`."""
     return bodies((FOLDER / "roles.txt").read_bytes())[role]
 
 
@@ -80,7 +80,7 @@ def granted(role: str, module: str) -> bool:
 
 
 def answer(role: str, path: str) -> bytes | UpstreamError:
-    """The answer of NetBird 0.78 to a token of that role."""
+    """Return the response of NetBird 0.78 to a token of that role."""
     plain = path.partition("?")[0]
     name = next((r.name for r in BY_NAME.values() if r.path == plain), "access_tokens")
     if name == CURRENT_USER:
@@ -99,7 +99,7 @@ def answer(role: str, path: str) -> bytes | UpstreamError:
 
 
 def _users(role: str) -> bytes:
-    """The list of users, in which the human is the current one."""
+    """Return the list of users, in which the human is the current one."""
     others = [user for user in json.loads(body("users")) if not user["is_current"]]
     return json.dumps([*others, json.loads(permissions(role))]).encode()
 
@@ -108,8 +108,8 @@ class Watched:
     """An exporter, and a NetBird that answers by the role of its token.
 
     Attributes:
-        failure: the answer of `/api/users/current`, where that fails.
-        asked: the paths of all requests.
+        failure: the error for `/api/users/current`, if that fails.
+        requests: the paths of all requests.
     """
 
     def __init__(self, role: str, failure: UpstreamError | None = None) -> None:
@@ -146,12 +146,12 @@ class Watched:
 
 
 def network(role: str) -> Network:
-    """An exporter with a token of that role, after its first requests."""
+    """Return an exporter with a token of that role, after its first requests."""
     return Watched(role).network
 
 
 def results(role: str) -> dict[str, str]:
-    """The result for each resource that a role may be refused."""
+    """Return the result for each resource that a role may be refused."""
     exporter = network(role)
     found = {UP: "part" if exporter.inventory.partial else "whole"}
     for name in MODULES:
@@ -172,7 +172,6 @@ def _ground(role: str, module: str) -> str:
 
 
 def _rows() -> Iterator[tuple[str, list[str]]]:
-    """Modules and their resources."""
     names = sorted(MODULES, key=lambda n: MODULES[n])
     yield "peers", [UP]
     for module, of in groupby(names, key=lambda name: MODULES[name]):
@@ -180,7 +179,7 @@ def _rows() -> Iterator[tuple[str, list[str]]]:
 
 
 def roles_table() -> str:
-    """A column for each role; roles with the same results share one."""
+    """Return a column for each role; roles with the same results share one."""
     by_role: Mapping[str, dict[str, str]] = {role: results(role) for role in ROLES}
     columns: dict[tuple[str, ...], list[str]] = {}
     for role in ROLES:

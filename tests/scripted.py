@@ -1,4 +1,4 @@
-"""An upstream that answers what a test tells it to; the client is the real one."""
+"""An upstream with the answers of a test; the client is the real one."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Answer = Callable[[Request], bytes | int]
 def says(
     status: int, body: bytes = b"[]", media: str = "application/json", **headers: str
 ) -> Answer:
-    """A complete answer; underscores in header names stand for hyphens."""
+    """Return a complete response; underscores in header names stand for hyphens."""
 
     def answer(request: Request) -> bytes:
         request.setResponseCode(status)
@@ -25,12 +25,12 @@ def says(
 
 
 def silence(_request: Request) -> int:
-    """No answer, ever."""
+    """Send no response, ever."""
     return NOT_DONE_YET
 
 
 def stall(request: Request) -> int:
-    """Headers and the beginning of a body, then nothing."""
+    """Send headers and the beginning of a body, then nothing."""
     request.setHeader(b"Content-Type", b"application/json")
     request.write(b"[")
     return NOT_DONE_YET
@@ -40,8 +40,8 @@ class ScriptedApi(Resource):
     """Answers a path with the next of its answers; the last one is repeated.
 
     Attributes:
-        requests: all that came in, as path and headers.
-        queries: what stood behind the paths.
+        requests: all requests, as path and headers.
+        queries: the query strings of the paths.
     """
 
     isLeaf = True
@@ -76,5 +76,5 @@ class ScriptedApi(Resource):
         return answer(request)
 
     def agent(self) -> RequestTraversalAgent:
-        """Connects a client to this upstream, in memory."""
+        """Connect a client to this upstream, in memory."""
         return RequestTraversalAgent(self)

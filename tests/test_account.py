@@ -1,4 +1,4 @@
-"""An account from its start to its end, with a reactor of ours."""
+"""An account from its start to its end, with a fake reactor."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ URL = "http://10.0.0.1"
 
 
 class Endless(Service):
-    """Something that never ends."""
+    """A service that never stops."""
 
     def stopService(self) -> Deferred[None]:
         super().stopService()
@@ -58,7 +58,7 @@ class AccountTests(SynchronousTestCase):
         self.reactor.advance(LONGEST_END)
 
     def test_start(self) -> None:
-        """It asks at once, or after the time that it is given."""
+        """An account sends requests at once, or after the time in `after`."""
         self.started(self.account())
         self.assertNotEqual([], self.reactor.tcpClients)
         self.reactor.tcpClients.clear()
@@ -69,7 +69,7 @@ class AccountTests(SynchronousTestCase):
         self.assertNotEqual([], self.reactor.tcpClients)
 
     def test_attempts(self) -> None:
-        """Requests of its client are counted with its network."""
+        """An account's network counts the requests of its client."""
         self.started(self.account())
         name, labels = "api_exporter_upstream_requests_total", {"code": "none"}
         self.assertIsNone(self.registry.get_sample_value(name, labels))
@@ -98,12 +98,12 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual([], self.reactor.getDelayedCalls())
 
     def test_never_started(self) -> None:
-        """Nothing has to be started for it to end, as after a check."""
+        """An account can be stopped without a start, as after a check."""
         self.successResultOf(self.account().stopService())
         self.assertEqual([], self.reactor.getDelayedCalls())
 
     def test_reload(self) -> None:
-        """Files that are gone are told of, and its parts look at theirs."""
+        """A reload logs missing files, and reloads those of optional features."""
         token = Path(self.mktemp())
         token.write_text("secret")
         looked: list[None] = []
@@ -120,7 +120,7 @@ class AccountTests(SynchronousTestCase):
         )
 
     def test_body_readers(self) -> None:
-        """Parts that read the same resource get its bodies one after the other."""
+        """Features that read the same resource get its bodies one after the other."""
         read: list[tuple[str, bytes]] = []
 
         def reader(name: str) -> BodyReader:
@@ -139,7 +139,7 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual([("a", b"[]"), ("b", b"[]")], read)
 
     def test_stretched(self) -> None:
-        """Where its intervals are longer for a limit, it says so as it starts."""
+        """If a limit lengthens its intervals, the account logs that at its start."""
         book = logbook(self)
         self.started(self.account(UPSTREAM_RATE_LIMIT="2/5"))
         self.assertIn(

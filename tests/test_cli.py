@@ -1,4 +1,4 @@
-"""The command, as far as it goes without a process of its own."""
+"""The command line, without a process of its own."""
 
 import io
 import os
@@ -16,7 +16,7 @@ from api_exporter.version import this_build
 
 class CommandOptionsTests(SynchronousTestCase):
     def test_flags(self) -> None:
-        """It takes what the daemon takes, and two flags for a terminal."""
+        """The command has the daemon's options, and those for a terminal."""
         for arguments, expected in (
             ([], (0, 0)),
             (["--check"], (1, 0)),
@@ -29,7 +29,7 @@ class CommandOptionsTests(SynchronousTestCase):
             self.assertEqual("--demo" in arguments, bool(options["demo"]))
 
     def test_help(self) -> None:
-        """The help names all of them."""
+        """The help names all options."""
         text = str(CommandOptions())
         self.assertIn(Options.synopsis, text)
         for word in (
@@ -47,7 +47,7 @@ class CommandOptionsTests(SynchronousTestCase):
 
 class MainTests(SynchronousTestCase):
     def ended(self, *arguments: str) -> tuple[object, str]:
-        """What the command ends with, and what it printed."""
+        """Return the exit status of the command, and its output."""
         printed = io.StringIO()
         self.patch(sys, "stdout", printed)
         self.patch(sys, "argv", ["api-exporter", *arguments])
@@ -56,7 +56,7 @@ class MainTests(SynchronousTestCase):
         return raised.exception.code, printed.getvalue()
 
     def test_version(self) -> None:
-        """The version needs no settings, in whatever company it is."""
+        """The version needs no settings, beside any other option."""
         for arguments in (
             ["--version"],
             ["--demo", "--version"],
@@ -72,8 +72,8 @@ class MainTests(SynchronousTestCase):
         self.assertIn("--check", printed)
 
     def test_rules(self) -> None:
-        """Rules are printed by the thresholds, groups and address of the operator, from
-        wherever settings come; no others are needed.
+        """Rules have the thresholds, groups and address from any source of settings. No
+        other settings are needed.
         """
         folder = Path(self.mktemp())
         folder.mkdir()
@@ -94,7 +94,7 @@ class MainTests(SynchronousTestCase):
         self.assertIn("23", alerts["NetBirdLoginExpiresSoon"]["expr"])
 
     def test_rules_wrong(self) -> None:
-        """A file that cannot be meant is one line that says where and what."""
+        """A wrong file is reported in one line that says where the error is."""
         own = Path(self.mktemp())
         own.write_text('{"days": {"login_soon": 0}}')
         self.patch(os, "environ", {"THRESHOLDS_FILE": str(own), "RUNBOOKS_URL": "wiki"})
@@ -111,7 +111,7 @@ class MainTests(SynchronousTestCase):
         )
 
     def test_wrong(self) -> None:
-        """A wrong command line is one line that leads to the help."""
+        """A wrong command line is reported in one line that names the help."""
         for arguments in (["--nonsense"], ["--config"], ["peers"], ["--check", "x"]) + (
             ["--account=acme"],
             ["--check", "--rules"],

@@ -1,4 +1,4 @@
-"""The tools that say how good the tests are, for docs/correctness.md."""
+"""The tools that measure the tests, for docs/correctness.md."""
 
 import ast
 from pathlib import Path
@@ -21,13 +21,13 @@ def least(a: int, b: int = 1) -> int:
 
 class RangesTests(SynchronousTestCase):
     def test_ranges(self) -> None:
-        """Seeds that follow each other are a range."""
+        """Consecutive seeds form a range."""
         self.assertEqual("1, 3 to 5, 55", ranges([5, 1, 4, 3, 55]))
 
 
 class PlantedTests(SynchronousTestCase):
     def test_fit(self) -> None:
-        """Each bug can be planted, and what comes of it is Python."""
+        """Each bug can be planted, and the result is valid Python."""
         for bug in BUGS:
             text = (ROOT / "api_exporter" / bug.file).read_text()
             ast.parse(planted(bug, text))
@@ -36,7 +36,7 @@ class PlantedTests(SynchronousTestCase):
 
 class MutantTests(SynchronousTestCase):
     def test_all(self) -> None:
-        """All that runs has its mistakes; what is said and asserted has none."""
+        """All code has mutants, except for strings and assertions."""
         path = Path(self.mktemp())
         path.write_text(SOURCE)
         self.assertEqual(

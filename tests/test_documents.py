@@ -13,7 +13,7 @@ from tests.reference.test_reference import MADE_UP, PERSONAL, PUBLIC
 
 
 def labels(settings: Settings) -> dict[str, set[str]]:
-    """The names of the labels of each family, as the reference has them."""
+    """Return the label names of each family in the reference."""
     found: dict[str, set[str]] = {}
     for name, pairs in reference(decoded(MADE_UP), settings):
         found.setdefault(name, set()).update(label for label, _ in pairs)
@@ -24,7 +24,7 @@ class DocumentsTests(SynchronousTestCase):
     maxDiff = None
 
     def test_fresh(self) -> None:
-        """The documents are what the code makes (`python -m tests.documents`)."""
+        """The documents are up to date with the code (`python -m tests.documents`)."""
         for path, made in DOCUMENTS.items():
             written = (ROOT / path).read_text(encoding="utf-8")
             self.assertEqual(made().split("\n"), written.split("\n"), path)
@@ -48,7 +48,9 @@ class DocumentsTests(SynchronousTestCase):
             self.assertEqual(personal[name] - known, slanted, name)
 
     def test_series(self) -> None:
-        """What has one series, or two, has so many; of peers it is told who decides."""
+        """Families of one or two series have that many; those of peers name
+        PEER_DETAIL.
+        """
         counts = Counter(name for (name, _), _ in parsed(page(inventory())))
         for row in metrics().split("\n"):
             if row.startswith(f"| `{PREFIX}") and row.count(" | ") == 6:

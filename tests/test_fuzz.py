@@ -1,4 +1,4 @@
-"""The inputs that the fuzzer kept, once more; `python -m fuzz` looks for others."""
+"""The inputs in the fuzzer's corpus; `python -m fuzz` finds new ones."""
 
 from importlib import import_module
 
@@ -9,7 +9,7 @@ from fuzz import TARGETS, corpus
 
 class CorpusTests(SynchronousTestCase):
     def test_properties(self) -> None:
-        """No input that was kept breaks a property of its target."""
+        """No input in the corpus breaks a property of its target."""
         for target in TARGETS:
             module = import_module(f"fuzz.{target}")
             for one in (*module.SEEDS, *corpus.load(target)):

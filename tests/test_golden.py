@@ -19,7 +19,7 @@ from tests.golden import FOLDER, pages
 
 
 def shape(text: str) -> dict[str, set[str]]:
-    """The label names of each family's samples; one set of them where all is well."""
+    """Return the label names of each family's samples: one set for a correct page."""
     return {
         family.name: {" ".join(sample.labels) for sample in family.samples}
         for family in text_string_to_metric_families(text)
@@ -43,9 +43,9 @@ class GoldenTests(SynchronousTestCase):
                 self.assertEqual(1, len(labels), name)
 
     def test_formats(self) -> None:
-        """Both formats read the same from it: gauges only, each explained once.
+        """Both formats have the same content: gauges only, each explained once.
 
-        The unit is for OpenMetrics alone.
+        Only OpenMetrics has units.
         """
         text = page(inventory(), COLLECTORS)
         plain = list(text_string_to_metric_families(text))
@@ -59,13 +59,13 @@ class GoldenTests(SynchronousTestCase):
             self.assertFalse(family.documentation.endswith("."), family.name)
 
     def test_unique(self) -> None:
-        """No two samples share name and labels: the parsers would let that pass."""
+        """No two samples share name and labels: parsers would accept that."""
         for personal in (False, True):
             samples = parsed(page(inventory(personal=personal), COLLECTORS))
             self.assertEqual(len(samples), len(dict(samples)))
 
     def test_order(self) -> None:
-        """The upstream's order, which is random, changes nothing but the order."""
+        """The upstream's order, which is random, changes only the order of the page."""
         known = inventory()
         turned = known
         for field in fields(Inventory):
@@ -101,7 +101,7 @@ class GoldenTests(SynchronousTestCase):
             self.assertEqual(len(objects or ()), sums[PREFIX + name], name)
 
     def test_promtool(self) -> None:
-        """Prometheus's own linter has nothing to say, but of the other's names."""
+        """Prometheus's linter finds no fault."""
         if shutil.which("promtool") is None:
             raise SkipTest("missing program: promtool")
         for personal in (False, True):
@@ -118,13 +118,13 @@ class GoldenTests(SynchronousTestCase):
 
 class VariantTests(SynchronousTestCase):
     def test_offline_server(self) -> None:
-        """A server without the outside world knows its version and of no update."""
+        """A server without internet access has a version and no update."""
         text = page(inventory(instance_version="instance_version_offline"))
         self.assertIn(f'{PREFIX}management_info{{version="development"}} 1\n', text)
         self.assertIn(f"{PREFIX}management_update_available 0\n", text)
 
     def test_sparse_account(self) -> None:
-        """An account without expiry ends all ends of logins, and a tiny range is 0."""
+        """Without login expiry the page has no expiry times, and a tiny range is 0."""
         text = page(inventory(accounts="accounts_sparse"))
         self.assertNotIn("peer_login_expiration_timestamp_seconds", text)
         self.assertNotIn("account_created_timestamp_seconds", text)
@@ -133,7 +133,7 @@ class VariantTests(SynchronousTestCase):
         )
 
     def test_null(self) -> None:
-        """A body or a list that is null is an empty one: known, and nothing in it."""
+        """A body or a list that is null is known and empty."""
         for resource, variant, family in (
             ("access_tokens", "null", "access_token_expiration_timestamp_seconds"),
             ("network_resources", "null", "network_resources"),

@@ -17,7 +17,7 @@ def parsed(path: Path) -> tuple[str, ast.Module]:
 
 
 def imports(module: ast.Module, modules: Set[str]) -> set[str]:
-    """Those of the modules that one imports: in functions and for types, too."""
+    """Yield the imports of a module, also those in functions and for types."""
     found = set()
     for node in ast.walk(module):
         if isinstance(node, ast.Import):
@@ -30,7 +30,7 @@ def imports(module: ast.Module, modules: Set[str]) -> set[str]:
 
 
 def cycle(graph: Mapping[str, Set[str]]) -> list[str]:
-    """Return modules of which each is imported by the next one."""
+    """Return a cycle of modules, each of which is imported by the next."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -46,7 +46,7 @@ class ImportTests(SynchronousTestCase):
         self.assertEqual([], cycle(graph))
 
     def test_hidden(self) -> None:
-        """A cycle is found wherever its imports stand."""
+        """A cycle is found at any place of an import."""
         sources = {
             "a": "if TYPE_CHECKING:\n    from p.b import B",
             "p.b": "def f():\n    import c",

@@ -1,4 +1,4 @@
-"""What is installed to the byte fits what may be installed."""
+"""The pinned versions satisfy the requirements."""
 
 import re
 import tomllib
@@ -23,7 +23,7 @@ _ENTRY = re.compile(
 
 
 def locked(name: str) -> dict[str, str]:
-    """The versions in a file, which must hold nothing but entries with hashes."""
+    """Return the versions in a file, which must have only entries with hashes."""
     text = (LOCK / name).read_text()
     left = [x for x in _ENTRY.sub("", text).splitlines() if not x.startswith("#")]
     if left:
@@ -33,7 +33,7 @@ def locked(name: str) -> dict[str, str]:
 
 class LockTests(SynchronousTestCase):
     def holds(self, file: str, wanted: list[str]) -> None:
-        """A file has for each requirement a version that satisfies it."""
+        """Fail unless a file has a fitting version for each requirement."""
         versions = locked(file)
         for requirement in map(Requirement, wanted):
             name = canonicalize_name(requirement.name)
@@ -42,7 +42,7 @@ class LockTests(SynchronousTestCase):
             self.assertTrue(fits, f"{file}: {requirement} has {versions[name]}")
 
     def test_run(self) -> None:
-        """All that setup.cfg asks for is there, and in a version that it allows."""
+        """Each requirement of setup.cfg is pinned, in an allowed version."""
         setup = ConfigParser()
         setup.read(ROOT / "setup.cfg")
         needed = setup["options"]["install_requires"]
@@ -50,19 +50,19 @@ class LockTests(SynchronousTestCase):
         self.holds("run.txt", f"{needed}{fast}".strip().splitlines())
 
     def test_build(self) -> None:
-        """So is all that builds the program."""
+        """Each requirement of the build is pinned."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())
         listed = (LOCK / "build.in").read_text().splitlines()
         self.holds("build.txt", [x for x in listed if not x.startswith("#")])
         self.holds("build.txt", project["build-system"]["requires"])
 
     def test_one_environment(self) -> None:
-        """What both files have is of one version: they are installed side by side."""
+        """Both files have the same versions, because they are installed together."""
         run, build = locked("run.txt"), locked("build.txt")
         for name in run.keys() & build.keys():
             self.assertEqual(run[name], build[name], name)
 
     def test_no_address(self) -> None:
-        """A file names no place to fetch from: that is for who installs to say."""
+        """A file names no package index: that is the user's choice."""
         for path in sorted(Path(LOCK).iterdir()):
             self.assertNotRegex(path.read_text(), r"://|^-", path.name)

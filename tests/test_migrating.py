@@ -1,4 +1,4 @@
-"""What `docs/migrating.md` promises, as far as it can be seen without a Prometheus."""
+"""The promises of `docs/migrating.md` that can be tested without a Prometheus."""
 
 import re
 
@@ -22,14 +22,14 @@ class MigratingTests(SynchronousTestCase):
             self.assertEqual(name in WITHOUT_RULE, without, name)
 
     def test_our_names(self) -> None:
-        """Everything that is to be asked for here exists."""
+        """Each name in the new queries exists."""
         known = set(re.findall(r"`((?:netbird_api|api_exporter)_\w+)`", metrics()))
         for query in (*(pair.ours for pair in pairs()), *alerts()):
             for name in re.findall(r"\b(?:netbird_api|api_exporter)_\w+", query):
                 self.assertIn(name.removesuffix("_bucket"), known)
 
     def test_settings(self) -> None:
-        """The settings with other names have a row with ours."""
+        """Settings with other names have a row with the new name."""
         text = DOCUMENT.read_text(encoding="utf-8")
         for theirs, ours in SYNONYMS.items():
             row = f"| `{theirs}` | " + ", or ".join(f"`{name}`" for name in ours)

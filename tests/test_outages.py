@@ -1,4 +1,4 @@
-"""Bad days of the upstream, hours in seconds: what it costs, and when it is over."""
+"""Outages of the upstream: their cost, and the time until all is fresh."""
 
 from itertools import pairwise
 from random import Random
@@ -28,13 +28,13 @@ OTHERS_WITHIN = 15.0
 
 
 def down(until: float, *states: int, seed: int = 0) -> Weather:
-    """One of the states, by chance, at every request until then; well from then on."""
+    """Return one of the states at random for each request until `end`; then well."""
     chance = Random(seed)
     return lambda _, now: chance.choice(states) if now < until else WELL
 
 
 def from_to(begin: float, end: float, state: int) -> Weather:
-    """One state between two times; well before and after."""
+    """Return one state between two times; well before and after."""
     return lambda _, now: state if begin < now < end else WELL
 
 
@@ -51,7 +51,7 @@ class RecoveryTests(SynchronousTestCase):
             self.assertEqual(0, [code for *_, code in world.asked].count(429))
 
     def test_restart_of_the_server(self) -> None:
-        """The same where all had been read before."""
+        """The same applies when all resources had been read before."""
         for seconds in (1.0, 60.0, HOUR):
             end = 1000.0 + seconds
             world = World(from_to(1000.0, end, REFUSED)).start().until(end)
@@ -65,7 +65,7 @@ class RecoveryTests(SynchronousTestCase):
                 self.assertEqual("fresh", standing.state(world.now()), name)
 
     def test_short(self) -> None:
-        """After failures of a minute the peers are back in 6 s, of five in 11 s."""
+        """Peers return 6 s after failures of a minute, 11 s after those of five."""
         for state in (502, 503, RESET):
             for lasting in (7.0, 20.0, 33.0, 59.0, 75.0, 110.0, 290.0):
                 end = 120.0 + lasting
@@ -75,7 +75,7 @@ class RecoveryTests(SynchronousTestCase):
                 self.assertTrue(standing.up, (state, lasting))
 
     def test_refusals(self) -> None:
-        """Five seconds after 40 s of refusals or web pages all is read."""
+        """Five seconds after 40 s of refusals or web pages all resources are read."""
         for state in (401, 403, 404, WEB_PAGE, 502):
             for begin in (-1.0, 120.0, 123.0, 127.0):
                 end = begin + 40.0
@@ -85,7 +85,7 @@ class RecoveryTests(SynchronousTestCase):
                     self.assertTrue(standing.up, (state, begin, name))
 
     def test_restarting(self) -> None:
-        """The minute begins when a proxy has come back, however long it was gone."""
+        """The minute begins when a proxy has returned after an outage of any length."""
         for before in (REFUSED, HUNG):
 
             def weather(_path: str, now: float, before: int = before) -> int:
@@ -97,7 +97,7 @@ class RecoveryTests(SynchronousTestCase):
             self.assertTrue(world.telemetry.freshness["peers"].up, before)
 
     def test_hung(self) -> None:
-        """What hangs is over within the time of one attempt and 15 s."""
+        """After a hang all is fresh within the time of one attempt and 15 s."""
         for lasting in range(1, 120, 7):
             end = 120.0 + lasting
             world = World(from_to(120.0, end, HUNG)).start()
@@ -105,7 +105,7 @@ class RecoveryTests(SynchronousTestCase):
             self.assertTrue(world.telemetry.freshness["peers"].up, lasting)
 
     def test_asked_to_wait(self) -> None:
-        """Whoever asks for half a minute's rest gets it."""
+        """A Retry-After of half a minute is obeyed."""
         world = World(from_to(300.0, 400.0, 503))
         world.agent.retry_after = 25
         world.start().until(400)
@@ -113,7 +113,7 @@ class RecoveryTests(SynchronousTestCase):
         self.assertGreaterEqual(min(b - a for a, b in pairwise(asked)), 25)
 
     def test_one_path_asks_to_wait(self) -> None:
-        """A path that asks for a long wait keeps no other path waiting."""
+        """A long Retry-After of one path delays no other path."""
         path = "api/instance/version"
         for wait in (70, 300, 3600):
             world = World(
@@ -129,7 +129,7 @@ class RecoveryTests(SynchronousTestCase):
             self.assertApproximates(wait, again - refused, 1.0)
 
     def test_long_silence(self) -> None:
-        """Two hours in which nothing answers leave no long waits behind."""
+        """Two hours without an answer leave no long delays."""
         for peers in (HUNG, 503):
             world = World(
                 lambda path, now, peers=peers: (
@@ -150,7 +150,7 @@ class RecoveryTests(SynchronousTestCase):
             self.assertEqual(dict.fromkeys(ups, True), ups, status)
 
     def test_any_order(self) -> None:
-        """Whatever a proxy says while both start, all is well soon, and told once."""
+        """After any responses of a starting proxy all is fresh soon."""
         for seed in range(tries(20)):
             book = logbook(self)
             chance = Random(seed)
@@ -186,7 +186,7 @@ class HungPathsTests(SynchronousTestCase):
                 worst[name] = max(worst.get(name, 0.0), age / standing.period)
         self.assertLess(worst.pop("peers"), 40 / PERIOD)
         late = {name for name, periods in worst.items() if periods > 1.5}
-        # Whose tokens to ask for is not known without the users.
+        # The path of the tokens is unknown without the users.
         self.assertEqual({"groups", "networks", "users", "access_tokens"}, late)
         world.until(HOUR + 900 + TIMEOUT)
         for name in late:
@@ -204,13 +204,13 @@ class HungPathsTests(SynchronousTestCase):
             self.assertLess(world.oldest, 1.1 * PERIOD + 1.0)
 
     def test_hung_peers(self) -> None:
-        """Peers that hang are told as failing when the first attempt is given up."""
+        """Peers that hang count as failing when their first attempt times out."""
         world = World(from_to(100, HOUR, HUNG)).start()
         world.until(100 + 1.1 * PERIOD + TIMEOUT + 1)
         self.assertIs(False, world.telemetry.freshness["peers"].up)
 
     def test_no_second_attempt(self) -> None:
-        """What hangs is not tried again within its round."""
+        """A request that hangs is not retried within its refresh."""
         world = World(down(HOUR, HUNG)).start().until(HOUR)
         hung = [at for at, path, _ in world.asked if path == PEERS]
         gaps = {round(b - a) for a, b in pairwise(hung)}
@@ -219,7 +219,7 @@ class HungPathsTests(SynchronousTestCase):
 
 class BudgetTests(SynchronousTestCase):
     def test_tight(self) -> None:
-        """All is read in 1.3 times what it takes where the limit is stated: 322 s."""
+        """All is read in 1.3 times the 322 s that a stated limit takes."""
         for seed in range(5):
             world = World(down(0), seed=seed, limiter=bucket(6, 5)).start()
             world.fresh_at(0.0, 1.3 * 322)
@@ -229,8 +229,8 @@ class BudgetTests(SynchronousTestCase):
             self.assertNotIn(last, refused, seed)
 
     def test_refused_at_the_start(self) -> None:
-        """After 25 s of refusals all is read in 90 s where everything is granted. Of a
-        real limit two more are met at most.
+        """After 25 s of refusals all is read in 90 s without a limit. A real limit
+        causes at most two more 429s.
         """
         for limit, seconds in (((60, 60), 65.0), ((6, 500), 65.0), ((6, 6), 400.0)):
             world = World(down(25.0, 429), limiter=bucket(*limit)).start()
@@ -241,7 +241,7 @@ class BudgetTests(SynchronousTestCase):
             self.assertLessEqual(len(refused), 2, limit)
 
     def test_no_burst(self) -> None:
-        """A limiter that grants nothing at once is met a few times only."""
+        """A limiter without a burst sends only a few 429s."""
         world = World(down(0), limiter=bucket(6, 1)).start()
         world.fresh_at(0.0, 1000.0)
         self.assertLess([code for *_, code in world.asked].count(429), 10)
@@ -261,7 +261,7 @@ class BudgetTests(SynchronousTestCase):
         self.assertTrue(all(s.up for s in world.telemetry.freshness.values()))
 
     def test_metric(self) -> None:
-        """What we allow ourselves is told once something was refused."""
+        """The allowed rate is published after the first 429."""
         name = "api_exporter_request_budget_per_minute"
         world = World(down(0), intervals={"peers": 5.0}, limiter=bucket(6, 20))
         self.assertIsNone(world.telemetry.registry.get_sample_value(name))
@@ -272,7 +272,7 @@ class BudgetTests(SynchronousTestCase):
         self.assertLess(value, 9)
 
     def test_long_pause(self) -> None:
-        """An upstream that wants an hour's rest is told of, and asked now and then."""
+        """A Retry-After of an hour is logged, and probed every few minutes."""
         world = World(from_to(1000, 1000 + 20 * 60, 429))
         world.agent.retry_after = 3600
         world.start().until(1040)
@@ -288,7 +288,7 @@ class BudgetTests(SynchronousTestCase):
         self.assertTrue(all(s.up for s in world.telemetry.freshness.values()))
 
     def test_strict(self) -> None:
-        """A limiter that grants hardly more than the peers need is not fought."""
+        """A limiter that hardly allows more than the peers gets few extra requests."""
         end = tries(8) * HOUR
         world = World(down(0), limiter=bucket(3, 10)).start().until(end)
         late = [at for at, _, code in world.asked if code == 429 and at > end - HOUR]
@@ -296,7 +296,7 @@ class BudgetTests(SynchronousTestCase):
         self.assertIs(True, world.telemetry.freshness["peers"].up)
 
     def test_peers_fail_after_a_limit(self) -> None:
-        """With a tight budget, peers that fail alone take no other metrics away."""
+        """Under contention, peers that fail alone do not expire other metrics."""
         world = World(
             lambda path, now: (
                 429
@@ -309,7 +309,7 @@ class BudgetTests(SynchronousTestCase):
         self.assertEqual({"peers"}, ended)
 
     def test_short_max_age(self) -> None:
-        """However short METRICS_MAX_AGE, a tight budget does not end the peers."""
+        """Under contention, a short METRICS_MAX_AGE does not expire the peers."""
         world = World(
             down(0),
             intervals={"peers": 5.0},

@@ -1,4 +1,4 @@
-"""What ships is everything."""
+"""The packages that a release contains."""
 
 from configparser import ConfigParser
 
@@ -9,7 +9,7 @@ from tests.documents import ROOT
 
 class PackagesTests(SynchronousTestCase):
     def test_every_package(self) -> None:
-        """Every folder of modules is named in `setup.cfg`, or a wheel would lack it."""
+        """Each folder of modules is named in `setup.cfg`; a wheel would lack others."""
         setup = ConfigParser()
         setup.read(ROOT / "setup.cfg")
         folders = {

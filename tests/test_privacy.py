@@ -1,4 +1,4 @@
-"""Nothing personal is told unless it is wanted, and no secret ever."""
+"""Personal data is published only if a setting enables it, and secrets never."""
 
 import json
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ PERSONAL = {
     "peers": ("hostname", "connection_ip", "city_name", "serial_number"),
     "users": ("name", "email"),
 }
-"""What may be told where it is wanted."""
+"""Fields that may be published if a setting enables them."""
 
 NEVER = {
     "setup_keys": ("key",),
     "proxy_services": ("auth",),
     "events": ("initiator_name", "initiator_email", "meta"),
 }
-"""Secrets, and what no family is made of."""
+"""Secrets, and fields that no family uses."""
 
 
 def strings(value: object) -> Iterator[str]:
-    """All strings of a JSON value that say something."""
+    """Yield all strings of a JSON value that have content."""
     if isinstance(value, dict):
         for each in value.values():
             yield from strings(each)
@@ -44,7 +44,7 @@ def strings(value: object) -> Iterator[str]:
 
 
 def told(fields: dict[str, tuple[str, ...]]) -> set[str]:
-    """The strings of these fields in the bodies, as they would stand on a page."""
+    """Return the strings of these fields in the bodies, as on a page."""
     return {
         escape(string)
         for resource, keys in fields.items()
@@ -55,7 +55,7 @@ def told(fields: dict[str, tuple[str, ...]]) -> set[str]:
 
 
 def targets(known: Inventory) -> str:
-    """What service discovery tells, with nothing but plain characters escaped."""
+    """Return the output of service discovery; only plain characters are escaped."""
     made = answer(known, Query((9100,), frozenset(), "ip"))
     return b"".join(made.slices).decode()
 
@@ -84,7 +84,7 @@ class PrivacyTests(SynchronousTestCase):
             self.assertEqual([], self.lines(string, self.public))
 
     def test_on_demand(self) -> None:
-        """Where personal data is wanted, every such string is one label's value."""
+        """If personal data is enabled, each such string is one label's value."""
         for resource, keys in PERSONAL.items():
             family = f"{PREFIX}{resource.rstrip('s')}_info{{"
             for string in told({resource: keys}):
@@ -92,13 +92,13 @@ class PrivacyTests(SynchronousTestCase):
                 self.assertEqual([family], [line[: len(family)] for line in lines])
 
     def test_never(self) -> None:
-        """Secrets and the people of the audit log are told in neither case."""
+        """Secrets and the people of the audit log are never published."""
         for string in told(NEVER) - told(PERSONAL):
             self.assertEqual([], self.lines(string, self.public))
             self.assertEqual([], self.lines(string, self.everything))
 
     def test_discovery(self) -> None:
-        """Service discovery tells of peers what pages tell, and nothing of users."""
+        """Service discovery has the peers' data of the page, and no user's data."""
         public, personal = targets(inventory()), targets(inventory(personal=True))
         for string in told(PERSONAL):
             self.assertNotIn(string, public)
@@ -110,7 +110,7 @@ class PrivacyTests(SynchronousTestCase):
             self.assertNotIn(f'"__meta_netbird_{kind}":', public)
 
     def test_audit_log(self) -> None:
-        """The log of events tells no personal string by default, and all on demand."""
+        """The log of events has no personal data by default, and all if enabled."""
         events = decode_events(body("events")).rows
         public = b"".join(event_line(e, "", frozenset()) for e in events).decode()
         every = frozenset(PERSONS)

@@ -1,6 +1,6 @@
-"""The private parts of libraries that we use: each is there, and there are no others.
+"""The private parts of libraries that the package uses: a complete list.
 
-What a library renames fails here, and not where a promise hangs on it.
+If a library renames one, a test fails here, before a feature breaks.
 """
 
 import ast
@@ -31,11 +31,11 @@ MODULES = {
     "twisted.scripts._twistd_unix": ("ServerOptions",),
     "_tracemalloc": ("_get_traces",),
 }
-"""Imported from where their libraries promise nothing."""
+"""Imports from modules whose libraries promise no stability."""
 
 ATTRIBUTES = {
     "serving/channel.py": (
-        "_buffer",  # of a LineReceiver: what has come of the next request
+        "_buffer",  # of a LineReceiver: received bytes of the next request
         "_dataBuffer",  # of an HTTPChannel: the same while it pauses
         "_networkProducer",
         "_waitingForTransport",
@@ -44,13 +44,13 @@ ATTRIBUTES = {
     "serving/listener.py": ("_sslContextFactory",),  # of an SSL4ServerEndpoint
     "daemon/outlets.py": ("_file", "_openFile"),  # of a LogFile
     "access/tls_context.py": ("_lib", "_context"),  # of pyOpenSSL
-    "profiling/stacks.py": ("_current_frames",),  # of sys, which documents it
+    "profiling/stacks.py": ("_current_frames",),  # of sys, documented
 }
-"""By the file that uses them."""
+"""Private attributes, by the file that uses them."""
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Names from modules that are private, or private themselves, of libraries."""
+    """Yield imported names of libraries that are private or in private modules."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             parts = node.module.split(".")
@@ -63,18 +63,16 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 @cache
 def parsed(path: Path) -> ast.AST:
-    """A module, which others import, too."""
     return ast.parse(path.read_text())
 
 
 @cache
 def own(path: Path) -> frozenset[str]:
-    """Names that a module sets or defines; none where there is no such module."""
+    """Return names that a module defines; none if it does not exist."""
     return frozenset(defined(parsed(path))) if path.exists() else frozenset()
 
 
 def defined(tree: ast.AST) -> Iterator[str]:
-    """Names that are set or defined."""
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -86,7 +84,7 @@ def defined(tree: ast.AST) -> Iterator[str]:
 
 
 def accessed(module: Path) -> set[str]:
-    """Private attributes that are neither our own nor of our own that is imported."""
+    """Return private attributes that the package does not define itself."""
     known = set(own(module))
     used: set[str] = set()
     for node in ast.walk(parsed(module)):
@@ -99,7 +97,7 @@ def accessed(module: Path) -> set[str]:
 
 
 class ListTests(SynchronousTestCase):
-    """The list is what the package uses, no more and no less."""
+    """The list is equal to the private parts in use."""
 
     def test_imports(self) -> None:
         found = [
@@ -109,7 +107,7 @@ class ListTests(SynchronousTestCase):
         self.assertEqual(sorted(listed), sorted(set(found)))
 
     def test_attributes(self) -> None:
-        """Those that a class inherits are among them."""
+        """The list includes attributes that a class inherits."""
         found = {
             str(path.relative_to(PACKAGE)): names
             for path in PACKAGE.rglob("*.py")
@@ -119,7 +117,7 @@ class ListTests(SynchronousTestCase):
 
 
 class InstalledTests(SynchronousTestCase):
-    """What is installed has them, of the kind that we count on."""
+    """The installed libraries have these parts, of the expected kind."""
 
     def test_modules(self) -> None:
         for module, names in MODULES.items():
@@ -137,7 +135,7 @@ class InstalledTests(SynchronousTestCase):
             self.assertTrue(callable(getattr(channel._networkProducer, name)), name)
 
     def test_transport(self) -> None:
-        """Those without an underscore are documented no more than the other."""
+        """The attributes without an underscore are not documented, either."""
         transport = FileDescriptor(cast("IReactorFDSet", Clock()))
         sent = transport.dataBuffer, transport.offset, transport._tempDataLen
         self.assertEqual((b"", 0, 0), sent)
@@ -159,7 +157,7 @@ class InstalledTests(SynchronousTestCase):
         return str(path)
 
     def test_openssl(self) -> None:
-        """A context is what OpenSSL's own calls take; cryptography 47 brought ours."""
+        """OpenSSL's calls take a context; cryptography 47 has the call in use."""
         if int(cryptography.__version__.partition(".")[0]) < 47:
             self.assertFalse(hasattr(SSL._lib, CURVES_CALL))  # type: ignore[attr-defined]
             return

@@ -1,4 +1,4 @@
-"""A token whose user may read only a part: nothing of it is published as the whole."""
+"""A token whose user may read only a part: the part is not published as the whole."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,7 +13,7 @@ from tests.roles import ROLES, SERVICE, Watched, granted, network, results
 
 class RolesTests(SynchronousTestCase):
     def test_never_half(self) -> None:
-        """What a role may not read is withheld, and nothing else is."""
+        """A resource that a role may not read is withheld, and no other is."""
         for role in ROLES:
             for name, result in results(role).items():
                 whole = granted(role, MODULES.get(name, UP))
@@ -60,7 +60,7 @@ class RolesTests(SynchronousTestCase):
 
 class ChangesTests(SynchronousTestCase):
     def test_role_changes(self) -> None:
-        """What the new role may read only in part ends with the next reading."""
+        """Resources that the new role may read only in part are withdrawn."""
         watched = Watched("admin")
         self.assertIn("\nnetbird_api_agent_denied_requests", self.text(watched))
         watched.role = "network_admin"
@@ -79,7 +79,7 @@ class ChangesTests(SynchronousTestCase):
         self.assertEqual("fresh", watched.state("proxy_services"))
 
     def test_log(self) -> None:
-        """One line for each resource that is withheld; none for a service user."""
+        """Each withheld resource has one log line; a service user has none."""
         book = logbook(self)
         watched = Watched("network_admin")
         watched.advance(3 * 3600)
@@ -92,7 +92,7 @@ class ChangesTests(SynchronousTestCase):
         self.assertEqual([], [li for li in book.lines()[said:] if "current_user" in li])
 
     def test_unknown(self) -> None:
-        """Where the permissions are unknown, all is published as it was before."""
+        """If the permissions are unknown, all resources are published."""
         for failure in (
             SERVICE_USER,
             UpstreamError("http_4xx", "405"),
@@ -107,7 +107,7 @@ class ChangesTests(SynchronousTestCase):
             self.assertEqual("unsupported", watched.state("proxy_services"))
 
     def test_fails_later(self) -> None:
-        """A refresh of the permissions that fails changes nothing."""
+        """A failed refresh of the permissions changes nothing."""
         watched = Watched("network_admin")
         watched.failure = UpstreamError("http_5xx", "500")
         watched.advance(1200)
@@ -115,14 +115,14 @@ class ChangesTests(SynchronousTestCase):
         self.assertEqual("restricted", watched.state("proxy_services"))
 
     def test_another_token(self) -> None:
-        """A token of another user ends what the last permissions withhold."""
+        """A token of another user ends the withholding by the last permissions."""
         watched = Watched("network_admin")
         watched.role = SERVICE
         watched.advance(700)
         self.assertEqual("fresh", watched.state("proxy_services"))
 
     def test_people(self) -> None:
-        """A permission that is absent, and one of a service user, conclude nothing."""
+        """A missing permission, and one of a service user, withhold nothing."""
         denied = {"routes": {"read": False}, "users": {"create": False}}
         for modules, service, withheld in (
             (denied, False, {"routes"}),
@@ -146,7 +146,7 @@ class ChangesTests(SynchronousTestCase):
         self.assertEqual("", Inventory().role)
 
     def test_awakened(self) -> None:
-        """What providers awaken is withheld where the role may read only a part."""
+        """A resource that wakes is withheld if the role may read only a part."""
         watched = Watched("usage_viewer")
         self.assertEqual("restricted", watched.state("agent_denials"))
         self.assertEqual("fresh", watched.state("agent_usage"))

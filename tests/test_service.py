@@ -1,4 +1,4 @@
-"""The whole program, put together over a reactor of ours."""
+"""The whole program with a fake reactor."""
 
 import io
 import os
@@ -25,7 +25,7 @@ NOW = 1_800_000_000.0
 
 
 class Reactor(MemoryReactorClock):
-    """Has threads, which never begin, and resolves no names in them."""
+    """A reactor whose threads never start, and which resolves no names in them."""
 
     def getThreadPool(self) -> ThreadPool:  # noqa: N802 - the name is Twisted's
         return ThreadPool(0, 1)
@@ -67,7 +67,7 @@ class ProgramTestCase(SynchronousTestCase):
         self.reactor.advance(1)
 
     def get(self, path: str) -> str:
-        """Head and body of a page."""
+        """Return head and body of a page."""
         _, factory, *_ = self.reactor.tcpServers[0]
         transport = StringTransport()
         protocol = factory.buildProtocol(IPv4Address("TCP", "127.0.0.1", 1))
@@ -80,7 +80,7 @@ class ProgramTestCase(SynchronousTestCase):
         return bytes(transport.value()).decode()
 
     def folder(self, *names: str) -> str:
-        """Files of accounts."""
+        """Return a folder with the files of accounts."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         for name in names:
@@ -90,7 +90,7 @@ class ProgramTestCase(SynchronousTestCase):
 
 class OneAccountTests(ProgramTestCase):
     def test_pages(self) -> None:
-        """The pages are those of the account, and nobody has to name it."""
+        """The pages are those of the account, and its name is not needed."""
         self.program(UPSTREAM_API_TOKEN="secret")
         self.assertIn("api_exporter_build_info", self.get("/metrics"))
         self.assertIn('"url": "http://10.0.0.1"', self.get("/health"))
@@ -99,7 +99,7 @@ class OneAccountTests(ProgramTestCase):
             self.assertIn(" 404 ", self.get(path))
 
     def test_profiles(self) -> None:
-        """They are a service and a page where they are wanted, and the log says so."""
+        """With --enable-pprof profiles are a service and a page, and are logged."""
         program = self.program(pprof=True, UPSTREAM_API_TOKEN="secret")
         self.assertIsInstance(program.services[-1], Profiles)
         self.assertIn("Profiles of api-exporter", self.get("/debug/pprof/"))
@@ -108,7 +108,7 @@ class OneAccountTests(ProgramTestCase):
         self.assertEqual(1, len(told))
 
     def test_reload(self) -> None:
-        """Files of tokens are looked at."""
+        """A reload reads the files of tokens."""
         token = Path(self.mktemp()).absolute()
         token.write_text("secret")
         program = self.program(UPSTREAM_API_TOKEN_FILE=str(token))
@@ -128,7 +128,7 @@ class SeveralAccountsTests(ProgramTestCase):
         self.assertIn("info 2 accounts are served", self.book.lines())
 
     def test_in_order(self) -> None:
-        """They begin one after the other."""
+        """Accounts start one after the other."""
         program = self.program(ACCOUNTS_DIR=self.folder("acme", "beta"))
         begun = [len(self.reactor.tcpClients)]
         self.reactor.advance(0.05)
@@ -138,7 +138,7 @@ class SeveralAccountsTests(ProgramTestCase):
         self.assertEqual(["acme", "beta"], [a.network.account for a in accounts])
 
     def test_parts(self) -> None:
-        """An account has the parts that it wants, and no other account has them."""
+        """An account has the features that its settings enable; others do not."""
         folder = self.folder("acme", "beta")
         events = Path(self.mktemp()).absolute()
         with (Path(folder) / "acme.conf").open("a") as file:
@@ -151,7 +151,7 @@ class SeveralAccountsTests(ProgramTestCase):
 
 class ConfigureTests(SynchronousTestCase):
     def test_access_first(self) -> None:
-        """A wrong web configuration is told before a network is simulated."""
+        """A wrong web configuration is reported before a network is simulated."""
 
         def build(*_: object, **__: object) -> None:
             raise AssertionError

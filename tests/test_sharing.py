@@ -1,4 +1,4 @@
-"""Accounts with one token, whole ones: nobody suffers from another."""
+"""Whole accounts with one token: no account harms another."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -23,11 +23,11 @@ def fine(_path: str, _now: float) -> int:
 
 
 class Neighbours:
-    """Accounts on one clock, with one token and one limiter unless said otherwise.
+    """Accounts on one clock, with one token and one limiter by default.
 
     Attributes:
-        worlds: an account each.
-        oldest: of each, the age in seconds that its peers have ever had.
+        worlds: the accounts.
+        oldest: the maximum age of each account's peers, in seconds.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Neighbours:
         return self
 
     def until(self, end: float) -> "Neighbours":
-        """Let time pass, from one thing that is due to the next."""
+        """Let time pass, from one event to the next."""
         while due := [call.getTime() for call in self.clock.getDelayedCalls()]:
             if min(due) > end:
                 break
@@ -84,13 +84,12 @@ class Neighbours:
 
     @property
     def asked(self) -> list[tuple[float, str, int]]:
-        """Every request that reached the upstream."""
         return sorted(request for world in self.worlds for request in world.asked)
 
 
 class SharingTests(SynchronousTestCase):
     def test_six_a_minute(self) -> None:
-        """Three accounts at six a minute: few refusals, and peers of all are told."""
+        """Three accounts at six a minute: few refusals, and all peers are published."""
         near = Neighbours([fine] * 3, limit=(6, 30)).start().until(2 * HOUR)
         late = [at for at, _, code in near.asked if code == 429 and at > HOUR / 2]
         self.assertLess(len(late), 10)
@@ -103,7 +102,7 @@ class SharingTests(SynchronousTestCase):
             self.assertFalse(freshness["peers"].withdrawn)
 
     def test_six_a_minute_stated(self) -> None:
-        """The same with the limit stated: not one is refused."""
+        """Three accounts with the limit stated: no refusal."""
         near = Neighbours([fine] * 3, limit=(6, 30), stated=True).start()
         near.until(2 * HOUR)
         self.assertEqual({WELL}, {code for *_, code in near.asked})
@@ -114,9 +113,9 @@ class SharingTests(SynchronousTestCase):
                 self.assertFalse(standing.withdrawn, name)
 
     def test_twenty(self) -> None:
-        """Twenty accounts at 60 a minute, stated: none is refused, all are fresh."""
+        """Twenty accounts at 60 a minute, stated: no refusal, and all are fresh."""
         near = Neighbours([fine] * 20, limit=(60, 600), stated=True).start()
-        near.until(660.0)  # so long the first round takes
+        near.until(660.0)  # the duration of the first refreshes
         self.assertEqual({WELL}, {code for *_, code in near.asked})
         self.assertLess(max(near.oldest), 60.0)
         for world in near.worlds:
@@ -147,7 +146,7 @@ class SharingTests(SynchronousTestCase):
         self.assertLess(max(near.oldest), 160.0)
 
     def test_strangers(self) -> None:
-        """With tokens of their own, the 429 of one is nobody else's."""
+        """With different tokens, a 429 of one account affects no other."""
         near = Neighbours([lambda *_: 429, *([fine] * 3)], strangers=True).start()
         near.until(HOUR / 4)
         self.assertLess(max(near.oldest[1:]), 34.0)
@@ -156,7 +155,7 @@ class SharingTests(SynchronousTestCase):
         self.assertEqual([None] * 3, budgets[1:])
 
     def test_stopped(self) -> None:
-        """Whoever is stopped in the middle of a request leaves its slots to others."""
+        """An account that stops during a request frees its slots for others."""
         near = Neighbours([lambda *_: HUNG] * 4 + [fine] * 2).start()
         self.assertEqual([], [at for at, path, _ in near.asked if path != "api/peers"])
         self.assertIsNone(near.worlds[4].age("peers"))
@@ -170,7 +169,7 @@ class SharingTests(SynchronousTestCase):
         self.assertEqual([], near.budgets[0].shares)
 
     def test_no_slot_is_idle(self) -> None:
-        """Where many wait, requests follow each other without a gap."""
+        """While many wait, requests follow each other without a gap."""
         near = Neighbours([fine] * 30).start().until(20.0)
         times = [at for at, path, _ in near.asked if path != "api/peers"]
         asked = DEFAULT.keys() - {"peers", *OF_AGENTS}

@@ -32,7 +32,7 @@ class World(Network):
     """An exporter of the default collectors, an upstream with a limiter, and a clock.
 
     Attributes:
-        oldest: the age in seconds that the peers' metrics have ever had.
+        oldest: the maximum age of the peers' metrics in seconds.
         gaps: how often the peers' families were not on the page.
         refused: requests that the limiter refused.
     """
@@ -68,7 +68,7 @@ class World(Network):
     def run(self, seconds: int) -> None:
         self.startService()
         for _ in range(0, seconds, STEP):
-            for _ in range(4):  # an answer, its decoding, its rendering, the next
+            for _ in range(4):  # a response, its decoding, its rendering, the next
                 self.clock.advance(0)
             self.look()
             self.clock.advance(STEP)
@@ -86,7 +86,7 @@ class SimulationTests(SynchronousTestCase):
     def test_default_intervals(self) -> None:
         """For hours no request is refused and the peers are never a minute old.
 
-        Two days are in the thorough run, and in the tests of the schedule.
+        The thorough run and the schedule's tests cover two days.
         """
         world = World({})
         world.run((48 if THOROUGH else 4) * HOUR)
@@ -97,7 +97,7 @@ class SimulationTests(SynchronousTestCase):
         self.assertEqual([], failures)
 
     def test_greedy_intervals(self) -> None:
-        """Peers every 5 s are more than is allowed: few refusals, and no gaps."""
+        """Peers every 5 s exceed the limit: few refusals, and no gaps."""
         hours = tries(16)
         world = World({"peers": 5})
         world.run(hours * HOUR)

@@ -1,4 +1,4 @@
-"""Many accounts begin little by little, and ask for no more than their token may."""
+"""Many accounts start gradually, within the limits of their tokens."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ STEP = 0.05
 
 class StartTests(SynchronousTestCase):
     def started(self, count: int, *, tokens: int) -> MemoryReactorClock:
-        """So many accounts, with one of so many tokens each."""
+        """Return so many accounts, sharing so many tokens."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         for number in range(count):
@@ -31,7 +31,7 @@ class StartTests(SynchronousTestCase):
         return reactor
 
     def begun(self, reactor: MemoryReactorClock, seconds: float) -> list[int]:
-        """How many connections were wanted by the end of each step."""
+        """Return how many connections had begun at the end of each step."""
         found = [len(reactor.tcpClients)]
         for _ in range(round(seconds / STEP)):
             reactor.advance(STEP)
@@ -39,7 +39,7 @@ class StartTests(SynchronousTestCase):
         return found
 
     def test_sixty(self) -> None:
-        """Of sixty twenty begin in a second, one at once, with two requests each."""
+        """Twenty of sixty accounts start each second, with two requests each."""
         begun = self.begun(self.started(60, tokens=60), 3.0)
         self.assertEqual(2, begun[0])
         steps = round(1 / STEP) - 1  # a little less than a second: times are rounded
@@ -48,12 +48,12 @@ class StartTests(SynchronousTestCase):
         self.assertEqual(120, begun[-1])
 
     def test_one_token(self) -> None:
-        """At most eight requests with a token are under way, from the very start."""
+        """At most eight requests with a token run at once, from the start."""
         begun = self.begun(self.started(30, tokens=1), 2.0)
         self.assertEqual(8, begun[-1])
 
     def test_stopped(self) -> None:
-        """Who is stopped before it has begun never begins."""
+        """An account that stops before its start never starts."""
         reactor = self.started(30, tokens=30)
         self.doCleanups()
         self.begun(reactor, 2.0)

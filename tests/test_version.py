@@ -1,4 +1,4 @@
-"""Which build this is."""
+"""The version of the build."""
 
 import sys
 from types import ModuleType
@@ -13,7 +13,7 @@ EMBEDDED = "embedded_for_a_test"
 
 class BuildTests(SynchronousTestCase):
     def test_printed(self) -> None:
-        """What is known of a build is printed behind the program's name."""
+        """The known facts of a build are printed after the program's name."""
         for build, printed in (
             (Build(version="1.2.3"), "api-exporter 1.2.3"),
             (Build(version="1.2.3", commit="abc"), "api-exporter 1.2.3 abc"),
@@ -25,11 +25,11 @@ class BuildTests(SynchronousTestCase):
             self.assertEqual(printed, str(build))
 
     def test_not_embedded(self) -> None:
-        """Without an embedded module the version alone is known, incremental's."""
+        """Without an embedded module only the version is known, from incremental."""
         self.assertEqual(Build(version=__version__.public()), this_build(EMBEDDED))
 
     def test_embedded(self) -> None:
-        """What the build embedded is told."""
+        """The embedded commit and time are printed."""
         module = ModuleType(EMBEDDED)
         vars(module).update(COMMIT="abc", BUILT="2026-08-22T19:10:00Z")
         sys.modules[EMBEDDED] = module
@@ -44,5 +44,5 @@ class BuildTests(SynchronousTestCase):
         )
 
     def test_this_build(self) -> None:
-        """The running build has the package's version, wherever it comes from."""
+        """The running build has the package's version in any installation."""
         self.assertEqual(__version__.public(), this_build().version)

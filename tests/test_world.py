@@ -1,4 +1,4 @@
-"""The simulation of the whole program: the same again, and it finds bugs."""
+"""The simulation of the whole program is repeatable, and finds bugs."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 class RunTests(SynchronousTestCase):
     def test_repeated(self) -> None:
-        """A seed makes the same, whatever Python's hashes are; another one does not."""
+        """A seed gives the same run with any hash seed; another seed differs."""
         told = [self.digest("1", "0"), self.digest("1", "1"), self.digest("2", "1")]
         self.assertEqual(told[0], told[1])
         self.assertNotEqual(told[1], told[2])
@@ -30,14 +30,14 @@ class RunTests(SynchronousTestCase):
         return done.stdout.decode().partition("digest ")[2].split()[0]
 
     def test_until(self) -> None:
-        """A run ends with the step that is wanted."""
+        """A run ends with the requested step."""
         whole = run(3, 0.01)
         part = run(3, 1.0, until=whole.step)
         self.assertEqual((None, None), (whole.found, part.found))
         self.assertEqual((whole.step, whole.digest), (part.step, part.digest))
 
     def test_documents(self) -> None:
-        """Each invariant names a document that there is."""
+        """Each invariant names an existing document."""
         for invariant in INVARIANTS:
             self.assertTrue((ROOT / invariant.document).is_file(), invariant.name)
 
@@ -54,13 +54,13 @@ class PlantedTests(SynchronousTestCase):
         self.assertEqual("pages", self.found())
 
     def test_slot(self) -> None:
-        """More requests at once than an account may make are found."""
+        """Too many concurrent requests of an account are found."""
         self.patch(Share, "begin", lambda *_, **__: None)
         self.patch(Share, "end", lambda *_, **__: None)
         self.assertEqual("slots", self.found())
 
     def test_up(self) -> None:
-        """What is up over nothing is found, with the step and what happened last."""
+        """A resource that is up without records is found, with its step."""
         self.patch(RefreshLog, "forget", lambda *_: None)
         made = run(11, 0.2)
         assert made.found is not None, "the bug is not found"

@@ -1,7 +1,7 @@
-"""Two days of outages: `python -m tests.two_days` prints what they cost.
+"""Two days of outages: `python -m tests.two_days` prints their costs.
 
-Each outage begins a quarter of an hour to two hours after the one before it, and lasts
-from five seconds to six hours. NetBird's limiter is on.
+Each outage begins a quarter of an hour to two hours after the previous one, and
+lasts from five seconds to six hours. NetBird's limiter is on.
 """
 
 import sys
@@ -35,7 +35,7 @@ class Outage(Struct, frozen=True):
 
 
 def outages(seed: int, length: float = END) -> list[Outage]:
-    """What happens in two days, or in so many seconds."""
+    """Return the outages of two days, or of so many seconds."""
     chance = Random(seed)
     found: list[Outage] = []
     at = 0.0
@@ -49,15 +49,14 @@ def outages(seed: int, length: float = END) -> list[Outage]:
 
 
 class Findings(Struct):
-    """What an exporter did in them.
+    """The results of an exporter in these outages.
 
     Attributes:
-        per_minute: requests that reached an upstream that was down, for each minute
-            of that.
-        refused: requests that the limiter refused while it was well.
+        per_minute: requests that reached a failing upstream, for each minute.
+        refused: requests that the limiter refused while the upstream was well.
         peers: seconds from the end of each outage to the peers' first good answer.
-        others: seconds from then until everything else had been read again. Both with
-            the state in which the upstream was before.
+        others: seconds from then until all others had been read again. Both with the
+            state of the upstream in the outage.
     """
 
     per_minute: float
@@ -67,7 +66,7 @@ class Findings(Struct):
 
 
 def lived(bad: list[Outage], seed: int) -> Findings:
-    """Live through them, and the hour after them."""
+    """Simulate the outages, and the hour after them."""
 
     def weather(_path: str, now: float) -> int:
         states = (o.state for o in bad if o.begin <= now < o.end)
@@ -95,7 +94,7 @@ def lived(bad: list[Outage], seed: int) -> Findings:
 def _fresh(
     world: World, outage: Outage, ended: Mapping[str, float | None]
 ) -> dict[str, float]:
-    """Seconds after its end at which each resource that it touched was well again."""
+    """Return the seconds after its end at which each affected resource was well."""
     touched = {
         name
         for name, standing in world.telemetry.freshness.items()

@@ -1,4 +1,4 @@
-"""An exporter with its real client, a clock of ours, and an upstream with bad days."""
+"""An exporter with its real client, a fake clock, and an upstream with outages."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -39,7 +39,7 @@ Weather = Callable[[str, float], int]
 
 
 class _Answers(Resource):
-    """What the upstream says; the state is in a header."""
+    """The responses of the upstream; the state is in a header."""
 
     isLeaf = True
 
@@ -105,23 +105,23 @@ class _Agent:
                 sent.setRawHeaders("wait", [str(self.retry_after)])
             asked: Deferred[IResponse] = self._answers.request(method, uri, sent)
             self._answers.flush()
-            self._clock.callLater(0, self._answers.flush)  # the body, once wanted
+            self._clock.callLater(0, self._answers.flush)  # the body, on request
             return await asked
 
         return Deferred.fromCoroutine(answer())
 
 
 class World(Network):
-    """All that an account has, in weather.
+    """All services of an account, with simulated outages.
 
     Args:
-        clock: of other accounts, too, where there are any.
-        budget: of its token, where others have that, too.
+        clock: shared with other accounts, if there are any.
+        budget: the budget of its token, which others may share.
 
     Attributes:
-        asked: every request that reached the upstream, as time, path and status.
-        oldest: the age in seconds that the metrics of the peers have ever had.
-        agent: whose `retry_after` goes with every 429 and 503.
+        requests: all requests that reached the upstream, as time, path and status.
+        oldest: the maximum age of the peers' metrics in seconds.
+        agent: its `retry_after` is sent with each 429 and 503.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class World(Network):
         return self
 
     def until(self, end: float) -> "World":
-        """Let time pass, from one thing that is due to the next."""
+        """Let time pass, from one event to the next."""
         while due := [call.getTime() for call in self.clock.getDelayedCalls()]:
             if min(due) > end:
                 break
@@ -188,19 +188,19 @@ class World(Network):
         return self
 
     def age(self, name: str) -> float | None:
-        """Seconds since a resource was last read; None where it never was."""
+        """Return seconds since a resource was last read; None if it never was."""
         success = self.telemetry.freshness[name].last_success
         return None if success is None else self.now() - success
 
     def fresh_since(self, at: float) -> bool:
-        """Whether everything has been read since a time in seconds since the start."""
+        """Return whether all was read since a time in seconds since the start."""
         return all(
             (standing.last_success or 0.0) >= START + at
             for standing in self.telemetry.freshness.values()
         )
 
     def fresh_at(self, at: float, patience: float) -> float:
-        """When all was read that is asked for after a time; how much later that is."""
+        """Run until all was read since a time; return the seconds from then."""
         while not self.fresh_since(at):
             if self.clock.seconds() > at + patience:
                 late = [
