@@ -85,23 +85,23 @@ class ServicesWithDeadline(MultiService):
 
     def stopService(self) -> Deferred[None]:
         """Fire when all services have stopped, or at the deadline."""
-        over: Deferred[None] = Deferred()
-        timer = self._clock.callLater(self._seconds, over.callback, None)
+        done: Deferred[None] = Deferred()
+        timer = self._clock.callLater(self._seconds, done.callback, None)
 
         def stopped(_: object) -> None:
             if timer.active():
                 timer.cancel()
-                over.callback(None)
+                done.callback(None)
 
         super().stopService().addBoth(stopped)
-        return over
+        return done
 
 
 class Account(MultiService):
     """Keeps an account's resources fresh while it runs.
 
     Args:
-        after: seconds from the start of the service to the first request.
+        start_delay: seconds from the start of the service to the first request.
         parts: the optional features of the account.
 
     Attributes:
@@ -118,22 +118,22 @@ class Account(MultiService):
         registry: CollectorRegistry,
         now: Now,
         jitter: Jitter,
-        after: float = 0.0,
+        start_delay: float = 0.0,
         parts: Sequence[AccountPart] = (),
     ) -> None:
         super().__init__()
         self._log = log_of(settings.name, log)
         self._clock = reactor
-        self._after = after
-        self._starting: IDelayedCall | None = None
+        self._delay = start_delay
+        self._delayed: IDelayedCall | None = None
         self.now = now
         self.client = client = Client(
             settings,
             reactor,
             now=now,
             jitter=jitter,
-            observe=self._attempted,
-            on_silent=self._silent,
+            observe=self._on_attempt,
+            on_silent=self._on_silent,
             make_policy=shared.make_policy,
             body_memory=shared.body_memory,
         )
@@ -153,15 +153,15 @@ class Account(MultiService):
                 detail=settings.peer_detail,
             ),
             certificates=self._certificates,
-            reach=client.upstream.probe,
+            test_connection=client.upstream.probe,
             parts=parts,
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
         self._reload = [client.token, client.reload, *(part.reload for part in parts)]
-        writing = [part.service for part in parts if part.service is not None]
-        self.addService(ServicesWithDeadline(writing, LONGEST_WRITE, reactor))
-        asking = [client, self.network]
-        self.addService(ServicesWithDeadline(asking, LONGEST_END, reactor))
+        log_services = [part.service for part in parts if part.service is not None]
+        self.addService(ServicesWithDeadline(log_services, LONGEST_WRITE, reactor))
+        network_services = [client, self.network]
+        self.addService(ServicesWithDeadline(network_services, LONGEST_END, reactor))
 
     def _instrument(
         self, registry: CollectorRegistry, *, own_certificate: bool
@@ -177,10 +177,10 @@ class Account(MultiService):
             client=lambda: self._certificates()[1],
         )
 
-    def _attempted(self, attempt: Attempt) -> None:
+    def _on_attempt(self, attempt: Attempt) -> None:
         self.network.attempted(attempt)
 
-    def _silent(self, path: str) -> None:
+    def _on_silent(self, path: str) -> None:
         self.network.on_silent(path)
 
     def _certificates(self) -> tuple[float | None, float | None]:
@@ -193,15 +193,15 @@ class Account(MultiService):
             self._log.info("{words}", words=self.network.stretched)
         if self.network.warning:
             self._log.warn("{words}", words=self.network.warning)
-        if self._after:
-            self._starting = self._clock.callLater(self._after, super().startService)
+        if self._delay:
+            self._delayed = self._clock.callLater(self._delay, super().startService)
         else:
             super().startService()
 
     def stopService(self) -> Deferred[object]:
         """Fire when no request runs, or at the deadlines."""
-        if self._starting is not None and self._starting.active():
-            self._starting.cancel()
+        if self._delayed is not None and self._delayed.active():
+            self._delayed.cancel()
         stopped: Deferred[object] = super().stopService()
         return stopped
 

@@ -47,7 +47,7 @@ log = Logger()
 LOG_THREADS = 10
 """The maximum of threads in which all accounts write their logs."""
 
-STARTS = 20
+STARTS_PER_SECOND = 20
 """Accounts that start in each second: an account opens connections and requests all."""
 
 
@@ -62,8 +62,8 @@ def makeService(options: Options) -> MultiService:
     reactor.seconds = time.monotonic
     configured = configure(options, reactor)
     if problems := listener.wrong(configured.settings.listen_address, reactor):
-        told = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
-        raise life.refusal(told, lasting=True)
+        lines = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
+        raise life.refusal(lines, lasting=True)
     if (setting := configured.settings.to_output) and (
         problem := life.no_output(options.parent)
     ):
@@ -175,7 +175,7 @@ def make_accounts(
             registry=registry,
             now=now,
             jitter=jitter,
-            after=number / STARTS,
+            start_delay=number / STARTS_PER_SECOND,
             parts=parts,
         )
     return made

@@ -95,7 +95,7 @@ BUGS = (
     Bug(
         "nothing is too old",
         "refresh/refresher.py",
-        "life.expires = now + max(self._max_ages[name], LATEST * period)",
+        "life.expires = now + max(self._max_ages[name], LATE_PERIODS * period)",
         "life.expires = inf",
     ),
     Bug(
@@ -143,26 +143,26 @@ BUGS = (
     Bug(
         "a slot is lost with each request",
         "refresh/budget.py",
-        "self._free[peers] += 1",
-        "self._free[peers] += peers",
+        "self._free_slots[peers] += 1",
+        "self._free_slots[peers] += peers",
     ),
     Bug(
         "one request more than the budget has",
         "refresh/budget.py",
-        "opens = self._affordable_at(1.0)",
-        "opens = self._affordable_at(0.0)",
+        "allowed_at = self._affordable_at(1.0)",
+        "allowed_at = self._affordable_at(0.0)",
     ),
     Bug(
         "no pause after a 429",
         "refresh/budget.py",
-        "return max(opens, paused)",
-        "return opens",
+        "return max(allowed_at, paused)",
+        "return allowed_at",
     ),
     Bug(
         "a start does not read everything at once",
         "refresh/schedule.py",
-        "life.due, life.began, life.silent = now, None, False",
-        "life.due, life.began, life.silent = now + 0.5 * life.period, None, False",
+        "life.due, life.began, life.is_silent = now, None, False",
+        "life.due, life.began, life.is_silent = now + 0.5 * life.period, None, False",
     ),
     Bug(
         "a failure has no line where the peers fail for another reason",
@@ -173,7 +173,7 @@ BUGS = (
     Bug(
         "the end of a failure has no line where the resource is missing as before",
         "refresh/refresh_log.py",
-        "if life.logged or not (known or name == CURRENT_USER):",
+        "if life.failure_logged or not (known or name == CURRENT_USER):",
         "if not (known or name == CURRENT_USER):",
     ),
     Bug(

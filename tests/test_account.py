@@ -30,7 +30,7 @@ class AccountTests(SynchronousTestCase):
         self.reactor = MemoryReactorClock()
 
     def account(
-        self, *parts: AccountPart, after: float = 0.0, **settings: str
+        self, *parts: AccountPart, start_delay: float = 0.0, **settings: str
     ) -> Account:
         self.registry = CollectorRegistry()
         environ = {"UPSTREAM_API_URL": URL, **settings}
@@ -44,7 +44,7 @@ class AccountTests(SynchronousTestCase):
             registry=self.registry,
             now=self.reactor.seconds,
             jitter=lambda: 0.5,
-            after=after,
+            start_delay=start_delay,
             parts=parts,
         )
 
@@ -62,7 +62,7 @@ class AccountTests(SynchronousTestCase):
         self.started(self.account())
         self.assertNotEqual([], self.reactor.tcpClients)
         self.reactor.tcpClients.clear()
-        self.started(self.account(after=2.0))
+        self.started(self.account(start_delay=2.0))
         self.reactor.advance(1.5)
         self.assertEqual([], self.reactor.tcpClients)
         self.reactor.advance(0.5)

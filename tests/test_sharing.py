@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.selection import selection
 from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.rate_limits import Limit, stretched
+from api_exporter.refresh.rate_limits import RateLimit, stretched
 from api_exporter.settings import parsers
 from tests.parts import limiter as bucket
 from tests.weather import HUNG, WELL, Weather, World
@@ -34,7 +34,7 @@ class Neighbours:
         self,
         weathers: list[Weather],
         *,
-        limit: Limit | None = None,
+        limit: RateLimit | None = None,
         stated: bool = False,
         strangers: bool = False,
     ) -> None:

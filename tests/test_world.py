@@ -50,7 +50,7 @@ class PlantedTests(SynchronousTestCase):
 
     def test_stale_page(self) -> None:
         """A page that does not follow its body is found."""
-        self.patch(pipeline, "_same", lambda *_: True)
+        self.patch(pipeline, "_identical", lambda *_: True)
         self.assertEqual("pages", self.found())
 
     def test_slot(self) -> None:

@@ -19,37 +19,35 @@ from api_exporter.refresh.outage import NEVER
 
 
 class Share:
-    """The due requests of one account, and when it may send them.
-
-    Its schedule sets the attributes.
+    """The due requests of one account, as its schedule sets them.
 
     Args:
-        changed: called when this account may send a request because of another one.
+        on_available: called when a request becomes possible because of another account.
 
     Attributes:
         peers_due: when its peers are due; never while a request for them runs.
         peers_began: when the newest request for its peers began.
         others_due: the earliest due time of its other resources.
-        last_due: the due time of its access log, which comes after all others.
-        others_at_once: the maximum of its concurrent requests for other resources.
-        pressing: since when, or from when on, a resource is overdue for which the
-            peers of all accounts wait; never if it has to wait for the peers.
+        access_log_due: the due time of its access log, which comes after all others.
+        max_running_others: the maximum of its concurrent requests for other resources.
+        others_overdue_at: when a resource became or becomes overdue, so that the peers
+            of all accounts wait; never if it has to wait for the peers.
     """
 
-    def __init__(self, budget: Budget, changed: Callable[[], object]) -> None:
-        self.peers_due = self.others_due = self.last_due = self.pressing = NEVER
+    def __init__(self, budget: Budget, on_available: Callable[[], object]) -> None:
+        self.peers_due = self.others_due = NEVER
+        self.access_log_due = self.others_overdue_at = NEVER
         self.peers_began = -NEVER
-        self.changed = changed
+        self.on_available = on_available
         self._budget = budget
-        self.others_at_once = 1
+        self.max_running_others = 1
         self._running = {True: 0, False: 0}
         budget.shares.append(self)
 
-    def leave(self) -> None:
+    def remove(self) -> None:
         self._budget.shares.remove(self)
 
     def begin(self, now: float, *, peers: bool) -> None:
-        """Count a request that is sent now. `end` must follow."""
         self._running[peers] += 1
         self._budget.begin(now, peers=peers)
 
@@ -57,76 +55,78 @@ class Share:
         self._running[peers] -= 1
         self._budget.end(peers=peers)
 
-    def opens_at(self) -> float:
-        opening = _opening(self._budget)
-        return min(self.peers_at(opening), self.others_at(opening))
+    def allowed_at(self) -> float:
+        earliest = _earliest(self._budget)
+        return min(self.peers_at(earliest), self.others_at(earliest))
 
-    def turn(self, now: float) -> bool | None:
+    def next_is_for_peers(self, now: float) -> bool | None:
         """Return True for a request for peers, False for another, None for none."""
-        next_one = _next(self._budget, now)
-        if next_one.share is not self or next_one.at > now:
+        request = _next_request(self._budget, now)
+        if request.share is not self or request.at > now:
             return None
-        return next_one.peers
+        return request.peers
 
-    def pass_on(self, now: float) -> bool:
+    def notify_next(self, now: float) -> bool:
         """Notify the account that is next; return whether that is another account."""
         if self._budget.shares == [self]:
             return False
-        share = _next(self._budget, now).share
+        share = _next_request(self._budget, now).share
         if share is None or share is self:
             return False
-        share.changed()
+        share.on_available()
         return True
 
-    def peers_at(self, opening: "_Opening") -> float:
-        at = max(self.peers_due, opening.peers) if not self._running[True] else NEVER
-        if opening.pressing <= at and self._budget.tight(at):
-            return max(at, self.peers_began + opening.squeezed_period)
+    def peers_at(self, earliest: "_Earliest") -> float:
+        at = max(self.peers_due, earliest.peers) if not self._running[True] else NEVER
+        if earliest.others_overdue_at <= at and self._budget.is_contended(at):
+            return max(at, self.peers_began + earliest.contended_period)
         return at
 
-    def others_at(self, opening: "_Opening") -> float:
-        if self._running[False] >= self.others_at_once:
+    def others_at(self, earliest: "_Earliest") -> float:
+        if self._running[False] >= self.max_running_others:
             return NEVER
-        return max(min(self.others_due, self.last_due), opening.others)
+        return max(min(self.others_due, self.access_log_due), earliest.others)
 
 
-class _Opening(Struct, frozen=True):
+class _Earliest(Struct, frozen=True):
     """The times at which the budget allows requests, the same for all accounts.
 
     Attributes:
         peers: when slots and budget allow a request for peers.
         others: when they allow another request and the next one for peers.
-        pressing: since when, or from when on, another resource is overdue.
-        squeezed_period: minimum seconds between requests for an account's peers then.
+        others_overdue_at: when another resource became or becomes overdue.
+        contended_period: minimum seconds between requests for an account's peers then.
     """
 
     peers: float
     others: float
-    pressing: float = NEVER
-    squeezed_period: float = 0.0
+    others_overdue_at: float = NEVER
+    contended_period: float = 0.0
 
 
-def _opening(budget: Budget) -> _Opening:
-    peers = budget.opens_at(peers=True) if budget.room(peers=True) else NEVER
+def _earliest(budget: Budget) -> _Earliest:
+    peers = others = NEVER
+    if budget.has_free_slot(peers=True):
+        peers = budget.allowed_at(peers=True)
     if budget.per_minute is None:
-        others = budget.opens_at(peers=False) if budget.room(peers=False) else NEVER
-        return _Opening(peers, others)
-    period = budget.squeezed_period
-    pressing, reserved = NEVER, NEVER
+        if budget.has_free_slot(peers=False):
+            others = budget.allowed_at(peers=False)
+        return _Earliest(peers, others)
+    period = budget.contended_period
+    others_overdue_at, reserved = NEVER, NEVER
     shares: list[Share] = budget.shares
     for share in shares:
-        pressing = min(pressing, share.pressing)
+        others_overdue_at = min(others_overdue_at, share.others_overdue_at)
         needed = share.peers_began + period
         if share.peers_due != NEVER:
             needed = max(needed, share.peers_due)
         reserved = min(reserved, needed)
-    others = NEVER
-    if budget.room(peers=False):
-        others = budget.opens_at(peers=False, reserved=reserved)
-    return _Opening(peers, others, pressing, period)
+    if budget.has_free_slot(peers=False):
+        others = budget.allowed_at(peers=False, reserved=reserved)
+    return _Earliest(peers, others, others_overdue_at, period)
 
 
-class _Next(Struct, frozen=True):
+class _NextRequest(Struct, frozen=True):
     """The next request of a token; without a share if none may be sent."""
 
     at: float = NEVER
@@ -134,21 +134,23 @@ class _Next(Struct, frozen=True):
     peers: bool = False
 
 
-def _next(budget: Budget, now: float) -> _Next:
+def _next_request(budget: Budget, now: float) -> _NextRequest:
     """Return the next request by Note [Whose turn]."""
-    opening = _opening(budget)
-    found = _Next()
-    best: tuple[float, ...] = (NEVER,)
+    earliest = _earliest(budget)
+    best = _NextRequest()
+    best_rank: tuple[float, ...] = (NEVER,)
     shares: list[Share] = budget.shares
     for share in shares:
-        at = share.peers_at(opening)
+        at = share.peers_at(earliest)
         rank = (max(at, now), 0, share.peers_due)
-        if rank < best:
-            found, best = _Next(at, share, peers=True), rank
-        at = share.others_at(opening)
-        last = share.others_due > now
-        due = min(share.last_due, share.others_due) if last else share.others_due
-        rank = (max(at, now), 1 + last, due)
-        if rank < best:
-            found, best = _Next(at, share), rank
-    return found
+        if rank < best_rank:
+            best, best_rank = _NextRequest(at, share, peers=True), rank
+        at = share.others_at(earliest)
+        is_low_priority = share.others_due > now
+        due = share.others_due
+        if is_low_priority:
+            due = min(share.access_log_due, due)
+        rank = (max(at, now), 1 + is_low_priority, due)
+        if rank < best_rank:
+            best, best_rank = _NextRequest(at, share), rank
+    return best

@@ -44,36 +44,36 @@ class ResourceLife(Struct, gc=False, kw_only=True):
         period: seconds between two refreshes.
         due: when the next refresh may start; None while one runs.
         began: when the running refresh began; None while none runs.
-        silent: True if the running refresh has no response header yet.
+        is_silent: True if the running refresh has no response header yet.
         failures: failed refreshes in a row, which delay the next one.
-        absent: True if the upstream answered that it lacks the path, until it has it.
+        is_absent: True if the upstream answered that it lacks the path.
         rests_until: the earliest next refresh, because of the upstream's cost.
         early_at: when the newest refresh that joins were waiting for began.
         path: the last path that was requested; None if it was not known.
         expires: when the metrics expire.
-        ends: when a time window or a day ends, so that the metrics change.
+        window_ends: when a time window or a day ends, so that the metrics change.
         body: None before the first good body, and after it was forgotten.
         freshness: None while the resource is dormant.
-        logged: True if the log says that refreshes fail, or that metrics expired.
-        needless: True if the log says that the resource is not requested.
+        failure_logged: True if the log says that refreshes fail or metrics expired.
+        needless_logged: True if the log says that the resource is not requested.
         rejections: the newest log lines about rejected records.
     """
 
     period: float
     due: float | None = None
     began: float | None = None
-    silent: bool = False
+    is_silent: bool = False
     failures: int = 0
-    absent: bool = False
+    is_absent: bool = False
     rests_until: float = -inf
     early_at: float = -inf
     path: str | None = None
     expires: float = inf
-    ends: float = inf
+    window_ends: float = inf
     body: LastBody | None = None
     freshness: Freshness | None = None
-    logged: bool = False
-    needless: bool = False
+    failure_logged: bool = False
+    needless_logged: bool = False
     rejections: ReportedRejections | None = None
 
     @property
@@ -88,8 +88,8 @@ class ResourceLife(Struct, gc=False, kw_only=True):
 
     def sleep(self) -> None:
         """Make the resource dormant: clear its end times and its freshness."""
-        self.path, self.expires, self.ends = None, inf, inf
-        self.freshness, self.needless = None, False
+        self.path, self.expires, self.window_ends = None, inf, inf
+        self.freshness, self.needless_logged = None, False
 
 
 Lives = Mapping[str, ResourceLife]

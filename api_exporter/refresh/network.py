@@ -33,7 +33,7 @@ from api_exporter.world import World
 
 log = Logger()
 
-CONSUMPTION = "agent_consumption"
+_CONSUMPTION = "agent_consumption"
 
 
 class NetworkOptions(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class Network(MultiService):
 
     Args:
         certificates: returns when the upstream's and the client's certificate expire.
-        reach: tests at the start whether the upstream is reachable.
+        test_connection: tests at the start whether the upstream is reachable.
         parts: optional features of the account.
 
     Attributes:
@@ -75,7 +75,7 @@ class Network(MultiService):
         pipeline: refreshes one resource on request.
     """
 
-    _defect = False
+    _has_defect = False
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Network(MultiService):
         compute: Compute = compute_at_once,
         options: NetworkOptions = NetworkOptions(),  # noqa: B008 - frozen
         certificates: Ends = lambda: (None, None),
-        reach: Callable[[], Awaitable[None]] | None = None,
+        test_connection: Callable[[], Awaitable[None]] | None = None,
         parts: Sequence[AccountPart] = (),
     ) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class Network(MultiService):
         self.stretched, self.warning = quota.stretched, quota.warning
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, world.clock, world.now
-        self._compute, self._looking = compute, DeferredLock()
+        self._compute, self._findings_lock = compute, DeferredLock()
         self._log = world.log(log)
         self._unknown_groups = UnknownGroups(self._log)
         self.pages = Pages([collector.name for collector in selected.collectors])
@@ -128,8 +128,8 @@ class Network(MultiService):
             pipeline=self.pipeline,
             refresh_log=self.refresh_log,
             world=world,
-            after=self._after,
-            reach=reach,
+            on_refreshed=self._on_refreshed,
+            test_connection=test_connection,
         )
         self._refresher.setServiceParent(self)
 
@@ -146,14 +146,14 @@ class Network(MultiService):
             inventory=Inventory(
                 personal=options.personal,
                 detail=options.detail,
-                consumption_period=self.selection.periods.get(CONSUMPTION, 0.0),
+                consumption_period=self.selection.periods.get(_CONSUMPTION, 0.0),
             ),
             fetch=fetch,
             pages=self.pages,
             compute=self._compute,
             world=world,
             page_max_bytes=options.page_max_bytes,
-            failed=self.telemetry.collector_failed,
+            on_collector_failed=self.telemetry.collector_failed,
             parts=parts,
         )
 
@@ -163,8 +163,7 @@ class Network(MultiService):
         self._budget.observe(attempt, self._clock.seconds())
 
     def on_silent(self, path: str) -> None:
-        """Note that a request has no response header yet; see `Refresher.silent`."""
-        self._refresher.silent(path)
+        self._refresher.mark_silent(path)
 
     @property
     def collectors(self) -> Sequence[Collector]:
@@ -178,7 +177,7 @@ class Network(MultiService):
         """Return the collectors' metrics, without the exporter's own."""
         return b"".join(self.pages.whole().plain(piece(b"", last=True)).slices)
 
-    async def _after(self, resource: str) -> None:
+    async def _on_refreshed(self, resource: str) -> None:
         """Update history and findings after a refresh or a withdrawal.
 
         A defect here must not end the refreshes. It is logged when it begins.
@@ -188,18 +187,18 @@ class Network(MultiService):
             self.history.observe(self._now(), peers)
             self._unknown_groups.warn(self.inventory)
         try:
-            async with self._looking:
+            async with self._findings_lock:
                 self.attention.last = await self._compute(
                     look, self.attention.snapshot(), resource, self.attention.last
                 )
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001 - see above
-            if not self._defect:
+            if not self._has_defect:
                 self._log.failure("internal error while computing the findings")
-            self._defect = True
+            self._has_defect = True
         else:
-            self._defect = False
+            self._has_defect = False
 
 
 class UnknownGroups:
@@ -207,16 +206,15 @@ class UnknownGroups:
 
     def __init__(self, log: Logger) -> None:
         self._log = log
-        self._told: frozenset[str] = frozenset()
+        self._logged: frozenset[str] = frozenset()
 
     def warn(self, known: Inventory) -> None:
-        """Log the groups that are missing now, unless the groups are unknown."""
         if known.groups is None:
             return
         missing = frozenset(known.missing_groups)
-        for name in sorted(missing - self._told):
+        for name in sorted(missing - self._logged):
             self._log.warn(
                 "PEER_DETAIL names {group}, which is neither name nor id of a group",
                 group=repr(name),
             )
-        self._told = missing
+        self._logged = missing

@@ -6,16 +6,16 @@ from api_exporter.ports import Reason, UpstreamError
 
 NEVER = float("inf")
 
-UNSENT_PACE = 5.0
+UNSENT_INTERVAL = 5.0
 """Seconds between two requests that do not reach the upstream, so cost it nothing."""
 
-HUNG_PACE = 14.0
+HUNG_INTERVAL = 14.0
 """Seconds from a timeout to the next request."""
 
-PACES = ((60.0, 3.5), (300.0, 10.0))
+FAST_INTERVALS = ((60.0, 3.5), (300.0, 10.0))
 """Pairs of seconds: until that time of fast failures, the interval between requests."""
 
-_AT_ONCE: frozenset[Reason] = frozenset(
+_FAST_REASONS: frozenset[Reason] = frozenset(
     {
         *("http_5xx", "http_4xx", "connect", "auth", "forbidden", "not_found"),
         *("redirect", "decode"),
@@ -34,38 +34,38 @@ class Outage(Struct):
         began: when the first failure ended.
         reason: of the newest failure of the peers.
         others_at: when one other resource may be requested, as a probe.
-        alone: True if only the peers fail.
-        pace: the maximum of seconds from a failure of the peers to their next request;
+        only_peers_fail: True if others succeed.
+        interval: maximum seconds from a failure of the peers to their next request;
             never if the usual retry delay applies.
-        failing_at_once: when the fast failures in a row began; None if there are none.
+        fast_failures_since: when fast failures in a row began, or None.
     """
 
     began: float
     reason: Reason
     others_at: float
-    alone: bool = False
-    pace: float = NEVER
-    failing_at_once: float | None = None
+    only_peers_fail: bool = False
+    interval: float = NEVER
+    fast_failures_since: float | None = None
 
-    def paced(self, now: float, error: UpstreamError, seconds: float) -> float:
-        """Return the pace after a failure; the server rests for as long as it took."""
-        self.pace = NEVER
+    def next_interval(self, now: float, error: UpstreamError, seconds: float) -> float:
+        """Return the interval after a failure; a slow server rests for `seconds`."""
+        self.interval = NEVER
         if error.unsent or error.reason == "timeout":
-            self.failing_at_once = None
-            self.pace = UNSENT_PACE if error.unsent else HUNG_PACE
-        elif error.reason in _AT_ONCE:
-            if self.failing_at_once is None:
-                self.failing_at_once = now
-            lasting = now - self.failing_at_once
-            paces = (pace for until, pace in PACES if lasting < until)
-            self.pace = max(next(paces, NEVER), error.retry_after or 0.0, seconds)
-        return self.pace
+            self.fast_failures_since = None
+            self.interval = UNSENT_INTERVAL if error.unsent else HUNG_INTERVAL
+        elif error.reason in _FAST_REASONS:
+            if self.fast_failures_since is None:
+                self.fast_failures_since = now
+            lasting = now - self.fast_failures_since
+            fast = (each for until, each in FAST_INTERVALS if lasting < until)
+            self.interval = max(next(fast, NEVER), error.retry_after or 0.0, seconds)
+        return self.interval
 
-    def read(self, began: float) -> None:
+    def other_succeeded(self, began: float) -> None:
         """Record a good answer for another resource, requested at `began`."""
         if began >= self.began:
-            self.alone = True
+            self.only_peers_fail = True
 
-    def failed(self, reason: Reason) -> None:
+    def other_failed(self, reason: Reason) -> None:
         if reason == self.reason:
-            self.alone = False
+            self.only_peers_fail = False

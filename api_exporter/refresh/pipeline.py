@@ -55,13 +55,13 @@ class Source(Protocol):
         ...
 
     async def fetch(
-        self, fetch: Fetch, path: str, patience: float, inventory: Inventory
+        self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory
     ) -> Body:
         """Return the body to decode; raises UpstreamError.
 
         Args:
             fetch: returns unpacked bodies.
-            patience: seconds until the next refresh: no retry lasts longer.
+            max_seconds: seconds until the next refresh: no retry lasts longer.
         """
         ...
 
@@ -90,7 +90,7 @@ class Pipeline:
     Args:
         inventory: the initial one, without records.
         page_max_bytes: the maximum length of the text of all collectors.
-        failed: called with the name of a collector that failed because of a defect.
+        on_collector_failed: called with the name of a collector with a defect.
         parts: optional features that read bodies or request them.
 
     Attributes:
@@ -110,7 +110,7 @@ class Pipeline:
         compute: Compute,
         world: World,
         page_max_bytes: float = inf,
-        failed: Callable[[str], object] = lambda _: None,
+        on_collector_failed: Callable[[str], object] = lambda _: None,
         parts: Sequence[AccountPart] = (),
     ) -> None:
         self.log = world.log(self.log)
@@ -122,13 +122,13 @@ class Pipeline:
         self._compute = compute
         self._now = world.now
         self._page_max_bytes = page_max_bytes
-        self._failed = failed
+        self._on_collector_failed = on_collector_failed
         self._parts = parts
         self._sources = {n: s for part in parts for n, s in part.sources.items()}
-        self._broken: set[str] = set()
+        self._defective: set[str] = set()
         self._rendering = DeferredLock()
-        self._made: dict[str, RenderedPage] = {}
-        self._order = count()
+        self._rendered: dict[str, RenderedPage] = {}
+        self._numbers = count()
 
     def knows(self, name: str) -> bool:
         """Return whether a resource was read and is not withdrawn."""
@@ -141,23 +141,23 @@ class Pipeline:
         """Return whether a resource is due for its source, if it has one."""
         return name not in self._sources or self._sources[name].wanted()
 
-    async def read(self, resource: Resource, path: str, patience: float) -> LastBody:
+    async def read(self, resource: Resource, path: str, max_seconds: float) -> LastBody:
         """Fetch a resource and publish what has changed; raises UpstreamError.
 
         Args:
-            patience: seconds until the next refresh: no retry lasts longer.
+            max_seconds: seconds until the next refresh: no retry lasts longer.
         """
         name, life = resource.name, self._lives[resource.name]
-        asked, began = self._now(), next(self._order)
-        with closing(await self._body(name, path, patience)) as body:
-            reading = Reading(began, ended=next(self._order))
+        requested_at, began = self._now(), next(self._numbers)
+        with closing(await self._body(name, path, max_seconds)) as body:
+            reading = Reading(began, ended=next(self._numbers))
             for part in self._parts:
                 if name in part.body_readers:
                     part.body_readers[name](body.data)
             before = getattr(self.inventory, name)
             recognized = NO_RECORDS if life.body is None else life.body.recognized
-            known = DecodeContext(before or (), recognized, asked)
-            known_body = life.body if self._complete(name) else None
+            known = DecodeContext(before or (), recognized, requested_at)
+            known_body = life.body if self._is_published(name) else None
             decoding = self._compute(decode, resource, path, body, known, known_body)
             del recognized, known
             last, records = await decoding
@@ -165,31 +165,32 @@ class Pipeline:
         if last is known_body:
             records = before
         async with self._rendering:
-            if resource.located(self.inventory, asked) == path:  # of the same user
+            # A body of another user is dropped.
+            if resource.located(self.inventory, requested_at) == path:
                 # The body counts as known only after all of it is published.
-                published = life.body is not None and self._complete(name)
+                published = life.body is not None and self._is_published(name)
                 life.body = None
-                same = published and _same(records, getattr(self.inventory, name))
+                same = published and _identical(records, getattr(self.inventory, name))
                 await self._publish(name, None if same else records, reading)
                 life.body = last
         return last
 
-    async def _body(self, name: str, path: str, patience: float) -> Body:
+    async def _body(self, name: str, path: str, max_seconds: float) -> Body:
         if name in self._sources:
             source = self._sources[name]
-            return await source.fetch(self._unpacked, path, patience, self.inventory)
+            return await source.fetch(self._unpacked, path, max_seconds, self.inventory)
         if any(name in part.body_readers for part in self._parts):
-            return await self._unpacked(path, patience)
-        return await self._fetch(path, patience)
+            return await self._unpacked(path, max_seconds)
+        return await self._fetch(path, max_seconds)
 
-    async def _unpacked(self, path: str, patience: float) -> Body:
-        with closing(await self._fetch(path, patience)) as body:
+    async def _unpacked(self, path: str, max_seconds: float) -> Body:
+        with closing(await self._fetch(path, max_seconds)) as body:
             return Body(await self._compute(unpack, body))
 
     def forget(self, name: str) -> None:
         self._lives[name].body = None
 
-    async def tell_again(self, name: str) -> None:
+    async def republish(self, name: str) -> None:
         """Publish known records again, because a time window or a day has ended."""
         async with self._rendering:
             if (last := self._lives[name].body) is not None:
@@ -248,7 +249,7 @@ class Pipeline:
         room = self._page_max_bytes if room is None else room
         lengths = self._pages.lengths()
         room -= sum(lengths.values()) - sum(lengths[c.name] for c in readers)
-        before = tuple(self._made.get(c.name, EMPTY_PAGE) for c in readers)
+        before = tuple(self._rendered.get(c.name, EMPTY_PAGE) for c in readers)
         try:
             made = await self._compute(render, tuple(readers), before, inventory, room)
         except PageTooLong:
@@ -260,32 +261,31 @@ class Pipeline:
             if getattr(inventory, other) is None:
                 life.body = None  # of another user
         for collector, page in zip(readers, made, strict=True):
-            after = self._sound(collector.name, page)
-            self._made[collector.name] = after
+            after = self._page_or_empty(collector.name, page)
+            self._rendered[collector.name] = after
             self._pages.publish(collector.name, after.page)
 
-    def _sound(self, name: str, page: RenderedPage | Failure) -> RenderedPage:
-        """Return the page, or an empty one for a defect; log its first occurrence."""
+    def _page_or_empty(self, name: str, page: RenderedPage | Failure) -> RenderedPage:
         if not isinstance(page, Failure):
-            self._broken.discard(name)
+            self._defective.discard(name)
             return page
-        if name not in self._broken:
+        if name not in self._defective:
             self.log.failure(
                 "internal error in the collector {collector}: its metrics are missing",
                 failure=page,
                 collector=name,
             )
-        self._broken.add(name)
-        self._failed(name)
+        self._defective.add(name)
+        self._on_collector_failed(name)
         return EMPTY_PAGE
 
-    def _complete(self, resource: str) -> bool:
+    def _is_published(self, resource: str) -> bool:
         readers = {c.name for c in self._collectors if resource in c.reads}
         known = getattr(self.inventory, resource) is not None
-        return known and self._broken.isdisjoint(readers)
+        return known and self._defective.isdisjoint(readers)
 
 
-def _same(records: tuple[object, ...], before: tuple[object, ...] | None) -> bool:
+def _identical(records: tuple[object, ...], before: tuple[object, ...] | None) -> bool:
     """Return whether all records are the same objects; their bodies may differ."""
     if before is None or len(records) != len(before):
         return False

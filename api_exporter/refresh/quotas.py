@@ -15,7 +15,7 @@ from api_exporter.refresh.rate_limits import (
 )
 from api_exporter.settings.definitions import AccountSettings
 
-_WHERE_WRITTEN = {"events": 60.0}
+_FILE_INTERVALS = {"events": 60.0}
 """Seconds between refreshes of resources that are written to a file."""
 
 
@@ -39,31 +39,31 @@ def quotas(accounts: Iterable[AccountSettings]) -> dict[str, Quota]:
     tokens: dict[tuple[str, str], list[AccountSettings]] = {}
     for account in accounts:
         tokens.setdefault(account.grant(), []).append(account)
-    return {name: one for users in tokens.values() for name, one in _of_token(users)}
+    return {name: one for users in tokens.values() for name, one in _quotas(users)}
 
 
-def _of_token(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
+def _quotas(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
     limit = next(filter(None, (a.upstream_rate_limit for a in accounts)), None)
     budget = Budget(limit)
-    wanted = {account.name: _selected(account) for account in accounts}
+    selections = {account.name: _selection(account) for account in accounts}
     if limit is None:
-        for name, selected in wanted.items():
+        for name, selected in selections.items():
             yield name, Quota(budget, selected)
         return
-    fitting = stretched([selected.periods for selected in wanted.values()], limit)
-    for (name, selected), periods in zip(wanted.items(), fitting, strict=True):
+    fitting = stretched([selected.periods for selected in selections.values()], limit)
+    for (name, selected), periods in zip(selections.items(), fitting, strict=True):
         words = describe_stretched(selected.periods, periods, limit)
         warning = describe_access_log(selected.periods, periods, limit)
         fitted = replace(selected, periods=periods)
         yield name, Quota(budget, fitted, words, warning)
 
 
-def _selected(account: AccountSettings) -> Selection:
+def _selection(account: AccountSettings) -> Selection:
     # A token that reads another account belongs to a user outside of that account.
     omitted = {"access_tokens"} if account.upstream_account else frozenset[str]()
     beside: dict[str, float] = {}
     if account.events_file is not None:
-        beside |= _WHERE_WRITTEN
+        beside |= _FILE_INTERVALS
     if account.reads_access_log:
         beside[ACCESS_LOG] = 60.0 / account.access_log_requests_per_minute
     return selection(

@@ -11,20 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.netbird.resources import ACCESS_LOG, UP
 
-Limit = tuple[int, int]
+RateLimit = tuple[int, int]
 """The allowed requests a minute, and the allowed burst of requests."""
 
-PLANNED = 0.8
-KEPT = 0.9
+PLANNED_FRACTION = 0.8
+RATE_FRACTION = 0.9
 """Fractions of the stated rate: for the intervals, and for all requests."""
 
-KEPT_BURST = 0.5
+BURST_FRACTION = 0.5
 """The fraction of the stated burst that one start may use; a restart uses the rest."""
 
-_DUST = 1e-9
+_ROUNDING = 1e-9
 """Requests a minute that may be rounding errors: no interval is lengthened for them."""
 
-LONGEST = 3600.0
+MAX_LENGTHENED = 3600.0
 """Seconds: an interval becomes longer only if those of the peers do, too."""
 
 
@@ -43,7 +43,7 @@ def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:
 
 
 def stretched(
-    accounts: Sequence[Mapping[str, float]], limit: Limit
+    accounts: Sequence[Mapping[str, float]], limit: RateLimit
 ) -> list[dict[str, float]]:
     """Return intervals for all accounts of a token that fit into its limit.
 
@@ -54,29 +54,29 @@ def stretched(
     Args:
         accounts: seconds by resource, for each account.
     """
-    planned = PLANNED * limit[0]
+    planned = PLANNED_FRACTION * limit[0]
     excess = per_minute(accounts) - planned
-    logs = [periods.get(ACCESS_LOG, LONGEST) for periods in accounts]
-    logs = [period for period in logs if period < LONGEST]
-    if logs and excess > _DUST:
-        asked = sum(60.0 / period for period in logs)
-        factor = asked / max(asked - excess, len(logs) * 60.0 / LONGEST)
+    logs = [periods.get(ACCESS_LOG, MAX_LENGTHENED) for periods in accounts]
+    logs = [period for period in logs if period < MAX_LENGTHENED]
+    if logs and excess > _ROUNDING:
+        rate = sum(60.0 / period for period in logs)
+        factor = rate / max(rate - excess, len(logs) * 60.0 / MAX_LENGTHENED)
         accounts = [_slower(periods, factor) for periods in accounts]
         excess = per_minute(accounts) - planned
     others = Counter(
         period
         for periods in accounts
         for name, period in periods.items()
-        if name not in {UP, ACCESS_LOG, *OF_AGENTS} and period < LONGEST
+        if name not in {UP, ACCESS_LOG, *OF_AGENTS} and period < MAX_LENGTHENED
     )
     longer: dict[float, float] = {}
     for period, count in sorted(others.items(), reverse=True):
-        if excess > _DUST:
-            asked = count * 60.0 / period
-            kept = max(asked - excess, count * 60.0 / LONGEST)
-            longer[period] = max(period, min(LONGEST, count * 60.0 / kept))
-            excess -= asked - kept
-    factor = 1.0 + (excess / planned if excess > _DUST else 0.0)
+        if excess > _ROUNDING:
+            rate = count * 60.0 / period
+            kept = max(rate - excess, count * 60.0 / MAX_LENGTHENED)
+            longer[period] = max(period, min(MAX_LENGTHENED, count * 60.0 / kept))
+            excess -= rate - kept
+    factor = 1.0 + (excess / planned if excess > _ROUNDING else 0.0)
     return [
         {
             name: factor * (period if name == UP else longer.get(period, period))
@@ -87,14 +87,14 @@ def stretched(
 
 
 def _slower(periods: Mapping[str, float], factor: float) -> Mapping[str, float]:
-    if periods.get(ACCESS_LOG, LONGEST) >= LONGEST:
+    if periods.get(ACCESS_LOG, MAX_LENGTHENED) >= MAX_LENGTHENED:
         return periods
-    slower = min(LONGEST, max(1.0, factor) * periods[ACCESS_LOG])
+    slower = min(MAX_LENGTHENED, max(1.0, factor) * periods[ACCESS_LOG])
     return {**periods, ACCESS_LOG: slower}
 
 
 def describe_access_log(
-    before: Mapping[str, float], after: Mapping[str, float], limit: Limit
+    before: Mapping[str, float], after: Mapping[str, float], limit: RateLimit
 ) -> str:
     """Return a line that says how a limit slows the access log; "" if it does not."""
     if ACCESS_LOG not in before or after[ACCESS_LOG] <= before[ACCESS_LOG]:
@@ -108,7 +108,7 @@ def describe_access_log(
 
 
 def describe_stretched(
-    before: Mapping[str, float], after: Mapping[str, float], limit: Limit
+    before: Mapping[str, float], after: Mapping[str, float], limit: RateLimit
 ) -> str:
     """Return a line that says which intervals are lengthened; "" if none is.
 
@@ -118,7 +118,7 @@ def describe_stretched(
     names: dict[str, list[str]] = {}
     for name, period in before.items():
         if after[name] > period:
-            change = f"{_short(period)} -> {_short(after[name])}"
+            change = f"{_format_seconds(period)} -> {_format_seconds(after[name])}"
             names.setdefault(change, []).append(name)
     if not names:
         return ""
@@ -127,7 +127,7 @@ def describe_stretched(
     return words + changes
 
 
-def _short(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     for unit, size in (("h", 3600.0), ("m", 60.0)):
         if seconds >= size:
             return f"{seconds / size:.3g}{unit}"

@@ -70,8 +70,8 @@ class RefreshLog:
         )
         if body.complaints:
             self._report(name, body)
-        if life.logged:
-            life.logged = False
+        if life.failure_logged:
+            life.failure_logged = False
             after = f" after {counted(failures, 'failure')}" if failures else ""
             self.log.info("{resource} can be refreshed again" + after, resource=name)
 
@@ -81,16 +81,16 @@ class RefreshLog:
         self._telemetry.failed(name, error)
         self._change(name, life.awake.failed(error.kept(), seconds, self._now()))
         peers = self._lives[UP].awake.error
-        alike = name != UP and peers is not None and peers.reason == error.reason
-        if not life.logged and not alike:
-            life.logged = True
-            traced = {"request_id": error.request_id} if error.request_id else {}
+        as_peers = name != UP and peers is not None and peers.reason == error.reason
+        if not life.failure_logged and not as_peers:
+            life.failure_logged = True
+            fields = {"request_id": error.request_id} if error.request_id else {}
             self.log.warn(
                 "cannot refresh {resource}: {why}",
                 resource=name,
                 why=str(error),
                 reason=error.reason,
-                **traced,
+                **fields,
             )
 
     def unsupported(
@@ -104,9 +104,9 @@ class RefreshLog:
         life = self._lives[name]
         before = life.awake
         known = before.supported is False and before.restricted == restricted
-        if life.logged or not (known or name == CURRENT_USER):
+        if life.failure_logged or not (known or name == CURRENT_USER):
             self.log.info(why, resource=name)
-        life.logged = False
+        life.failure_logged = False
         self._telemetry.refreshed(name)
         after = before.refused(seconds, self._now(), restricted=restricted)
         self._change(name, after)
@@ -117,7 +117,7 @@ class RefreshLog:
         if not life.awake.restricted or life.awake.error is not None:
             why = "{resource} is withheld: the token's user may not read all of it"
             self.unsupported(name, why, 0.0, restricted=True)
-            life.needless = True
+            life.needless_logged = True
 
     def pointless(self, name: str) -> None:
         """Log once that a resource is not requested, because it cannot have records."""
@@ -125,16 +125,16 @@ class RefreshLog:
         if life.awake.supported is not False or life.awake.error is not None:
             why = "{resource} is not requested: NetBird lists no object that needs it"
             self.unsupported(name, why, 0.0)
-            life.needless = True
+            life.needless_logged = True
 
     def needed(self, name: str) -> None:
         """Record that a resource is requested, possibly again."""
         life = self._lives[name]
-        if life.needless:
-            life.needless = False
+        if life.needless_logged:
+            life.needless_logged = False
             self.forget(name)
 
-    def paced(self, name: str, period: float) -> None:
+    def set_interval(self, name: str, period: float) -> None:
         """Record the actual seconds between two refreshes."""
         self._change(name, replace(self._lives[name].awake, period=period))
 
@@ -151,7 +151,7 @@ class RefreshLog:
         self._change(name, replace(life.awake, withdrawn=True))
         if name != UP and self._lives[UP].awake.error is not None:
             return
-        life.logged = True
+        life.failure_logged = True
         self.log.warn(
             "metrics of {resource} have expired: no successful refresh for"
             " {seconds:g} s",

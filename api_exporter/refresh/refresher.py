@@ -15,23 +15,23 @@ from api_exporter.refresh.life import Lives
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
-from api_exporter.refresh.schedule import REACH, Schedule
+from api_exporter.refresh.schedule import CONNECTION_TEST, Schedule
 from api_exporter.telemetry.freshness import max_age
 from api_exporter.world import World
 
 Work = Coroutine[Deferred[object], object, None]
 
 
-LATEST = 1.5
+LATE_PERIODS = 1.5
 """Periods after which a refresh is late; metrics do not expire before that."""
 
-EARLY = 60.0
+EARLY_INTERVAL = 60.0
 """Minimum seconds between two early refreshes of a list that joins wait for.
 
 A list with a shorter interval, or this one, is not refreshed early.
 """
 
-WITHDRAWN_AGAIN = 30.0
+WITHDRAWAL_RETRY = 30.0
 """Seconds from a failed withdrawal to its retry."""
 
 
@@ -41,8 +41,8 @@ class Refresher(Service):
     Args:
         metrics_max_age: seconds after which a resource that cannot be refreshed
             expires; None for a time that follows from its period.
-        after: called with the resource's name after each refresh and each withdrawal.
-        reach: tests at the start whether the upstream is reachable.
+        on_refreshed: called with a resource's name after a refresh or withdrawal.
+        test_connection: tests at the start whether the upstream is reachable.
     """
 
     log = Logger()
@@ -56,8 +56,8 @@ class Refresher(Service):
         pipeline: Pipeline,
         refresh_log: RefreshLog,
         world: World,
-        after: Callable[[str], Work] | None = None,
-        reach: Callable[[], Awaitable[None]] | None = None,
+        on_refreshed: Callable[[str], Work] | None = None,
+        test_connection: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.log = world.log(self.log)
         self._resources = {r.name: r for r in quota.selection.resources}
@@ -69,8 +69,8 @@ class Refresher(Service):
         self._refresh_log = refresh_log
         self._budget = quota.budget
         self._clock, self._now, self._jitter = world.clock, world.now, world.jitter
-        self._after = after
-        self._reach = reach
+        self._on_refreshed = on_refreshed
+        self._test_connection = test_connection
         self._tasks: set[Deferred[None]] = set()
         self._alarm: IDelayedCall | None = None
 
@@ -81,17 +81,16 @@ class Refresher(Service):
             now=self._clock.seconds(),
             jitter=self._jitter,
             budget=self._budget,
-            changed=self._sleep,
-            reach=self._reach is not None,
+            on_available=self._set_alarm,
+            has_connection_test=self._test_connection is not None,
         )
         for name in filter(self._pipeline.inventory.dormant, self._resources):
             self._lives[name].sleep()
-        self._wake()
+        self._start_due()
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
-        """Cancel all tasks, and fire when they have ended."""
         if self.running:
-            self._schedule.leave(self._clock.seconds())
+            self._schedule.stop(self._clock.seconds())
         super().stopService()
         if self._alarm is not None:
             self._alarm.cancel()
@@ -100,42 +99,44 @@ class Refresher(Service):
             task.cancel()
         return DeferredList(list(self._tasks))
 
-    def silent(self, path: str) -> None:
+    def mark_silent(self, path: str) -> None:
         """Note that a request has no response header yet, so that another may start."""
         if not self.running:
             return
         if path == PROBE:
-            self._schedule.silent(REACH)
+            self._schedule.mark_silent(CONNECTION_TEST)
         for name, life in self._lives.items():
             if life.path and f"{path}?".startswith(f"{life.path}?"):
-                self._schedule.silent(name)
-        self._sleep()
+                self._schedule.mark_silent(name)
+        self._set_alarm()
 
-    def _wake(self) -> None:
+    def _start_due(self) -> None:
         self._alarm = None
         now = self._clock.seconds()
         for name, life in self._lives.items():
             if life.expires <= now:
                 life.expires, life.body = inf, None
-                work = self._then(name, self._withdraw(name))
+                work = self._with_follow_up(name, self._withdraw(name))
                 self._start(work, f"removing expired metrics of {name}")
-            if life.ends <= now:
-                life.ends = inf
-                work = self._then(name, self._end(self._resources[name]))
+            if life.window_ends <= now:
+                life.window_ends = inf
+                work = self._end_window(self._resources[name])
+                work = self._with_follow_up(name, work)
                 self._start(work, f"ending windows of {name}")
-        while (taken := self._schedule.take(now)) is not None:
-            if taken == REACH:
-                self._start(self._reached(), "probing the NetBird API")
+        while (started := self._schedule.start_next(now)) is not None:
+            if started == CONNECTION_TEST:
+                self._start(self._run_connection_test(), "probing the NetBird API")
                 continue
-            work = self._then(taken, self._refresh(self._resources[taken]))
-            self._start(work, f"refreshing {taken}")
-        self._sleep()
+            work = self._refresh(self._resources[started])
+            work = self._with_follow_up(started, work)
+            self._start(work, f"refreshing {started}")
+        self._set_alarm()
 
-    async def _then(self, name: str, work: Work) -> None:
+    async def _with_follow_up(self, name: str, work: Work) -> None:
         """Do the work, then start follow-up work without delaying the next refresh."""
         await work
-        if self._after is not None and self.running:
-            self._start(self._after(name), "handling a refresh")
+        if self._on_refreshed is not None and self.running:
+            self._start(self._on_refreshed(name), "handling a refresh")
 
     def _start(self, work: Work, words: str) -> None:
         task = Deferred.fromCoroutine(work)
@@ -148,24 +149,25 @@ class Refresher(Service):
             self.log.failure(
                 "internal error while {words}", failure=result, words=words
             )
-        self._sleep()
+        self._set_alarm()
 
-    def _sleep(self) -> None:
+    def _set_alarm(self) -> None:
         now = self._clock.seconds()
         if not self.running:
-            self._schedule.pass_on(now)
+            self._schedule.notify_next(now)
             return
-        times = [min(life.expires, life.ends) for life in self._lives.values()]
+        times = [min(life.expires, life.window_ends) for life in self._lives.values()]
         wake_at = self._schedule.wake_at()
-        given_way = self._schedule.pass_on(now)  # that one notifies this account later
-        if wake_at is not None and not (given_way and wake_at <= now):
+        # The other account notifies this one later.
+        other_is_next = self._schedule.notify_next(now)
+        if wake_at is not None and not (other_is_next and wake_at <= now):
             times.append(wake_at)
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
         if (soonest := min(times, default=inf)) < inf:
             delay = max(0.0, soonest - now)
-            self._alarm = self._clock.callLater(delay, self._wake)
+            self._alarm = self._clock.callLater(delay, self._start_due)
 
     async def _withdraw(self, name: str) -> None:
         try:
@@ -173,28 +175,28 @@ class Refresher(Service):
                 self._refresh_log.expired(name, self._max_ages[name])
             finally:
                 await self._pipeline.withdraw(name)
-            self._forget()
+            self._reset_withdrawn()
         except CancelledError:
             raise
         except Exception:
             if self._lives[name].expires == inf:
-                self._lives[name].expires = self._clock.seconds() + WITHDRAWN_AGAIN
+                self._lives[name].expires = self._clock.seconds() + WITHDRAWAL_RETRY
             raise
 
-    async def _reached(self) -> None:
-        assert self._reach is not None  # otherwise no test is due
+    async def _run_connection_test(self) -> None:
+        assert self._test_connection is not None  # otherwise no test is due
         try:
-            await self._reach()
+            await self._test_connection()
         finally:
-            self._schedule.over(REACH, self._clock.seconds())
+            self._schedule.ended(CONNECTION_TEST, self._clock.seconds())
 
     async def _refresh(self, resource: Resource) -> None:
         try:
-            await self._read(resource)
+            await self._try_refresh(resource)
         finally:
-            self._schedule.over(resource.name, self._clock.seconds())
+            self._schedule.ended(resource.name, self._clock.seconds())
 
-    async def _read(self, resource: Resource) -> None:
+    async def _try_refresh(self, resource: Resource) -> None:
         name, life = resource.name, self._lives[resource.name]
         begin = self._clock.seconds()
         life.path = path = self._pipeline.located(resource)
@@ -206,40 +208,40 @@ class Refresher(Service):
         if name in self._pipeline.inventory.joins.due:
             life.early_at = begin
         try:
-            patience = self._schedule.patience(name, begin)
-            body = await self._pipeline.read(resource, path, patience)
+            max_seconds = self._schedule.max_seconds(name, begin)
+            body = await self._pipeline.read(resource, path, max_seconds)
         except CancelledError:
             if self.running:  # a defect; without an end it would never be due again
-                self._failed(name, UpstreamError("internal", "cancelled"), begin)
+                self._fail(name, UpstreamError("internal", "cancelled"), begin)
         except UpstreamError as error:
-            self._refused(resource, error, begin)
+            self._on_error(resource, error, begin)
             if not error.unsent:
-                self._rested(resource, begin)
+                self._rest(resource, begin)
         except Exception:  # noqa: BLE001 - a defect must not end the refreshes
-            self._defect(name, begin)
+            self._on_defect(name, begin)
         else:
             now = self._clock.seconds()
-            period = self._rested(resource, begin, body.records)
-            life.expires = now + max(self._max_ages[name], LATEST * period)
+            period = self._rest(resource, begin, body.records)
+            life.expires = now + max(self._max_ages[name], LATE_PERIODS * period)
             self._refresh_log.succeeded(name, body, now - begin)
-            self._refresh_log.paced(name, period)
+            self._refresh_log.set_interval(name, period)
             self._schedule.refreshed(name, now)
-            self._watch_end(resource)
-            self._locate(now)
-            self._settle(now)
+            self._set_window_end(resource)
+            self._update_paths(now)
+            self._make_awaited_due(now)
 
-    def _settle(self, now: float) -> None:
+    def _make_awaited_due(self, now: float) -> None:
         for name in self._pipeline.inventory.joins.due:
             life = self._lives[name]
-            if life.period > EARLY and life.awake.error is None:
-                self._schedule.make_due(name, max(now, life.early_at + EARLY))
+            if life.period > EARLY_INTERVAL and life.awake.error is None:
+                self._schedule.make_due(name, max(now, life.early_at + EARLY_INTERVAL))
 
     def _note_need(self, resource: Resource, path: str | None) -> None:
         name, inventory = resource.name, self._pipeline.inventory
         restricted = name in inventory.withheld and not inventory.dormant(name)
         if restricted or resource.pointless(inventory):
             life = self._lives[name]
-            life.expires, life.ends = inf, inf
+            life.expires, life.window_ends = inf, inf
             self._pipeline.forget(name)
         if restricted:
             self._lives[name].wake()
@@ -249,7 +251,7 @@ class Refresher(Service):
         elif path is not None:
             self._refresh_log.needed(name)
 
-    def _rested(self, resource: Resource, begin: float, records: int = 1) -> float:
+    def _rest(self, resource: Resource, begin: float, records: int = 1) -> float:
         """Delay the next request by its cost, and return the seconds between both."""
         life, seconds = self._lives[resource.name], self._clock.seconds() - begin
         period = resource.rest(records, life.period, seconds)
@@ -257,22 +259,22 @@ class Refresher(Service):
             life.rests_until = begin + period
         return period
 
-    def _watch_end(self, resource: Resource) -> None:
+    def _set_window_end(self, resource: Resource) -> None:
         now = self._now()
         end = resource.ends(self._pipeline.inventory, now)
         ends = inf if end is None else self._clock.seconds() + max(0.0, end - now)
-        self._lives[resource.name].ends = ends
+        self._lives[resource.name].window_ends = ends
 
-    async def _end(self, resource: Resource) -> None:
-        await self._pipeline.tell_again(resource.name)
-        self._watch_end(resource)
+    async def _end_window(self, resource: Resource) -> None:
+        await self._pipeline.republish(resource.name)
+        self._set_window_end(resource)
 
-    def _locate(self, now: float) -> None:
+    def _update_paths(self, now: float) -> None:
         """Make resources due whose path has changed or is known at last.
 
         A resource that has become dormant or is withheld is removed.
         """
-        self._forget()
+        self._reset_withdrawn()
         dormant = self._pipeline.inventory.dormant
         withheld = self._pipeline.inventory.withheld
         for name, life in self._lives.items():
@@ -282,16 +284,16 @@ class Refresher(Service):
             elif located not in {None, life.path} or (life.path and name in withheld):
                 self._schedule.make_due(name, now)
 
-    def _forget(self) -> None:
+    def _reset_withdrawn(self) -> None:
         """Reset the freshness of resources that were withdrawn with another one."""
         for name, life in self._lives.items():
             up = life.freshness is not None and life.freshness.up
             if up and getattr(self._pipeline.inventory, name) is None:
                 self._refresh_log.forget(name)
 
-    def _refused(self, resource: Resource, error: UpstreamError, begin: float) -> None:
-        if not self._believed(resource.name):
-            self._failed(resource.name, error, begin)
+    def _on_error(self, resource: Resource, error: UpstreamError, begin: float) -> None:
+        if not self._is_credible(resource.name):
+            self._fail(resource.name, error, begin)
         elif resource.refused(error):
             why = "this token may not read {resource}"
             self._unsupported(resource.name, begin, why)
@@ -299,20 +301,19 @@ class Refresher(Service):
             why = "the NetBird API does not have {resource}"
             self._unsupported(resource.name, begin, why)
         else:
-            self._failed(resource.name, error, begin)
+            self._fail(resource.name, error, begin)
 
-    def _defect(self, name: str, begin: float) -> None:
-        """Record a refresh that raised an unexpected error; log it when it begins."""
+    def _on_defect(self, name: str, begin: float) -> None:
         before = self._lives[name].awake.error
         if before is None or before.reason != "internal":
             self.log.failure(
                 "internal error while refreshing {resource}", resource=name
             )
-        self._failed(
+        self._fail(
             name, UpstreamError("internal", "internal error, see the log"), begin
         )
 
-    def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
+    def _fail(self, name: str, error: UpstreamError, begin: float) -> None:
         now = self._clock.seconds()
         self._refresh_log.failed(name, error, now - begin)
         if error.reason == "rate_limited":
@@ -321,7 +322,7 @@ class Refresher(Service):
         else:
             self._schedule.failed(name, now, error)
 
-    def _believed(self, name: str) -> bool:
+    def _is_credible(self, name: str) -> bool:
         """Return whether an answer is credible that denies us a resource.
 
         A misrouted proxy may give this answer to every path for a moment, and a blocked

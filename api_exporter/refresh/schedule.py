@@ -17,7 +17,7 @@ from api_exporter.refresh.life import Lives, ResourceLife
 from api_exporter.refresh.outage import NEVER, Outage
 from api_exporter.upstream.backoff import FIRST_AGAIN, again, spread
 
-REACH = "reach"
+CONNECTION_TEST = "reach"
 """The connection test, once before all resources except the first."""
 
 UNSUPPORTED_PERIOD = 3600.0
@@ -33,8 +33,8 @@ class Schedule:
     Args:
         lives: in the order of the first refreshes.
         budget: of the token, which other accounts may share.
-        changed: called when this account may send a request because of another one.
-        reach: True if the connection test is due at the start.
+        on_available: called when a request becomes possible because of another account.
+        has_connection_test: True if the connection test is due at the start.
     """
 
     def __init__(
@@ -44,35 +44,37 @@ class Schedule:
         now: float,
         jitter: Jitter,
         budget: Budget,
-        changed: Callable[[], object] = lambda: None,
-        reach: bool = False,
+        on_available: Callable[[], object] = lambda: None,
+        has_connection_test: bool = False,
     ) -> None:
         self.first = next(iter(lives))
         self._lives = lives
         self._jitter = jitter
         self._budget = budget
-        self._share = Share(budget, changed)
-        self._reach = ResourceLife(period=0.0, due=now) if reach else None
+        self._share = Share(budget, on_available)
+        self._connection_test = (
+            ResourceLife(period=0.0, due=now) if has_connection_test else None
+        )
         for life in lives.values():
-            life.due, life.began, life.silent = now, None, False
-            life.failures, life.absent, life.rests_until = 0, False, -NEVER
+            life.due, life.began, life.is_silent = now, None, False
+            life.failures, life.is_absent, life.rests_until = 0, False, -NEVER
         self._first_began = -NEVER
-        self._awaited: float | None = -NEVER
+        self._waiting_since: float | None = -NEVER
         """Since when others wait for the first (start or pause), or None."""
         self._outage: Outage | None = None
         self._recovered_at = -NEVER
 
-    def take(self, now: float) -> str | None:
+    def start_next(self, now: float) -> str | None:
         """Return the resource whose refresh starts now, or None."""
-        self._claim()
-        peers = self._share.turn(now)
+        self._update_share()
+        peers = self._share.next_is_for_peers(now)
         if peers is None:
             return None
         if peers:
             name = self.first
             self._first_began = now
         else:
-            others = self._others()
+            others = self._others_due()
             # The access log comes after all other due resources.
             name = min(
                 others, key=lambda n: (max(others[n], now), n == ACCESS_LOG, others[n])
@@ -86,17 +88,17 @@ class Schedule:
 
     def wake_at(self) -> float | None:
         """Return when a refresh may start; None before a running one ends."""
-        self._claim()
-        at = self._share.opens_at()
+        self._update_share()
+        at = self._share.allowed_at()
         return None if at == NEVER else at
 
-    def pass_on(self, now: float) -> bool:
-        return self._share.pass_on(now)
+    def notify_next(self, now: float) -> bool:
+        return self._share.notify_next(now)
 
-    def leave(self, now: float) -> None:
+    def stop(self, now: float) -> None:
         """Start no more refreshes; running ones may finish."""
-        self._share.leave()
-        self._share.pass_on(now)
+        self._share.remove()
+        self._share.notify_next(now)
 
     def refreshed(self, name: str, now: float) -> None:
         """End a successful refresh: the next one is due a period after its start.
@@ -104,14 +106,14 @@ class Schedule:
         After a refresh longer than half its period, the upstream rests half a period.
         """
         life = self._lives[name]
-        began = self._end(name)
-        rested = max(began + spread(life.period, self._jitter), now + 0.5 * life.period)
-        self._answered(name, began, rested)
-        life.absent = False
+        began = self._end_request(name)
+        due = began + spread(life.period, self._jitter)
+        self._record_answer(name, began, max(due, now + 0.5 * life.period))
+        life.is_absent = False
         if name == self.first:
-            self._recovered(now)
+            self._end_outage(now)
         elif self._outage is not None:
-            self._outage.read(began)
+            self._outage.other_succeeded(began)
 
     def unsupported(self, name: str, now: float) -> None:
         """End a refresh of a path that the upstream lacks.
@@ -120,83 +122,85 @@ class Schedule:
         it for all paths.
         """
         life = self._lives[name]
-        twice, life.absent = life.absent, True
-        wait = spread(UNSUPPORTED_PERIOD if twice else FIRST_AGAIN, self._jitter)
-        self._answered(name, self._end(name), now + wait)
+        was_absent, life.is_absent = life.is_absent, True
+        wait = spread(UNSUPPORTED_PERIOD if was_absent else FIRST_AGAIN, self._jitter)
+        self._record_answer(name, self._end_request(name), now + wait)
 
     def failed(self, name: str, now: float, error: UpstreamError) -> None:
         """End a failed refresh, unless the reason was a rate limit."""
-        life, began = self._lives[name], self._end(name)
+        life, began = self._lives[name], self._end_request(name)
         life.failures += 1
         wait = again(life.failures, life.period, self._jitter, error.retry_after)
         life.due = now + wait
         if error.unsent:
-            self._budget.unsent(began)
+            self._budget.refund(began)
         if name == self.first:
             if error.unsupported or error.reason == "forbidden":
-                self._doubt()
-            pace = self._fails(now, error.reason).paced(now, error, now - began)
-            life.due = min(life.due, now + pace)
-            self._tried(began)
+                self._recheck_absent()
+            outage = self._record_outage(now, error.reason)
+            interval = outage.next_interval(now, error, now - began)
+            life.due = min(life.due, now + interval)
+            self._first_tried(began)
         elif began <= self._recovered_at:  # it began in an outage that is over
             life.failures = 0
             life.due = now
         elif self._outage is not None:
-            self._outage.failed(error.reason)
+            self._outage.other_failed(error.reason)
 
-    def rate_limited(self, name: str, now: float, asked: float | None) -> float:
+    def rate_limited(self, name: str, now: float, retry_after: float | None) -> float:
         """End a refresh that got a 429; return the seconds of the pause.
 
         Args:
-            asked: the Retry-After of the response in seconds, or None.
+            retry_after: the Retry-After of the response in seconds, or None.
         """
-        life, began = self._lives[name], self._end(name)
-        pause = self._budget.refused(began, now, asked)
-        if self._awaited is None and pause and self._outage is None:
-            self._awaited = now
+        life, began = self._lives[name], self._end_request(name)
+        pause = self._budget.record_429(began, now, retry_after)
+        if self._waiting_since is None and pause and self._outage is None:
+            self._waiting_since = now
         if name == self.first:
             life.due = now  # the pause delays it
-            self._fails(now, "rate_limited")
+            self._record_outage(now, "rate_limited")
         else:
             life.failures += 1
             life.due = now + again(life.failures, life.period, self._jitter)
             if life.failures == 1:  # it keeps its place in the queue
-                life.due = min(self._others().values())
+                life.due = min(self._others_due().values())
             self.make_due(self.first, now)
         return pause
 
-    def patience(self, name: str, now: float) -> float:
+    def max_seconds(self, name: str, now: float) -> float:
         """Return the seconds that all attempts of a refresh may take together.
 
         In an outage there are no retries if the peers are requested again soon. Under
         contention there are none, either: they would use the requests of others.
         """
         outage = self._outage
-        if outage is not None and (outage.pace < NEVER or self._budget.tight(now)):
+        contended = self._budget.is_contended(now)
+        if outage is not None and (contended or outage.interval < NEVER):
             return 0.0
         return self._lives[name].period
 
-    def over(self, name: str, now: float) -> None:
+    def ended(self, name: str, now: float) -> None:
         """End a refresh without a result, if no other method has ended it."""
         life = self._life(name)
         if life.began is not None:
-            began = self._end(name)
-            if name != REACH:
+            began = self._end_request(name)
+            if name != CONNECTION_TEST:
                 life.due = now + life.period
             if name == self.first:
-                self._tried(began)
+                self._first_tried(began)
 
     def skipped(self, name: str, now: float) -> None:
         """End a refresh without a request, because its path is unknown or not due."""
-        self._budget.unsent(self._end(name))
+        self._budget.refund(self._end_request(name))
         life = self._lives[name]
         life.due = now + spread(life.period, self._jitter)
 
-    def silent(self, name: str) -> None:
+    def mark_silent(self, name: str) -> None:
         """Note that a running refresh has no response header: another may start."""
         life = self._life(name)
         if life.began is not None and name != self.first:
-            life.silent = True
+            life.is_silent = True
 
     def make_due(self, name: str, now: float) -> None:
         """Make a resource due now, unless a refresh is running."""
@@ -205,70 +209,69 @@ class Schedule:
             life.due = min(life.due, now)
 
     def _life(self, name: str) -> ResourceLife:
-        if name == REACH:
-            assert self._reach is not None
-            return self._reach
+        if name == CONNECTION_TEST:
+            assert self._connection_test is not None
+            return self._connection_test
         return self._lives[name]
 
-    def _claim(self) -> None:
-        """Update the due times that all accounts of the token read."""
+    def _update_share(self) -> None:
         share, peers = self._share, self._lives[self.first]
         share.peers_due = NEVER if peers.due is None else peers.due
         share.peers_began = self._first_began
-        silent = any(life.silent for life in self._lives.values())
-        if self._reach is not None:
-            silent |= self._reach.silent
-        share.others_at_once = 2 if silent and self._outage is None else 1
-        others = self._others()
-        share.last_due = others.pop(ACCESS_LOG, NEVER)
+        silent = any(life.is_silent for life in self._lives.values())
+        if self._connection_test is not None:
+            silent |= self._connection_test.is_silent
+        share.max_running_others = 2 if silent and self._outage is None else 1
+        others = self._others_due()
+        share.access_log_due = others.pop(ACCESS_LOG, NEVER)
         due = min(others.values(), default=NEVER)
-        share.others_due = share.pressing = due
-        if REACH in others:
-            share.pressing = NEVER
-        elif self._awaited is not None:
-            share.others_due = share.last_due = share.pressing = NEVER
-        elif self._outage is not None and not self._outage.alone:
+        share.others_due = share.others_overdue_at = due
+        if CONNECTION_TEST in others:
+            share.others_overdue_at = NEVER
+        elif self._waiting_since is not None:
+            share.others_due = share.access_log_due = share.others_overdue_at = NEVER
+        elif self._outage is not None and not self._outage.only_peers_fail:
             share.others_due = max(due, self._outage.others_at)
-            share.last_due = max(share.last_due, self._outage.others_at)
-            share.pressing = NEVER
+            share.access_log_due = max(share.access_log_due, self._outage.others_at)
+            share.others_overdue_at = NEVER
 
-    def _others(self) -> dict[str, float]:
+    def _others_due(self) -> dict[str, float]:
         """Return due times by resource; equal times in their first order."""
-        if self._reach is not None and self._reach.due is not None:
-            return {REACH: self._reach.due}
+        if self._connection_test is not None and self._connection_test.due is not None:
+            return {CONNECTION_TEST: self._connection_test.due}
         return {
             name: max(life.due, life.rests_until)
             for name, life in self._lives.items()
             if name != self.first and life.due is not None
         }
 
-    def _end(self, name: str) -> float:
+    def _end_request(self, name: str) -> float:
         self._share.end(peers=name == self.first)
         life = self._life(name)
-        began, life.began, life.silent = life.began, None, False
+        began, life.began, life.is_silent = life.began, None, False
         assert began is not None
         return began
 
-    def _answered(self, name: str, began: float, due: float) -> None:
+    def _record_answer(self, name: str, began: float, due: float) -> None:
         life = self._lives[name]
         life.failures, life.due = 0, due
-        self._budget.answered(began)
+        self._budget.record_answer(began)
         if name == self.first:
-            self._tried(began)
+            self._first_tried(began)
 
-    def _tried(self, began: float) -> None:
-        if self._awaited is not None and began > self._awaited:
-            self._awaited = None
-        elif self._awaited is not None:
-            self.make_due(self.first, self._awaited)
+    def _first_tried(self, began: float) -> None:
+        if self._waiting_since is not None and began > self._waiting_since:
+            self._waiting_since = None
+        elif self._waiting_since is not None:
+            self.make_due(self.first, self._waiting_since)
 
-    def _fails(self, now: float, reason: Reason) -> Outage:
+    def _record_outage(self, now: float, reason: Reason) -> Outage:
         if self._outage is None:
             self._outage = Outage(now, reason, others_at=now)
         self._outage.reason = reason
         return self._outage
 
-    def _recovered(self, now: float) -> None:
+    def _end_outage(self, now: float) -> None:
         if self._outage is None:
             return
         self._outage = None
@@ -277,8 +280,8 @@ class Schedule:
             if life.failures:
                 self.make_due(name, now)
 
-    def _doubt(self) -> None:
+    def _recheck_absent(self) -> None:
         """Request absent resources again like others: their absence is in doubt."""
         for life in self._lives.values():
-            if life.absent:
-                life.failures, life.absent = 1, False
+            if life.is_absent:
+                life.failures, life.is_absent = 1, False

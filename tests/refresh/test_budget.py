@@ -6,7 +6,13 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import Attempt
-from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, MOST, SAVED, Budget
+from api_exporter.refresh.budget import (
+    LONGEST_PAUSE,
+    MAX_RATE,
+    MAX_SAVED,
+    MIN_RATE,
+    Budget,
+)
 from api_exporter.refresh.fair_share import Share
 from tests import tries
 from tests.parts import limiter as bucket
@@ -27,17 +33,17 @@ class SlotTests(SynchronousTestCase):
         for peers in (True, False):
             budget = Budget()
             for _ in range(4):
-                self.assertTrue(budget.room(peers=peers))
+                self.assertTrue(budget.has_free_slot(peers=peers))
                 budget.begin(0.0, peers=peers)
-            self.assertFalse(budget.room(peers=peers))
-            self.assertTrue(budget.room(peers=not peers))
+            self.assertFalse(budget.has_free_slot(peers=peers))
+            self.assertTrue(budget.has_free_slot(peers=not peers))
             budget.end(peers=peers)
-            self.assertTrue(budget.room(peers=peers))
+            self.assertTrue(budget.has_free_slot(peers=peers))
 
 
 class PauseTests(SynchronousTestCase):
     def refused(self, budget: Budget, now: float, wait: float | None = None) -> float:
-        return budget.refused(asked(budget, now), now, wait)
+        return budget.record_429(asked(budget, now), now, wait)
 
     def test_doubled(self) -> None:
         """A pause lasts a quarter of a minute, then doubles up to four minutes."""
@@ -52,7 +58,7 @@ class PauseTests(SynchronousTestCase):
         budget = Budget()
         for now in (0.0, 15.0):
             self.refused(budget, now)
-        budget.answered(asked(budget, 45.0))
+        budget.record_answer(asked(budget, 45.0))
         self.assertEqual(15, self.refused(budget, 50.0))
 
     def test_asked_for(self) -> None:
@@ -65,28 +71,28 @@ class PauseTests(SynchronousTestCase):
         budget = Budget()
         self.refused(budget, 100.0, 50.0)
         for peers in (True, False):
-            self.assertLessEqual(150.0, budget.opens_at(peers=peers))
+            self.assertLessEqual(150.0, budget.allowed_at(peers=peers))
 
     def test_long_pause_is_broken(self) -> None:
         """In a long pause, the peers are requested every four minutes."""
         budget = Budget()
         self.refused(budget, 0.0, 3600.0)
-        self.assertEqual(3600.0, budget.opens_at(peers=False))
+        self.assertEqual(3600.0, budget.allowed_at(peers=False))
         for now in (LONGEST_PAUSE, 2 * LONGEST_PAUSE):
-            self.assertEqual(now, budget.opens_at(peers=True))
+            self.assertEqual(now, budget.allowed_at(peers=True))
             asked(budget, now)
-        budget.answered(now)
-        self.assertLessEqual(budget.opens_at(peers=False, reserved=None), now + 20)
+        budget.record_answer(now)
+        self.assertLessEqual(budget.allowed_at(peers=False, reserved=None), now + 20)
 
     def test_old_answers_tell_nothing(self) -> None:
         """A response to a request from before the pause does not change the pause."""
         budget = Budget()
         before = asked(budget, 0.0, peers=False)
         self.refused(budget, 1.0, 100.0)
-        budget.answered(before)
-        self.assertEqual(101.0, budget.opens_at(peers=False))
-        self.assertEqual(99.0, budget.refused(before, 2.0, 500.0))
-        self.assertEqual(0.0, budget.refused(before, 200.0, None))
+        budget.record_answer(before)
+        self.assertEqual(101.0, budget.allowed_at(peers=False))
+        self.assertEqual(99.0, budget.record_429(before, 2.0, 500.0))
+        self.assertEqual(0.0, budget.record_429(before, 200.0, None))
 
 
 class EstimateTests(SynchronousTestCase):
@@ -96,22 +102,22 @@ class EstimateTests(SynchronousTestCase):
         for _ in range(1000):
             asked(budget, 0.0)
         self.assertIsNone(budget.per_minute)
-        self.assertEqual(float("-inf"), budget.opens_at(peers=False, reserved=0.0))
+        self.assertEqual(float("-inf"), budget.allowed_at(peers=False, reserved=0.0))
 
     def test_half(self) -> None:
         """After a 429 half of the recent rate is allowed."""
         budget = Budget()
         for second in range(0, 240, 6):
             asked(budget, float(second))
-        budget.refused(234.0, 234.0, None)
+        budget.record_429(234.0, 234.0, None)
         self.assertEqual(5.0, budget.per_minute)
 
     def test_least(self) -> None:
         """After any number of 429s, some requests remain."""
         budget = Budget()
         for now in range(0, 10_000, 500):
-            budget.refused(asked(budget, float(now)), float(now), None)
-        self.assertEqual(LEAST, budget.per_minute)
+            budget.record_429(asked(budget, float(now)), float(now), None)
+        self.assertEqual(MIN_RATE, budget.per_minute)
 
     def test_grows(self) -> None:
         """The second estimate grows by one a minute in a minute, a later one by six in
@@ -125,38 +131,38 @@ class EstimateTests(SynchronousTestCase):
             (4.0 * HOUR, 60, 6.0),
         ):
             for at in (now, now + 20.0):
-                budget.refused(asked(budget, at), at, None)
-                self.assertEqual(LEAST, budget.per_minute)
+                budget.record_429(asked(budget, at), at, None)
+                self.assertEqual(MIN_RATE, budget.per_minute)
             asked(budget, at + minutes * MINUTE)
             assert budget.per_minute is not None
-            self.assertAlmostEqual(LEAST + grown, budget.per_minute)
-            budget.answered(at + minutes * MINUTE)
+            self.assertAlmostEqual(MIN_RATE + grown, budget.per_minute)
+            budget.record_answer(at + minutes * MINUTE)
 
     def test_doubles(self) -> None:
         """The first estimate doubles with each good answer until one is refused."""
         budget = Budget()
         for now in (0.0, 15.0, 45.0):
-            budget.refused(asked(budget, now), now, None)
+            budget.record_429(asked(budget, now), now, None)
         begun_before = 40.0
-        budget.answered(begun_before)
-        self.assertEqual(LEAST, budget.per_minute)
+        budget.record_answer(begun_before)
+        self.assertEqual(MIN_RATE, budget.per_minute)
         for times in range(1, 10):
-            budget.answered(105.0)
-            self.assertEqual(min(MOST, LEAST * 2**times), budget.per_minute)
-        budget.refused(asked(budget, 200.0), 200.0, None)
-        self.assertEqual(LEAST, budget.per_minute)
-        budget.answered(220.0)
-        self.assertEqual(LEAST, budget.per_minute)
+            budget.record_answer(105.0)
+            self.assertEqual(min(MAX_RATE, MIN_RATE * 2**times), budget.per_minute)
+        budget.record_429(asked(budget, 200.0), 200.0, None)
+        self.assertEqual(MIN_RATE, budget.per_minute)
+        budget.record_answer(220.0)
+        self.assertEqual(MIN_RATE, budget.per_minute)
 
     def test_burst(self) -> None:
         """From the third 429 on fewer requests are saved."""
         budget, saved = Budget(), []
         for now in (0.0, 1000.0, 2000.0, 3000.0, 4000.0, 5000.0, 6000.0):
-            budget.refused(asked(budget, now), now, None)
-            budget.answered(now + 500.0)
+            budget.record_429(asked(budget, now), now, None)
+            budget.record_answer(now + 500.0)
             asked(budget, now + 900.0)
             count = 1
-            while budget.opens_at(peers=True) <= now + 900.0:
+            while budget.allowed_at(peers=True) <= now + 900.0:
                 asked(budget, now + 900.0)
                 count += 1
             saved.append(count)
@@ -165,63 +171,63 @@ class EstimateTests(SynchronousTestCase):
     def test_saved(self) -> None:
         """Unused requests may be sent later, up to a limit."""
         budget = Budget()
-        budget.refused(asked(budget, 0.0), 0.0, None)
-        budget.answered(asked(budget, 10_000.0))
+        budget.record_429(asked(budget, 0.0), 0.0, None)
+        budget.record_answer(asked(budget, 10_000.0))
         count = 1
-        while budget.opens_at(peers=True) <= 10_000.0:
+        while budget.allowed_at(peers=True) <= 10_000.0:
             asked(budget, 10_000.0)
             count += 1
-        self.assertEqual(SAVED, count)
+        self.assertEqual(MAX_SAVED, count)
 
     def test_reserve(self) -> None:
         """A request for others must leave enough for the next one for the peers."""
         budget = Budget()
-        budget.refused(asked(budget, 0.0), 0.0, None)  # so three a minute
-        self.assertEqual(15.0, budget.opens_at(peers=True))
-        self.assertEqual(15.0, budget.opens_at(peers=False, reserved=36.0))
-        self.assertEqual(35.0, budget.opens_at(peers=False, reserved=34.0))
+        budget.record_429(asked(budget, 0.0), 0.0, None)  # so three a minute
+        self.assertEqual(15.0, budget.allowed_at(peers=True))
+        self.assertEqual(15.0, budget.allowed_at(peers=False, reserved=36.0))
+        self.assertEqual(35.0, budget.allowed_at(peers=False, reserved=34.0))
 
     def test_refusals_pay_nothing(self) -> None:
         """After any number of 429s, the allowed rate is not exceeded."""
         budget, now, made = Budget(), 0.0, 0
         while now < 3600:
-            now = max(now, budget.opens_at(peers=True))
-            budget.refused(asked(budget, now), now, 1.0)
+            now = max(now, budget.allowed_at(peers=True))
+            budget.record_429(asked(budget, now), now, 1.0)
             made += 1
-        self.assertLess(made, LEAST * 60 + 10)
+        self.assertLess(made, MIN_RATE * 60 + 10)
 
     def test_clock_set_back(self) -> None:
         """A clock that is set back takes no requests away."""
         budget = Budget()
-        budget.refused(asked(budget, 7200.0), 7200.0, None)
+        budget.record_429(asked(budget, 7200.0), 7200.0, None)
         asked(budget, 3600.0)
         assert budget.per_minute is not None
-        self.assertGreaterEqual(budget.per_minute, LEAST)
+        self.assertGreaterEqual(budget.per_minute, MIN_RATE)
 
     def test_most(self) -> None:
         """After a long time without a 429 the estimate limits nothing."""
         budget = Budget()
-        budget.refused(asked(budget, 0.0), 0.0, None)
+        budget.record_429(asked(budget, 0.0), 0.0, None)
         asked(budget, 1e7)
-        self.assertEqual(MOST, budget.per_minute)
+        self.assertEqual(MAX_RATE, budget.per_minute)
 
     def test_unsent_in_a_pause(self) -> None:
         """A request that never reached the upstream does not count in a long pause."""
         budget = Budget()
-        budget.refused(asked(budget, 0.0), 0.0, 3600.0)
-        budget.unsent(asked(budget, 300.0))
-        self.assertLessEqual(budget.opens_at(peers=True), 305.0)
+        budget.record_429(asked(budget, 0.0), 0.0, 3600.0)
+        budget.refund(asked(budget, 300.0))
+        self.assertLessEqual(budget.allowed_at(peers=True), 305.0)
 
     def test_unsent(self) -> None:
         """A request that never reached the upstream does not count."""
         budget = Budget()
-        budget.refused(asked(budget, 0.0), 0.0, None)
+        budget.record_429(asked(budget, 0.0), 0.0, None)
         for _ in range(100):
-            budget.unsent(asked(budget, 60.0))
-        self.assertLessEqual(budget.opens_at(peers=True), 60.0)
+            budget.refund(asked(budget, 60.0))
+        self.assertLessEqual(budget.allowed_at(peers=True), 60.0)
         budget.spend(1000.0)
-        budget.unsent(1000.0)
-        budget.unsent(1000.0)  # of one that is forgotten
+        budget.refund(1000.0)
+        budget.refund(1000.0)  # of one that is forgotten
 
     def test_refused_again(self) -> None:
         """A 429 counts if its attempt was sent after the pause, even if the refresh
@@ -229,24 +235,24 @@ class EstimateTests(SynchronousTestCase):
         """
         budget = Budget()
         began = asked(budget, 0.0)
-        budget.refused(asked(budget, 10.0), 10.0, None)
-        self.assertEqual(0.0, budget.refused(began, 30.0, 3600.0))
+        budget.record_429(asked(budget, 10.0), 10.0, None)
+        self.assertEqual(0.0, budget.record_429(began, 30.0, 3600.0))
         attempt = Attempt(
             path="", number=2, started=0.0, status=429, received=0, seconds=0.1
         )
         budget.observe(attempt, 30.0)
-        self.assertEqual(3600.0, budget.refused(began, 30.0, 3600.0))
+        self.assertEqual(3600.0, budget.record_429(began, 30.0, 3600.0))
 
     def test_unsent_too_late(self) -> None:
         """A request that a full bucket has given back is not given back twice."""
         budget = Budget((30, 60))
         began = asked(budget, 0.0)
         asked(budget, 10.0)
-        budget.unsent(began)
+        budget.refund(began)
         for _ in range(29):
-            self.assertLessEqual(budget.opens_at(peers=True), 10.0)
+            self.assertLessEqual(budget.allowed_at(peers=True), 10.0)
             budget.spend(10.0)
-        self.assertGreater(budget.opens_at(peers=True), 10.0)
+        self.assertGreater(budget.allowed_at(peers=True), 10.0)
 
     def test_attempts(self) -> None:
         """Each retry counts, except for one that never reached the upstream."""
@@ -260,10 +266,10 @@ class EstimateTests(SynchronousTestCase):
             ([first, replace(second, unsent=True)], 15.0),
         ):
             budget = Budget()
-            budget.refused(asked(budget, 0.0), 0.0, None)  # so three a minute
+            budget.record_429(asked(budget, 0.0), 0.0, None)  # so three a minute
             for attempt in attempts:
                 budget.observe(attempt, 0.0)
-            self.assertEqual(opens, budget.opens_at(peers=True))
+            self.assertEqual(opens, budget.allowed_at(peers=True))
 
     @settings(deadline=None, max_examples=tries(30))
     @given(rate=st.floats(4, 30), burst=st.integers(5, 60))
@@ -271,12 +277,12 @@ class EstimateTests(SynchronousTestCase):
         """A busy client gets few 429s from any limiter once the limit is estimated."""
         budget, limiter, now, refusals = Budget(), bucket(rate, burst), 0.0, []
         while now < 8 * 3600:
-            now = max(now + 1.0, budget.opens_at(peers=True))
+            now = max(now + 1.0, budget.allowed_at(peers=True))
             if limiter.wait(asked(budget, now)) == 0:
-                budget.answered(now)
+                budget.record_answer(now)
             else:
                 refusals.append(now)
-                budget.refused(now, now, None)
+                budget.record_429(now, now, None)
         late = [at for at in refusals if at > 3600]
         self.assertLess(len(late), 7 * 6, "more than one in ten minutes")
 
@@ -287,7 +293,7 @@ class StatedTests(SynchronousTestCase):
     def test_headroom(self) -> None:
         """Half of the burst is allowed at once, then nine tenths of the rate."""
         budget, now, made = Budget(limit=(60, 100)), 1000.0, []
-        while (now := max(now, budget.opens_at(peers=True))) < 1600.5:
+        while (now := max(now, budget.allowed_at(peers=True))) < 1600.5:
             made.append(asked(budget, now))
         self.assertEqual(50, made.count(1000.0))
         self.assertEqual(50 + 9 * 60, len(made))
@@ -295,30 +301,30 @@ class StatedTests(SynchronousTestCase):
     def test_not_tight(self) -> None:
         """There is no contention until few requests are left."""
         budget = Budget(limit=(60, 100))
-        self.assertFalse(budget.tight(0.0))
+        self.assertFalse(budget.is_contended(0.0))
         for _ in range(45):
             asked(budget, 0.0)
-        self.assertTrue(budget.tight(0.0))
-        self.assertFalse(budget.tight(60.0))
-        self.assertFalse(Budget().tight(0.0))
+        self.assertTrue(budget.is_contended(0.0))
+        self.assertFalse(budget.is_contended(60.0))
+        self.assertFalse(Budget().is_contended(0.0))
 
     def test_refused_all_the_same(self) -> None:
         """If others use the token too, the estimate takes over after a 429."""
         budget = Budget(limit=(60, 100))
         for second in range(120):
             asked(budget, float(second))
-        budget.refused(119.0, 119.0, None)
+        budget.record_429(119.0, 119.0, None)
         self.assertEqual(27.0, budget.per_minute)
-        self.assertTrue(budget.tight(1e6))
+        self.assertTrue(budget.is_contended(1e6))
         asked(budget, 119.0 + 3600.0)
         self.assertEqual(54.0, budget.per_minute)
 
     def test_little(self) -> None:
         """A tiny limit is not exceeded, and other resources get some requests."""
         budget = Budget(limit=(1, 1))
-        budget.refused(asked(budget, 0.0), 0.0, None)
+        budget.record_429(asked(budget, 0.0), 0.0, None)
         self.assertEqual(0.9, budget.per_minute)
-        self.assertLess(budget.opens_at(peers=False, reserved=0.0), 70.0)
+        self.assertLess(budget.allowed_at(peers=False, reserved=0.0), 70.0)
 
     def test_squeezed(self) -> None:
         """Peers leave a third to others; those of one account at any estimate."""
@@ -326,4 +332,4 @@ class StatedTests(SynchronousTestCase):
             budget = Budget(limit=(rate, 1))
             for _ in range(accounts):
                 Share(budget, lambda: None)
-            self.assertAlmostEqual(period, budget.squeezed_period)
+            self.assertAlmostEqual(period, budget.contended_period)

@@ -13,7 +13,7 @@ from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.life import lives
-from api_exporter.refresh.rate_limits import Limit, stretched
+from api_exporter.refresh.rate_limits import RateLimit, stretched
 from api_exporter.refresh.schedule import Schedule
 from api_exporter.serving.token_bucket import TokenBucket
 from tests import tries
@@ -53,7 +53,7 @@ class Crowd:
     ) -> None:
         self.now = 0.0
         self.budget = Budget() if budget is None else budget
-        self.asked: list[tuple[float, int, str, bool]] = []
+        self.requests: list[tuple[float, int, str, bool]] = []
         self.read: dict[tuple[int, str], float] = {}
         self.oldest: dict[tuple[int, str], float] = {}
         self.in_flight = {True: 0, False: 0}
@@ -73,7 +73,7 @@ class Crowd:
                     now=0.0,
                     jitter=chance.random,
                     budget=self.budget,
-                    changed=lambda number=number: self.sleep(number),  # type: ignore[misc]
+                    on_available=lambda number=number: self.sleep(number),  # type: ignore[misc]
                 )
             )
         for number in range(len(periods)):
@@ -87,9 +87,9 @@ class Crowd:
     def sleep(self, number: int) -> None:
         schedule = self.schedules[number]
         at = schedule.wake_at()
-        given_way = schedule.pass_on(self.now)
+        other_is_next = schedule.notify_next(self.now)
         self._alarms.pop(number, None)
-        if at is not None and not (given_way and at <= self.now):
+        if at is not None and not (other_is_next and at <= self.now):
             self._alarms[number] = self._at(max(at, self.now), number, None)
 
     def until(self, end: float) -> "Crowd":
@@ -103,12 +103,12 @@ class Crowd:
         return self
 
     def _wake(self, number: int) -> None:
-        while (name := self.schedules[number].take(self.now)) is not None:
+        while (name := self.schedules[number].start_next(self.now)) is not None:
             self._flying[name == "peers"] += 1
             for peers, flying in self._flying.items():
                 self.in_flight[peers] = max(self.in_flight[peers], flying)
             ok = self._limiter is None or self._limiter.wait(self.now) == 0
-            self.asked.append((self.now, number, name, ok))
+            self.requests.append((self.now, number, name, ok))
             takes = TIMEOUT if number in self._hung else self._seconds
             self._at(self.now + takes, number, name, ok=ok)
         self.sleep(number)
@@ -128,7 +128,7 @@ class Crowd:
         self.sleep(number)
 
     def refused(self, since: float = 0.0) -> int:
-        return sum(not ok and at >= since for at, *_, ok in self.asked)
+        return sum(not ok and at >= since for at, *_, ok in self.requests)
 
     def ages(self, name: str = "peers") -> list[float]:
         """Return the age of a resource of each account."""
@@ -153,7 +153,7 @@ class SlotTests(SynchronousTestCase):
     def test_freed(self) -> None:
         """A slot that becomes free is used at once by any account."""
         crowd = Crowd([FEW] * 20, seconds=1.0).until(5.5)
-        begun = sorted(at for at, _, name, _ in crowd.asked if name == "peers")
+        begun = sorted(at for at, _, name, _ in crowd.requests if name == "peers")
         for place, at in enumerate(begun):
             self.assertLess(at - place // SLOTS * 1.0, PROMPT)
         self.assertEqual(20, len(begun))
@@ -178,15 +178,15 @@ class SlotTests(SynchronousTestCase):
         crowd = Crowd([FEW] * 2, seconds=1.0)
         crowd.until(1.5)
         first, second = crowd.schedules
-        first.leave(crowd.now)
+        first.stop(crowd.now)
         crowd.until(3.0)  # its running requests have ended
         self.assertEqual(1, len(crowd.budget.shares))
-        asked = len(crowd.asked)
+        asked = len(crowd.requests)
         crowd.until(HOUR)
-        self.assertEqual({1}, {number for _, number, *_ in crowd.asked[asked:]})
+        self.assertEqual({1}, {number for _, number, *_ in crowd.requests[asked:]})
         self.assertLess(crowd.ages()[1], 34.0)
-        second.leave(crowd.now)
-        self.assertFalse(second.pass_on(crowd.now))
+        second.stop(crowd.now)
+        self.assertFalse(second.notify_next(crowd.now))
 
 
 class TurnTests(SynchronousTestCase):
@@ -199,7 +199,7 @@ class TurnTests(SynchronousTestCase):
     def test_peers_of_all(self) -> None:
         """The peers of all accounts come before other resources of any."""
         crowd = Crowd([FEW] * 10, budget=self.budget()).until(HOUR / 4)
-        first = [name for _, _, name, _ in crowd.asked[:10]]
+        first = [name for _, _, name, _ in crowd.requests[:10]]
         self.assertEqual(["peers"] * 10, first)
 
     def test_longest_overdue(self) -> None:
@@ -214,7 +214,7 @@ class TurnTests(SynchronousTestCase):
         """With a small limit, all peers and all other resources are still refreshed."""
         crowd = Crowd([FEW] * 12, budget=self.budget(), limiter=bucket(6, 12))
         crowd.until(8 * HOUR)
-        late = [(number, name) for _, number, name, ok in crowd.asked if ok]
+        late = [(number, name) for _, number, name, ok in crowd.requests if ok]
         for name in FEW:
             made = [late.count((number, name)) for number in range(12)]
             self.assertGreater(min(made), 20, name)
@@ -224,13 +224,13 @@ class TurnTests(SynchronousTestCase):
         """A good answer in a pause wakes all accounts that share the token."""
         crowd = Crowd([FEW] * 5).until(20.0)
         [slept, *_] = crowd.schedules
-        self.assertEqual("peers", slept.take(40.0))
+        self.assertEqual("peers", slept.start_next(40.0))
         crowd.now = 40.0
         slept.rate_limited("peers", 40.0, 2 * HOUR)
         crowd.sleep(0)
-        asked = len(crowd.asked)
+        asked = len(crowd.requests)
         crowd.until(40.0 + 239.0)
-        self.assertEqual(asked, len(crowd.asked))
+        self.assertEqual(asked, len(crowd.requests))
         crowd.until(40.0 + 400.0)
         self.assertLess(max(crowd.ages()), 240.0)
 
@@ -238,7 +238,7 @@ class TurnTests(SynchronousTestCase):
         """Accounts with different tokens do not affect each other."""
         mine, other = Crowd([FEW]), Crowd([FEW])
         mine.until(100.0)
-        mine.budget.refused(100.0, 100.0, HOUR)
+        mine.budget.record_429(100.0, 100.0, HOUR)
         other.until(400.0)
         self.assertLess(max(other.ages()), 34.0)
         self.assertIsNone(other.budget.per_minute)
@@ -246,7 +246,7 @@ class TurnTests(SynchronousTestCase):
 
 
 class LimitTests(SynchronousTestCase):
-    def lived(self, accounts: int, limit: Limit, hours: float) -> Crowd:
+    def lived(self, accounts: int, limit: RateLimit, hours: float) -> Crowd:
         """Return accounts after a run in which the upstream keeps the stated limit."""
         return Crowd(
             list(stretched([DEFAULT] * accounts, limit)),
@@ -288,7 +288,7 @@ class LimitTests(SynchronousTestCase):
             ).until(60.0)
             self.assertEqual(0, crowd.refused())
             limiter = bucket(120, 1200)
-            for at, *_ in crowd.asked:
+            for at, *_ in crowd.requests:
                 limiter.wait(at - 60.0)
 
     @settings(deadline=None, max_examples=tries(15))

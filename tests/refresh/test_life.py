@@ -20,13 +20,19 @@ class ResourceLifeTests(SynchronousTestCase):
     def test_sleep(self) -> None:
         """A dormant resource is not shown, never expires, and wakes as if new."""
         life = self.lives["agent_usage"]
-        life.path, life.expires, life.ends, life.needless = "api/x", 1.0, 2.0, True
+        life.path, life.expires, life.window_ends, life.needless_logged = (
+            "api/x",
+            1.0,
+            2.0,
+            True,
+        )
         life.sleep()
         self.assertEqual(["peers"], list(self.freshness))
         self.assertEqual(1, len(self.freshness))
         self.assertRaises(KeyError, lambda: self.freshness["agent_usage"])
         self.assertEqual(
-            (None, inf, inf, False), (life.path, life.expires, life.ends, life.needless)
+            (None, inf, inf, False),
+            (life.path, life.expires, life.window_ends, life.needless_logged),
         )
         life.wake()
         self.assertEqual(["peers", "agent_usage"], list(self.freshness))

@@ -48,7 +48,7 @@ class Bench:
             compute=compute_at_once,
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             page_max_bytes=page_max_bytes,
-            failed=self.failures.append,
+            on_collector_failed=self.failures.append,
             parts=[AccountPart(body_readers={"groups": r}) for r in readers],
         )
 

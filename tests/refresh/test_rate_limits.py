@@ -9,8 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, RESOURCES, UP
 from api_exporter.refresh.rate_limits import (
-    LONGEST,
-    PLANNED,
+    MAX_LENGTHENED,
+    PLANNED_FRACTION,
     describe_access_log,
     describe_stretched,
     per_minute,
@@ -61,17 +61,17 @@ class StretchedTests(SynchronousTestCase):
             [after, *_] = stretched([before] * accounts, (120, 1))
             self.assertEqual(30.0, after["peers"])
             self.assertLessEqual(600.0, after["users"])
-            self.assertLessEqual(after["users"], LONGEST)
+            self.assertLessEqual(after["users"], MAX_LENGTHENED)
             self.assertLessEqual(groups, after["groups"])
             if groups > 300.0:
-                self.assertAlmostEqual(LONGEST, after["users"])
+                self.assertAlmostEqual(MAX_LENGTHENED, after["users"])
 
     def test_forty(self) -> None:
         """Forty accounts at 120 a minute keep the peers' thirty seconds."""
         after = stretched([DEFAULT] * 40, (120, 1200))
         self.assertEqual({30.0}, {periods["peers"] for periods in after})
-        self.assertEqual({LONGEST}, {round(p["users"], 6) for p in after})
-        self.assertAlmostEqual(PLANNED * 120, per_minute(after))
+        self.assertEqual({MAX_LENGTHENED}, {round(p["users"], 6) for p in after})
+        self.assertAlmostEqual(PLANNED_FRACTION * 120, per_minute(after))
 
     def test_dormant(self) -> None:
         """Resources that may be dormant slow no others, at any interval."""
@@ -82,7 +82,7 @@ class StretchedTests(SynchronousTestCase):
         """The peers' interval is lengthened if an hour for others is not enough."""
         [after, *_] = stretched([DEFAULT] * 5, (6, 30))
         self.assertGreater(after["peers"], 30.0)
-        self.assertGreater(after["users"], LONGEST)
+        self.assertGreater(after["users"], MAX_LENGTHENED)
         self.assertLess(after["peers"], 180.0)
 
     def test_describe_stretched(self) -> None:
@@ -108,7 +108,7 @@ class StretchedTests(SynchronousTestCase):
         """All configured intervals fit, none becomes shorter, none is lost."""
         after = stretched(accounts, limit)
         wanted = per_minute(accounts)
-        self.assertLessEqual(per_minute(after), PLANNED * limit[0] * 1.000001)
+        self.assertLessEqual(per_minute(after), PLANNED_FRACTION * limit[0] * 1.000001)
         self.assertLessEqual(per_minute(after), wanted * 1.000001)
         for old, new in zip(accounts, after, strict=True):
             self.assertEqual(list(old), list(new))
@@ -135,7 +135,7 @@ class StretchedTests(SynchronousTestCase):
     def test_access_log_first(self) -> None:
         """The access log is slowed before all others, and a warning says so."""
         before = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
-        left = PLANNED * 6 - per_minute([WITHOUT_AGENTS])
+        left = PLANNED_FRACTION * 6 - per_minute([WITHOUT_AGENTS])
         [after] = stretched([before], (6, 500))
         self.assertEqual(
             WITHOUT_AGENTS, {n: p for n, p in after.items() if n != ACCESS_LOG}
@@ -184,8 +184,8 @@ class StretchedTests(SynchronousTestCase):
         for old, new in others:
             for before, longer in others:
                 if new > old * 1.000001 and before > old:
-                    self.assertGreaterEqual(longer, LONGEST * 0.999999)
+                    self.assertGreaterEqual(longer, MAX_LENGTHENED * 0.999999)
         if any(new > old * 1.000001 for old, new, up in pairs if up):
-            self.assertTrue(all(new >= LONGEST * 0.999999 for _, new in others))
-        if per_minute(accounts) <= PLANNED * limit[0]:
+            self.assertTrue(all(new >= MAX_LENGTHENED * 0.999999 for _, new in others))
+        if per_minute(accounts) <= PLANNED_FRACTION * limit[0]:
             self.assertEqual(accounts, after)

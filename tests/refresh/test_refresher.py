@@ -14,7 +14,7 @@ from api_exporter.netbird.resources import OFF, PROBE, RESOURCES
 from api_exporter.ports import Body, Compute, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import Network, NetworkOptions
-from api_exporter.refresh.refresher import WITHDRAWN_AGAIN
+from api_exporter.refresh.refresher import WITHDRAWAL_RETRY
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.history import Count
 from api_exporter.world import World
@@ -34,7 +34,7 @@ class Bench(Network):
 
     choice = EVERYTHING
     important_groups: tuple[str, ...] = ()
-    reach: Callable[[], Awaitable[None]] | None = None
+    test_connection: Callable[[], Awaitable[None]] | None = None
     compute: Compute = staticmethod(compute_at_once)  # type: ignore[assignment, arg-type]
 
     def __init__(self, *collectors: str, **replies: Reply) -> None:
@@ -57,7 +57,7 @@ class Bench(Network):
                 self.clock, lambda: 1_800_000_000 + self.clock.seconds(), lambda: 0.5
             ),
             registry=CollectorRegistry(),
-            reach=self.reach,
+            test_connection=self.test_connection,
             compute=self.compute,
             options=NetworkOptions(
                 important_groups=self.important_groups, detail=self.choice.detail
@@ -203,7 +203,7 @@ class RefresherTests(SynchronousTestCase):
             bench.replies["setup_keys"] = DOWN
             bench.advance(901)
             self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-            bench.advance(WITHDRAWN_AGAIN)
+            bench.advance(WITHDRAWAL_RETRY)
             self.assertNotIn("netbird_api_setup_key_valid", bench.page())
             self.assertTrue(bench.telemetry.freshness["setup_keys"].withdrawn)
 
@@ -751,7 +751,7 @@ class OfAll(Bench):
 class Unreachable(Bench):
     """The connection test has no answer."""
 
-    reach = staticmethod(Deferred[None])
+    test_connection = staticmethod(Deferred[None])
 
 
 class OfNothing(Bench):

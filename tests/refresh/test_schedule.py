@@ -12,7 +12,7 @@ from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.life import lives
-from api_exporter.refresh.schedule import REACH, Schedule
+from api_exporter.refresh.schedule import CONNECTION_TEST, Schedule
 from tests.parts import limiter as bucket
 
 HOUR = 3600.0
@@ -39,13 +39,13 @@ def fresh(
 
 def taken(schedule: Schedule, now: float) -> list[str]:
     """Return all resources that may start at one instant."""
-    return list(iter(lambda: schedule.take(now), None))
+    return list(iter(lambda: schedule.start_next(now), None))
 
 
 def round_of(schedule: Schedule, now: float, **errors: UpstreamError) -> list[str]:
     """Refresh all due resources, one after the other; each ends immediately."""
     names = []
-    while (name := schedule.take(now)) is not None:
+    while (name := schedule.start_next(now)) is not None:
         names.append(name)
         if name in errors:
             schedule.failed(name, now, errors[name])
@@ -82,29 +82,33 @@ class FirstRoundTests(SynchronousTestCase):
             for p in (log, PERIODS)
         )
         for schedule in (first, second):
-            self.assertEqual("peers", schedule.take(0.0))
+            self.assertEqual("peers", schedule.start_next(0.0))
         for schedule in (first, second):
             schedule.refreshed("peers", 1.0)
             schedule.wake_at()
-        self.assertEqual("groups", first.take(1.0))
+        self.assertEqual("groups", first.start_next(1.0))
         first.refreshed("groups", 1.0)
-        self.assertIsNone(first.take(1.0))  # the other account's groups go first
+        self.assertIsNone(first.start_next(1.0))  # the other account's groups go first
         for name in list(PERIODS)[1:]:
-            self.assertEqual(name, second.take(1.0))
+            self.assertEqual(name, second.start_next(1.0))
             second.refreshed(name, 1.0)
         second.wake_at()
-        self.assertEqual(ACCESS_LOG, first.take(1.0))
+        self.assertEqual(ACCESS_LOG, first.start_next(1.0))
         first.refreshed(ACCESS_LOG, 1.0)
 
     def test_reach(self) -> None:
         """The connection test runs once, beside the peers."""
         schedule = Schedule(
-            lives(PERIODS), now=0.0, jitter=lambda: 0.5, budget=Budget(), reach=True
+            lives(PERIODS),
+            now=0.0,
+            jitter=lambda: 0.5,
+            budget=Budget(),
+            has_connection_test=True,
         )
-        self.assertEqual(["peers", REACH], taken(schedule, 0.0))
+        self.assertEqual(["peers", CONNECTION_TEST], taken(schedule, 0.0))
         schedule.refreshed("peers", 1.0)
         self.assertEqual([], taken(schedule, 2.0))
-        schedule.over(REACH, 3.0)
+        schedule.ended(CONNECTION_TEST, 3.0)
         self.assertEqual(["groups"], taken(schedule, 3.0))
         schedule.refreshed("groups", 3.0)
         self.assertEqual(["users"], taken(schedule, 3.0))
@@ -166,7 +170,7 @@ class PeriodTests(SynchronousTestCase):
         """A long refresh is followed by half a period's rest."""
         for end, due in ((15.0, 30.0), (25.0, 40.0), (100.0, 115.0)):
             schedule = fresh()
-            schedule.take(0.0)
+            schedule.start_next(0.0)
             schedule.refreshed("peers", end)
             self.assertEqual(["groups"], taken(schedule, end))
             self.assertEqual(due, schedule.wake_at())
@@ -221,15 +225,15 @@ class PeriodTests(SynchronousTestCase):
         """A request without a header allows one other; at most three run."""
         schedule = fresh(periods={**PERIODS, "routes": 300.0, "networks": 300.0})
         self.assertEqual(["peers"], taken(schedule, 0.0))
-        schedule.silent("peers")
+        schedule.mark_silent("peers")
         self.assertEqual([], taken(schedule, 5.0))
         schedule.refreshed("peers", 5.0)
         self.assertEqual(["groups"], taken(schedule, 5.0))
-        schedule.silent("users")  # is not under way
+        schedule.mark_silent("users")  # is not under way
         self.assertEqual([], taken(schedule, 10.0))
-        schedule.silent("groups")
+        schedule.mark_silent("groups")
         self.assertEqual(["users"], taken(schedule, 10.0))
-        schedule.silent("users")
+        schedule.mark_silent("users")
         self.assertEqual(["peers"], taken(schedule, 35.0))
         schedule.refreshed("peers", 35.0)
         schedule.failed("groups", 35.0, HUNG)
@@ -244,7 +248,7 @@ class PeriodTests(SynchronousTestCase):
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
         schedule.failed("peers", 300.0, BROKEN)
-        schedule.silent("groups")
+        schedule.mark_silent("groups")
         schedule.make_due("users", 300.0)
         self.assertEqual(["peers"], taken(schedule, 340.0))
         schedule.refreshed("peers", 340.0)
@@ -265,7 +269,7 @@ class AgainTests(SynchronousTestCase):
             assert wake_at is not None
             pauses.append(wake_at - (now + 5))
             now = wake_at
-        schedule.take(now)
+        schedule.start_next(now)
         schedule.refreshed(name, now)
         self.assertEqual(now + 300.0, schedule.wake_at())
         return pauses
@@ -330,7 +334,7 @@ class AgainTests(SynchronousTestCase):
             self.assertEqual(["peers"], taken(schedule, now))
             schedule.failed("peers", now, error)
         self.assertEqual(63.5, schedule.wake_at())
-        self.assertEqual(300.0, schedule.patience("peers", 63.5))
+        self.assertEqual(300.0, schedule.max_seconds("peers", 63.5))
 
     def test_slow_failures(self) -> None:
         """After a slow failure the server rests for as long."""
@@ -351,13 +355,13 @@ class AgainTests(SynchronousTestCase):
     def test_no_retries(self) -> None:
         """In an outage a refresh has no second attempt."""
         schedule = settled()
-        patience = []
+        max_seconds = []
         for now in (30.0, 60.0, 400.0):
             self.assertIn("peers", taken(schedule, now))
-            patience.append(schedule.patience("peers", now))
+            max_seconds.append(schedule.max_seconds("peers", now))
             schedule.failed("peers", now, BROKEN)
-            patience.append(schedule.patience("groups", now))
-        self.assertEqual([30.0, 0.0, 0.0, 0.0, 0.0, 300.0], patience)
+            max_seconds.append(schedule.max_seconds("groups", now))
+        self.assertEqual([30.0, 0.0, 0.0, 0.0, 0.0, 300.0], max_seconds)
 
     def test_unsent(self) -> None:
         """A request that is never sent is retried every five seconds."""
@@ -380,7 +384,7 @@ class OutageTests(SynchronousTestCase):
         asked = []
         now = self.now
         while now <= until:
-            while (name := self.schedule.take(now)) is not None:
+            while (name := self.schedule.start_next(now)) is not None:
                 if name != "peers":
                     asked.append((now, name))
                 failure = error if name == "peers" else others
@@ -472,13 +476,13 @@ class OutageTests(SynchronousTestCase):
     def test_no_retries_with_a_tight_budget(self) -> None:
         """Retries of the peers must not use the requests of the others."""
         schedule = settled()
-        self.assertEqual(30.0, schedule.patience("peers", 30.0))
+        self.assertEqual(30.0, schedule.max_seconds("peers", 30.0))
         self.assertEqual(["peers"], taken(schedule, 30.0))
         schedule.rate_limited("peers", 30.0, None)
-        self.assertEqual(0.0, schedule.patience("peers", 30.0))
+        self.assertEqual(0.0, schedule.max_seconds("peers", 30.0))
         self.assertEqual(["peers"], taken(schedule, 45.0))
         schedule.refreshed("peers", 46.0)
-        self.assertEqual(30.0, schedule.patience("peers", 30.0))
+        self.assertEqual(30.0, schedule.max_seconds("peers", 30.0))
 
     def test_what_is_fresh_stays(self) -> None:
         """A short outage makes no other resource due."""
@@ -570,8 +574,8 @@ class PauseTests(SynchronousTestCase):
         for now in (0.0, 100.0, 200.0):  # so three a minute, which grow slowly
             budget.begin(now, peers=True)
             budget.end(peers=True)
-            budget.refused(now, now, None)
-            budget.answered(now + 15.0)
+            budget.record_429(now, now, None)
+            budget.record_answer(now + 15.0)
         periods = {"peers": 5.0, "groups": 300.0, "users": 300.0}
         schedule = Schedule(lives(periods), now=now, jitter=lambda: 0.5, budget=budget)
         asked: list[tuple[float, str]] = []
@@ -612,7 +616,7 @@ class Upstream:
 
     def ask(self, seconds: Callable[[str], float]) -> None:
         """Start all due refreshes; `seconds` returns how long a response takes."""
-        while (name := self.schedule.take(self.now)) is not None:
+        while (name := self.schedule.start_next(self.now)) is not None:
             quiet = self._quiet_until - ROUNDING
             assert self.now >= quiet, f"{name} was asked for in a pause"
             assert name not in self._ends, f"{name} was asked for twice at once"
