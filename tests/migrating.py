@@ -14,10 +14,9 @@ MEASURED = ("groups", "users", "networks", "setup_keys", "policies", "routes")
 
 
 class Pair(Struct, frozen=True):
-    """A query for a metric of netbird-api-exporter, and its replacement.
+    """A query for a metric of netbird-api-exporter, and its replacement, or "".
 
     Attributes:
-        query: empty if there is no replacement.
         difference: how the values differ.
     """
 

@@ -114,7 +114,7 @@ class Watched:
 
     def __init__(self, role: str, failure: UpstreamError | None = None) -> None:
         self.role, self.failure = role, failure
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self._clock = Clock()
         self.network = Network(
             fetch=self._fetch,
@@ -126,7 +126,7 @@ class Watched:
         self.advance(30)
 
     async def _fetch(self, path: str, _patience: float) -> Body:
-        self.asked.append(path)
+        self.requests.append(path)
         self._clock.advance(0.001)
         found = answer(self.role, path)
         if path == CURRENT_PATH and self.failure is not None:

@@ -98,10 +98,10 @@ class MainTests(SynchronousTestCase):
         own = Path(self.mktemp())
         own.write_text('{"days": {"login_soon": 0}}')
         self.patch(os, "environ", {"THRESHOLDS_FILE": str(own), "RUNBOOKS_URL": "wiki"})
-        told = io.StringIO()
-        self.patch(sys, "stderr", told)
+        stderr = io.StringIO()
+        self.patch(sys, "stderr", stderr)
         self.assertEqual((os.EX_CONFIG, ""), self.ended("--rules"))
-        first, second = told.getvalue().splitlines()
+        first, second = stderr.getvalue().splitlines()
         self.assertIn(
             f"THRESHOLDS_FILE: {shown(str(own))} is not allowed: it must be ", first
         )
@@ -117,11 +117,11 @@ class MainTests(SynchronousTestCase):
             ["--check", "--rules"],
             ["--demo", "--account", "acme"],
         ):
-            told = io.StringIO()
-            self.patch(sys, "stderr", told)
+            stderr = io.StringIO()
+            self.patch(sys, "stderr", stderr)
             status, printed = self.ended(*arguments)
             self.assertEqual(os.EX_CONFIG, status)
-            [line] = told.getvalue().splitlines()
+            [line] = stderr.getvalue().splitlines()
             self.assertTrue(line.startswith("api-exporter: "), line)
             self.assertTrue(line.endswith("; see api-exporter --help"), line)
             self.assertEqual("", printed)

@@ -34,12 +34,12 @@ class DocumentsTests(SynchronousTestCase):
         rows = [
             row.split(" | ") for row in metrics().split("\n") if row.startswith("| `")
         ]
-        told = {
+        cells = {
             row[0][3:-1]: row[2] for row in rows if row[0].startswith(f"| `{PREFIX}")
         }
-        told.pop(f"{PREFIX}up")
+        cells.pop(f"{PREFIX}up")
         public, personal = (labels(chosen) for chosen in (PUBLIC, PERSONAL))
-        for name, cell in told.items():
+        for name, cell in cells.items():
             words = cell.replace("–", "").split(", ")
             plain = {word.strip("`") for word in words if not word.startswith("_")}
             slanted = {word.strip("_`") for word in words if word.startswith("_")}

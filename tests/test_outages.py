@@ -48,7 +48,7 @@ class RecoveryTests(SynchronousTestCase):
             assert age is not None, f"peers are not read 6 s after {seconds} s"
             world.fresh_at(seconds, 6 + OTHERS_WITHIN)
             world.until(world.clock.seconds() + tries(60) * 60)
-            self.assertEqual(0, [code for *_, code in world.asked].count(429))
+            self.assertEqual(0, [code for *_, code in world.requests].count(429))
 
     def test_restart_of_the_server(self) -> None:
         """The same applies when all resources had been read before."""
@@ -60,9 +60,9 @@ class RecoveryTests(SynchronousTestCase):
             assert age is not None
             self.assertLess(age, 30.0)
             world.until(end + 6 + OTHERS_WITHIN)
-            for name, standing in world.telemetry.freshness.items():
-                self.assertTrue(standing.up, name)
-                self.assertEqual("fresh", standing.state(world.now()), name)
+            for name, freshness in world.telemetry.freshness.items():
+                self.assertTrue(freshness.up, name)
+                self.assertEqual("fresh", freshness.state(world.now()), name)
 
     def test_short(self) -> None:
         """Peers return 6 s after failures of a minute, 11 s after those of five."""
@@ -71,8 +71,8 @@ class RecoveryTests(SynchronousTestCase):
                 end = 120.0 + lasting
                 world = World(from_to(120.0, end, state)).start().until(end)
                 world.until(end + (6 if lasting < 60 else 11))
-                standing = world.telemetry.freshness["peers"]
-                self.assertTrue(standing.up, (state, lasting))
+                freshness = world.telemetry.freshness["peers"]
+                self.assertTrue(freshness.up, (state, lasting))
 
     def test_refusals(self) -> None:
         """Five seconds after 40 s of refusals or web pages all resources are read."""
@@ -81,8 +81,8 @@ class RecoveryTests(SynchronousTestCase):
                 end = begin + 40.0
                 world = World(from_to(begin, end, state)).start().until(end)
                 world.until(end + 5.0)
-                for name, standing in world.telemetry.freshness.items():
-                    self.assertTrue(standing.up, (state, begin, name))
+                for name, freshness in world.telemetry.freshness.items():
+                    self.assertTrue(freshness.up, (state, begin, name))
 
     def test_restarting(self) -> None:
         """The minute begins when a proxy has returned after an outage of any length."""
@@ -109,7 +109,9 @@ class RecoveryTests(SynchronousTestCase):
         world = World(from_to(300.0, 400.0, 503))
         world.agent.retry_after = 25
         world.start().until(400)
-        asked = [at for at, path, code in world.asked if code == 503 and path == PEERS]
+        asked = [
+            at for at, path, code in world.requests if code == 503 and path == PEERS
+        ]
         self.assertGreaterEqual(min(b - a for a, b in pairwise(asked)), 25)
 
     def test_one_path_asks_to_wait(self) -> None:
@@ -117,15 +119,15 @@ class RecoveryTests(SynchronousTestCase):
         path = "api/instance/version"
         for wait in (70, 300, 3600):
             world = World(
-                lambda asked, now: 503 if asked == path and now < 10 else WELL,
+                lambda requested, now: 503 if requested == path and now < 10 else WELL,
                 intervals={"groups": 5.0, "users": 5.0},
             )
             world.agent.retry_after = wait
             world.start().until(wait + 12.0)
             for name in ("groups", "users"):
-                times = [at for at, p, _ in world.asked if p == f"api/{name}"]
+                times = [at for at, p, _ in world.requests if p == f"api/{name}"]
                 self.assertLess(max(b - a for a, b in pairwise(times)), 5.7, wait)
-            [refused, again] = [at for at, p, _ in world.asked if p == path]
+            [refused, again] = [at for at, p, _ in world.requests if p == path]
             self.assertApproximates(wait, again - refused, 1.0)
 
     def test_long_silence(self) -> None:
@@ -179,11 +181,11 @@ class HungPathsTests(SynchronousTestCase):
         worst: dict[str, float] = {}
         while world.clock.seconds() < HOUR:
             world.until(world.clock.seconds() + 5)
-            for name, standing in world.telemetry.freshness.items():
+            for name, freshness in world.telemetry.freshness.items():
                 age = world.age(name)
                 if age is None:
                     age = world.clock.seconds()
-                worst[name] = max(worst.get(name, 0.0), age / standing.period)
+                worst[name] = max(worst.get(name, 0.0), age / freshness.period)
         self.assertLess(worst.pop("peers"), 40 / PERIOD)
         late = {name for name, periods in worst.items() if periods > 1.5}
         # The path of the tokens is unknown without the users.
@@ -212,7 +214,7 @@ class HungPathsTests(SynchronousTestCase):
     def test_no_second_attempt(self) -> None:
         """A request that hangs is not retried within its refresh."""
         world = World(down(HOUR, HUNG)).start().until(HOUR)
-        hung = [at for at, path, _ in world.asked if path == PEERS]
+        hung = [at for at, path, _ in world.requests if path == PEERS]
         gaps = {round(b - a) for a, b in pairwise(hung)}
         self.assertGreaterEqual(min(gaps), 44)
 
@@ -223,9 +225,9 @@ class BudgetTests(SynchronousTestCase):
         for seed in range(5):
             world = World(down(0), seed=seed, limiter=bucket(6, 5)).start()
             world.fresh_at(0.0, 1.3 * 322)
-            refused = [path for _, path, code in world.asked if code == 429]
+            refused = [path for _, path, code in world.requests if code == 429]
             self.assertLessEqual(len(refused), 2, seed)
-            *_, last = (path for _, path, code in world.asked if code == WELL)
+            *_, last = (path for _, path, code in world.requests if code == WELL)
             self.assertNotIn(last, refused, seed)
 
     def test_refused_at_the_start(self) -> None:
@@ -235,22 +237,22 @@ class BudgetTests(SynchronousTestCase):
         for limit, seconds in (((60, 60), 65.0), ((6, 500), 65.0), ((6, 6), 400.0)):
             world = World(down(25.0, 429), limiter=bucket(*limit)).start()
             world.until(25.0)
-            begin = len(world.asked)
+            begin = len(world.requests)
             world.fresh_at(25.0, seconds)
-            refused = [code for *_, code in world.asked[begin:] if code == 429]
+            refused = [code for *_, code in world.requests[begin:] if code == 429]
             self.assertLessEqual(len(refused), 2, limit)
 
     def test_no_burst(self) -> None:
         """A limiter without a burst sends only a few 429s."""
         world = World(down(0), limiter=bucket(6, 1)).start()
         world.fresh_at(0.0, 1000.0)
-        self.assertLess([code for *_, code in world.asked].count(429), 10)
+        self.assertLess([code for *_, code in world.requests].count(429), 10)
 
     def test_greedy(self) -> None:
         """Peers every 5 s at six a minute: few refusals, and they are never old."""
         world = World(down(0), intervals={"peers": 5.0}, limiter=bucket(6, 20)).start()
         world.until(2 * HOUR)
-        refused = [at for at, _, code in world.asked if code == 429]
+        refused = [at for at, _, code in world.requests if code == 429]
         late = [at for at in refused if at > 600]
         for begin in range(600, int(2 * HOUR), 60):
             within = [at for at in late if begin <= at < begin + 1800]
@@ -276,11 +278,11 @@ class BudgetTests(SynchronousTestCase):
         world = World(from_to(1000, 1000 + 20 * 60, 429))
         world.agent.retry_after = 3600
         world.start().until(1040)
-        begin = len(world.asked)
+        begin = len(world.requests)
         peers = world.telemetry.freshness["peers"]
         self.assertEqual((False, "failing"), (peers.up, peers.state(world.now())))
         world.until(1000 + 20 * 60)
-        paths = [path for _, path, _ in world.asked[begin:]]
+        paths = [path for _, path, _ in world.requests[begin:]]
         self.assertEqual([PEERS] * 4, paths)
         world.until(1000 + 25 * 60)
         self.assertIs(True, world.telemetry.freshness["peers"].up)
@@ -291,7 +293,7 @@ class BudgetTests(SynchronousTestCase):
         """A limiter that hardly allows more than the peers gets few extra requests."""
         end = tries(8) * HOUR
         world = World(down(0), limiter=bucket(3, 10)).start().until(end)
-        late = [at for at, _, code in world.asked if code == 429 and at > end - HOUR]
+        late = [at for at, _, code in world.requests if code == 429 and at > end - HOUR]
         self.assertLess(len(late), 20)
         self.assertIs(True, world.telemetry.freshness["peers"].up)
 
@@ -340,6 +342,6 @@ class TrafficTests(SynchronousTestCase):
         hours = tries(6)
         for state, most in ((503, 12.0), (401, 4.2), (HUNG, 3.4)):
             world = World(from_to(60, 7 * HOUR, state)).start().until(60)
-            before = len(world.asked)
+            before = len(world.requests)
             world.until(60 + hours * HOUR)
-            self.assertLess((len(world.asked) - before) / hours / 60, most, state)
+            self.assertLess((len(world.requests) - before) / hours / 60, most, state)

@@ -43,7 +43,7 @@ def strings(value: object) -> Iterator[str]:
         yield value
 
 
-def told(fields: dict[str, tuple[str, ...]]) -> set[str]:
+def texts(fields: dict[str, tuple[str, ...]]) -> set[str]:
     """Return the strings of these fields in the bodies, as on a page."""
     return {
         escape(string)
@@ -73,36 +73,37 @@ class PrivacyTests(SynchronousTestCase):
         for fields in (PERSONAL, NEVER):
             for resource, keys in fields.items():
                 for key in keys:
-                    self.assertLess(1, len(told({resource: (key,)})), key)
+                    self.assertLess(1, len(texts({resource: (key,)})), key)
         bodies = b"".join(body(resource.name) for resource in RESOURCES)
-        for name in told({"peers": ("hostname",)}):
+        for name in texts({"peers": ("hostname",)}):
             self.assertEqual(1, bodies.count(name.encode()), name)
 
     def test_not_by_default(self) -> None:
         """No personal string is anywhere on the page by default."""
-        for string in told(PERSONAL):
+        for string in texts(PERSONAL):
             self.assertEqual([], self.lines(string, self.public))
 
     def test_on_demand(self) -> None:
         """If personal data is enabled, each such string is one label's value."""
         for resource, keys in PERSONAL.items():
             family = f"{PREFIX}{resource.rstrip('s')}_info{{"
-            for string in told({resource: keys}):
+            for string in texts({resource: keys}):
                 lines = self.lines(f'="{string}"', self.personal)
                 self.assertEqual([family], [line[: len(family)] for line in lines])
 
     def test_never(self) -> None:
         """Secrets and the people of the audit log are never published."""
-        for string in told(NEVER) - told(PERSONAL):
+        for string in texts(NEVER) - texts(PERSONAL):
             self.assertEqual([], self.lines(string, self.public))
             self.assertEqual([], self.lines(string, self.everything))
 
     def test_discovery(self) -> None:
         """Service discovery has the peers' data of the page, and no user's data."""
         public, personal = targets(inventory()), targets(inventory(personal=True))
-        for string in told(PERSONAL):
+        for string in texts(PERSONAL):
             self.assertNotIn(string, public)
-        for string in told({"users": PERSONAL["users"]}) | told(NEVER) - told(PERSONAL):
+        secrets = texts(NEVER) - texts(PERSONAL)
+        for string in texts({"users": PERSONAL["users"]}) | secrets:
             self.assertNotIn(string, personal)
         for key in PERSONAL["peers"]:
             kind = key.removesuffix("_name")
@@ -115,7 +116,7 @@ class PrivacyTests(SynchronousTestCase):
         public = b"".join(event_line(e, "", frozenset()) for e in events).decode()
         every = frozenset(PERSONS)
         everything = b"".join(event_line(e, "", every) for e in events).decode()
-        for string in told({"events": NEVER["events"]}):
+        for string in texts({"events": NEVER["events"]}):
             self.assertEqual([], self.lines(string, public))
             self.assertNotEqual([], self.lines(string, everything), string)
         for event in events:

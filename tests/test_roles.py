@@ -70,9 +70,9 @@ class ChangesTests(SynchronousTestCase):
             self.assertNotIn(f"\nnetbird_api_{family}", text)
         self.assertIn("\nnetbird_api_routes", text)
         self.assertEqual("restricted", watched.state("proxy_services"))
-        asked = len(watched.asked)
+        asked = len(watched.requests)
         watched.advance(3600)
-        self.assertNotIn("reverse-proxies", " ".join(watched.asked[asked:]))
+        self.assertNotIn("reverse-proxies", " ".join(watched.requests[asked:]))
         watched.role = "admin"
         watched.advance(660)
         self.assertIn("\nnetbird_api_agent_denied_requests", self.text(watched))

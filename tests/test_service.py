@@ -104,8 +104,8 @@ class OneAccountTests(ProgramTestCase):
         self.assertIsInstance(program.services[-1], Profiles)
         self.assertIn("Profiles of api-exporter", self.get("/debug/pprof/"))
         self.assertIn('"debug/pprof/"', self.get("/"))
-        told = [line for line in self.book.lines() if "/debug/pprof/" in line]
-        self.assertEqual(1, len(told))
+        lines = [line for line in self.book.lines() if "/debug/pprof/" in line]
+        self.assertEqual(1, len(lines))
 
     def test_reload(self) -> None:
         """A reload reads the files of tokens."""

@@ -36,7 +36,7 @@ class Neighbours:
         *,
         limit: RateLimit | None = None,
         stated: bool = False,
-        strangers: bool = False,
+        own_tokens: bool = False,
     ) -> None:
         self.clock = Clock()
         limiter = None if limit is None else bucket(*limit)
@@ -44,7 +44,7 @@ class Neighbours:
         intervals: list[Mapping[str, float]] = [DEFAULT for _ in weathers]
         if stated and limit is not None:
             intervals = list(stretched(intervals, limit))
-        self.budgets = [Budget() if strangers else budget for _ in weathers]
+        self.budgets = [Budget() if own_tokens else budget for _ in weathers]
         self.worlds = [
             World(
                 weather,
@@ -83,15 +83,15 @@ class Neighbours:
             world.stopService()
 
     @property
-    def asked(self) -> list[tuple[float, str, int]]:
-        return sorted(request for world in self.worlds for request in world.asked)
+    def requests(self) -> list[tuple[float, str, int]]:
+        return sorted(request for world in self.worlds for request in world.requests)
 
 
 class SharingTests(SynchronousTestCase):
     def test_six_a_minute(self) -> None:
         """Three accounts at six a minute: few refusals, and all peers are published."""
         near = Neighbours([fine] * 3, limit=(6, 30)).start().until(2 * HOUR)
-        late = [at for at, _, code in near.asked if code == 429 and at > HOUR / 2]
+        late = [at for at, _, code in near.requests if code == 429 and at > HOUR / 2]
         self.assertLess(len(late), 10)
         self.assertLess(max(near.oldest), 200.0)
         for world in near.worlds:
@@ -105,7 +105,7 @@ class SharingTests(SynchronousTestCase):
         """Three accounts with the limit stated: no refusal."""
         near = Neighbours([fine] * 3, limit=(6, 30), stated=True).start()
         near.until(2 * HOUR)
-        self.assertEqual({WELL}, {code for *_, code in near.asked})
+        self.assertEqual({WELL}, {code for *_, code in near.requests})
         self.assertLess(max(near.oldest), 100.0)
         for world in near.worlds:
             self.assertTrue(world.fresh_since(0.0))
@@ -116,7 +116,7 @@ class SharingTests(SynchronousTestCase):
         """Twenty accounts at 60 a minute, stated: no refusal, and all are fresh."""
         near = Neighbours([fine] * 20, limit=(60, 600), stated=True).start()
         near.until(660.0)  # the duration of the first refreshes
-        self.assertEqual({WELL}, {code for *_, code in near.asked})
+        self.assertEqual({WELL}, {code for *_, code in near.requests})
         self.assertLess(max(near.oldest), 60.0)
         for world in near.worlds:
             self.assertTrue(world.fresh_since(0.0))
@@ -139,15 +139,15 @@ class SharingTests(SynchronousTestCase):
         near = Neighbours([refused, *([fine] * 3)])
         near.worlds[0].agent.retry_after = 50
         near.start().until(400.0)
-        [begin] = [at for at, _, code in near.asked if code == 429]
-        after = [(at, path) for at, path, _ in near.asked if at > begin + 0.2]
+        [begin] = [at for at, _, code in near.requests if code == 429]
+        after = [(at, path) for at, path, _ in near.requests if at > begin + 0.2]
         self.assertGreaterEqual(after[0][0], begin + 50.0)
         self.assertEqual(["api/peers"] * 4, [path for _, path in after[:4]])
         self.assertLess(max(near.oldest), 160.0)
 
-    def test_strangers(self) -> None:
+    def test_own_tokens(self) -> None:
         """With different tokens, a 429 of one account affects no other."""
-        near = Neighbours([lambda *_: 429, *([fine] * 3)], strangers=True).start()
+        near = Neighbours([lambda *_: 429, *([fine] * 3)], own_tokens=True).start()
         near.until(HOUR / 4)
         self.assertLess(max(near.oldest[1:]), 34.0)
         budgets = [budget.per_minute for budget in near.budgets]
@@ -157,7 +157,9 @@ class SharingTests(SynchronousTestCase):
     def test_stopped(self) -> None:
         """An account that stops during a request frees its slots for others."""
         near = Neighbours([lambda *_: HUNG] * 4 + [fine] * 2).start()
-        self.assertEqual([], [at for at, path, _ in near.asked if path != "api/peers"])
+        self.assertEqual(
+            [], [at for at, path, _ in near.requests if path != "api/peers"]
+        )
         self.assertIsNone(near.worlds[4].age("peers"))
         near.worlds[0].stopService()
         near.until(1.0)
@@ -171,7 +173,7 @@ class SharingTests(SynchronousTestCase):
     def test_no_slot_is_idle(self) -> None:
         """While many wait, requests follow each other without a gap."""
         near = Neighbours([fine] * 30).start().until(20.0)
-        times = [at for at, path, _ in near.asked if path != "api/peers"]
+        times = [at for at, path, _ in near.requests if path != "api/peers"]
         asked = DEFAULT.keys() - {"peers", *OF_AGENTS}
         self.assertEqual(30 * len(asked), len(times))
         self.assertLess(max(b - a for a, b in pairwise(times)), 0.06)

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[1]
 class RunTests(SynchronousTestCase):
     def test_repeated(self) -> None:
         """A seed gives the same run with any hash seed; another seed differs."""
-        told = [self.digest("1", "0"), self.digest("1", "1"), self.digest("2", "1")]
-        self.assertEqual(told[0], told[1])
-        self.assertNotEqual(told[1], told[2])
+        digests = [self.digest("1", "0"), self.digest("1", "1"), self.digest("2", "1")]
+        self.assertEqual(digests[0], digests[1])
+        self.assertNotEqual(digests[1], digests[2])
 
     def digest(self, seed: str, hashes: str) -> str:
         command = (sys.executable, "-m", "simulation", "--days", "0.01", "--seed", seed)

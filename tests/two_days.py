@@ -84,9 +84,9 @@ def lived(bad: list[Outage], seed: int) -> Findings:
         others.append((outage.state, max(fresh.values()) - fresh["peers"]))
     world.until(bad[-1].end + HOUR)
     down = sum(outage.end - outage.begin for outage in bad)
-    reached = [at for at, _, code in world.asked if weather("", at) != WELL]
+    reached = [at for at, _, code in world.requests if weather("", at) != WELL]
     refused = sum(
-        code == 429 and weather("", at) == WELL for at, _, code in world.asked
+        code == 429 and weather("", at) == WELL for at, _, code in world.requests
     )
     return Findings(len(reached) / down * 60, refused, peers, others)
 

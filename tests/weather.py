@@ -103,10 +103,10 @@ class _Agent:
             sent.setRawHeaders("state", [str(state)])
             if state in {429, 503} and self.retry_after:
                 sent.setRawHeaders("wait", [str(self.retry_after)])
-            asked: Deferred[IResponse] = self._answers.request(method, uri, sent)
+            response: Deferred[IResponse] = self._answers.request(method, uri, sent)
             self._answers.flush()
             self._clock.callLater(0, self._answers.flush)  # the body, on request
-            return await asked
+            return await response
 
         return Deferred.fromCoroutine(answer())
 
@@ -136,7 +136,7 @@ class World(Network):
         budget: Budget | None = None,
     ) -> None:
         self.clock = Clock() if clock is None else clock
-        self.asked: list[tuple[float, str, int]] = []
+        self.requests: list[tuple[float, str, int]] = []
         self.oldest = 0.0
         self._weather = weather
         self._limiter = limiter
@@ -169,7 +169,7 @@ class World(Network):
             return state
         if state == WELL and self._limiter and self._limiter.wait(self.now()):
             state = 429
-        self.asked.append((self.clock.seconds(), path, state))
+        self.requests.append((self.clock.seconds(), path, state))
         return state
 
     def start(self) -> "World":
@@ -195,19 +195,19 @@ class World(Network):
     def fresh_since(self, at: float) -> bool:
         """Return whether all was read since a time in seconds since the start."""
         return all(
-            (standing.last_success or 0.0) >= START + at
-            for standing in self.telemetry.freshness.values()
+            (freshness.last_success or 0.0) >= START + at
+            for freshness in self.telemetry.freshness.values()
         )
 
-    def fresh_at(self, at: float, patience: float) -> float:
+    def fresh_at(self, at: float, max_seconds: float) -> float:
         """Run until all was read since a time; return the seconds from then."""
         while not self.fresh_since(at):
-            if self.clock.seconds() > at + patience:
+            if self.clock.seconds() > at + max_seconds:
                 late = [
                     name
-                    for name, standing in self.telemetry.freshness.items()
-                    if (standing.last_success or 0.0) < START + at
+                    for name, freshness in self.telemetry.freshness.items()
+                    if (freshness.last_success or 0.0) < START + at
                 ]
-                raise AssertionError(f"not fresh {patience} s after {at}: {late}")
+                raise AssertionError(f"not fresh {max_seconds} s after {at}: {late}")
             self.until(self.clock.seconds() + 0.25)
         return self.clock.seconds() - at

@@ -41,7 +41,7 @@ class Agents(Network):
             self.replies[BY_NAME[name].path] = reply
         self.replies.setdefault(CURRENT_USER, SERVICE_USER)
         self.took: dict[str, float] = {}
-        self.asked: list[tuple[float, str]] = []
+        self.requests: list[tuple[float, str]] = []
         self.clock = Clock()
         self.registry = CollectorRegistry()
         super().__init__(
@@ -56,7 +56,7 @@ class Agents(Network):
     def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
         plain = path.partition("?")[0]
         if plain.startswith("api/agent-network"):
-            self.asked.append((self.clock.seconds(), path.partition("network/")[2]))
+            self.requests.append((self.clock.seconds(), path.partition("network/")[2]))
         reply = self.replies.get(plain, b"[]")
         if "end_date" in path and not isinstance(reply, UpstreamError):
             reply = b"[]"
@@ -74,10 +74,12 @@ class Agents(Network):
                 self.clock.advance(0)
 
     def since(self, begin: float, of: str = "") -> list[str]:
-        return [path for at, path in self.asked if at >= begin and path.startswith(of)]
+        return [
+            path for at, path in self.requests if at >= begin and path.startswith(of)
+        ]
 
     def times(self, of: str) -> list[float]:
-        return [at for at, path in self.asked if path.startswith(of)]
+        return [at for at, path in self.requests if path.startswith(of)]
 
     def sample(self, name: str) -> list[str]:
         lines = self.text().decode().split("\n")
@@ -98,7 +100,7 @@ class DormantTests(SynchronousTestCase):
         """Without a provider it costs two requests an hour, and has no series."""
         network = Agents(agent_providers=b"[]")
         network.advance(4 * HOUR)
-        self.assertEqual({"providers"}, {path for _, path in network.asked})
+        self.assertEqual({"providers"}, {path for _, path in network.requests})
         self.assertEqual(2, len(network.since(HOUR + MINUTE)) // 3)
         self.assertEqual(
             set(), network.resources() & set(OF_AGENTS), "dormant resources have series"
@@ -210,7 +212,7 @@ class EndsTests(SynchronousTestCase):
         self.assertIn('{period="month",kind="input"} 47103', self.usage(network))
         denied = network.sample("agent_denied_requests")
         self.assertEqual(["netbird_api_agent_denied_requests 0"], denied)
-        self.assertIn("end_date=2026-11-22T23:59:59", str(network.asked))
+        self.assertIn("end_date=2026-11-22T23:59:59", str(network.requests))
 
     def usage(self, network: Agents) -> str:
         return "\n".join(network.sample("agent_usage_tokens"))
@@ -228,7 +230,7 @@ class RefusedTests(SynchronousTestCase):
             network.advance(5 * HOUR)
             standing = network.telemetry.freshness["agent_providers"]
             self.assertIs(False, standing.supported)
-            self.assertLessEqual(len(network.asked), 7)
+            self.assertLessEqual(len(network.requests), 7)
 
     def test_invites(self) -> None:
         """Without the embedded identity provider there are no invites: no failure."""

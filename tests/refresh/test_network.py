@@ -87,12 +87,12 @@ class NetworkTests(SynchronousTestCase):
         nothing, some = b"[]", b'[{"id":"s"}]'
         page: bytes | UpstreamError = b'{"data":[]}'
         unneeded = (nothing, page, (None, False))
-        for answer, told in (
+        for answer, state in (
             (UpstreamError("http_5xx", "500: broken"), (False, None)),
             (UpstreamError("forbidden", "403: no"), (None, False)),
             (UpstreamError("not_found", "404", unsupported=True), (None, False)),
         ):
-            fails = (some, answer, told)
+            fails = (some, answer, state)
             read = (some, page, (True, True))
             for steps in ([unneeded, fails], [read, unneeded, fails]):
                 self.answers = {}
@@ -115,11 +115,11 @@ class NetworkTests(SynchronousTestCase):
             return last
 
         self.patch(network_, "look", look)
-        told = []
+        errors = []
         for _ in range(4):
             self.turn(30)
-            told.append(len(self.flushLoggedErrors(ValueError)))
-        self.assertEqual([1, 0, 0, 1], told)
+            errors.append(len(self.flushLoggedErrors(ValueError)))
+        self.assertEqual([1, 0, 0, 1], errors)
         self.assertEqual(120, network.telemetry.freshness["peers"].last_success)
 
     def test_stopped(self) -> None:

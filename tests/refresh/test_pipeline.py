@@ -96,7 +96,7 @@ class Bench:
         for _ in range(50):
             self.clock.advance(0)
 
-    def told(self) -> list[str]:
+    def published(self) -> list[str]:
         """Return the published samples."""
         page = b"".join(p.text for p in self.pages.whole().pieces).decode()
         return [line for line in page.splitlines() if not line.startswith("#")]
@@ -115,7 +115,7 @@ class PackedTests(SynchronousTestCase):
             bench = Bench(10_000, *readers)
             for bench.packed in (False, True):
                 self.successResultOf(bench.read("a"))
-                self.assertEqual(samples("a"), bench.told())
+                self.assertEqual(samples("a"), bench.published())
                 self.assertEqual(0, bench.held)
         self.assertEqual([b'[{"id":"a"}]'] * 2, read)
 
@@ -139,10 +139,10 @@ class DefectTests(SynchronousTestCase):
     def test_apart(self) -> None:
         """A collector with a defect loses its own families only."""
         self.successResultOf(self.bench.read("a"))
-        self.assertEqual(samples("a"), self.bench.told())
+        self.assertEqual(samples("a"), self.bench.published())
         self.bench.defect = True
         self.successResultOf(self.bench.read("b"))
-        self.assertEqual(samples("b")[1:], self.bench.told())
+        self.assertEqual(samples("b")[1:], self.bench.published())
         self.assertEqual(["things"], self.bench.failures)
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
@@ -166,7 +166,7 @@ class DefectTests(SynchronousTestCase):
         self.successResultOf(self.bench.read("a"))
         self.bench.defect = False
         self.successResultOf(self.bench.read("a"))
-        self.assertEqual(samples("a"), self.bench.told())
+        self.assertEqual(samples("a"), self.bench.published())
         self.assertEqual(2, len(self.bench.failures))
         self.flushLoggedErrors(ZeroDivisionError)
 
@@ -175,7 +175,7 @@ class DefectTests(SynchronousTestCase):
         self.successResultOf(self.bench.read("a"))
         self.bench.defect = True
         self.successResultOf(self.bench.withdraw())
-        self.assertEqual([], self.bench.told())
+        self.assertEqual([], self.bench.published())
         self.flushLoggedErrors(ZeroDivisionError)
 
 
@@ -244,7 +244,7 @@ class TooLongTests(SynchronousTestCase):
         """A page that would be too long is not published at all."""
         for ids in (("a", "b"), ("bb",), ("a", "b")):
             self.fails(*ids)
-            self.assertEqual(samples("a"), self.bench.told())
+            self.assertEqual(samples("a"), self.bench.published())
             known = self.bench.pipeline.inventory.groups
             self.assertEqual(["a"], [group.id for group in known or ()])
 
@@ -253,10 +253,10 @@ class TooLongTests(SynchronousTestCase):
         for id_ in "ba":
             self.fails("b", "c")
             self.successResultOf(self.bench.read(id_))
-            self.assertEqual(samples(id_), self.bench.told())
+            self.assertEqual(samples(id_), self.bench.published())
 
     def test_withdrawal(self) -> None:
         """Metrics whose next page would be too long can be withdrawn."""
         self.fails("a", "b")
         self.successResultOf(self.bench.withdraw())
-        self.assertEqual([], self.bench.told())
+        self.assertEqual([], self.bench.published())

@@ -75,7 +75,7 @@ class PromptTests(ServedTestCase):
         context = site_context(clock, now=now)
         self.tree = tree({"": network}, context)
         pages = ("/", "/findings", "/metrics", "/health", "/ready", "/sd?port=9100")
-        told = [self.request(path)[2].decode() for path in pages]
+        texts = [self.request(path)[2].decode() for path in pages]
         printed = io.StringIO()
         self.patch(sys, "stdout", printed)
         done = Deferred.fromCoroutine(
@@ -87,14 +87,14 @@ class PromptTests(ServedTestCase):
         self.assertIn("agent-network/access-logs", printed.getvalue())
         lines = book.lines(LogLevel.debug)
         self.assertIn("agent_denials", "\n".join(lines))
-        told += [printed.getvalue(), repr(network.inventory)]
-        return "\n".join([*told, *lines]), network
+        texts += [printed.getvalue(), repr(network.inventory)]
+        return "\n".join([*texts, *lines]), network
 
     def test_counted(self) -> None:
         """Denied requests are counted, and their prompts are published nowhere."""
-        told, network = self.denied(b'{"data":[%b],"total_records":41}' % ROW)
+        texts, network = self.denied(b'{"data":[%b],"total_records":41}' % ROW)
         self.assertIn(b"netbird_api_agent_denied_requests 41", network.text())
-        self.assertNotIn(PROMPT[:8], told)
+        self.assertNotIn(PROMPT[:8], texts)
 
     def test_broken(self) -> None:
         """A response that cannot be decoded does not publish a prompt, either."""
@@ -104,7 +104,7 @@ class PromptTests(ServedTestCase):
             b"[%b]" % ROW,
             ROW.replace(b"{", b"{\xff", 1),
         ):
-            told, network = self.denied(body)
-            self.assertNotIn(PROMPT[:8], told)
+            texts, network = self.denied(body)
+            self.assertNotIn(PROMPT[:8], texts)
             error = network.telemetry.freshness["agent_denials"].error
             self.assertEqual("decode", error and error.reason)

@@ -21,7 +21,7 @@ class RefreshLogTests(SynchronousTestCase):
         self.telemetry = AccountTelemetry(
             registry=CollectorRegistry(), freshness=FreshnessByName(mine)
         )
-        self.ours = RefreshLog(
+        self.refresh_log = RefreshLog(
             lives=mine,
             telemetry=self.telemetry,
             world=World(Clock(), lambda: 0.0, lambda: 0.5),
@@ -31,20 +31,20 @@ class RefreshLogTests(SynchronousTestCase):
         """While the peers fail, another resource is logged only for another reason."""
         book = logbook(self)
         broken = UpstreamError("http_5xx", "500: broken")
-        self.ours.failed("peers", broken, 0.0)
-        self.ours.failed(LOG, broken, 0.0)
+        self.refresh_log.failed("peers", broken, 0.0)
+        self.refresh_log.failed(LOG, broken, 0.0)
         self.assertEqual(1, len(book.lines()))
-        self.ours.failed(LOG, UpstreamError("forbidden", "403: no"), 0.0)
+        self.refresh_log.failed(LOG, UpstreamError("forbidden", "403: no"), 0.0)
         self.assertIn("cannot refresh access_log: 403: no", book.lines()[1])
 
     def test_needed_again(self) -> None:
         """The freshness of an unneeded resource is reset once, when it is needed."""
-        ours = self.ours
-        ours.pointless(LOG)
-        ours.needed(LOG)
+        refresh_log = self.refresh_log
+        refresh_log.pointless(LOG)
+        refresh_log.needed(LOG)
         self.assertIsNone(self.telemetry.freshness[LOG].supported)
-        ours.unsupported(LOG, "this token may not read {resource}", 0.0)
-        ours.needed(LOG)
+        refresh_log.unsupported(LOG, "this token may not read {resource}", 0.0)
+        refresh_log.needed(LOG)
         self.assertIs(False, self.telemetry.freshness[LOG].supported)
 
     def test_complaints_end(self) -> None:
@@ -58,21 +58,21 @@ class RefreshLogTests(SynchronousTestCase):
             recognized=NO_RECORDS,
         )
         for _ in range(2):
-            self.ours.succeeded("peers", body, 0.0)
+            self.refresh_log.succeeded("peers", body, 0.0)
         line = "warning a record is left out: peers[1]: no id"
         self.assertEqual([line], book.lines())
-        self.ours.expired("peers", 300.0)
-        self.ours.succeeded("peers", body, 0.0)
+        self.refresh_log.expired("peers", 300.0)
+        self.refresh_log.succeeded("peers", body, 0.0)
         self.assertEqual(2, book.lines().count(line))
 
     def test_pointless_after_a_failure(self) -> None:
         """The end of a failure is logged if the resource is no longer requested."""
-        book, ours = logbook(self), self.ours
+        book, refresh_log = logbook(self), self.refresh_log
         for _ in range(2):
-            ours.pointless(LOG)
-            ours.pointless(LOG)
-            ours.failed(LOG, UpstreamError("http_5xx", "500: broken"), 0.0)
-        ours.pointless(LOG)
+            refresh_log.pointless(LOG)
+            refresh_log.pointless(LOG)
+            refresh_log.failed(LOG, UpstreamError("http_5xx", "500: broken"), 0.0)
+        refresh_log.pointless(LOG)
         words = "access_log is not requested: NetBird lists no object that needs it"
         nothing = f"info {words}"
         fails = "warning cannot refresh access_log: 500: broken reason=http_5xx"

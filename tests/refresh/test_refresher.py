@@ -145,8 +145,8 @@ class RefresherTests(SynchronousTestCase):
         before = bench.pages.whole()
         bench.advance(31)
         self.assertIs(before, bench.pages.whole())
-        standing = bench.telemetry.freshness["peers"]
-        self.assertEqual(1_800_000_030, standing.last_success)
+        freshness = bench.telemetry.freshness["peers"]
+        self.assertEqual(1_800_000_030, freshness.last_success)
 
     def test_another_order(self) -> None:
         """An equal body in another order is not rendered again."""
@@ -177,9 +177,9 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["peers"] = DOWN
         bench.advance(60)
         self.assertEqual(before, bench.page())
-        standing = bench.telemetry.freshness["peers"]
-        self.assertIs(False, standing.up)
-        self.assertEqual(1_800_000_000, standing.last_success)
+        freshness = bench.telemetry.freshness["peers"]
+        self.assertIs(False, freshness.up)
+        self.assertEqual(1_800_000_000, freshness.last_success)
 
     def test_too_old(self) -> None:
         """After five minutes without success the peers' families end, others stay."""
@@ -268,8 +268,8 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(2, bench.asked.count("groups"))
         bench.advance(200)
         self.assertEqual(3, bench.asked.count("groups"))
-        standing = bench.telemetry.freshness["groups"]
-        self.assertEqual((None, False, None), _told(standing))
+        freshness = bench.telemetry.freshness["groups"]
+        self.assertEqual((None, False, None), _state(freshness))
         self.assertEqual(["info the NetBird API does not have groups"], book.lines())
 
     def test_lost_for_a_moment(self) -> None:
@@ -278,11 +278,13 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["groups"] = UNKNOWN_PATH
         bench.advance(301)
         self.assertEqual(
-            (False, True, "not_found"), _told(bench.telemetry.freshness["groups"])
+            (False, True, "not_found"), _state(bench.telemetry.freshness["groups"])
         )
         bench.replies["groups"] = GROUP
         bench.advance(300)
-        self.assertEqual((True, True, None), _told(bench.telemetry.freshness["groups"]))
+        self.assertEqual(
+            (True, True, None), _state(bench.telemetry.freshness["groups"])
+        )
 
     def test_lost_for_good(self) -> None:
         """A resource still missing when its metrics expire becomes unsupported."""
@@ -290,7 +292,7 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["groups"] = UNKNOWN_PATH
         bench.advance(1250)
         self.assertEqual(
-            (None, False, None), _told(bench.telemetry.freshness["groups"])
+            (None, False, None), _state(bench.telemetry.freshness["groups"])
         )
         self.assertNotIn("netbird_api_group", bench.page())
 
@@ -301,7 +303,9 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(31)
         bench.replies.update(peers=PEER, groups=GROUP)
         bench.advance(301)
-        self.assertEqual((True, True, None), _told(bench.telemetry.freshness["groups"]))
+        self.assertEqual(
+            (True, True, None), _state(bench.telemetry.freshness["groups"])
+        )
 
     def test_everything_is_missing(self) -> None:
         """A proxy that knows no path makes no resource unsupported."""
@@ -309,20 +313,20 @@ class RefresherTests(SynchronousTestCase):
             peers=UNKNOWN_PATH, groups=UNKNOWN_PATH, accounts=UNKNOWN_PATH
         ).start()
         missing, waiting = (False, None, "not_found"), (None, None, None)
-        told = {n: _told(s) for n, s in bench.telemetry.freshness.items()}
+        states = {n: _state(s) for n, s in bench.telemetry.freshness.items()}
         self.assertEqual(
-            {"peers": missing, "accounts": missing, "groups": waiting}, told
+            {"peers": missing, "accounts": missing, "groups": waiting}, states
         )
         bench.replies.update(peers=PEER, groups=GROUP, accounts=b"[]")
         bench.advance(31)
-        for standing in bench.telemetry.freshness.values():
-            self.assertEqual((True, True, None), _told(standing))
+        for freshness in bench.telemetry.freshness.values():
+            self.assertEqual((True, True, None), _state(freshness))
 
     def test_peers_must_exist(self) -> None:
         """An upstream without peers is a failure: every real one has them."""
         bench = Bench(peers=UNKNOWN_PATH).start()
-        standing = bench.telemetry.freshness["peers"]
-        self.assertEqual((False, None, "not_found"), _told(standing))
+        freshness = bench.telemetry.freshness["peers"]
+        self.assertEqual((False, None, "not_found"), _state(freshness))
         bench.advance(61)
         self.assertLess(3, bench.asked.count("peers"))
 
@@ -351,8 +355,8 @@ class RefresherTests(SynchronousTestCase):
             users=b"[" + me % b"true" + b"," + you % b"false" + b"]",
             **{"api/users/me/tokens": tokens, "api/users/you/tokens": tokens},
         ).start()
-        told = 'token_id="t",token="",user_id="%s"'
-        self.assertIn(told % "me", bench.page())
+        labels = 'token_id="t",token="",user_id="%s"'
+        self.assertIn(labels % "me", bench.page())
         bench.replies["users"] = b"[" + me % b"false" + b"," + you % b"true" + b"]"
         bench.replies["api/users/you/tokens"] = late = Deferred[bytes]()
         bench.advance(601)
@@ -361,7 +365,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIsNone(bench.telemetry.freshness["access_tokens"].up)
         late.callback(tokens)
         bench.advance(0)
-        self.assertIn(told % "you", bench.page())
+        self.assertIn(labels % "you", bench.page())
 
     def test_tokens_of_a_forgotten_user(self) -> None:
         """Tokens that arrive when their user is no longer known are not published."""
@@ -391,8 +395,8 @@ class RefresherTests(SynchronousTestCase):
         users = b'[{"id":"me","is_current":true}]'
         refused = UpstreamError("forbidden", "403: admin role required")
         bench = Bench("users", users=users, **{"api/users/me/tokens": refused}).start()
-        standing = bench.telemetry.freshness["access_tokens"]
-        self.assertEqual((None, False, None), _told(standing))
+        freshness = bench.telemetry.freshness["access_tokens"]
+        self.assertEqual((None, False, None), _state(freshness))
 
     def test_own_tokens_refused_for_a_moment(self) -> None:
         """Refused tokens that were known have failed, and return soon."""
@@ -402,12 +406,12 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench("users", users=users, **{path: tokens}).start()
         bench.replies[path] = UpstreamError("forbidden", "403: user is blocked")
         bench.advance(601)
-        standing = bench.telemetry.freshness["access_tokens"]
-        self.assertEqual((False, True, "forbidden"), _told(standing))
+        freshness = bench.telemetry.freshness["access_tokens"]
+        self.assertEqual((False, True, "forbidden"), _state(freshness))
         bench.replies[path] = tokens
         bench.advance(34)
-        standing = bench.telemetry.freshness["access_tokens"]
-        self.assertEqual((True, True, None), _told(standing))
+        freshness = bench.telemetry.freshness["access_tokens"]
+        self.assertEqual((True, True, None), _state(freshness))
         self.assertIn("netbird_api_access_token_expiration", bench.page())
 
     def test_blocked_at_the_start(self) -> None:
@@ -420,8 +424,8 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(31)
         bench.replies.update({"peers": PEER, path: b"[]"})
         bench.advance(34)
-        standing = bench.telemetry.freshness["access_tokens"]
-        self.assertEqual((True, True, None), _told(standing))
+        freshness = bench.telemetry.freshness["access_tokens"]
+        self.assertEqual((True, True, None), _state(freshness))
 
     def test_own_user_unknown(self) -> None:
         """Without a current user no tokens are requested."""
@@ -518,8 +522,8 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench(groups=UNKNOWN_PATH).start()
         bench.replies["peers"] = DOWN
         bench.advance(5400)
-        standing = bench.telemetry.freshness["groups"]
-        self.assertEqual((None, False, None), _told(standing))
+        freshness = bench.telemetry.freshness["groups"]
+        self.assertEqual((None, False, None), _state(freshness))
         self.assertEqual(
             [], [line for line in book.lines() if "refresh groups" in line]
         )
@@ -540,8 +544,8 @@ class RefresherTests(SynchronousTestCase):
         """A record that cannot be decoded is left out, counted and logged."""
         book = logbook(self)
         bench = Bench(peers=b'[{"id":"a"},{"id":7},{"id":"c"}]').start()
-        standing = bench.telemetry.freshness["peers"]
-        self.assertEqual((2, 1), (standing.records, standing.rejected))
+        freshness = bench.telemetry.freshness["peers"]
+        self.assertEqual((2, 1), (freshness.records, freshness.rejected))
         [line] = [line for line in book.lines() if "left out" in line]
         self.assertIn("peers[1]", line)
         bench.replies["peers"] = b'[{"id":"b"},{"id":7},{"id":"c"}]'
@@ -575,14 +579,14 @@ class RefresherTests(SynchronousTestCase):
             bad = (b'{"id":7}', b'{"name":"x"}', b"[]")[number % 3]
             bench.replies["peers"] = b'[{"id":"a"},' + bad + b"]"
             bench.advance(30)
-        told = sum("left out" in line for line in book.lines())
-        self.assertTrue(2 <= told <= 3, told)
+        count = sum("left out" in line for line in book.lines())
+        self.assertTrue(2 <= count <= 3, count)
 
     def test_undecodable(self) -> None:
         """A body that is no list is a failure of its own kind."""
         bench = Bench(peers=b'{"message":"hello"}').start()
         self.assertEqual(
-            (False, None, "decode"), _told(bench.telemetry.freshness["peers"])
+            (False, None, "decode"), _state(bench.telemetry.freshness["peers"])
         )
 
     def test_defect(self) -> None:
@@ -594,7 +598,7 @@ class RefresherTests(SynchronousTestCase):
         waiting.errback(ZeroDivisionError("oops"))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
         self.assertEqual(
-            (False, None, "internal"), _told(bench.telemetry.freshness["groups"])
+            (False, None, "internal"), _state(bench.telemetry.freshness["groups"])
         )
         bench.replies["groups"] = GROUP
         bench.advance(301)
@@ -624,17 +628,17 @@ class RefresherTests(SynchronousTestCase):
         def broken(*_: object, **__: object) -> None:
             raise ZeroDivisionError("oops")
 
-        for told in ("succeeded", "failed"):
-            bench = Bench(groups=DOWN if told == "failed" else GROUP)
-            real = getattr(bench.refresh_log, told)
-            self.patch(bench.refresh_log, told, broken)
+        for method in ("succeeded", "failed"):
+            bench = Bench(groups=DOWN if method == "failed" else GROUP)
+            real = getattr(bench.refresh_log, method)
+            self.patch(bench.refresh_log, method, broken)
             book = logbook(self)
             bench.start()
             self.assertIn(
                 "internal error while refreshing groups", " ".join(book.lines())
             )
             self.assertGreater(len(self.flushLoggedErrors(ZeroDivisionError)), 0)
-            self.patch(bench.refresh_log, told, real)
+            self.patch(bench.refresh_log, method, real)
             bench.replies["groups"] = GROUP
             bench.advance(330)
             self.assertIs(True, bench.telemetry.freshness["groups"].up)
@@ -668,7 +672,7 @@ class RefresherTests(SynchronousTestCase):
         waiting.cancel()
         bench.replies["groups"] = GROUP
         self.assertEqual(
-            (False, None, "internal"), _told(bench.telemetry.freshness["groups"])
+            (False, None, "internal"), _state(bench.telemetry.freshness["groups"])
         )
         bench.advance(301)
         self.assertIs(True, bench.telemetry.freshness["groups"].up)
@@ -729,9 +733,9 @@ class RefresherTests(SynchronousTestCase):
             self.assertEqual("", bench.page())
 
 
-def _told(standing: Freshness) -> tuple[bool | None, bool | None, str | None]:
-    reason = None if standing.error is None else standing.error.reason
-    return standing.up, standing.supported, reason
+def _state(freshness: Freshness) -> tuple[bool | None, bool | None, str | None]:
+    reason = None if freshness.error is None else freshness.error.reason
+    return freshness.up, freshness.supported, reason
 
 
 class Computing(Bench):
