@@ -112,7 +112,7 @@ class Budget:
             reserved: when the budget must also allow a request for peers.
         """
         allowed_at = self._affordable_at(1.0)
-        both = min(2.0, self._max_saved)
+        both = min(2.0, self._max_saved)  # this request, and one for peers
         if reserved is not None and self._affordable_at(both) > reserved:
             allowed_at = self._affordable_at(both)
         paused = self._paused_until

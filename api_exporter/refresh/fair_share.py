@@ -146,7 +146,7 @@ def _next_request(budget: Budget, now: float) -> _NextRequest:
         if rank < best_rank:
             best, best_rank = _NextRequest(at, share, peers=True), rank
         at = share.others_at(earliest)
-        is_low_priority = share.others_due > now
+        is_low_priority = share.others_due > now  # at most the access log is due
         due = share.others_due
         if is_low_priority:
             due = min(share.access_log_due, due)

@@ -224,7 +224,7 @@ class Pipeline:
         try:
             await self._render(changed, settled)
         except UpstreamError:
-            # Publish this list without the records for which only joins waited.
+            # Joins that advanced may be the reason: publish this list alone.
             if changed == self._changed(newest):
                 raise
             await self._render(self._changed(newest), newest)
