@@ -320,7 +320,6 @@ def _announce(settings: Settings, pprof: bool, address: str) -> None:
 
 
 def _state(settings: Settings, networks: Mapping[str, Network], now: Now) -> str:
-    """Return the state in one line for the supervisor."""
     telemetries = [network.telemetry for network in networks.values()]
     if settings.several:
         return describe_accounts(telemetries)

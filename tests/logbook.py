@@ -32,7 +32,6 @@ class Logbook:
 
 
 def logbook(test: TestCase) -> Logbook:
-    """Return a logbook that collects until the test ends."""
     book = Logbook()
     globalLogPublisher.addObserver(book)
     test.addCleanup(globalLogPublisher.removeObserver, book)

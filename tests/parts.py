@@ -35,7 +35,6 @@ def process_telemetry(version: str = "0") -> ProcessTelemetry:
 
 
 def limiter(per_minute: float, burst: int) -> TokenBucket:
-    """Return the upstream's limiter."""
     return TokenBucket(60 / per_minute, burst)
 
 
@@ -80,7 +79,6 @@ class DelayedCompute:
         return done
 
     def go(self) -> None:
-        """Run all waiting computations."""
         waiting, self.waiting = self.waiting, []
         for compute in waiting:
             compute()

@@ -68,7 +68,6 @@ the exporter publishes what NetBird sends.
 
 
 def permissions(role: str) -> bytes:
-    """Return the body of `/api/users/current`."""
     return bodies((FOLDER / "roles.txt").read_bytes())[role]
 
 
@@ -99,7 +98,6 @@ def answer(role: str, path: str) -> bytes | UpstreamError:
 
 
 def _users(role: str) -> bytes:
-    """Return the list of users, in which the human is the current one."""
     others = [user for user in json.loads(body("users")) if not user["is_current"]]
     return json.dumps([*others, json.loads(permissions(role))]).encode()
 

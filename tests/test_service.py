@@ -67,7 +67,6 @@ class ProgramTestCase(SynchronousTestCase):
         self.reactor.advance(1)
 
     def get(self, path: str) -> str:
-        """Return head and body of a page."""
         _, factory, *_ = self.reactor.tcpServers[0]
         transport = StringTransport()
         protocol = factory.buildProtocol(IPv4Address("TCP", "127.0.0.1", 1))
@@ -80,7 +79,6 @@ class ProgramTestCase(SynchronousTestCase):
         return bytes(transport.value()).decode()
 
     def folder(self, *names: str) -> str:
-        """Return a folder with the files of accounts."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         for name in names:

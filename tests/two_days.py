@@ -35,7 +35,6 @@ class Outage(Struct, frozen=True):
 
 
 def outages(seed: int, length: float = END) -> list[Outage]:
-    """Return the outages of two days, or of so many seconds."""
     chance = Random(seed)
     found: list[Outage] = []
     at = 0.0

@@ -131,7 +131,6 @@ class Crowd:
         return sum(not ok and at >= since for at, *_, ok in self.requests)
 
     def ages(self, name: str = "peers") -> list[float]:
-        """Return the age of a resource of each account."""
         return [
             self.now - self.read.get((number, name), -HOUR)
             for number in range(len(self.schedules))

@@ -36,7 +36,6 @@ class NetworkTests(SynchronousTestCase):
         collectors: tuple[str, ...],
         beside: tuple[str, ...] = ("events",),
     ) -> Network:
-        """Return a network whose audit events have such readers, after 75 minutes."""
         off = {"current_user": OFF}
         network = Network(
             fetch=self.fetch,

@@ -78,7 +78,6 @@ class Bench:
             yield Family(OTHER, [(labels(id=group.id), 1)])
 
     def read(self, *ids: str) -> Deferred[LastBody]:
-        """Read a body with these groups."""
         listed = ",".join(f'{{"id":"{id_}"}}' for id_ in ids)
         self.body = f"[{listed}]".encode()
         reading = Deferred.fromCoroutine(self.pipeline.read(GROUPS, GROUPS.path, 1))
@@ -86,7 +85,6 @@ class Bench:
         return reading
 
     def withdraw(self) -> Deferred[None]:
-        """Withdraw the groups as if they were too old."""
         self.pipeline.forget("groups")
         withdrawing = Deferred.fromCoroutine(self.pipeline.withdraw("groups"))
         self.turn()
@@ -97,13 +95,11 @@ class Bench:
             self.clock.advance(0)
 
     def published(self) -> list[str]:
-        """Return the published samples."""
         page = b"".join(p.text for p in self.pages.whole().pieces).decode()
         return [line for line in page.splitlines() if not line.startswith("#")]
 
 
 def samples(*ids: str) -> list[str]:
-    """Return the samples of these groups."""
     return [f'{m.name}{{id="{id_}"}} 1' for m in (METRIC, OTHER) for id_ in ids]
 
 

@@ -9,7 +9,6 @@ from api_exporter.settings.errors import ConfigurationError
 
 
 def accounts(**given: dict[str, str]) -> list[AccountSettings]:
-    """Return the settings of accounts by name; they share one token by default."""
     errors: list[ConfigurationError] = []
     usual = {
         "UPSTREAM_API_URL": "https://netbird.example",
@@ -21,7 +20,6 @@ def accounts(**given: dict[str, str]) -> list[AccountSettings]:
 
 
 def of(**given: dict[str, str]) -> list[Quota]:
-    """Return the quotas in the order of the accounts."""
     by_name = quotas(accounts(**given))
     return [by_name[name] for name in given]
 

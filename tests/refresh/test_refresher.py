@@ -80,7 +80,6 @@ class Bench(Network):
         return self
 
     def counts(self) -> list[Count]:
-        """Return the history of the peers."""
         return [count for run in self.history.runs(self._now()) for count in run]
 
     def page(self) -> str:
@@ -93,7 +92,6 @@ class Bench(Network):
 
 
 def failing_once(really: Callable[..., object]) -> Callable[..., object]:
-    """Return a function that has a defect when it is called first."""
     failures = [ZeroDivisionError("oops")]
 
     def function(*given: object) -> object:
