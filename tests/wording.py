@@ -17,8 +17,10 @@ from tests.documents import ROOT
 MAX_WORDS = 25
 """Words of a sentence."""
 
-FOLDERS = ("acceptance", "api_exporter", "benchmarks", "deploy", "fuzz", "mutation")
-FOLDERS += ("simulation", "tests", "setup.py")
+FOLDERS = (
+    *("acceptance", "api_exporter", "benchmarks", "deploy", "fuzz", "mutation"),
+    *("setup.py", "simulation", "tests"),
+)
 
 RIDDLES = re.compile(
     r"\b(?:whoever|whatever|whom|who|nobody|everybody|anybody|somebody|someone|"
