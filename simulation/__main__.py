@@ -34,15 +34,15 @@ def main() -> None:
     if options.seeds is None:
         seed = SystemRandom().randrange(10**9) if options.seed is None else options.seed
         print(f"seed {seed} …", flush=True)
-        made = run(seed, options.days, options.until, options.seconds)
+        done = run(seed, options.days, options.until, options.seconds)
         sys.exit(
-            _end([made], record=options.record, repeated=options.until is not None)
+            _report([done], record=options.record, repeated=options.until is not None)
         )
     with get_context("fork").Pool(options.processes, maxtasksperchild=1) as pool:
-        lived = partial(run, days=options.days)
+        simulate = partial(run, days=options.days)
         sys.exit(
-            _end(
-                pool.imap_unordered(lived, options.seeds),
+            _report(
+                pool.imap_unordered(simulate, options.seeds),
                 record=options.record,
                 repeated=False,
             )
@@ -54,37 +54,37 @@ def _seeds(text: str) -> range:
     return range(int(first), int(last) + 1)
 
 
-def _end(runs: Iterable[Run], *, record: bool, repeated: bool) -> bool:
+def _report(runs: Iterable[Run], *, record: bool, repeated: bool) -> bool:
     """Print every run. Return whether any run violated an invariant."""
     failed = False
-    for made in runs:
-        failed |= made.found is not None
-        _tell(made, repeated=repeated)
-        if record and made.found is None:
+    for done in runs:
+        failed |= done.found is not None
+        _print_run(done, repeated=repeated)
+        if record and done.found is None:
             from tests.correctness import lived  # noqa: PLC0415 - it knows this package
 
             lived(
-                made.seed,
-                days=round(made.days, 2),
-                looks=made.looks,
-                requests=made.counts.get("request", 0),
-                seconds=round(made.seconds),
+                done.seed,
+                days=round(done.days, 2),
+                looks=done.looks,
+                requests=done.counts.get("request", 0),
+                seconds=round(done.seconds),
             )
     return failed
 
 
-def _tell(made: Run, *, repeated: bool) -> None:
+def _print_run(done: Run, *, repeated: bool) -> None:
     print(
-        f"seed {made.seed}: {made.days:.2f} days, {made.step} steps,"
-        f" {made.looks} looks at invariants in {made.seconds:.0f} s of a processor,"
-        f" digest {made.digest[:16]}"
+        f"seed {done.seed}: {done.days:.2f} days, {done.step} steps,"
+        f" {done.looks} looks at invariants in {done.seconds:.0f} s of a processor,"
+        f" digest {done.digest[:16]}"
     )
-    print(", ".join(f"{n} {kind}" for kind, n in sorted(made.counts.items())))
-    if repeated or made.found is not None:
-        print("\n".join(made.recent))
-    if made.found is not None:
-        print(f"step {made.step}: {made.found}")
-        again = f"--seed {made.seed} --days {made.days + 1:.0f} --until {made.step}"
+    print(", ".join(f"{n} {kind}" for kind, n in sorted(done.counts.items())))
+    if repeated or done.found is not None:
+        print("\n".join(done.recent))
+    if done.found is not None:
+        print(f"step {done.step}: {done.found}")
+        again = f"--seed {done.seed} --days {done.days + 1:.0f} --until {done.step}"
         print(f"again: python -m simulation {again}")
     sys.stdout.flush()
 

@@ -10,7 +10,7 @@ from typing import Any
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, RESOURCES
 from simulation.company.network import SimulatedNetwork
 from simulation.company.people import EXPORTER_ID
-from simulation.logs import EventLog, RequestLog, written
+from simulation.logs import EventLog, RequestLog, rfc3339
 from tests.reference.hostile import encode, places, words
 
 Record = dict[str, Any]
@@ -41,11 +41,11 @@ _PERSONAL = {
 }
 
 AGENTS = "agent_providers"
-OF_THE_TIME = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
+TIME_DEPENDENT = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
 """Resources of the Agent Network whose records depend on the current time."""
 
 _TIME = re.compile(r"[1-9]\d{3}-\d\d-\d\dT")
-_DAYS = (0, 0, 1, 3, 7, 14)
+_DAYS_AWAY = (0, 0, 1, 3, 7, 14)
 """Days from now to a new time. A time that expires soon causes a finding."""
 
 _HOSTILE = tuple(words({}))
@@ -63,7 +63,7 @@ class Account:
 
     Args:
         seed: the seed of all its changes.
-        truth: returns the time of its own clock, in seconds since the epoch.
+        clock: returns the time of its own clock, in seconds since the epoch.
         agents: whether it has an Agent Network.
 
     Attributes:
@@ -76,32 +76,32 @@ class Account:
         name: str,
         seed: str,
         now: Callable[[], float],
-        truth: Callable[[], float],
+        clock: Callable[[], float],
         *,
         agents: bool,
     ) -> None:
         self.name = name
         self._chance = chance = Random(f"{seed}/{name}")
         self._now = now
-        self.events = EventLog(Random(f"{seed}/{name}/events"), truth)
+        self.events = EventLog(Random(f"{seed}/{name}/events"), clock)
         self.requests = RequestLog(Random(f"{seed}/{name}/requests"), now)
         self.delivered: dict[str, bytes] = {}
         self._agents = agents
         self._number = 0
-        self._odd: list[tuple[str, int, Record]] = []
-        self._gone: dict[str, list[Record]] = {}
-        self._usual = chance.randint(5, 60)
-        self.resize(self._usual)
+        self._spoiled: list[tuple[str, int, Record]] = []
+        self._deleted: dict[str, list[Record]] = {}
+        self._usual_peers = chance.randint(5, 60)
+        self.resize(self._usual_peers)
 
     def resize(self, peers: int) -> None:
         """Create all records again, with another number of peers."""
         self._network = SimulatedNetwork(peers, seed=self._chance.randrange(1000))
         self._records: dict[str, Any] = {}
         self._bodies: dict[str, bytes] = {}
-        self._gone.clear()
-        self._odd.clear()
+        self._deleted.clear()
+        self._spoiled.clear()
         for path, name in PATHS.items():
-            if name in {"events", ACCESS_LOG, CURRENT_USER} or name in OF_THE_TIME:
+            if name in {"events", ACCESS_LOG, CURRENT_USER} or name in TIME_DEPENDENT:
                 continue
             pieces = self._network.body(f"/{path}", self._now()) or ()
             found = json.loads(b"".join(pieces))
@@ -121,7 +121,7 @@ class Account:
             return self.events.body()
         if name == ACCESS_LOG:
             return self.requests.body(query)
-        if name in OF_THE_TIME:
+        if name in TIME_DEPENDENT:
             path = next(path for path, other in PATHS.items() if other == name)
             return b"".join(self._network.body(f"/{path}?{query}", self._now()) or ())
         if name not in self._bodies:
@@ -130,69 +130,69 @@ class Account:
 
     @property
     def removed(self) -> set[str]:
-        there = {str(r.get("id")) for r in self._records["peers"] if r}
-        return {record["id"] for record in self._gone.get("peers", ())} - there
+        current_ids = {str(r.get("id")) for r in self._records["peers"] if r}
+        return {record["id"] for record in self._deleted.get("peers", ())} - current_ids
 
     def change(self) -> str:
         """Make one change by chance. Return its description."""
         if self._chance.random() < 0.15:
-            return self._turn()
+            return self._change_important()
         names = sorted(self._records)
         name = "peers" if self._chance.random() < 0.4 else self._chance.choice(names)
         records = self._records[name]
         self._bodies.pop(name, None)
-        if self._odd and self._chance.random() < 0.5:
-            return self._mend()
+        if self._spoiled and self._chance.random() < 0.5:
+            return self._repair_one()
         if not isinstance(records, list):
-            return self._set(name, records)
-        gone = self._gone.setdefault(name, [])
-        acts: list[tuple[int, Callable[[], str]]] = [
-            (2, lambda: self._leave(name, records, gone)),
-            (2, lambda: self._come_back(name, records, gone)),
-            (1, lambda: self._join(name, records)),
-            (4, lambda: self._set(name, self._chance.choice(records))),
+            return self._change_field(name, records)
+        deleted = self._deleted.setdefault(name, [])
+        actions: list[tuple[int, Callable[[], str]]] = [
+            (2, lambda: self._delete(name, records, deleted)),
+            (2, lambda: self._restore(name, records, deleted)),
+            (1, lambda: self._add_one(name, records)),
+            (4, lambda: self._change_field(name, self._chance.choice(records))),
             (1, lambda: self._shuffle(name, records)),
-            (1, lambda: self._spoil(name, records)),
-            (1, lambda: self._double(name, records)),
+            (1, lambda: self._spoil_one(name, records)),
+            (1, lambda: self._duplicate_one(name, records)),
         ]
         if not records:
-            return self._come_back(name, records, gone)
-        weights, choices = zip(*acts, strict=True)
-        [act] = self._chance.choices(choices, weights)
-        return f"{act()} of {name}"
+            return self._restore(name, records, deleted)
+        weights, choices = zip(*actions, strict=True)
+        [action] = self._chance.choices(choices, weights)
+        return f"{action()} of {name}"
 
-    def tenfold(self) -> str:
-        self.resize(10 * self._usual)
+    def grow(self) -> str:
+        self.resize(10 * self._usual_peers)
         return "grows tenfold"
 
-    def usual(self) -> str:
-        self.resize(self._usual)
+    def restore_size(self) -> str:
+        self.resize(self._usual_peers)
         return "is as large as usual"
 
-    def vanish(self) -> str:
+    def clear(self) -> str:
         """Remove all records of its lists, except users."""
         for name, records in self._records.items():
             if isinstance(records, list) and name != "users":
                 records.clear()
         self._bodies.clear()
-        self._odd.clear()
+        self._spoiled.clear()
         return "has nothing"
 
-    def _leave(self, name: str, records: list[Record], gone: list[Record]) -> str:
+    def _delete(self, name: str, records: list[Record], deleted: list[Record]) -> str:
         record = records.pop(self._chance.randrange(len(records)))
-        if "id" in record and len(gone) < 100:
-            gone.append(record)
-        self._odd = [odd for odd in self._odd if odd[0] != name]
+        if "id" in record and len(deleted) < 100:
+            deleted.append(record)
+        self._spoiled = [spoiled for spoiled in self._spoiled if spoiled[0] != name]
         return "one leaves"
 
-    def _come_back(self, name: str, records: list[Record], gone: list[Record]) -> str:
-        if gone:
-            record = gone.pop(self._chance.randrange(len(gone)))
+    def _restore(self, name: str, records: list[Record], deleted: list[Record]) -> str:
+        if deleted:
+            record = deleted.pop(self._chance.randrange(len(deleted)))
             records.insert(self._chance.randint(0, len(records)), record)
-        self._odd = [odd for odd in self._odd if odd[0] != name]
+        self._spoiled = [spoiled for spoiled in self._spoiled if spoiled[0] != name]
         return "one comes back"
 
-    def _join(self, name: str, records: list[Record]) -> str:
+    def _add_one(self, name: str, records: list[Record]) -> str:
         if len(records) > 200:
             return "none joins"
         record = deepcopy(self._chance.choice(records))
@@ -205,30 +205,30 @@ class Account:
         return "one joins"
 
     def _shuffle(self, name: str, records: list[Record]) -> str:
-        self._odd = [odd for odd in self._odd if odd[0] != name]
+        self._spoiled = [spoiled for spoiled in self._spoiled if spoiled[0] != name]
         self._chance.shuffle(records)
         return "another order"
 
-    def _double(self, name: str, records: list[Record]) -> str:
+    def _duplicate_one(self, name: str, records: list[Record]) -> str:
         """Insert a changed record with another one's id. The last of both counts."""
         record = deepcopy(self._chance.choice(records))
-        self._odd = [odd for odd in self._odd if odd[0] != name]
+        self._spoiled = [spoiled for spoiled in self._spoiled if spoiled[0] != name]
         records.insert(self._chance.randint(0, len(records)), record)
-        self._set(name, record)
+        self._change_field(name, record)
         return "one is there twice"
 
-    def _turn(self) -> str:
+    def _change_important(self) -> str:
         """Change a value that many findings depend on. These are the current user, the
         length of a login, the providers of the Agent Network, and the expiry of a setup
         key.
         """
         agents = (AGENTS,) if self._agents else ()
         name = self._chance.choice(("users", "accounts", "setup_keys", *agents))
-        records, gone = self._records[name], self._gone.setdefault(name, [])
+        records, deleted = self._records[name], self._deleted.setdefault(name, [])
         self._bodies.pop(name, None)
-        self._odd = [odd for odd in self._odd if odd[0] != name]
+        self._spoiled = [spoiled for spoiled in self._spoiled if spoiled[0] != name]
         if name == AGENTS:
-            records[:], gone[:] = gone, records
+            records[:], deleted[:] = deleted, records
         elif name == "users":
             current = self._chance.choice((EXPORTER_ID, "CgZhZG1pbjASBWxvY2Fs"))
             for record in records:
@@ -236,20 +236,20 @@ class Account:
         elif name == "accounts":
             for record in records:
                 if isinstance(settings := record.get("settings"), dict):
-                    lasting = self._chance.choice((3600, 86400, 10 * 86400))
-                    settings["peer_login_expiration"] = lasting
+                    seconds = self._chance.choice((3600, 86400, 10 * 86400))
+                    settings["peer_login_expiration"] = seconds
         elif records:
             now, soon = self._now(), self._chance.uniform(0.0, 3600.0)
             self._chance.choice(records).update(
                 type="reusable",
                 state="valid",
                 revoked=False,
-                last_used=written(now),
-                expires=written(now + 86400.0 + soon),
+                last_used=rfc3339(now),
+                expires=rfc3339(now + 86400.0 + soon),
             )
         return f"something important of {name}"
 
-    def _set(self, name: str, record: object) -> str:
+    def _change_field(self, name: str, record: object) -> str:
         fields = [
             (where, key)
             for where, key in places(record)
@@ -259,28 +259,28 @@ class Account:
             return "nothing changes"
         where, key = self._chance.choice(fields)
         value = where[key]  # type: ignore[index]
-        where[key] = self._other(value)  # type: ignore[index]
+        where[key] = self._other_value(value)  # type: ignore[index]
         return "a field changes"
 
-    def _other(self, value: object) -> object:
+    def _other_value(self, value: object) -> object:
         chance = self._chance
         if isinstance(value, bool):
             return not value
         if isinstance(value, int):
             return chance.choice((0, 1, value + 1, chance.randint(0, 10**6)))
         if isinstance(value, str) and _TIME.match(value):
-            days = chance.choice(_DAYS) * chance.choice((-1, 1))
-            return written(self._now() + days * 86400.0 + chance.uniform(-3600, 3600))
+            days = chance.choice(_DAYS_AWAY) * chance.choice((-1, 1))
+            return rfc3339(self._now() + days * 86400.0 + chance.uniform(-3600, 3600))
         if isinstance(value, str) and value[4:5] != "-":  # a time without its end
             return chance.choice((value, f"{value[:50]}x", value[:-1], "Other"))
         return value
 
-    def _spoil(self, name: str, records: list[Record]) -> str:
+    def _spoil_one(self, name: str, records: list[Record]) -> str:
         number = self._chance.randrange(len(records))
         record = records[number]
         fields = [w for w in places(record) if w[1] != "is_current"]
         if fields:
-            self._odd.append((name, number, deepcopy(record)))
+            self._spoiled.append((name, number, deepcopy(record)))
             where, key = self._chance.choice(fields)
             hostile = self._chance.random() < 0.5
             where[key] = self._chance.choice(  # type: ignore[index]
@@ -288,8 +288,8 @@ class Account:
             )
         return "an odd one"
 
-    def _mend(self) -> str:
-        name, number, record = self._odd.pop()
+    def _repair_one(self) -> str:
+        name, number, record = self._spoiled.pop()
         records = self._records[name]
         self._bodies.pop(name, None)
         if number < len(records):

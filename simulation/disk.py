@@ -14,7 +14,7 @@ from typing import Any
 
 from api_exporter.events import file
 
-ROOM = 400
+MAX_FREE = 400
 """The most bytes that are free on a nearly full disk."""
 
 
@@ -35,20 +35,20 @@ class Disk:
         self._chance = chance
         self.full = False
         self.descriptors: dict[int, str] = {}
-        self._kills = ""
+        self._kill_kind = ""
         self._calls_left: int | None = None
 
     def kill(self, kind: str) -> None:
         """Kill the process during its next work with files. A kind of log, such as
         `events`, delays that until the next write to one of its files.
         """
-        self._kills = kind
+        self._kill_kind = kind
         if not kind:
             self._calls_left = self._chance.randint(1, 12)
 
-    def down(self) -> None:
+    def close_all(self) -> None:
         """Close the descriptors of a process that has ended, as the system does."""
-        self._kills, self._calls_left = "", None
+        self._kill_kind, self._calls_left = "", None
         while self.descriptors:
             os.close(self.descriptors.popitem()[0])
 
@@ -61,39 +61,39 @@ class Disk:
             names.remove(name)
         return names
 
-    def work(self, do: Callable[[], Any]) -> Any:
+    def run(self, do: Callable[[], Any]) -> Any:
         """Do the work of a thread. Raise Killed if the process ends meanwhile."""
         vars(file)["os"] = _Calls(self)
         try:
-            with self._short() if self.full else _roomy():
+            with self._limited_size() if self.full else _unlimited_size():
                 return do()
         finally:
             vars(file)["os"] = os
 
     @contextmanager
-    def _short(self) -> Iterator[None]:
+    def _limited_size(self) -> Iterator[None]:
         """Limit the size of files, so that the system cuts writes."""
         sizes = [f.stat().st_size for f in self.folder.glob("*.log") if f.is_file()]
-        most = self._chance.choice((0, *sizes)) + self._chance.randrange(ROOM)
+        limit = self._chance.choice((0, *sizes)) + self._chance.randrange(MAX_FREE)
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
         try:
             yield
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
-    def written(self, descriptor: int) -> None:
-        if self._kills and self._kills in self.descriptors.get(descriptor, ""):
-            self._kills, self._calls_left = "", self._chance.randint(1, 6)
+    def note_write(self, descriptor: int) -> None:
+        if self._kill_kind and self._kill_kind in self.descriptors.get(descriptor, ""):
+            self._kill_kind, self._calls_left = "", self._chance.randint(1, 6)
 
-    def call(self) -> None:
+    def count_call(self) -> None:
         """Count a system call. Raise Killed at the last one before a kill."""
         if self._calls_left is not None:
             self._calls_left -= 1
             if self._calls_left <= 0:
                 raise Killed
 
-    def some(self, data: memoryview) -> memoryview:
+    def cut_off(self, data: memoryview) -> memoryview:
         """Return the part of the data that was written before the kill."""
         return data[: self._chance.randint(0, len(data))]
 
@@ -107,11 +107,11 @@ class _Calls:
     def __getattr__(self, name: str) -> Any:
         found = getattr(os, name)
         if callable(found):
-            self._disk.call()
+            self._disk.count_call()
         return found
 
     def open(self, path: Any, *args: Any) -> int:
-        self._disk.call()
+        self._disk.count_call()
         descriptor = os.open(path, *args)
         self._disk.descriptors[descriptor] = str(path)
         return descriptor
@@ -121,15 +121,15 @@ class _Calls:
         os.close(descriptor)
 
     def write(self, descriptor: int, data: memoryview) -> int:
-        self._disk.written(descriptor)
+        self._disk.note_write(descriptor)
         try:
-            self._disk.call()
+            self._disk.count_call()
         except Killed:
-            os.write(descriptor, self._disk.some(data))
+            os.write(descriptor, self._disk.cut_off(data))
             raise
         return os.write(descriptor, data)
 
 
 @contextmanager
-def _roomy() -> Iterator[None]:
+def _unlimited_size() -> Iterator[None]:
     yield

@@ -11,11 +11,11 @@ from api_exporter.settings import environment
 from api_exporter.telemetry.process import LagMeter
 from simulation.machine import Machine
 
-ALONE = (LagMeter, Notifier)
+OMITTED = (LagMeter, Notifier)
 """Services that measure the real machine and would only cost time."""
 
 
-class Life:
+class RunningExporter:
     """The program from its start to its end.
 
     Args:
@@ -25,7 +25,7 @@ class Life:
 
     Attributes:
         accounts: the exporter's accounts by name.
-        began: the time of the start, in seconds of the simulated clock.
+        began_at: the time of the start, in seconds of the simulated clock.
         settings: the settings of each account.
     """
 
@@ -38,7 +38,7 @@ class Life:
         jitter: Callable[[], float],
     ) -> None:
         self.machine = machine
-        self.began = machine.seconds()
+        self.began_at = machine.seconds()
         settings = environment.read(environ)
         self.settings = settings.accounts
         self._program = assemble(
@@ -51,7 +51,9 @@ class Life:
             now=now,
             jitter=jitter,
         )
-        self._services = [s for s in self._program.services if not isinstance(s, ALONE)]
+        self._services = [
+            s for s in self._program.services if not isinstance(s, OMITTED)
+        ]
         found = [one for one in self._services if isinstance(one, Account)]
         self.accounts = {one.network.account: one for one in found}
 
@@ -76,6 +78,6 @@ class Life:
         yield from (f"port {number}" for number in self.machine.ports)
 
 
-def forget() -> None:
+def collect_garbage() -> None:
     """Release the objects of a killed process now instead of at a later collection."""
     gc.collect()

@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
 from zope.interface import implementer
 
-RECENT = 40
+MAX_RECENT_EVENTS = 40
 """Events that the report of a failure shows."""
 
 
@@ -29,7 +29,7 @@ class History:
         self._seconds = seconds
         self._folder = str(folder)
         self._digest = sha256()
-        self.recent: deque[str] = deque(maxlen=RECENT)
+        self.recent: deque[str] = deque(maxlen=MAX_RECENT_EVENTS)
         self.errors: list[str] = []
         self.lines: list[tuple[str, str]] = []
         self.counts: dict[str, int] = {}

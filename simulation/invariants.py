@@ -51,43 +51,43 @@ _PAGES: tuple[tuple[str, set[int], str | None], ...] = (
 )
 """All pages, their permitted statuses, and their accounts."""
 
-_METRICS_OFTEN = 0.25
-_OTHERS_OFTEN = 0.0625
+_METRICS_SHARE = 0.25
+_OTHERS_SHARE = 0.0625
 """The probability that a check requests a page."""
 
 LINES = {"events": public_event, "access": public_row}
 
-_WRITTEN = {
+_LINE_COUNTERS = {
     "events": b"api_exporter_audit_events_written_total",
     "access": b"api_exporter_access_log_lines_written_total",
 }
 
-_METRICS = {f"/metrics?account={name}" for name in NAMES}
+_METRICS_PATHS = {f"/metrics?account={name}" for name in NAMES}
 
 _FAILS = re.compile(r"cannot refresh (\w+):")
 _EXPIRED = re.compile(r"metrics of (\w+) have expired")
-_AGAIN = re.compile(r"(\w+) can be refreshed again")
+_RECOVERS = re.compile(r"(\w+) can be refreshed again")
 _UNSUPPORTED = re.compile(
     r"this token may not read (\w+)|does not have (\w+)|(\w+) is not requested"
     r"|(\w+) is withheld"
 )
 
-_OF_A_PEER = re.compile(r'^netbird_api_peer_\w+{peer_id="([^"]+)"', re.MULTILINE)
+_PEER_ID = re.compile(r'^netbird_api_peer_\w+{peer_id="([^"]+)"', re.MULTILINE)
 
-_LATER = {ACCESS_LOG, "access_tokens", *OF_AGENTS}
+_DELAYED = {ACCESS_LOG, "access_tokens", *OF_AGENTS}
 """Resources that may wait for others, or that are costly for the NetBird API."""
 
-SETTLED = 15 * MINUTE
+SETTLED_SECONDS = 15 * MINUTE
 """Seconds after two refreshes without trouble until all audit events are in the log."""
 
-IDLE = 10.0
+MAX_IDLE_SECONDS = 10.0
 """Seconds that an overdue refresh may wait while no request is running. They cover the
 longest pause inside a refresh, and a computation."""
 
-LONG = 6 * HOUR
+BUDGET_SECONDS = 6 * HOUR
 """Seconds after which the estimate of a budget is large enough for all requests."""
 
-OBJECTS = 400_000
+MAX_OBJECTS = 400_000
 """The most objects of a process with four accounts."""
 
 
@@ -98,12 +98,12 @@ class Pause(Struct):
     """A pause after a 429, in seconds of the clock.
 
     Attributes:
-        broken: the time of the last request for peers.
+        peers_at: the time of the last request for peers.
     """
 
     begin: float
     end: float
-    broken: float
+    peers_at: float
 
 
 class Checker:
@@ -111,41 +111,44 @@ class Checker:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.told: dict[tuple[str, str], str] = {}
+        self.log_states: dict[tuple[str, str], str] = {}
         self.requests: list[tuple[Request, bool]] = []
-        self._life: object = None
+        self._exporter: object = None
         self._chance = world.random("invariants")
         self._refreshes: dict[tuple[str, str], object] = {}
         self._watched: list[Request] = []
         self._pauses: dict[str, Pause] = {}
-        self._left = self._left_at = 0.0
+        self._budget_left = self._budget_at = 0.0
         self._busy_at: dict[tuple[str, bool], float] = {}
-        self._shut_at = -inf
+        self._unreachable_at = -inf
         self._lines_before: dict[str, int] = {}
         self._uncounted: dict[str, int] = {}
 
-    def begin(self) -> None:
+    def prepare(self) -> None:
         """Prepare a check. Forget the last process if another one runs, or none."""
-        if self._life is not self.world.life:
-            self._life = self.world.life
+        if self._exporter is not self.world.exporter:
+            self._exporter = self.world.exporter
             for memory in (
-                *(self.told, self._refreshes, self._watched, self._pauses),
+                *(self.log_states, self._refreshes, self._watched, self._pauses),
                 *(self._lines_before, self._uncounted, self._busy_at),
             ):
                 memory.clear()
             for name, lines in self.world.logs.items():
                 self._lines_before[name] = lines.count()
-            self._left = inf
-        self.requests = [(r, self._asks_again(r)) for r in self.world.asked]
-        self.world.asked.clear()
-        for request in (*(r for r, _ in self.requests), *self.world.upstream.under_way):
+            self._budget_left = inf
+        self.requests = [(r, self._is_retry(r)) for r in self.world.unchecked]
+        self.world.unchecked.clear()
+        for request in (
+            *(r for r, _ in self.requests),
+            *self.world.upstream.pending,
+        ):
             peers = request.path == "api/peers"
             self._busy_at[request.account, peers] = self.world.seconds()
 
-        if self.world.weather.shuts():
-            self._shut_at = self.world.seconds()
+        if self.world.weather.may_be_unreachable():
+            self._unreachable_at = self.world.seconds()
 
-    def _asks_again(self, request: Request) -> bool:
+    def _is_retry(self, request: Request) -> bool:
         """Return whether the same refresh has sent this request before."""
         if request.account not in self.world.known:
             return True  # it has been killed meanwhile
@@ -158,7 +161,7 @@ class Checker:
 
     def known(self) -> Iterator[tuple[str, Knowledge]]:
         """Return the accounts of which anything was refreshed in this step."""
-        return ((n, k) for n, k in self.world.known.items() if k.touched)
+        return ((n, k) for n, k in self.world.known.items() if k.has_changed)
 
     # At each step
 
@@ -182,42 +185,42 @@ class Checker:
             for expression, before, after in (
                 (_FAILS, ("",), "fails"),
                 (_EXPIRED, ("", "fails"), "expired"),
-                (_AGAIN, ("fails", "expired"), ""),
+                (_RECOVERS, ("fails", "expired"), ""),
                 (_UNSUPPORTED, ("", "fails", "expired"), ""),
             ):
                 if match := expression.search(line):
                     key = account, next(filter(None, match.groups()))
-                    if self.told.get(key, "") not in before:
-                        yield f"{account}: {line!r} after {self.told.get(key)!r}"
-                    self.told[key] = after
+                    if self.log_states.get(key, "") not in before:
+                        yield f"{account}: {line!r} after {self.log_states.get(key)!r}"
+                    self.log_states[key] = after
         self.world.history.lines.clear()
         for account, known in self.known():
-            yield from self._untold(account, known)
+            yield from self._missing_lines(account, known)
 
-    def _untold(self, account: str, known: Knowledge) -> Problems:
+    def _missing_lines(self, account: str, known: Knowledge) -> Problems:
         freshness = known.network.telemetry.freshness
         well_at = known.read_at.get(UP, inf) if freshness[UP].error is None else inf
         for name, standing in freshness.items():
-            told = bool(self.told.get((account, name)))
+            is_logged = bool(self.log_states.get((account, name)))
             # A failure with the reason of the peers' failure has no line of its own.
-            alone = name == UP or known.tried_at.get(name, 0.0) > well_at
-            if standing.failures and alone and not told:
+            needs_line = name == UP or known.tried_at.get(name, 0.0) > well_at
+            if standing.failures and needs_line and not is_logged:
                 yield f"{account}: no line tells that {name} fails"
-            over = standing.error is None and not standing.withdrawn
-            if told and over and standing.ended is not None:
+            has_ended = standing.error is None and not standing.withdrawn
+            if is_logged and has_ended and standing.ended is not None:
                 yield f"{account}: no line tells that {name} fails no more"
 
     def slots(self) -> Problems:
         if not self.requests:
             return
-        under_way = self.world.upstream.under_way
-        accounts = Counter((r.account, r.path == "api/peers") for r in under_way)
-        tokens = Counter((r.token, r.path == "api/peers") for r in under_way)
+        pending = self.world.upstream.pending
+        accounts = Counter((r.account, r.path == "api/peers") for r in pending)
+        tokens = Counter((r.token, r.path == "api/peers") for r in pending)
         now = self.world.seconds()
-        silent = {r.account for r in under_way if now - r.at >= SILENT - 0.1}
-        for found, most in ((accounts, 1), (tokens, SLOTS)):
+        silent = {r.account for r in pending if now - r.at >= SILENT - 0.1}
+        for found, limit in ((accounts, 1), (tokens, SLOTS)):
             for (whose, peers), count in found.items():
-                if count > most + (not peers and whose in silent) and whose:
+                if count > limit + (not peers and whose in silent) and whose:
                     what = "for peers" if peers else "for others"
                     yield f"{count} requests {what} of {whose} at once"
 
@@ -225,36 +228,36 @@ class Checker:
         """Yield requests beyond nine tenths of the stated rate or half of the burst. A
         retry within a refresh does not wait for the budget.
         """
-        if self.world.stated is None:
+        if (stated := self.world.stated_limit) is None:
             return
-        rate, burst = self.world.stated
-        for request, again in self.requests:
-            if request.account in {"beta", "gamma"} and not again:
-                gained = 0.9 * rate / 60.0 * (request.at - self._left_at)
-                most = max(1.0, burst / 2)
-                self._left = min(most, self._left + gained) - 1.0
-                self._left_at = request.at
-                if self._left < -0.5:
-                    yield f"more requests than {self.world.stated}: {request.path}"
+        rate, burst = stated
+        for request, is_retry in self.requests:
+            if request.account in {"beta", "gamma"} and not is_retry:
+                gained = 0.9 * rate / 60.0 * (request.at - self._budget_at)
+                limit = max(1.0, burst / 2)
+                self._budget_left = min(limit, self._budget_left + gained) - 1.0
+                self._budget_at = request.at
+                if self._budget_left < -0.5:
+                    yield f"more requests than {stated}: {request.path}"
 
     def silence(self) -> Problems:
         """Yield requests in a pause after a 429, except a few for the peers."""
         for request in self._watched:
-            if request.answered is not None and request.path != PROBE:
-                self._told(request, request.answered)
-        under_way = self.world.upstream.under_way
-        self._watched = [r for r in self._watched if r in under_way]
-        for request, again in self.requests:
+            if request.answered_at is not None and request.path != PROBE:
+                self._note_response(request, request.answered_at)
+        pending = self.world.upstream.pending
+        self._watched = [r for r in self._watched if r in pending]
+        for request, retry in self.requests:
             self._watched.append(request)
             pause = self._pauses.get(request.token)
-            if pause and pause.begin + 1.0 < request.at < pause.end - 1.0 and not again:
+            if pause and pause.begin + 1.0 < request.at < pause.end - 1.0 and not retry:
                 if request.path != "api/peers":
                     yield f"{request.path} is asked for in a pause, {pause}"
-                elif request.at - pause.broken < LONGEST_PAUSE - 1.0:
+                elif request.at - pause.peers_at < LONGEST_PAUSE - 1.0:
                     yield f"the peers are asked for too often in a pause, {pause}"
-                pause.broken = request.at
+                pause.peers_at = request.at
 
-    def _told(self, request: Request, at: float) -> None:
+    def _note_response(self, request: Request, at: float) -> None:
         """Begin a pause at the first 429. End it at another response to a later
         request. Requests within a second of the first 429 were already running.
         """
@@ -262,8 +265,8 @@ class Checker:
         if pause is not None and request.at <= pause.begin + 1.0:
             return
         if request.state.startswith("429"):
-            asked = request.wait or 0.0
-            seconds = asked if asked >= 1.0 else SHORTEST_PAUSE
+            wait = request.wait or 0.0
+            seconds = wait if wait >= 1.0 else SHORTEST_PAUSE
             self._pauses[request.token] = Pause(at, at + seconds, at)
         elif pause is not None:
             pause.end = min(pause.end, request.at)
@@ -276,8 +279,8 @@ class Checker:
             freshness = known.network.telemetry.freshness
             for name, at in known.read_at.items():
                 if name in freshness and name != ACCESS_LOG:
-                    most = known.longest(name)
-                    if now - at > most + 1.0:
+                    max_age = known.max_age_of(name)
+                    if now - at > max_age + 1.0:
                         yield f"{account}: {name} is {now - at:.0f} s old"
 
     def fresh(self) -> Problems:
@@ -288,7 +291,7 @@ class Checker:
         now, limits = self.world.seconds(), self.world.upstream.limits
         limited = {self.world.upstream.tokens[token][0] for token in limits}
         for account, known in self.world.known.items():
-            well = now - self.world.troubled[account]
+            well = now - self.world.well_at[account]
             if limited & {account, "beta" if account == "gamma" else account}:
                 continue  # The budget decides.
             refused = now - self._refused_at(account)
@@ -307,31 +310,31 @@ class Checker:
                 late = min(well, now - at) > wait + 5.0 and standing.error is None
                 if name == UP and late:
                     yield f"{account}: {name} is {now - at:.0f} s old, and all is well"
-                if name not in _LATER and known.missed(name):
-                    since = now - max(known.recovered_at, self.world.troubled[account])
+                if name not in _DELAYED and known.is_missed(name):
+                    since = now - max(known.recovered_at, self.world.well_at[account])
                     if since > known.timeout + MINUTE:
                         yield f"{account}: {name} waits for {since:.0f} s after all"
                 tried = min(well, now - known.tried_at.get(name, 0.0))
-                asked = standing.supported is True and name != ACCESS_LOG
-                if tried > wait + 60.0 and asked and refused > LONG:
+                requested = standing.supported is True and name != ACCESS_LOG
+                if tried > wait + 60.0 and requested and refused > BUDGET_SECONDS:
                     yield f"{account}: {name} is not asked for since {tried:.0f} s"
 
     def _idle(self) -> Problems:
         now = self.world.seconds()
         for account, known in self.world.known.items():
             freshness = known.network.telemetry.freshness
-            if now - self._refused_at(account) < LONG or freshness[UP].error:
+            if now - self._refused_at(account) < BUDGET_SECONDS or freshness[UP].error:
                 continue
-            if account in {"beta", "gamma"} and self.world.stated:
+            if account in {"beta", "gamma"} and self.world.stated_limit:
                 continue  # The budget decides.
-            if now - self._shut_at < known.timeout + IDLE:
+            if now - self._unreachable_at < known.timeout + MAX_IDLE_SECONDS:
                 continue  # a request may be connecting
             for name, standing in freshness.items():
                 busy_at = self._busy_at.get((account, name == UP), 0.0)
                 idle = now - max(known.recovered_at, busy_at)
-                asked = name not in _LATER and standing.supported is not False
+                requested = name not in _DELAYED and standing.supported is not False
                 due = known.tried_at.get(name, now) + 1.1 * standing.period
-                if asked and min(idle, now - due) > IDLE:
+                if requested and min(idle, now - due) > MAX_IDLE_SECONDS:
                     words = "waits, and no request is under way"
                     yield f"{account}: {name} {words} for {idle:.0f} s"
 
@@ -345,29 +348,29 @@ class Checker:
     def pages(self) -> Problems:
         for account, known in self.world.known.items():
             # Bodies read before the clock's last jump may belong to another day.
-            if known.since(self.world.jumped) and known.changed():
-                for words in known.wrong():
+            if known.is_read_since(self.world.jumped_at) and known.has_new_inputs():
+                for words in known.differences():
                     yield f"{account}: {words}"
 
     def gone(self) -> Problems:
         """Yield published ids of peers that the last good body does not contain."""
         for account, known in self.world.known.items():
-            told = set(_OF_A_PEER.findall(known.network.text().decode()))
+            published_ids = set(_PEER_ID.findall(known.network.text().decode()))
             body, _ = known.bodies.get(UP, (b"", 0.0))
-            for id_ in known.account.removed & told:
+            for id_ in known.account.removed & published_ids:
                 if id_.encode() not in body:
                     yield f"{account}: peer {id_} is gone"
 
     def web(self) -> Problems:
         """Check some random pages, mostly those of metrics."""
-        life = self.world.life
-        if life is None or not life.machine.ports:
+        exporter = self.world.exporter
+        if exporter is None or not exporter.machine.ports:
             return
         for path, statuses, account in _PAGES:
-            often = _METRICS_OFTEN if path in _METRICS else _OTHERS_OFTEN
-            if self._chance.random() > often:
+            share = _METRICS_SHARE if path in _METRICS_PATHS else _OTHERS_SHARE
+            if self._chance.random() > share:
                 continue
-            status, body = life.machine.get(path)
+            status, body = exporter.machine.get(path)
             if status not in statuses:
                 yield f"{path} is {status}: {body[:200]!r}"
             yield from self._private(path, body, account)
@@ -383,35 +386,35 @@ class Checker:
         names = [account] if account else NAMES
         personal = [self.world.known[name].network.inventory.personal for name in names]
         for kind, mark in MARKS.items():
-            if all(kind not in told for told in personal) and mark.encode() in body:
+            if all(kind not in kinds for kinds in personal) and mark.encode() in body:
                 at = body.index(mark.encode())
                 yield f"{path} tells a {kind}: {body[max(0, at - 80) : at + 40]!r}"
 
     def _discovery(self, account: str, status: int, body: bytes) -> Problems:
         known = self.world.known[account]
-        there = {"peers", "groups"} <= known.bodies.keys()
-        if there != (status == 200):
+        is_complete = {"peers", "groups"} <= known.bodies.keys()
+        if is_complete != (status == 200):
             yield f"/sd of {account} is {status}, {sorted(known.bodies)} are known"
-        elif there:
-            told = {t["labels"]["__meta_netbird_peer_id"] for t in json.loads(body)}
-            peers = known.started_now().peers or ()
-            wanted = {peer.id for peer in peers if peer.ip}
-            if told != wanted:
-                yield f"/sd of {account}: {sorted(told ^ wanted)[:3]} differ"
+        elif is_complete:
+            found = {t["labels"]["__meta_netbird_peer_id"] for t in json.loads(body)}
+            peers = known.fresh_inventory().peers or ()
+            expected = {peer.id for peer in peers if peer.ip}
+            if found != expected:
+                yield f"/sd of {account}: {sorted(found ^ expected)[:3]} differ"
 
     def _metrics(self, account: str, body: bytes) -> Problems:
         network = self.world.known[account].network
         if not body.startswith(network.text()):
             yield f"/metrics of {account} does not begin with its page"
         up = re.search(rb"^netbird_api_up ([01])", body, re.MULTILINE)
-        wanted = network.telemetry.freshness[UP].up
+        expected = network.telemetry.freshness[UP].up
         # The exporter's own metrics are rendered once a second.
-        if (None if up is None else up[1] == b"1") is not wanted:
-            yield f"/metrics of {account}: netbird_api_up is {up}, not {wanted}"
+        if (None if up is None else up[1] == b"1") is not expected:
+            yield f"/metrics of {account}: netbird_api_up is {up}, not {expected}"
 
     def _zipped(self, path: str, body: bytes) -> Problems:
-        assert self.world.life is not None
-        _, zipped = self.world.life.machine.get(path, "gzip")
+        assert self.world.exporter is not None
+        _, zipped = self.world.exporter.machine.get(path, "gzip")
         try:
             same = gzip.decompress(zipped) == body
         except (OSError, EOFError, zlib.error) as error:
@@ -421,30 +424,33 @@ class Checker:
                 yield f"{path} as gzip is another page"
 
     def findings(self) -> Problems:
-        if self.world.life is None or self.world.life.machine.compute_thread.busy:
+        if (
+            self.world.exporter is None
+            or self.world.exporter.machine.compute_thread.busy
+        ):
             return  # The findings are computed after the page.
         for account, known in self.world.known.items():
             network, now = known.network, self.world.now()
             if network.telemetry.freshness[UP].error is not None:
                 continue  # Findings are updated after a successful refresh.
-            if self.world.seconds() - self.world.jumped < HOUR:
+            if self.world.seconds() - self.world.jumped_at < HOUR:
                 continue
-            there = network.attention.found
+            published = network.attention.found
             # Some findings depend on time alone and appear between two refreshes.
             ago = self.world.seconds() - known.read_at.get(UP, 0.0)
-            fresh, then = (
+            now_found, then_found = (
                 network.attention.of(network.inventory, network.telemetry.freshness, at)
                 for at in (now, now - ago)
             )
-            if not (fresh.counts and then.counts and there.counts):
+            if not (now_found.counts and then_found.counts and published.counts):
                 continue
             # Names in a finding's text may be outdated until the peers' refresh.
-            told, new, old = (
+            current, new, old = (
                 {*Counter(finding.alert for finding in found.findings).items()}
-                for found in (there, fresh, then)
+                for found in (published, now_found, then_found)
             )
-            if wrong := (told - new - old) | ((new & old) - told):
-                yield f"{account}: {wrong}, anew {sorted(map(str, fresh.findings))}"
+            if wrong := (current - new - old) | ((new & old) - current):
+                yield f"{account}: {wrong}, anew {sorted(map(str, now_found.findings))}"
 
     def logs(self) -> Problems:
         now, world = self.world.seconds(), self.world
@@ -458,48 +464,48 @@ class Checker:
             if twice:
                 yield f"{name}: {twice[:5]} stand twice"
             log = world.account(account)
-            told = log.events.told if kind == "events" else log.requests.told
+            last = log.events.last if kind == "events" else log.requests.last
             yield from self._lines(name, new)
             prefix = "" if kind == "events" else "row-"
             if kind == "events":
                 for one, other in pairwise(map(int, ids)):
-                    if one >= other and other not in log.events.late:
+                    if one >= other and other not in log.events.delayed:
                         yield f"{name}: {other} comes after {one}"
                         break
             freshness = world.known[account].network.telemetry.freshness
             lag = 3 * HOUR  # The access log is read after all other resources.
             if kind == "events":
-                lag = SETTLED + 2.2 * freshness[kind].period
-            settled = now - max(world.troubled[account], world.disturbed) > lag
-            settled = settled and now - self._refused_at(account) > LONG
+                lag = SETTLED_SECONDS + 2.2 * freshness[kind].period
+            settled = now - max(world.well_at[account], world.disturbed_at) > lag
+            settled = settled and now - self._refused_at(account) > BUDGET_SECONDS
             settled = settled and not world.disk.full
-            missing = {f"{prefix}{n}" for n in range(1, told + 1)} - set(ids)
-            young = log.events.young if kind == "events" else log.requests.young
-            late = missing - young(now + START - lag) - world.uncertain
-            if settled and late and self._asks(account, kind):
-                yield f"{name}: {sorted(late)[:5]} of {told} are missing"
+            missing = {f"{prefix}{n}" for n in range(1, last + 1)} - set(ids)
+            recent = log.events.recent if kind == "events" else log.requests.recent
+            lost = missing - recent(now + START - lag) - world.uncertain
+            if settled and lost and self._is_read(account, kind):
+                yield f"{name}: {sorted(lost)[:5]} of {last} are missing"
             if kind == "events":
-                log.events.forget(min(map(int, missing), default=told + 1) - 1)
+                log.events.forget_up_to(min(map(int, missing), default=last + 1) - 1)
 
-    def _lines(self, name: str, lines: list[Row]) -> Problems:
+    def _lines(self, name: str, rows: list[Row]) -> Problems:
         """Check that new lines have all permitted fields and no other one."""
         account, _, kind = name.partition(".")
         log, line = self.world.account(account), LINES[kind]
         personal = self.world.known[account].network.inventory.personal
-        ids = {told["id"] for told in lines}
-        rows = log.events.rows(ids) if kind == "events" else log.requests.rows(ids)
-        for told in lines:
-            if told["id"] in rows:
-                wanted = line(rows[told["id"]], account, personal)
-                if told != wanted:
-                    yield f"{name}: {told}, where {wanted} is promised"
+        ids = {row["id"] for row in rows}
+        sent = log.events.rows(ids) if kind == "events" else log.requests.rows(ids)
+        for row in rows:
+            if row["id"] in sent:
+                expected = line(sent[row["id"]], account, personal)
+                if row != expected:
+                    yield f"{name}: {row}, where {expected} is promised"
                     break
 
     def _counted(self, name: str, lines: int) -> Problems:
         account, _, kind = name.partition(".")
-        assert self.world.life is not None
-        _, page = self.world.life.machine.get(f"/metrics?account={account}")
-        counter = re.search(rb"^%b (\d+)" % _WRITTEN[kind], page, re.MULTILINE)
+        assert self.world.exporter is not None
+        _, page = self.world.exporter.machine.get(f"/metrics?account={account}")
+        counter = re.search(rb"^%b (\d+)" % _LINE_COUNTERS[kind], page, re.MULTILINE)
         assert counter is not None
         uncounted = lines - self._lines_before[name] - int(counter[1])
         # Lines that are being written now are counted at the next check.
@@ -507,7 +513,7 @@ class Checker:
             yield f"{name}: {uncounted} lines are not counted"
         self._uncounted[name] = uncounted
 
-    def _asks(self, account: str, kind: str) -> bool:
+    def _is_read(self, account: str, kind: str) -> bool:
         """Return whether a log is read, and the budget has room for that."""
         world = self.world
         limited = {n for t in world.upstream.limits for n in world.upstream.tokens[t]}
@@ -521,15 +527,15 @@ class Checker:
     def memory(self) -> Problems:
         gc.collect()
         objects = len(gc.get_objects())
-        if objects > OBJECTS:
-            yield f"{objects} objects, {OBJECTS} are allowed"
+        if objects > MAX_OBJECTS:
+            yield f"{objects} objects, {MAX_OBJECTS} are allowed"
         kept = sum(self._bodies())
         if kept > len(NAMES):  # A log may be writing the newest body.
             yield f"{kept} bodies are kept"
         for account, known in self.world.known.items():
-            for what, size, most in known.sizes():
-                if size > most:
-                    yield f"{account}: {size} {what}, {most} are allowed"
+            for what, size, limit in known.sizes():
+                if size > limit:
+                    yield f"{account}: {size} {what}, {limit} are allowed"
 
     def _bodies(self) -> Iterator[bool]:
         """Yield for each body whether an object outside the simulated API holds it."""
@@ -675,28 +681,28 @@ class Checks:
     def __init__(self, world: World) -> None:
         self._world = world
         self._checker = Checker(world)
-        self._next = {i: 0.0 for i in INVARIANTS if i.every}
-        self._soonest = 0.0
-        self.made = 0
+        self._due_at = {i: 0.0 for i in INVARIANTS if i.every}
+        self._next_at = 0.0
+        self.count = 0
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check the invariants that are due. Raise Violation if one does not hold."""
         world, now = self._world, self._world.seconds()
-        self._checker.begin()
+        self._checker.prepare()
         for known in world.known.values():
-            known.look(now)
-        self._make(_AT_EACH_STEP)
-        if now >= self._soonest:
-            due = [invariant for invariant, at in self._next.items() if now >= at]
-            self._make(due)
+            known.update(now)
+        self._check_all(_AT_EACH_STEP)
+        if now >= self._next_at:
+            due = [invariant for invariant, at in self._due_at.items() if now >= at]
+            self._check_all(due)
             for invariant in due:
-                self._next[invariant] = now + invariant.every
-            self._soonest = min(self._next.values())
+                self._due_at[invariant] = now + invariant.every
+            self._next_at = min(self._due_at.values())
         for known in world.known.values():
-            known.touched = False
+            known.has_changed = False
 
-    def _make(self, invariants: Iterable[Invariant]) -> None:
+    def _check_all(self, invariants: Iterable[Invariant]) -> None:
         for invariant in invariants:
-            self.made += 1
+            self.count += 1
             for words in invariant.check(self._checker):
                 raise Violation(invariant.name, words)

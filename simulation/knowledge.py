@@ -21,7 +21,7 @@ from api_exporter.netbird.references import waits
 from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES, UP, Resource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.freshness import Freshness
-from simulation.account import AGENTS, OF_THE_TIME, Account
+from simulation.account import AGENTS, TIME_DEPENDENT, Account
 from simulation.company.people import EXPORTER_ID
 from tests.collectors.samples import parsed
 from tests.reference import COLLECTORS
@@ -32,7 +32,7 @@ from tests.reference.page import Key, Settings
 
 T = TypeVar("T")
 
-_OTHERS = {"agent_usage": ("agent_usage_earlier",)}
+_EXTRA_BODIES = {"agent_usage": ("agent_usage_earlier",)}
 
 _REFERENCE = {collector.__name__: collector for collector in COLLECTORS}
 
@@ -44,7 +44,7 @@ _JOINED = frozenset(
 )
 """Metric families that join several lists."""
 
-_AGAIN = 0.1
+_REPEAT_PROBABILITY = 0.1
 """The probability of comparing a page whose inputs have not changed."""
 
 Samples = dict[Key, float]
@@ -68,7 +68,7 @@ class Knowledge:
         recovered_at: the time of the peers' first success, or the first after a
             failure.
         refused_at: the time of the last 429.
-        touched: whether anything has changed in this step.
+        has_changed: whether anything has changed in this step.
     """
 
     def __init__(
@@ -88,18 +88,18 @@ class Knowledge:
         self.timeout = settings.http_timeout
         self.recovered_at = inf
         self.refused_at = -inf
-        self.touched = True
+        self.has_changed = True
         self._chance = chance
         self._seen: dict[str, Freshness] = {}
         self._newest: list[object] = []
-        self._told: tuple[bytes, dict[str, bytes]] = b"", {}
+        self._compared_inputs: tuple[bytes, dict[str, bytes]] = b"", {}
         # Results computed from bodies, kept until the bodies change.
         self._read: dict[str, tuple[bytes, list[Record] | None]] = {}
         self._decoded: dict[str, tuple[list[tuple[bytes, float]], object]] = {}
-        self._wanted: dict[str, tuple[Read, Samples]] = {}
+        self._expected: dict[str, tuple[Read, Samples]] = {}
         self._compared: dict[str, list[object]] = {}
 
-    def look(self, seconds: float) -> list[str]:
+    def update(self, seconds: float) -> list[str]:
         """Update from refreshes since the last call. Return those that succeeded."""
         freshness = self.network.telemetry.freshness
         # The inventory shows a withdrawal one computation after the freshness.
@@ -107,14 +107,14 @@ class Knowledge:
         if len(newest) == len(self._newest) and all(map(is_, newest, self._newest)):
             return []
         self._newest = newest
-        self.touched = True
+        self.has_changed = True
         read = []
         for name, standing in freshness.items():
             before = self._seen.get(name)
             if standing is before:
                 continue
             self._seen[name] = standing
-            names = (name, *_OTHERS.get(name, ())) if name != ACCESS_LOG else ()
+            names = (name, *_EXTRA_BODIES.get(name, ())) if name != ACCESS_LOG else ()
             if before is None or standing.ended != before.ended:
                 self.tried_at[name] = seconds
                 if standing.error is not None:  # The body was sent but not accepted.
@@ -142,12 +142,12 @@ class Knowledge:
         """
         inventory = self.network.inventory
         for name in [*self.bodies]:
-            of = name.removesuffix("_earlier")
-            if getattr(inventory, of) is None or self._goes(of):
+            resource = name.removesuffix("_earlier")
+            if getattr(inventory, resource) is None or self._is_dropped(resource):
                 del self.bodies[name]
                 self.read_at.pop(name, None)
 
-    def _goes(self, name: str) -> bool:
+    def _is_dropped(self, name: str) -> bool:
         """Return whether a resource is dropped because of another one. The tokens are
         dropped with their user, all of the Agent Network with its last provider.
         """
@@ -172,28 +172,28 @@ class Knowledge:
             self._read[name] = body, records(name, parsed)
         return self._read[name][1]
 
-    def missed(self, name: str) -> bool:
+    def is_missed(self, name: str) -> bool:
         """Return whether it failed and was not retried since the peers recovered."""
         standing = self.network.telemetry.freshness[name]
         fails = standing.error is not None or standing.ended is None
         return fails and self.tried_at.get(name, -inf) < self.recovered_at
 
-    def longest(self, name: str) -> float:
+    def max_age_of(self, name: str) -> float:
         """Return seconds for which a resource may be published without a refresh."""
         period = self.network.telemetry.freshness[name].period
         if self.max_age is None:
             return max(300.0, 3 * period)
         return max(self.max_age, 1.5 * max(period, 30.0))
 
-    def since(self, at: float) -> bool:
+    def is_read_since(self, at: float) -> bool:
         """Return whether all resources that depend on the time were read since `at`."""
-        return all(self.read_at.get(name, at) >= at for name in OF_THE_TIME)
+        return all(self.read_at.get(name, at) >= at for name in TIME_DEPENDENT)
 
-    def held(self) -> Iterator[bytes]:
+    def held_bodies(self) -> Iterator[bytes]:
         yield from (body for body, _ in self.bodies.values())
         yield from (body for body, _ in self._read.values())
         yield from (b for bodies, _ in self._decoded.values() for b, _ in bodies)
-        yield from self._told[1].values()
+        yield from self._compared_inputs[1].values()
 
     def sizes(self) -> Iterator[tuple[str, int, int]]:
         """Yield the description, size and maximum size of each collection."""
@@ -210,18 +210,18 @@ class Knowledge:
             lines * (20 + longest // 8),
         )
 
-    def changed(self) -> bool:
+    def has_new_inputs(self) -> bool:
         """Return whether the page or the bodies have changed since the last call."""
-        told = self.network.text(), {name: b for name, (b, _) in self.bodies.items()}
-        changed, self._told = told != self._told, told
-        return changed
+        inputs = self.network.text(), {name: b for name, (b, _) in self.bodies.items()}
+        has_new_inputs, self._compared_inputs = inputs != self._compared_inputs, inputs
+        return has_new_inputs
 
-    def wrong(self) -> Iterator[str]:
+    def differences(self) -> Iterator[str]:
         """Yield a text for each difference between the page and the expected page."""
         pages = self.network.pages._pages
         if self.network.text() != b"".join(map(_text, pages.values())):
             yield "the page is not put together of the newest ones"
-        inventory, fresh = self.network.inventory, self.started_now()
+        inventory, fresh = self.network.inventory, self.fresh_inventory()
         known = together({name: self._body(name) for name in self.bodies})
         settings = Settings(
             personal=inventory.personal,
@@ -232,47 +232,49 @@ class Knowledge:
         )
         for collector in self.network.collectors:
             page = pages[collector.name]
-            wanted = self._samples(collector.name, known, settings)
+            expected = self._samples(collector.name, known, settings)
             if inventory.joined is not inventory:  # They wait for other lists.
-                wanted = {k: v for k, v in wanted.items() if k[0] not in _JOINED}
+                expected = {k: v for k, v in expected.items() if k[0] not in _JOINED}
             made_of = [
                 *(
                     getattr(i, name)
                     for i in (inventory, fresh)
                     for name in collector.reads
                 ),
-                *(page, wanted),
+                *(page, expected),
             ]
             before = self._compared.get(collector.name, [])
-            same_again = len(before) == len(made_of) and all(map(is_, before, made_of))
-            if same_again and self._chance.random() > _AGAIN:
+            unchanged = len(before) == len(made_of) and all(map(is_, before, made_of))
+            if unchanged and self._chance.random() > _REPEAT_PROBABILITY:
                 continue
             self._compared[collector.name] = made_of
             text = _text(page)
-            wrong = _stale(text, collector, inventory)
+            difference = _unlike_rendered(text, collector, inventory)
             # If the records are the same, `_stale` has already compared this page.
             if any(
                 getattr(inventory, name) != getattr(fresh, name)
                 for name in collector.reads
             ):
-                wrong = wrong or _unlike_a_fresh_one(text, collector, fresh)
+                difference = difference or _unlike_a_fresh_one(text, collector, fresh)
             settled = inventory.joined is inventory
-            wrong = wrong or _unlike_the_reference(text, wanted, joined=settled)
-            if wrong:
-                yield f"{collector.name}: {wrong}"
+            difference = difference or _unlike_the_reference(
+                text, expected, joined=settled
+            )
+            if difference:
+                yield f"{collector.name}: {difference}"
 
     def _samples(self, name: str, known: Known, settings: Settings) -> Samples:
         """Return the reference's samples, computed again if records have changed."""
-        read, samples = self._wanted.get(name, ({}, {}))
-        again = not read or not read.keys().isdisjoint(OF_THE_TIME)
-        if again or any(known.get(one) is not read[one] for one in read):
-            seen = _Seen(known)
+        read, samples = self._expected.get(name, ({}, {}))
+        is_changed = not read or not read.keys().isdisjoint(TIME_DEPENDENT)
+        if is_changed or any(known.get(one) is not read[one] for one in read):
+            seen = _ReadRecords(known)
             page = _REFERENCE[name](seen, settings)
             samples = {key: float(value) for key, value in page.items()}
-            self._wanted[name] = seen.read, samples
+            self._expected[name] = seen.read, samples
         return samples
 
-    def started_now(self) -> Inventory:
+    def fresh_inventory(self) -> Inventory:
         """Return the inventory of a process that received the same bodies just now."""
         known_ = self.network.inventory
         inventory = Inventory(
@@ -291,9 +293,9 @@ class Knowledge:
         """Return the decoded records: the same objects while the bodies are the same.
         Records that depend on the time are decoded again at another request time.
         """
-        names = (*_OTHERS.get(resource.name, ()), resource.name)
+        names = (*_EXTRA_BODIES.get(resource.name, ()), resource.name)
         bodies = [self.bodies[name] for name in names if name in self.bodies]
-        if resource.name not in OF_THE_TIME:
+        if resource.name not in TIME_DEPENDENT:
             bodies = [(body, 0.0) for body, _ in bodies]
         if self._decoded.get(resource.name, ([],))[0] != bodies:
             decoded: tuple[object, ...] = ()
@@ -304,7 +306,7 @@ class Knowledge:
         return self._decoded[resource.name][1]
 
 
-class _Seen(dict[str, list[Record]]):
+class _ReadRecords(dict[str, list[Record]]):
     """Records that remember which of them were read."""
 
     def __init__(self, known: Known) -> None:
@@ -329,24 +331,24 @@ def _text(page: OfCollector) -> bytes:
     return b"".join([piece.text for piece in page])
 
 
-def _anew(collector: Collector, inventory: Inventory) -> bytes:
+def _rendered(collector: Collector, inventory: Inventory) -> bytes:
     return _text(render_page(collector.measure(inventory), EMPTY_PAGE).page)
 
 
-def _stale(now: bytes, collector: Collector, inventory: Inventory) -> str:
-    anew = _anew(collector, inventory)
-    return "" if now == anew else _first(now, anew)
+def _unlike_rendered(now: bytes, collector: Collector, inventory: Inventory) -> str:
+    rendered = _rendered(collector, inventory)
+    return "" if now == rendered else _first_difference(now, rendered)
 
 
 def _unlike_a_fresh_one(now: bytes, collector: Collector, fresh: Inventory) -> str:
     """Return the difference to the lines of a process that started now, or ""."""
-    anew = _anew(collector, fresh)
-    if now == anew or sorted(now.split(b"\n")) == sorted(anew.split(b"\n")):
+    rendered = _rendered(collector, fresh)
+    if now == rendered or sorted(now.split(b"\n")) == sorted(rendered.split(b"\n")):
         return ""
-    return _differing(now, anew)
+    return _line_differences(now, rendered)
 
 
-def _unlike_the_reference(now: bytes, wanted: Samples, *, joined: bool) -> str:
+def _unlike_the_reference(now: bytes, expected: Samples, *, joined: bool) -> str:
     """Return the first sample that differs from the plain reference, or "".
 
     Args:
@@ -355,10 +357,10 @@ def _unlike_the_reference(now: bytes, wanted: Samples, *, joined: bool) -> str:
     got = dict(filter(None, map(_sample, now.decode().split("\n"))))
     if not joined:
         got = {key: value for key, value in got.items() if key[0] not in _JOINED}
-    if got == wanted:
+    if got == expected:
         return ""
-    for key in sorted(wanted.keys() | got.keys(), key=str):
-        one, other = got.get(key), wanted.get(key)
+    for key in sorted(expected.keys() | got.keys(), key=str):
+        one, other = got.get(key), expected.get(key)
         if not same(one, other):
             name = f"{key[0]}{dict(sorted(key[1]))}"
             return f"{name}: {one}, where the reference has {other}"
@@ -371,13 +373,13 @@ def _sample(line: str) -> tuple[Key, float] | None:
     return None if line[:1] in {"", "#"} else parsed(line + "\n")[0]
 
 
-def _first(now: bytes, anew: bytes) -> str:
-    for one, other in zip(now.split(b"\n"), anew.split(b"\n"), strict=False):
+def _first_difference(now: bytes, rendered: bytes) -> str:
+    for one, other in zip(now.split(b"\n"), rendered.split(b"\n"), strict=False):
         if one != other:
             return f"{one!r}, anew {other!r}"
-    return f"{len(now)} bytes, anew {len(anew)}"
+    return f"{len(now)} bytes, anew {len(rendered)}"
 
 
-def _differing(now: bytes, anew: bytes) -> str:
-    one, other = set(now.split(b"\n")), set(anew.split(b"\n"))
+def _line_differences(now: bytes, rendered: bytes) -> str:
+    one, other = set(now.split(b"\n")), set(rendered.split(b"\n"))
     return f"too many: {sorted(one - other)[:3]}, missing: {sorted(other - one)[:3]}"

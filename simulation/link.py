@@ -18,26 +18,26 @@ from zope.interface import implementer
 if TYPE_CHECKING:
     from simulation.machine import Machine
 
-READ = 64 * 1024
+READ_BYTES = 64 * 1024
 """Bytes that are read at once, as in Twisted."""
 
 LATENCY = 0.05
 """Seconds from a request to its response."""
 
 
-class Answer(Struct):
+class Response(Struct):
     """The response to a request.
 
     Attributes:
         pieces: the parts of the response, each with its delay in seconds after the one
             before.
         end: the reason why the connection closes afterwards; None if it stays open.
-        over: called at the end with whether the response was received completely.
+        on_end: called at the end with whether the response was received completely.
     """
 
     pieces: list[tuple[float, bytes]]
     end: ConnectionDone | ConnectionLost | None = None
-    over: Callable[[bool], object] = lambda _: None
+    on_end: Callable[[bool], object] = lambda _: None
 
 
 Received = bytes | ConnectionDone | ConnectionLost | None
@@ -47,11 +47,11 @@ Received = bytes | ConnectionDone | ConnectionLost | None
 class Server(Protocol):
     """The server side of a simulated connection."""
 
-    def door(self) -> str:
+    def connection_state(self) -> str:
         """Return the result of an attempt to connect: "open", "refused" or "lost"."""
         ...
 
-    def answer(self, path: str, token: str) -> Answer:
+    def respond(self, path: str, token: str) -> Response:
         """Return the response to a request for a path with its query."""
         ...
 
@@ -66,19 +66,19 @@ class Link:
         self._machine = machine
         self._server = server
         self._protocol = protocol
-        self._asked = b""
+        self._requests = b""
         self._paused = False
-        self._waiting: list[Received] = []
-        self._answer: Answer | None = None
-        self._to_come: list[IDelayedCall] = []
+        self._held_back: list[Received] = []
+        self._response: Response | None = None
+        self._pending: list[IDelayedCall] = []
         self._open = True
         machine.links[self] = None
         protocol.makeConnection(cast("ITCPTransport", self))
 
     def write(self, data: bytes) -> None:
-        self._asked += data
-        while (end := self._asked.find(b"\r\n\r\n")) >= 0 and self._open:
-            head, self._asked = self._asked[:end], self._asked[end + 4 :]
+        self._requests += data
+        while (end := self._requests.find(b"\r\n\r\n")) >= 0 and self._open:
+            head, self._requests = self._requests[:end], self._requests[end + 4 :]
             self._request(head.decode("latin-1"))
 
     def writeSequence(self, data: Iterable[bytes]) -> None:
@@ -91,50 +91,50 @@ class Link:
         # Case matters in a token.
         token = next(x for x in lines if x.lower().startswith("authorization"))
         path = target.split()[1].removeprefix("/")
-        self._answer = answer = self._server.answer(path, token.split()[-1])
+        self._response = response = self._server.respond(path, token.split()[-1])
         wait = 0.0
-        for delay, piece in answer.pieces:
+        for delay, piece in response.pieces:
             wait += delay
-            for start in range(0, len(piece), READ):
-                self._later(wait, piece[start : start + READ])
-        if answer.pieces:
-            self._later(wait, None)
-        if answer.end is not None:  # At once, before the next response.
-            self._later(wait if answer.pieces else LATENCY, answer.end)
+            for start in range(0, len(piece), READ_BYTES):
+                self._receive_later(wait, piece[start : start + READ_BYTES])
+        if response.pieces:
+            self._receive_later(wait, None)
+        if response.end is not None:  # At once, before the next response.
+            self._receive_later(wait if response.pieces else LATENCY, response.end)
 
-    def _later(self, wait: float, what: Received) -> None:
+    def _receive_later(self, wait: float, what: Received) -> None:
         call = self._machine.callLater(wait, self._receive, what)
-        self._to_come = [*(c for c in self._to_come if c.active()), call]
+        self._pending = [*(c for c in self._pending if c.active()), call]
 
     def _receive(self, what: Received) -> None:
-        if self._paused or self._waiting:
-            self._waiting.append(what)
+        if self._paused or self._held_back:
+            self._held_back.append(what)
         elif isinstance(what, bytes):
             self._protocol.dataReceived(what)
         elif what is None:
-            self._over(whole=True)
+            self._end_response(whole=True)
         else:
-            self._lost(what)
+            self._close(what)
 
-    def _over(self, *, whole: bool) -> None:
-        answer, self._answer = self._answer, None
-        if answer is not None:
-            answer.over(whole)
+    def _end_response(self, *, whole: bool) -> None:
+        response, self._response = self._response, None
+        if response is not None:
+            response.on_end(whole)
 
     def _flush(self) -> None:
-        while self._waiting and self._open and not self._paused:
-            waiting, self._waiting = self._waiting, []
+        while self._held_back and self._open and not self._paused:
+            waiting, self._held_back = self._held_back, []
             self._receive(waiting[0])
-            self._waiting = waiting[1:] + self._waiting
+            self._held_back = waiting[1:] + self._held_back
 
-    def _lost(self, why: Exception) -> None:
+    def _close(self, why: Exception) -> None:
         if self._open:
             self._open = False
             self._machine.links.pop(self)
-            for call in self._to_come:
+            for call in self._pending:
                 if call.active():
                     call.cancel()
-            self._over(whole=False)
+            self._end_response(whole=False)
             self._protocol.connectionLost(Failure(why))
 
     def pauseProducing(self) -> None:
@@ -149,11 +149,11 @@ class Link:
 
     def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
         self.disconnecting = True
-        self._machine.callLater(0, self._lost, ConnectionDone())
+        self._machine.callLater(0, self._close, ConnectionDone())
 
     def abortConnection(self) -> None:
         self.disconnecting = True
-        self._machine.callLater(0, self._lost, ConnectionAborted())
+        self._machine.callLater(0, self._close, ConnectionAborted())
 
     def getPeer(self) -> IPv4Address:  # noqa: N802 - Twisted's name
         return IPv4Address("TCP", "127.0.0.1", 443)

@@ -13,23 +13,23 @@ from urllib.parse import parse_qs
 
 from api_exporter.netbird.facts.personal import PERSONAL
 
-LISTED = 40
+MIN_LISTED = 40
 """Audit events that remain listed after the exporter has written them. NetBird lists
 ten thousand, which would only take time."""
 
-KEPT = 2 * 86400.0
+KEPT_SECONDS = 2 * 86400.0
 """Seconds for which rows of the access log are kept."""
 
-LATE = 20.0
+MAX_DELAY = 20.0
 """The longest delay of a row of the access log, in seconds."""
 
-EVENT_LATE = 3600.0
+MAX_EVENT_DELAY = 3600.0
 """The same of an audit event. A refresh may list later events before it."""
 
 Row = dict[str, Any]
 
 
-def written(at: float, digits: int = 9) -> str:
+def rfc3339(at: float, digits: int = 9) -> str:
     """Format a time as the NetBird API does."""
     whole, fraction = divmod(round(at * 10**9), 10**9)
     text = datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
@@ -62,8 +62,8 @@ class EventLog:
     """The audit events of an account.
 
     Attributes:
-        `told`: the number of all events so far, which is also the id of the newest one.
-        late: numbers of events that are listed after events with higher numbers.
+        last: the number of all events so far, which is also the id of the newest one.
+        delayed: numbers of events that are listed after events with higher numbers.
     """
 
     def __init__(self, chance: Random, now: Callable[[], float]) -> None:
@@ -71,39 +71,43 @@ class EventLog:
         self._now = now
         self._events: list[tuple[float, Row]] = []
         self._body = 0, b"[]"
-        self.told = 0
-        self.late: set[int] = set()
+        self.last = 0
+        self.delayed: set[int] = set()
 
-    def forget(self, number: int) -> None:
+    def forget_up_to(self, number: int) -> None:
         """Stop listing old events with numbers up to this one."""
-        old = [e for _, e in self._events[:-LISTED] if int(e["id"]) <= number]
+        old = [e for _, e in self._events[:-MIN_LISTED] if int(e["id"]) <= number]
         del self._events[: len(old)]
 
-    def add(self, many: int) -> None:
+    def add(self, count: int) -> None:
         """Add this number of events. Some are listed later."""
-        for _ in range(many):
-            self.told += 1
+        for _ in range(count):
+            self.last += 1
             event = {
-                "id": str(self.told),
-                "timestamp": written(self._now()),
+                "id": str(self.last),
+                "timestamp": rfc3339(self._now()),
                 "activity": "Peer added",
                 "activity_code": self._chance.choice(
                     ("peer.setupkey.add", "user.block", "brand.new.code")
                 ),
                 "initiator_id": "u",
-                "initiator_name": f"zqname{self.told}",
-                "initiator_email": f"zqmail{self.told}",
+                "initiator_name": f"zqname{self.last}",
+                "initiator_email": f"zqmail{self.last}",
                 "target_id": "t",
                 "brand_new": "x",
-                "meta": {"name": f"zqname{self.told}", "fqdn": "a.b", "brand_new": "x"},
+                "meta": {
+                    "name": f"zqname{self.last}",
+                    "fqdn": "a.b",
+                    "brand_new": "x",
+                },
             }
             wait = 0.0
             if self._chance.random() < 0.2:
-                wait = self._chance.uniform(0.0, EVENT_LATE)
-                self.late.add(self.told)
+                wait = self._chance.uniform(0.0, MAX_EVENT_DELAY)
+                self.delayed.add(self.last)
             self._events.append((self._now() + wait, event))
 
-    def young(self, since: float) -> set[str]:
+    def recent(self, since: float) -> set[str]:
         """Return ids of events so recent that the exporter may not have read them."""
         return {event["id"] for at, event in self._events if at > since}
 
@@ -128,27 +132,29 @@ class RequestLog:
     """The access log of the reverse proxy.
 
     Attributes:
-        `told`: the number of all rows so far.
+        last: the number of all rows so far.
     """
 
     def __init__(self, chance: Random, now: Callable[[], float]) -> None:
         self._chance = chance
         self._now = now
         self._rows: list[tuple[str, float, str]] = []
-        self.told = 0
+        self.last = 0
 
-    def add(self, many: int) -> None:
+    def add(self, count: int) -> None:
         """Add this number of rows. Some are listed later."""
         now = self._now()
-        for _ in range(many):
-            self.told += 1
-            late = self._chance.choice((0.0, 0.0, 0.0, self._chance.uniform(0, LATE)))
-            at = written(now - self._chance.choice((0.0, 0.0, self._chance.random())))
-            self._rows.append((at, now + late, f"row-{self.told}"))
+        for _ in range(count):
+            self.last += 1
+            delay = self._chance.choice(
+                (0.0, 0.0, 0.0, self._chance.uniform(0, MAX_DELAY))
+            )
+            at = rfc3339(now - self._chance.choice((0.0, 0.0, self._chance.random())))
+            self._rows.append((at, now + delay, f"row-{self.last}"))
         self._rows.sort()
-        del self._rows[: bisect_left(self._rows, (written(now - KEPT),))]
+        del self._rows[: bisect_left(self._rows, (rfc3339(now - KEPT_SECONDS),))]
 
-    def young(self, since: float) -> set[str]:
+    def recent(self, since: float) -> set[str]:
         """Return ids of rows so recent that the exporter may not have read them."""
         return {row[2] for row in self._rows if row[1] > since}
 
@@ -158,21 +164,21 @@ class RequestLog:
 
     def body(self, query: str) -> bytes:
         """Return the requested page, oldest rows first."""
-        asked = {name: values[-1] for name, values in parse_qs(query).items()}
-        first = bisect_left(self._rows, (asked.get("start_date", ""),))
+        parameters = {name: values[-1] for name, values in parse_qs(query).items()}
+        first = bisect_left(self._rows, (parameters.get("start_date", ""),))
         now = self._now()
-        there = [row for row in self._rows[first:] if row[1] <= now]
-        size, page = int(asked["page_size"]), int(asked["page"])
+        listed = [row for row in self._rows[first:] if row[1] <= now]
+        size, page = int(parameters["page_size"]), int(parameters["page"])
         return json.dumps(
             {
                 "data": [
                     _row(name, at)
-                    for at, _, name in there[(page - 1) * size : page * size]
+                    for at, _, name in listed[(page - 1) * size : page * size]
                 ],
                 "page": page,
                 "page_size": size,
-                "total_pages": -(-len(there) // size),
-                "total_records": len(there),
+                "total_pages": -(-len(listed) // size),
+                "total_records": len(listed),
             }
         ).encode()
 
@@ -191,7 +197,7 @@ def _row(name: str, at: str) -> Row:
     }
 
 
-class Lines:
+class LogFile:
     """The lines of the exporter's log file, rotated files included.
 
     Args:
@@ -200,47 +206,47 @@ class Lines:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._before: list[str] = []
-        self._moved: list[Path] = []
-        self._known: dict[Path, tuple[bytes, list[str]]] = {}
+        self._removed_ids: list[str] = []
+        self._rotated: list[Path] = []
+        self._contents: dict[Path, tuple[bytes, list[str]]] = {}
 
-    def move(self, number: int) -> str:
+    def rotate(self, number: int) -> str:
         """Rename the file as a log rotation does. Return the new name."""
         if not self.file.exists():
             return "there is none"
-        to = self.file.with_name(f"{self.file.name}.{number}")
-        self.file.rename(to)
+        target = self.file.with_name(f"{self.file.name}.{number}")
+        self.file.rename(target)
         # The simulated days are seconds of the disk's clock, which ticks slowly.
-        os.utime(to, ns=(time.time_ns(), time.time_ns()))
-        if self.file in self._known:
-            self._known[to] = self._known.pop(self.file)
-        self._moved.append(to)
-        if len(self._moved) > 2:
-            first = self._moved.pop(0)
+        os.utime(target, ns=(time.time_ns(), time.time_ns()))
+        if self.file in self._contents:
+            self._contents[target] = self._contents.pop(self.file)
+        self._rotated.append(target)
+        if len(self._rotated) > 2:
+            first = self._rotated.pop(0)
             self._read(first)
-            self._before += self._known.pop(first)[1]
+            self._removed_ids += self._contents.pop(first)[1]
             first.unlink()
-        return to.name
+        return target.name
 
     def count(self) -> int:
         """Return the number of lines ever written."""
-        there = [path for path in (*self._moved, self.file) if path.exists()]
-        return len(self._before) + sum(p.read_bytes().count(b"\n") for p in there)
+        files = [path for path in (*self._rotated, self.file) if path.exists()]
+        return len(self._removed_ids) + sum(p.read_bytes().count(b"\n") for p in files)
 
     def read(self) -> tuple[list[str], list[Row]]:
         """Return the ids of all lines in order, and the new lines."""
-        there = [path for path in (*self._moved, self.file) if path.exists()]
-        new = [line for path in there for line in self._read(path)]
-        ids = (id_ for path in there for id_ in self._known[path][1])
-        return [*self._before, *ids], new
+        files = [path for path in (*self._rotated, self.file) if path.exists()]
+        new = [line for path in files for line in self._read(path)]
+        ids = (id_ for path in files for id_ in self._contents[path][1])
+        return [*self._removed_ids, *ids], new
 
     def _read(self, path: Path) -> list[Row]:
         """Return new lines. The text after the last line feed may be incomplete."""
-        before, ids = self._known.get(path, (b"", []))
+        before, ids = self._contents.get(path, (b"", []))
         text = path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
         if not whole.startswith(before):
             before, ids = b"", []
         new = [json.loads(line) for line in whole[len(before) :].split(b"\n")[:-1]]
-        self._known[path] = whole, [*ids, *(line["id"] for line in new)]
+        self._contents[path] = whole, [*ids, *(line["id"] for line in new)]
         return new

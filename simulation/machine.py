@@ -20,17 +20,17 @@ from twisted.python.threadpool import ThreadPool
 
 from simulation.link import LATENCY, Link, Server
 
-BUSY = 100_000
+MAX_CALLS_AT_ONCE = 100_000
 """The limit of calls in one instant. More are an endless loop."""
 
-FOREVER = 1e9
+FOREVER_SECONDS = 1e9
 """Seconds of a delay that never ends."""
 
-THREAD = 0.002
+THREAD_SECONDS = 0.002
 """Seconds that work in a thread takes."""
 
 
-class Busy(Exception):
+class EndlessInstant(Exception):
     """An instant had too many calls."""
 
 
@@ -64,7 +64,7 @@ class Timers:
         """See IReactorTime."""
         return [call for *_, call in self._calls if call.active()]
 
-    def due(self) -> float:
+    def due_at(self) -> float:
         """Return the time of the next call, or infinity if there is none."""
         calls = self._calls
         while calls:
@@ -79,14 +79,14 @@ class Timers:
     def run(self, now: float) -> None:
         """Advance the time to `now` and make all due calls."""
         self._now = max(self._now, now)
-        for _ in range(BUSY):
-            if self.due() > self._now:
+        for _ in range(MAX_CALLS_AT_ONCE):
+            if self.due_at() > self._now:
                 return
             _, _, call = heapq.heappop(self._calls)
             call.called = 1
             assert call.func is not None
             call.func(*call.args, **call.kw)
-        raise Busy(f"more than {BUSY} calls at once")
+        raise EndlessInstant(f"more than {MAX_CALLS_AT_ONCE} calls at once")
 
 
 class Threads(ThreadPool):
@@ -114,23 +114,23 @@ class Threads(ThreadPool):
             if onResult is not None:
                 onResult(*result)
 
-        self._timers.callLater(THREAD, work)
+        self._timers.callLater(THREAD_SECONDS, work)
 
 
 class OneThread(ThreadPool):
     """A thread that does one piece of work after the other.
 
     Args:
-        takes: returns the seconds of the next piece of work.
+        next_duration: returns the seconds of the next piece of work.
 
     Attributes:
         quick: whether work takes no time now.
     """
 
-    def __init__(self, timers: Timers, takes: Callable[[], float]) -> None:
+    def __init__(self, timers: Timers, next_duration: Callable[[], float]) -> None:
         super().__init__(0, 1)
         self._timers = timers
-        self._takes = takes
+        self._next_duration = next_duration
         self._free_at = timers.seconds()
         self.quick = False
 
@@ -156,7 +156,7 @@ class OneThread(ThreadPool):
             self._timers.callLater(0, work)
             return
         now = self._timers.seconds()
-        self._free_at = max(self._free_at, now) + self._takes()
+        self._free_at = max(self._free_at, now) + self._next_duration()
         self._timers.callLater(self._free_at - now, work)
 
 
@@ -186,7 +186,7 @@ class Connector:
         self._factory = factory
         factory.doStart()
         factory.startedConnecting(self)  # type: ignore[arg-type]
-        state = machine.server.door()
+        state = machine.server.connection_state()
         if state == "lost":
             self._call = machine.callLater(timeout, self._fail, NoConnection())
         elif state == "refused":
@@ -217,7 +217,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
 
     Args:
         work: does the work of a thread.
-        computing: returns the seconds of the next computation.
+        next_duration: returns the seconds of the next computation.
 
     Attributes:
         compute_thread: the thread of the exporter's computations.
@@ -230,7 +230,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         at: float,
         server: Server,
         work: Callable[[Callable[[], Any]], Any],
-        computing: Callable[[], float],
+        next_duration: Callable[[], float],
     ) -> None:
         MemoryReactor.__init__(self)
         Timers.__init__(self, at)
@@ -238,7 +238,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         self.ports: dict[int, Port] = {}
         self.links: dict[Link, None] = {}
         self._threads = Threads(self, work)
-        self.compute_thread = OneThread(self, computing)
+        self.compute_thread = OneThread(self, next_duration)
 
     def getThreadPool(self) -> ThreadPool:  # noqa: N802 - Twisted's name
         return self._threads
@@ -282,10 +282,10 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         factory.doStart()
         # Twisted updates the time of an access log each second; there is none.
         if (clock := getattr(factory, "_logDateTimeCall", None)) is not None:
-            clock.reset(FOREVER)
+            clock.reset(FOREVER_SECONDS)
         return made
 
-    def get(self, path: str, accepted: str = "identity") -> tuple[int, bytes]:
+    def get(self, path: str, encoding: str = "identity") -> tuple[int, bytes]:
         """Return status and body of a page. The status of an incomplete one is 0."""
         [port] = self.ports.values()
         client = Client()
@@ -293,18 +293,18 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         assert protocol is not None
         protocol.makeConnection(client)
         head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-        head += f"Accept-Encoding: {accepted}\r\n\r\n"
+        head += f"Accept-Encoding: {encoding}\r\n\r\n"
         self.compute_thread.quick = True
         protocol.dataReceived(head.encode())
-        for _ in range(BUSY):
-            if client.disconnecting or self.due() > self.seconds():
+        for _ in range(MAX_CALLS_AT_ONCE):
+            if client.disconnecting or self.due_at() > self.seconds():
                 break
             self.run(self.seconds())
         self.compute_thread.quick = False
-        whole = client.disconnecting
+        is_complete = client.disconnecting
         protocol.connectionLost(Failure(ConnectionError()))
         head_, _, body = bytes(client.value()).partition(b"\r\n\r\n")
-        return (int(head_.split()[1]) if whole else 0), body
+        return (int(head_.split()[1]) if is_complete else 0), body
 
 
 class Client(StringTransport):

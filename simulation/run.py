@@ -18,9 +18,9 @@ from api_exporter.exposition import incremental, pages, per_record
 from simulation.invariants import Checks
 from simulation.world import DAY, HOUR, Violation, World
 
-MEMORY = Path("/dev/shm")
+MEMORY_FOLDER = Path("/dev/shm")
 
-CHANGED: dict[ModuleType, dict[str, object]] = {
+SMALL_SIZES: dict[ModuleType, dict[str, object]] = {
     per_record: {"SHORTEST": 8, "LONGEST": 24, "SPARSE": 8},
     incremental: {"PIECE_BYTES": 4096},
     pages: {"_SHORT": 512, "_SMALL": 16 * 1024},
@@ -58,8 +58,8 @@ def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) 
         until: the last step, or None.
         seconds: the least processor time; the run goes on for more days until then.
     """
-    memory = MEMORY if MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(dir=memory) as folder, _changed():
+    memory = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder, _with_small_sizes():
         world = World(seed, Path(folder))
         gc.collect()  # Objects of earlier runs may log something at their end.
         globalLogPublisher.addObserver(world.history)
@@ -67,18 +67,18 @@ def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) 
             return _run(world, seed, days, until, seconds)
         finally:
             globalLogPublisher.removeObserver(world.history)
-            if world.life is not None:  # A pending computation ends with its process.
-                world.life.end()
-            world.disk.down()
+            if world.exporter is not None:  # A pending computation ends with it.
+                world.exporter.end()
+            world.disk.close_all()
 
 
 @contextmanager
-def _changed() -> Iterator[None]:
+def _with_small_sizes() -> Iterator[None]:
     before = {
         module: {name: vars(module)[name] for name in names}
-        for module, names in CHANGED.items()
+        for module, names in SMALL_SIZES.items()
     }
-    for module, values in CHANGED.items():
+    for module, values in SMALL_SIZES.items():
         vars(module).update(values)
     try:
         yield
@@ -90,19 +90,19 @@ def _changed() -> Iterator[None]:
 def _run(
     world: World, seed: int, days: float, until: int | None, seconds: float
 ) -> Run:
-    checks, found, collected = Checks(world), None, 0.0
+    checks, found, collected_at = Checks(world), None, 0.0
     gc.freeze()
     gc.disable()
-    begin = time.process_time()
+    began_at = time.process_time()
     try:
         world.start()
         for step in world.run():
-            checks.look()
-            if world.seconds() >= collected + HOUR:
-                collected = world.seconds()
+            checks.check()
+            if world.seconds() >= collected_at + HOUR:
+                collected_at = world.seconds()
                 gc.collect()
-            enough = world.seconds() >= days * DAY
-            if step == until or (enough and time.process_time() - begin >= seconds):
+            is_over = world.seconds() >= days * DAY
+            if step == until or (is_over and time.process_time() - began_at >= seconds):
                 break
     except Violation as violation:
         found = violation
@@ -115,8 +115,8 @@ def _run(
         seed=seed,
         days=world.seconds() / DAY,
         step=world.step,
-        looks=checks.made,
-        seconds=time.process_time() - begin,
+        looks=checks.count,
+        seconds=time.process_time() - began_at,
         digest=world.history.digest,
         counts=world.history.counts,
         recent=[*world.history.recent],

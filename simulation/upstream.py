@@ -13,7 +13,7 @@ from twisted.internet.error import ConnectionDone, ConnectionLost
 from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER
 from api_exporter.serving.token_bucket import TokenBucket
 from simulation.account import PATHS, Account
-from simulation.link import LATENCY, Answer
+from simulation.link import LATENCY, Response
 from simulation.weather import WELL, Weather
 
 _TOKENS = re.compile(r"api/users/[^/]+/tokens")
@@ -26,7 +26,7 @@ class Request(Struct, eq=False):
         at: the time of the request, in seconds of the clock.
         state: the state of the server that decides the response.
         wait: seconds in the response's Retry-After header, or None.
-        answered: the time when the response was received completely, or None.
+        answered_at: the time when the response was received completely, or None.
     """
 
     at: float
@@ -35,7 +35,7 @@ class Request(Struct, eq=False):
     token: str
     state: str
     wait: float | None = None
-    answered: float | None = None
+    answered_at: float | None = None
 
 
 class Upstream:
@@ -47,7 +47,7 @@ class Upstream:
     Attributes:
         tokens: the accounts of each token; the first one needs no `account` parameter.
         limits: the rate limit of each token; a token without one is not limited.
-        under_way: requests without a complete response.
+        pending: requests without a complete response.
     """
 
     def __init__(
@@ -64,18 +64,18 @@ class Upstream:
         self.accounts = {account.name: account for account in accounts}
         self.tokens: dict[str, list[str]] = {}
         self.limits: dict[str, TokenBucket] = {}
-        self.under_way: dict[Request, None] = {}
+        self.pending: dict[Request, None] = {}
         self._weather = weather
         self._seconds = seconds
         self._now = now
         self._observe = observe
-        self._zipped: dict[str, tuple[bytes, bytes]] = {}
+        self._compressed: dict[str, tuple[bytes, bytes]] = {}
 
-    def door(self) -> str:
+    def connection_state(self) -> str:
         """See `link.Server`."""
-        return self._weather.door()
+        return self._weather.connection_state()
 
-    def answer(self, target: str, token: str) -> Answer:
+    def respond(self, target: str, token: str) -> Response:
         """See `link.Server`."""
         path, _, query = target.partition("?")
         own, _, named = query.partition("account=")
@@ -89,90 +89,90 @@ class Upstream:
         if name not in names:
             state = "401"
         request = Request(self._seconds(), name, path, token, state)
-        self.under_way[request] = None
+        self.pending[request] = None
         self._observe(request)
-        answer, body = self._made(request, query)
+        response, body = self._reply(request, query)
         resource = PATHS.get(path)
         if resource == "agent_usage" and "end_date" in query:
             resource = "agent_usage_earlier"
 
-        def over(whole: bool) -> None:
-            self.under_way.pop(request, None)
-            request.answered = self._seconds() if whole else None
+        def on_end(whole: bool) -> None:
+            self.pending.pop(request, None)
+            request.answered_at = self._seconds() if whole else None
             if whole and body is not None and resource is not None:
                 self.accounts[name].delivered[resource] = body
 
-        answer.over = over
-        return answer
+        response.on_end = on_end
+        return response
 
     def bodies(self) -> Iterator[bytes]:
-        return (body for body, _ in self._zipped.values())
+        return (body for body, _ in self._compressed.values())
 
-    def _made(self, request: Request, query: str) -> tuple[Answer, bytes | None]:
+    def _reply(self, request: Request, query: str) -> tuple[Response, bytes | None]:
         """Return the response, and its body if that may be accepted."""
         state, name, path = request.state, request.account, request.path
-        wait = self._chance.uniform(0.5, 1.5) * LATENCY
+        delay = self._chance.uniform(0.5, 1.5) * LATENCY
         if state == "hung":
-            return Answer([]), None
+            return Response([]), None
         if state == "reset":
-            return Answer([], ConnectionLost()), None
+            return Response([], ConnectionLost()), None
         if state == "slow":
-            wait = self._chance.uniform(1.0, 25.0)
+            delay = self._chance.uniform(1.0, 25.0)
         elif state == "very slow":
-            wait = self._chance.uniform(20.0, 200.0)
-        status, *waits = state.split(" and ")
+            delay = self._chance.uniform(20.0, 200.0)
+        status, *headers = state.split(" and ")
         if status.isdigit():
-            if waits:
+            if headers:
                 request.wait = self._chance.choice((0.0, 1.0, 20.0, 90.0, 3600.0))
-            return Answer([(wait, self._refusal(int(status), request.wait))]), None
+            return Response([(delay, self._refusal(int(status), request.wait))]), None
         if state == "redirect":
             head = b"HTTP/1.1 302 Found\r\nLocation: https://else.example/\r\n"
-            return Answer([(wait, head + b"Content-Length: 0\r\n\r\n")]), None
+            return Response([(delay, head + b"Content-Length: 0\r\n\r\n")]), None
         if state == "page":
-            page = _plain(200, b"<html>Sign in</html>", "text/html")
-            return Answer([(wait, page)]), None
+            page = _plain_response(200, b"<html>Sign in</html>", "text/html")
+            return Response([(delay, page)]), None
         resource = PATHS.get(path)
         if resource in {None, CURRENT_USER}:
-            found = _plain(404, b"404 page not found\n", "text/plain")
+            found = _plain_response(404, b"404 page not found\n", "text/plain")
             # The tokens belong to another user, or the current user is a service user.
             if resource or _TOKENS.fullmatch(path):
                 found = self._refusal(403)
-            return Answer([(wait, found)]), None
+            return Response([(delay, found)]), None
         body = self.accounts[name].body(resource, query)
         if state in {"null", "empty"}:
             body = b"null" if state == "null" else b""
         elif state == "damaged":
-            body = self._damaged(body, cut=resource in {"events", ACCESS_LOG})
+            body = self._damage(body, cut=resource in {"events", ACCESS_LOG})
         whole = self._response(body, path)
         if state == "cut":
             whole = whole[: self._chance.randrange(1, len(whole))]
             end = self._chance.choice((ConnectionDone, ConnectionLost))()
-            return Answer([(wait, whole)], end), None
-        pieces = [(wait, whole)]
+            return Response([(delay, whole)], end), None
+        pieces = [(delay, whole)]
         if self._chance.random() < 0.1:
             half = len(whole) // 2
-            pieces = [(wait, whole[:half]), (LATENCY, whole[half:])]
+            pieces = [(delay, whole[:half]), (LATENCY, whole[half:])]
         ends = self._chance.random() < 0.02  # A server may close any connection.
-        return Answer(pieces, ConnectionDone() if ends else None), body
+        return Response(pieces, ConnectionDone() if ends else None), body
 
     def _response(self, body: bytes, path: str) -> bytes:
         """Return the body as it is sent: with a length, in chunks or compressed."""
-        way = self._chance.randrange(4)
+        encoding = self._chance.randrange(4)
         date = f"Date: {formatdate(self._now(), usegmt=True)}\r\n".encode()
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + date
-        if way == 0:
+        if encoding == 0:
             chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
             return head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk + b"0\r\n\r\n"
-        if way == 1:
-            before, packed = self._zipped.get(path, (b"", b""))
+        if encoding == 1:
+            before, packed = self._compressed.get(path, (b"", b""))
             if before != body or not packed:
                 packed = gzip.compress(body, 1, mtime=0)
-                self._zipped[path] = body, packed
+                self._compressed[path] = body, packed
             head += b"Content-Encoding: gzip\r\n"
             body = packed
         return head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
-    def _damaged(self, body: bytes, *, cut: bool) -> bytes:
+    def _damage(self, body: bytes, *, cut: bool) -> bytes:
         """Cut the body or, unless `cut`, change a byte, which could change an id."""
         if cut or not body or self._chance.random() < 0.5:
             return body[: self._chance.randint(0, len(body))]
@@ -182,13 +182,13 @@ class Upstream:
     def _refusal(self, status: int, asked: float | None = None) -> bytes:
         body = json.dumps({"message": "no", "code": status}).encode()
         if status == 404 and self._chance.random() < 0.5:
-            return _plain(404, b"404 page not found\n", "text/plain")
+            return _plain_response(404, b"404 page not found\n", "text/plain")
         if status == 204:
             return b"HTTP/1.1 204 No Content\r\n\r\n"
         wait = "" if asked is None else f"Retry-After: {asked:.0f}\r\n"
-        return _plain(status, body, "application/json", wait)
+        return _plain_response(status, body, "application/json", wait)
 
 
-def _plain(status: int, body: bytes, kind: str, more: str = "") -> bytes:
+def _plain_response(status: int, body: bytes, kind: str, more: str = "") -> bytes:
     head = f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}\r\n{more}"
     return head.encode() + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

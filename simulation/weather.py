@@ -7,11 +7,11 @@ from msgspec import Struct
 
 WELL = "well"
 
-DOOR = ("refused", "lost")
+UNREACHABLE = ("refused", "lost")
 """States in which no connection is made."""
 
 KINDS = (
-    *DOOR,
+    *UNREACHABLE,
     "hung",
     "reset",
     "slow",
@@ -40,7 +40,7 @@ KINDS = (
     "999",
 )
 
-LONGEST = 4 * 3600.0
+MAX_SPELL_SECONDS = 4 * 3600.0
 
 
 class Spell(Struct, frozen=True, eq=False):
@@ -83,12 +83,12 @@ class Weather:
 
     def worsen(self) -> Spell:
         chance = self._chance
-        lasting = 3.0 * (LONGEST / 3.0) ** chance.random()
+        seconds = 3.0 * (MAX_SPELL_SECONDS / 3.0) ** chance.random()
         path = None
         if chance.random() < 0.3:
             path = "api/peers" if chance.random() < 0.3 else chance.choice(self._paths)
         spell = Spell(
-            end=self._seconds() + lasting,
+            end=self._seconds() + seconds,
             kinds=tuple(chance.sample(KINDS, chance.choice((1, 1, 1, 2, 4)))),
             account=chance.choice((None, *self._accounts)),
             path=path,
@@ -101,18 +101,20 @@ class Weather:
         now = self._seconds()
         self.spells = [spell for spell in self.spells if spell.end > now]
 
-    def shuts(self) -> bool:
+    def may_be_unreachable(self) -> bool:
         """Return whether connecting may fail or time out."""
         return any(
-            spell.account is None and spell.path is None and {*spell.kinds} & {*DOOR}
+            spell.account is None
+            and spell.path is None
+            and {*spell.kinds} & {*UNREACHABLE}
             for spell in self.spells
         )
 
-    def door(self) -> str:
+    def connection_state(self) -> str:
         for spell in self.spells:
             if spell.account is None and spell.path is None:
                 for kind in spell.kinds:
-                    if kind in DOOR and self._chance.random() < spell.share:
+                    if kind in UNREACHABLE and self._chance.random() < spell.share:
                         return kind
         return "open"
 
@@ -124,7 +126,7 @@ class Weather:
                 and self._chance.random() < spell.share
             ):
                 kind = self._chance.choice(spell.kinds)
-                return "reset" if kind in DOOR else kind
+                return "reset" if kind in UNREACHABLE else kind
         return WELL
 
     def bad(self, account: str) -> bool:

@@ -10,10 +10,10 @@ from api_exporter.netbird.resources import RESOURCES
 from api_exporter.settings.errors import ConfigurationError
 from simulation.account import PATHS, Account
 from simulation.disk import Disk, Killed
-from simulation.exporter import Life, forget
+from simulation.exporter import RunningExporter, collect_garbage
 from simulation.history import History
 from simulation.knowledge import Knowledge
-from simulation.logs import Lines
+from simulation.logs import LogFile
 from simulation.machine import Machine
 from simulation.upstream import Request, Upstream
 from simulation.weather import Weather
@@ -29,7 +29,7 @@ NAMES = ("alpha", "beta", "gamma", "delta")
 LOGS = (("alpha", "events"), ("beta", "events"), ("alpha", "access"))
 """The account and kind of each log. Half of the worlds have the last one."""
 
-LONGEST_END = 40.0
+MAX_END_SECONDS = 40.0
 """The most seconds that the exporter may take to end."""
 
 _QUICK = (1, 2)
@@ -51,25 +51,25 @@ class World:
 
     Attributes:
         step: the number of steps so far.
-        life: the running exporter; None while it is down.
-        stated: the rate limit of the shared token, if the settings have it.
+        exporter: the running exporter; None while it is down.
+        stated_limit: the rate limit of the shared token, if the settings have it.
         offset: seconds by which the wall clock is ahead of the steady clock.
-        jumped: the last jump of the wall clock, in seconds of the clock.
-        `asked`: requests that no invariant has checked yet.
+        jumped_at: the last jump of the wall clock, in seconds of the clock.
+        unchecked: requests that no invariant has checked yet.
         left_over: objects that remained after an exporter's end.
         logs: the lines of the log files.
-        disturbed: the last disturbance of the disk, the wall clock or the size, in
+        disturbed_at: the last disturbance of the disk, the wall clock or the size, in
             seconds of the clock.
         uncertain: ids of rows and events that may be missing, because the wall clock
             was wrong or a cursor was lost.
-        troubled: the end of the last trouble of each account, in seconds of the clock.
+        well_at: the end of each account's last trouble, in seconds of the clock.
     """
 
     def __init__(self, seed: int, folder: Path) -> None:
         self._seed = seed
         self._now = 0.0
         self.offset = START
-        self.jumped = -DAY
+        self.jumped_at = -DAY
         self.step = 0
         self.days = 0.0
         self.folder = folder
@@ -78,24 +78,24 @@ class World:
         self._compute_chance = self.random("compute")
         self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._planned = 0
-        self.life: Life | None = None
+        self.exporter: RunningExporter | None = None
         self.known: dict[str, Knowledge] = {}
-        self.asked: list[Request] = []
+        self.unchecked: list[Request] = []
         self.disk = Disk(folder, self.random("disk"))
         self.logs = {
-            f"{name}.{kind}": Lines(folder / f"{name}.{kind}.log")
+            f"{name}.{kind}": LogFile(folder / f"{name}.{kind}.log")
             for name, kind in LOGS[: self.random("logs").choice((2, 3))]
         }
         self.left_over: list[str] = []
-        self.disturbed = 0.0
+        self.disturbed_at = 0.0
         self.uncertain: set[str] = set()
         self._latest = 0.0  # The latest time of the wall clock before it was set.
-        self.troubled = dict.fromkeys(NAMES, 0.0)
+        self.well_at = dict.fromkeys(NAMES, 0.0)
         self.weather = Weather(
             self.random("weather"), NAMES, tuple(PATHS), self.seconds
         )
         self._accounts = {
-            name: Account(name, str(seed), self.now, self.truth, agents=name == "delta")
+            name: Account(name, str(seed), self.now, self.clock, agents=name == "delta")
             for name in NAMES
         }
         self.upstream = Upstream(
@@ -103,12 +103,12 @@ class World:
             self._accounts.values(),
             self.weather,
             seconds=self.seconds,
-            now=self.truth,
-            observe=self._asked,
+            now=self.clock,
+            observe=self._on_request,
         )
         self._secrets = iter(tokens(2000).values())
-        self._settle()
-        self._befall()
+        self._configure()
+        self._plan_events()
 
     def random(self, what: str) -> Random:
         return Random(f"{self._seed}/{what}")
@@ -121,19 +121,19 @@ class World:
         """Return seconds of the wall clock since the epoch."""
         return self._now + self.offset
 
-    def truth(self) -> float:
+    def clock(self) -> float:
         """Return seconds since the epoch of a wall clock that never jumps."""
         return self._now + START
 
-    def _asked(self, request: Request) -> None:
-        self.asked.append(request)
+    def _on_request(self, request: Request) -> None:
+        self.unchecked.append(request)
         self.history.note(
             "request", f"{request.account} {request.path} {request.state}"
         )
 
     # Initial state
 
-    def _settle(self) -> None:
+    def _configure(self) -> None:
         """Create tokens, limits and settings."""
         chance = self.random("settings")
         (self.folder / "accounts").mkdir()
@@ -143,13 +143,13 @@ class World:
             "LISTEN_ADDRESS": "127.0.0.1:8080",
             "ACCOUNTS_DIR": str(self.folder / "accounts"),
         }
-        self.stated = chance.choice((None, *_LIMITS))
+        self.stated_limit = chance.choice((None, *_LIMITS))
         quick = chance.choice((*NAMES, *[""] * 20))
         for name in NAMES:
-            pace = chance.choice(_QUICK if name == quick else _SLOW)
+            factor = chance.choice(_QUICK if name == quick else _SLOW)
             lines = {
                 "UPSTREAM_API_TOKEN_FILE": f"../{self._token_file(name).name}",
-                "REFRESH_INTERVALS": _intervals(pace),
+                "REFRESH_INTERVALS": _intervals(factor),
                 "COLLECTORS": chance.choice(_COLLECTORS),
                 "EXPOSE_PERSONAL_DATA": chance.choice(_PERSONAL),
                 "PEER_DETAIL": chance.choice(_DETAIL),
@@ -164,13 +164,13 @@ class World:
                         lines["ACCESS_LOG_REQUESTS_PER_MINUTE"] = "1"
             if name == "gamma":
                 lines["UPSTREAM_ACCOUNT"] = "gamma"
-            if name in {"beta", "gamma"} and self.stated:
-                lines["UPSTREAM_RATE_LIMIT"] = "/".join(map(str, self.stated))
+            if name in {"beta", "gamma"} and self.stated_limit:
+                lines["UPSTREAM_RATE_LIMIT"] = "/".join(map(str, self.stated_limit))
             text = "".join(f"{key}={value}\n" for key, value in lines.items() if value)
             (self.folder / "accounts" / f"{name}.conf").write_text(text)
         for name in ("alpha", "beta", "delta"):
             self._new_token(name)
-        self._limit()
+        self._choose_limits()
 
     def _token_file(self, name: str) -> Path:
         return self.folder / f"{'beta' if name == 'gamma' else name}.token"
@@ -187,45 +187,45 @@ class World:
         if limit := self.upstream.limits.pop(before, None):
             self.upstream.limits[token] = limit
         file.write_text(token)
-        self._trouble(*names)
+        self._disturb(*names)
         return f"another one for {' and '.join(names)}"
 
-    def _limit(self) -> str:
+    def _choose_limits(self) -> str:
         self.upstream.limits.clear()
-        self._trouble(*NAMES)
+        self._disturb(*NAMES)
         for token, names in self.upstream.tokens.items():
             limit = self._chance.choice((None, None, (6, 30), (20, 60), (60, 300)))
-            if len(names) > 1 and self.stated:
-                limit = self.stated
+            if len(names) > 1 and self.stated_limit:
+                limit = self.stated_limit
             if limit is not None:
                 self.upstream.limits[token] = limiter(*limit)
         return str(sorted(names[0] for names in self.upstream.tokens.values()))
 
     # Events
 
-    def _befall(self) -> None:
-        for kind, mean, act in (
-            ("weather", 2 * HOUR, self._worsen),
-            ("records", 6 * MINUTE, self._change),
+    def _plan_events(self) -> None:
+        for kind, mean, action in (
+            ("weather", 2 * HOUR, self._begin_failures),
+            ("records", 6 * MINUTE, self._change_records),
             ("size", 2 * DAY, self._resize),
-            ("limit", DAY, self._limit),
+            ("limit", DAY, self._choose_limits),
             ("token", DAY, lambda: self._new_token(self._chance.choice(NAMES))),
             ("SIGTERM", 12 * HOUR, self._terminate),
             ("SIGKILL", 5 * HOUR, self._kill),
             ("SIGHUP", 8 * HOUR, self._reload),
-            ("clock", 8 * HOUR, self._jump),
-            ("disk", 8 * HOUR, self._fill),
+            ("clock", 8 * HOUR, self._jump_clock),
+            ("disk", 8 * HOUR, self._fill_disk),
             ("rotation", 6 * HOUR, self._rotate),
-            ("file", 8 * HOUR, self._lose),
-            ("events", 10 * MINUTE, self._audit),
-            ("rows", 6 * MINUTE, self._row),
+            ("file", 8 * HOUR, self._lose_file),
+            ("events", 10 * MINUTE, self._add_events),
+            ("rows", 6 * MINUTE, self._add_rows),
         ):
-            self._again(kind, mean, act)
+            self._plan_repeated(kind, mean, action)
 
-    def _again(self, kind: str, mean: float, act: Callable[[], str]) -> None:
+    def _plan_repeated(self, kind: str, mean: float, action: Callable[[], str]) -> None:
         def happen() -> None:
-            self.history.note(kind, act())
-            self._again(kind, mean, act)
+            self.history.note(kind, action())
+            self._plan_repeated(kind, mean, action)
 
         self.plan(self._chance.expovariate(1 / mean), happen)
 
@@ -233,71 +233,71 @@ class World:
         for account in self._accounts.values():
             yield from account.bodies()
         for known in self.known.values():
-            yield from known.held()
+            yield from known.held_bodies()
         yield from self.upstream.bodies()
 
     def account(self, name: str) -> Account:
         return self._accounts[name]
 
-    def plan(self, delay: float, act: Callable[[], object]) -> None:
+    def plan(self, delay: float, action: Callable[[], object]) -> None:
         self._planned += 1
-        heapq.heappush(self._plan, (self._now + delay, self._planned, act))
+        heapq.heappush(self._plan, (self._now + delay, self._planned, action))
 
-    def _worsen(self) -> str:
+    def _begin_failures(self) -> str:
         spell = self.weather.worsen()
         self.plan(spell.end - self._now, self.weather.improve)
-        self._trouble(*([spell.account] if spell.account else NAMES), until=spell.end)
+        self._disturb(*([spell.account] if spell.account else NAMES), until=spell.end)
         return str(spell)
 
-    def _change(self) -> str:
+    def _change_records(self) -> str:
         account = self._accounts[self._chance.choice(NAMES)]
         return f"{account.name}: {account.change()}"
 
     def _resize(self) -> str:
         account = self._accounts[self._chance.choice(NAMES)]
-        act = self._chance.choice((account.tenfold, account.vanish))
-        self.disturbed = self._now
-        lasting = self._chance.expovariate(1 / HOUR)
-        self.plan(lasting, lambda: self._usual(account))
-        return f"{account.name}: {act()}"
+        action = self._chance.choice((account.grow, account.clear))
+        self.disturbed_at = self._now
+        seconds = self._chance.expovariate(1 / HOUR)
+        self.plan(seconds, lambda: self._restore_size(account))
+        return f"{account.name}: {action()}"
 
-    def _audit(self) -> str:
+    def _add_events(self) -> str:
         account = self._accounts[self._chance.choice(NAMES)]
         account.events.add(self._chance.choice((*[1] * 6, 2, 2, 3, 5, 12, 120)))
         if f"{account.name}.events" not in self.logs:
-            account.events.forget(account.events.told)
-        return f"{account.name}: {account.events.told}"
+            account.events.forget_up_to(account.events.last)
+        return f"{account.name}: {account.events.last}"
 
-    def _row(self) -> str:
+    def _add_rows(self) -> str:
         requests = self._accounts["alpha"].requests
-        before = requests.told
+        before = requests.last
         requests.add(self._chance.choice((1, 1, 1, 2, 5, 20, 250)))
         # The exporter skips rows older than the last one read, and logs that.
         if abs(self.offset - START) > 30.0 or self.now() < self._latest:
-            new = range(before + 1, requests.told + 1)
+            new = range(before + 1, requests.last + 1)
             self.uncertain |= {f"row-{number}" for number in new}
-        return str(requests.told)
+        return str(requests.last)
 
-    def _jump(self) -> str:
+    def _jump_clock(self) -> str:
         """Set the wall clock wrong, and right some time later."""
         ahead = self._chance.choice((1, 5, 60, HOUR, DAY)) * self._chance.uniform(-1, 1)
-        self._set(ahead)
-        self.plan(self._chance.expovariate(1 / HOUR), lambda: self._set(0.0))
+        self._set_clock(ahead)
+        self.plan(self._chance.expovariate(1 / HOUR), lambda: self._set_clock(0.0))
         return f"{ahead:.0f} s"
 
-    def _set(self, ahead: float) -> None:
+    def _set_clock(self, ahead: float) -> None:
         self._latest = max(self._latest, self.now())
-        self.offset, self.jumped = START + ahead, self._now
-        self.disturbed = self._now
+        self.offset, self.jumped_at = START + ahead, self._now
+        self.disturbed_at = self._now
 
-    def _fill(self) -> str:
+    def _fill_disk(self) -> str:
         self.disk.full = True
-        self.plan(self._chance.expovariate(1 / HOUR), self._empty)
+        self.plan(self._chance.expovariate(1 / HOUR), self._free_disk)
         return "full"
 
-    def _empty(self) -> None:
+    def _free_disk(self) -> None:
         self.disk.full = False
-        self.disturbed = self._now
+        self.disturbed_at = self._now
 
     def _rotate(self) -> str:
         """Rename a log file, and reload the exporter in half of the cases."""
@@ -307,54 +307,54 @@ class World:
         # A restart without file and cursor writes all events again, as documented.
         if not cursor.exists() or '"last":null' in cursor.read_text():
             return f"not of {file.name}, which has no cursor"
-        moved = self.logs[name].move(self.step)
+        moved = self.logs[name].rotate(self.step)
         if self._chance.random() < 0.5:
             self._reload()
         return moved
 
-    def _lose(self) -> str:
+    def _lose_file(self) -> str:
         """Remove a token's file for a while, or a cursor for ever."""
         if self._chance.random() < 0.3:
             name = self._chance.choice(sorted(self.logs))
             file = self.logs[name].file
             # Events with lower numbers than the last lines count as written.
-            late = self._accounts[name.partition(".")[0]].events.late
-            self.uncertain |= set(map(str, late))
+            delayed = self._accounts[name.partition(".")[0]].events.delayed
+            self.uncertain |= set(map(str, delayed))
             # Right after a rotation, only the cursor knows the written lines.
             if file.exists() and file.stat().st_size:
                 file.with_name(f"{file.name}.cursor").unlink(missing_ok=True)
             return f"the cursor of {file.name}"
         file = self._token_file(self._chance.choice(NAMES))
-        held = file.with_name(f"{file.name}.away")
+        away = file.with_name(f"{file.name}.away")
         if file.exists():
-            file.rename(held)
+            file.rename(away)
             self.plan(
                 self._chance.expovariate(1 / HOUR),
-                lambda: None if file.exists() else held.rename(file),
+                lambda: None if file.exists() else away.rename(file),
             )
         return file.name
 
-    def _trouble(self, *names: str, until: float | None = None) -> None:
+    def _disturb(self, *names: str, until: float | None = None) -> None:
         until = self._now if until is None else until
         for name in names:
-            self.troubled[name] = max(self.troubled[name], until)
+            self.well_at[name] = max(self.well_at[name], until)
 
-    def _usual(self, account: Account) -> None:
-        self.disturbed = self._now
-        self.history.note("size", f"{account.name}: {account.usual()}")
+    def _restore_size(self, account: Account) -> None:
+        self.disturbed_at = self._now
+        self.history.note("size", f"{account.name}: {account.restore_size()}")
 
     def _reload(self) -> str:
-        if self.life is not None:
-            self.life.reload()
+        if self.exporter is not None:
+            self.exporter.reload()
         return ""
 
     # Processes of the exporter
 
     def start(self) -> None:
         """Start the exporter, or plan another attempt if a file is missing."""
-        machine = Machine(self._now, self.upstream, self.disk.work, self._computing)
+        machine = Machine(self._now, self.upstream, self.disk.run, self._computing)
         try:
-            self.life = Life(
+            self.exporter = RunningExporter(
                 machine,
                 self.environ,
                 now=self.now,
@@ -365,56 +365,56 @@ class World:
             self.plan(MINUTE, self.start)
             return
         self.history.note("start", "")
-        self._trouble(*NAMES)
+        self._disturb(*NAMES)
         for name, account in self._accounts.items():
             account.delivered.clear()
             self.known[name] = Knowledge(
-                self.life.accounts[name],
+                self.exporter.accounts[name],
                 account,
-                self.life.settings[name],
+                self.exporter.settings[name],
                 self.random(f"{name} {self.step}"),
             )
-        self.life.start()
+        self.exporter.start()
 
     def _computing(self) -> float:
         chance = self._compute_chance
         return chance.uniform(0.0, chance.choice((0.0, 0.0, 0.01, 0.05, 0.05, 0.3)))
 
     def _terminate(self) -> str:
-        life = self.life
-        if life is None:
+        exporter = self.exporter
+        if exporter is None:
             return "nothing runs"
-        life.end()
-        end = self._now + LONGEST_END
-        while life.machine.due() <= end:
-            self._now = max(self._now, life.machine.due())
+        exporter.end()
+        end = self._now + MAX_END_SECONDS
+        while exporter.machine.due_at() <= end:
+            self._now = max(self._now, exporter.machine.due_at())
             try:
-                life.machine.run(self._now)
+                exporter.machine.run(self._now)
             except Killed:
-                self._down()
+                self._end_process()
                 return "killed while it ended"
-        self.left_over += life.left_over()
+        self.left_over += exporter.left_over()
         self.left_over += (f"file {name}" for name in self.disk.left_over())
-        self._down()
+        self._end_process()
         return f"ended at {self._now:.3f}"
 
     def _kill(self) -> str:
-        if self.life is None:
+        if self.exporter is None:
             return "nothing runs"
         if self._chance.random() < 0.7:
             kinds = (name.partition(".")[2] for name in self.logs)
             kind = self._chance.choice(("", *kinds))
             self.disk.kill(kind)
             return f"in the next work with {kind or 'files'}"
-        self._down()
+        self._end_process()
         return ""
 
-    def _down(self) -> None:
-        self.life = None
+    def _end_process(self) -> None:
+        self.exporter = None
         self.known.clear()
-        self.upstream.under_way.clear()
-        self.disk.down()
-        forget()
+        self.upstream.pending.clear()
+        self.disk.close_all()
+        collect_garbage()
         self.plan(self._chance.expovariate(1 / MINUTE), self.start)
 
     # Time
@@ -423,26 +423,30 @@ class World:
         """Advance the time. Yield the number of every step."""
         while True:
             planned = self._plan[0][0]
-            due = float("inf") if self.life is None else self.life.machine.due()
+            due = (
+                float("inf")
+                if self.exporter is None
+                else self.exporter.machine.due_at()
+            )
             at = max(self._now, min(planned, due))
             self._now = at
             self.step += 1
             if planned <= due:
                 heapq.heappop(self._plan)[2]()
             else:
-                assert self.life is not None
+                assert self.exporter is not None
                 try:
-                    self.life.machine.run(at)
+                    self.exporter.machine.run(at)
                 except Killed:
                     self.history.note("SIGKILL", "within work with files")
-                    self._down()
+                    self._end_process()
             yield self.step
 
 
-def _intervals(pace: int) -> str:
-    """Return the intervals of all resources, `pace` times as long as usual."""
-    periods = {r.name: pace * r.period for r in RESOURCES if pace > 1}
-    periods["events"] = 60.0 * pace
+def _intervals(factor: int) -> str:
+    """Return the intervals of all resources, `factor` times as long as usual."""
+    periods = {r.name: factor * r.period for r in RESOURCES if factor > 1}
+    periods["events"] = 60.0 * factor
     return ",".join(f"{name}={period:g}s" for name, period in periods.items())
 
 
