@@ -19,7 +19,6 @@ from acceptance import (
     chart,
     collector,
     critics,
-    door,
     events,
     helm,
     images,
@@ -35,6 +34,7 @@ from acceptance import (
     service,
     simulated,
     thorough,
+    tls,
     workflows,
 )
 from acceptance.check import Check, Failed, Missing
@@ -44,10 +44,10 @@ BUILT = (
     Check("lintian", package.lintian),
     *(Check(f"deb-{number}", package.packaged(number)) for number in roots.SUITES),
     *(
-        Check(f"debian-{number}", installing.installs(number))
+        Check(f"debian-{number}", installing.check_install(number))
         for number in roots.SUITES
     ),
-    Check("upgrade", installing.upgrades),
+    Check("upgrade", installing.check_upgrade),
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("image", images.image),
     Check("container-page", images.page),
@@ -62,8 +62,8 @@ OTHERS = (
     Check("pythons", pythons.pythons),
     Check("lowest", pythons.lowest),
     Check("workflows", workflows.actionlint),
-    Check("sslyze", door.sslyze),
-    Check("handshakes", door.handshakes),
+    Check("sslyze", tls.sslyze),
+    Check("handshakes", tls.handshakes),
     Check("hadolint", critics.hadolint),
     Check("checkov", critics.checkov),
     Check("helm-lint", helm.lint),
@@ -74,7 +74,7 @@ OTHERS = (
     Check("helm-page", helm.documented),
     Check("helm-score", helm.score),
     Check("helm-rules", helm.monitoring),
-    Check("helm-runs", chart.runs),
+    Check("helm-runs", chart.check_examples),
     Check("alloy", events.alloy),
     Check("collector", collector.collector),
     Check("rsyslog", events.rsyslog),
@@ -85,10 +85,10 @@ OTHERS = (
     Check("simulation", simulated.month),
 )
 
-ALONE = (Check("thorough", thorough.thorough),)
+TIMED = (Check("thorough", thorough.thorough),)
 """Checks that measure seconds. They run alone, at the end."""
 
-CHECKS = (*BUILT, *OTHERS, *ALONE)
+CHECKS = (*BUILT, *OTHERS, *TIMED)
 
 
 class Row(Struct, frozen=True):
@@ -115,9 +115,9 @@ def main() -> None:
         raise SystemExit(f"no such check: {', '.join(sorted(unknown))}")
     begin = time.monotonic()
     if options.names:
-        rows = _in_turn([c for c in CHECKS if c.name in options.names], options.rows)
+        rows = _run_each([c for c in CHECKS if c.name in options.names], options.rows)
     else:
-        rows = _side_by_side() + _in_turn(ALONE, None)
+        rows = _run_halves() + _run_each(TIMED, None)
     if options.rows is None:
         print(*_table(rows), f"took {time.monotonic() - begin:.0f} s", sep="\n")
     raise SystemExit(any(row.outcome == "FAILED" for row in rows))
@@ -132,16 +132,16 @@ def _table(rows: list[Row]) -> Iterator[str]:
             yield _ROW.format("", "", "", line)
 
 
-def _in_turn(checks: Iterable[Check], told: Path | None) -> list[Row]:
+def _run_each(checks: Iterable[Check], path: Path | None) -> list[Row]:
     rows: list[Row] = []
     for check in checks:
-        rows.append(_tried(check))
-        if told is not None:  # After each check, because the process may be killed.
-            told.write_bytes(msgspec.json.encode(rows))
+        rows.append(_run_check(check))
+        if path is not None:  # After each check, because the process may be killed.
+            path.write_bytes(msgspec.json.encode(rows))
     return rows
 
 
-def _side_by_side() -> list[Row]:
+def _run_halves() -> list[Row]:
     """Run both halves at once, each in its own process."""
     with suppress(Missing):
         helm.program()  # the only program that both halves build
@@ -166,7 +166,7 @@ def _side_by_side() -> list[Row]:
     return found + [Row(name, "FAILED", 0, "it was ended") for name in sorted(lost)]
 
 
-def _tried(check: Check) -> Row:
+def _run_check(check: Check) -> Row:
     print(f"{check.name} …", flush=True)  # The table is printed at the very end.
     begin = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="api-exporter-acceptance-"))

@@ -12,7 +12,7 @@ from msgspec import Struct
 from acceptance.check import Failed, program, run
 from acceptance.roots import Root, clean
 
-PATIENCE = 60.0
+MAX_WAIT = 60.0
 """Seconds until a condition must hold."""
 
 # The container's control groups, version 2 only, are below a group of our own.
@@ -76,13 +76,13 @@ class System(Struct, frozen=True):
             path,
         )
 
-    def until(self, text: str, *command: str) -> str:
+    def wait_until(self, text: str, *command: str) -> str:
         """Run a program until it prints a text. Return its output."""
-        return until(lambda: self.run(*command), text, " ".join(command))
+        return wait_until(lambda: self.run(*command), text, " ".join(command))
 
-    def until_got(self, text: str, where: str, path: str) -> str:
+    def get_until(self, text: str, where: str, path: str) -> str:
         """Request a path until the response contains a text. Return the response."""
-        return until(lambda: self.get(where, path), text, f"{where} {path}")
+        return wait_until(lambda: self.get(where, path), text, f"{where} {path}")
 
 
 @contextmanager
@@ -106,12 +106,12 @@ def booted(root: Root) -> Iterator[System]:
         )
     try:
         system = System(_leader(container, Path(log.name)))
-        system.until("running", "systemctl", "is-system-running", "--wait")
+        system.wait_until("running", "systemctl", "is-system-running", "--wait")
         yield system
     finally:
         container.terminate()  # This powers the system off.
         try:
-            container.wait(PATIENCE)
+            container.wait(MAX_WAIT)
         except subprocess.TimeoutExpired:
             container.kill()
             container.wait()
@@ -121,7 +121,7 @@ def booted(root: Root) -> Iterator[System]:
 def _leader(container: subprocess.Popen[bytes], log: Path) -> int:
     children = Path(f"/proc/{container.pid}/task/{container.pid}/children")
     begin = time.monotonic()
-    while time.monotonic() < begin + PATIENCE and container.poll() is None:
+    while time.monotonic() < begin + MAX_WAIT and container.poll() is None:
         with suppress(OSError):  # Processes may end meanwhile.
             for child in children.read_text().split():
                 if Path(f"/proc/{child}/comm").read_text() == "systemd\n":
@@ -130,15 +130,15 @@ def _leader(container: subprocess.Popen[bytes], log: Path) -> int:
     raise Failed(f"it does not boot: {log.read_text()}")
 
 
-def until(ask: Callable[[], str], text: str, what: str) -> str:
+def wait_until(run_again: Callable[[], str], text: str, what: str) -> str:
     begin = time.monotonic()
     while True:
         try:
-            said = ask()
-            if text in said:
-                return said
+            output = run_again()
+            if text in output:
+                return output
         except Failed as error:
-            said = str(error)
-        if time.monotonic() > begin + PATIENCE:
-            raise Failed(f"{what}: no {text!r} within {PATIENCE:g} s\n{said}")
+            output = str(error)
+        if time.monotonic() > begin + MAX_WAIT:
+            raise Failed(f"{what}: no {text!r} within {MAX_WAIT:g} s\n{output}")
         time.sleep(0.2)

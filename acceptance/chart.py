@@ -19,7 +19,7 @@ from tests.integration.programs import environment, free_port, get
 
 PROGRAM = Path(sys.executable).with_name("api-exporter")
 
-PATIENCE = 60.0
+MAX_WAIT = 60.0
 """Seconds until an exporter must be ready."""
 
 _AUTHORITY = Authority("authority")
@@ -29,7 +29,7 @@ _TLS = {"tls.crt": _ISSUED.pem, "tls.key": _ISSUED.key, "ca.crt": _AUTHORITY.pem
 _WEB = b"tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
 _ACCOUNT = b"UPSTREAM_API_TOKEN=" + TOKEN.encode()
 
-GIVEN: Mapping[str, Mapping[str, bytes]] = {
+STORED: Mapping[str, Mapping[str, bytes]] = {
     "acme": {"api-token": TOKEN.encode(), "token": TOKEN.encode()},
     "api-exporter-tls": _TLS,
     "api-exporter-tokens": {"web-tokens": b"prometheus 012345678901234567890123\n"},
@@ -51,7 +51,7 @@ GIVEN: Mapping[str, Mapping[str, bytes]] = {
 }
 """The Secrets and ConfigMaps that the examples require."""
 
-FALSE = b"nbp_not_a_token_at_all"
+EXAMPLE_TOKEN = b"nbp_not_a_token_at_all"
 """The token in the values of the examples."""
 
 UPSTREAM = re.compile(
@@ -59,7 +59,7 @@ UPSTREAM = re.compile(
 )
 
 
-def runs(folder: Path) -> str:
+def check_examples(folder: Path) -> str:
     """Check that each example's pod reads a simulated API and its probes succeed."""
     seen = []
     with _upstream() as upstream:
@@ -69,12 +69,12 @@ def runs(folder: Path) -> str:
             pod = _Pod(objects, folder / name, upstream)
             accounts: list[str] = []
             for shard in range(pod.replicas):
-                accounts += pod.check(shard)
-                pod.probed(shard)
+                accounts += pod.list_accounts(shard)
+                pod.probe(shard)
             if len(set(accounts)) != len(accounts):
                 raise Failed(f"{name}: an account is kept twice: {accounts}")
-            told = f", accounts {' '.join(sorted(accounts))}" if accounts else ""
-            seen.append(f"{name}: {pod.replicas} × read and probed{told}")
+            listed = f", accounts {' '.join(sorted(accounts))}" if accounts else ""
+            seen.append(f"{name}: {pod.replicas} × read and probed{listed}")
     return "\n".join(seen)
 
 
@@ -85,10 +85,10 @@ class _Pod:
         [work] = [o for o in objects if o["kind"] in {"Deployment", "StatefulSet"}]
         self.replicas: int = work["spec"]["replicas"]
         self._spec = work["spec"]["template"]["spec"]
-        self._own = self._spec["containers"][0]
-        self._stored = {**GIVEN, **_made(objects)}
+        self._container = self._spec["containers"][0]
+        self._stored = {**STORED, **_made(objects)}
         self._folder, self._upstream = folder, upstream
-        for mount in self._own.get("volumeMounts", []):
+        for mount in self._container.get("volumeMounts", []):
             self._mount(mount)
 
     def _mount(self, mount: Mapping[str, Any]) -> None:
@@ -102,10 +102,10 @@ class _Pod:
                 found = self._stored[one.get("secretName") or one["name"]]
                 items = one.get("items") or [{"key": k, "path": k} for k in found]
                 for item in items:
-                    text = found[item["key"]].replace(FALSE, TOKEN.encode())
-                    (place / item["path"]).write_bytes(self._reaching(text))
+                    text = found[item["key"]].replace(EXAMPLE_TOKEN, TOKEN.encode())
+                    (place / item["path"]).write_bytes(self._with_upstream(text))
 
-    def _reaching(self, text: bytes) -> bytes:
+    def _with_upstream(self, text: bytes) -> bytes:
         try:
             return UPSTREAM.sub(self._upstream, text.decode()).encode()
         except UnicodeDecodeError:
@@ -113,9 +113,9 @@ class _Pod:
 
     def _environ(self, shard: int, port: int) -> dict[str, str]:
         found = {}
-        for one in self._own["env"]:
+        for one in self._container["env"]:
             value = one.get("value", "")
-            for mount in self._own.get("volumeMounts", []):
+            for mount in self._container.get("volumeMounts", []):
                 value = value.replace(
                     mount["mountPath"] + "/",
                     f"{self._folder}{mount['mountPath']}/",
@@ -128,13 +128,13 @@ class _Pod:
             found["SHARD"] = found["SHARD"].replace("auto", str(shard))
         return environment(**found)
 
-    def check(self, shard: int) -> list[str]:
+    def list_accounts(self, shard: int) -> list[str]:
         """Return the accounts that `--check` lists. Raise Failed if it fails."""
         environ = self._environ(shard, free_port())
-        said = run(PROGRAM, "--check", *self._own.get("args", []), env=environ)
+        said = run(PROGRAM, "--check", *self._container.get("args", []), env=environ)
         return re.findall(r"^account: (\S+)$", said, re.MULTILINE)
 
-    def probed(self, shard: int) -> None:
+    def probe(self, shard: int) -> None:
         """Run it until both probes succeed."""
         port = free_port()
         environ = self._environ(shard, port)
@@ -142,7 +142,7 @@ class _Pod:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as file:
             process = subprocess.Popen(
-                [PROGRAM, *self._own.get("args", [])],
+                [PROGRAM, *self._container.get("args", [])],
                 env=environ,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
@@ -150,8 +150,8 @@ class _Pod:
             )
         try:
             for kind in ("livenessProbe", "readinessProbe"):
-                end = time.monotonic() + PATIENCE
-                while not self._succeeds(self._own[kind], port, environ):
+                end = time.monotonic() + MAX_WAIT
+                while not self._succeeds(self._container[kind], port, environ):
                     if time.monotonic() > end or process.poll() is not None:
                         raise Failed(f"{kind}: {log.read_text()}")
                     time.sleep(0.2)
@@ -191,7 +191,7 @@ def _upstream() -> Iterator[str]:
     command = [sys.executable, "-m", "benchmarks.upstream", str(port), "20"]
     process = subprocess.Popen(command, cwd=ROOT)
     try:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + MAX_WAIT
         while get(f"http://127.0.0.1:{port}/")[0] == 0:
             if time.monotonic() > end or process.poll() is not None:
                 raise Failed("the simulated API does not answer")

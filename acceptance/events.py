@@ -18,23 +18,23 @@ ACCESS_LOG_KILLS = 50
 
 PARSER = ROOT / "acceptance" / "alloy_syntax"
 
-PATIENCE = 30.0
+MAX_WAIT = 30.0
 """Seconds until lines must arrive."""
 
 
 def kills(folder: Path) -> str:
     """Check that each of 20,000 events is written once."""
-    _killed(folder, "events", EVENTS_KILLS=KILLS)
+    _run_kills(folder, "events", EVENTS_KILLS=KILLS)
     return f"{KILLS} kills, {KILLS * 100} events, each of them once"
 
 
 def access_log_kills(folder: Path) -> str:
     """Check the same of 20,000 rows, some with equal times and some delayed."""
-    _killed(folder, "access_log", ACCESS_LOG_KILLS=ACCESS_LOG_KILLS)
+    _run_kills(folder, "access_log", ACCESS_LOG_KILLS=ACCESS_LOG_KILLS)
     return f"{ACCESS_LOG_KILLS} kills, {ACCESS_LOG_KILLS * 400} rows, each of them once"
 
 
-def _killed(folder: Path, log: str, **kills: int) -> None:
+def _run_kills(folder: Path, log: str, **kills: int) -> None:
     run(
         *(
             sys.executable,
@@ -55,9 +55,9 @@ def alloy(folder: Path) -> str:
     except Failed as error:
         raise Missing(str(error)) from None
     run(parser, ROOT / "deploy/monitoring/peers.alloy")
-    for page in LINES:
+    for page in EXAMPLES:
         file = folder / f"{page}.alloy"
-        file.write_text(_documented(page, "alloy"))
+        file.write_text(_example(page, "alloy"))
         run(parser, file)
     return "its syntax; neither its components nor their arguments"
 
@@ -65,7 +65,7 @@ def alloy(folder: Path) -> str:
 def rsyslog(folder: Path) -> str:
     """Check that the documented rsyslog ships each line once across a rotation."""
     daemon = program("rsyslogd")
-    first, second = (_documented(page, "rsyslog") for page in LINES)
+    first, second = (_example(page, "rsyslog") for page in EXAMPLES)
     both = folder / "both.conf"
     both.write_text(
         f'global(workDirectory="{folder}")\n'
@@ -73,14 +73,14 @@ def rsyslog(folder: Path) -> str:
         + re.sub(r"^(global|module)\(.*\n", "", second, flags=re.MULTILINE)
     )
     run(daemon, "-N1", "-f", both)
-    for page, lines in LINES.items():
+    for page, lines in EXAMPLES.items():
         own = folder / page
         own.mkdir()
-        _ships(daemon, own, _documented(page, "rsyslog"), lines)
+        _check_shipping(daemon, own, _example(page, "rsyslog"), lines)
     return "400 lines of each log over TCP, a rotation between them"
 
 
-def _ships(daemon: Path, folder: Path, text: str, lines: list[bytes]) -> None:
+def _check_shipping(daemon: Path, folder: Path, text: str, lines: list[bytes]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         text = text.replace("/var/log/api-exporter", str(folder))
@@ -95,14 +95,14 @@ def _ships(daemon: Path, folder: Path, text: str, lines: list[bytes]) -> None:
         command = (daemon, "-n", "-f", config, "-i", folder / "pid")
         with subprocess.Popen(command) as process:
             try:
-                listening.settimeout(PATIENCE)
+                listening.settimeout(MAX_WAIT)
                 reading, _ = listening.accept()
                 with reading:
                     got = _read(reading, 200)
                     file.rename(f"{file}.1")
                     file.write_bytes(b"".join(lines[200:]))
                     got += _read(reading, 200)
-                    got += _read(reading, 1, patience=2)
+                    got += _read(reading, 1, max_wait=2)
             except TimeoutError:
                 raise Failed("rsyslog does not connect") from None
             finally:
@@ -112,7 +112,7 @@ def _ships(daemon: Path, folder: Path, text: str, lines: list[bytes]) -> None:
         raise Failed(f"{len(found)} lines of 400, {len(set(found))} of them different")
 
 
-def _documented(page: str, language: str) -> str:
+def _example(page: str, language: str) -> str:
     """Return the example in a language, with the access log page's replacements."""
     text = (ROOT / "docs/events.md").read_text()
     [found] = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
@@ -126,7 +126,7 @@ def _documented(page: str, language: str) -> str:
     return example
 
 
-LINES = {
+EXAMPLES = {
     "events": [event_line(one, "acme", frozenset()) for one in events(range(1, 401))],
     "access-log": [
         row_line(one, "acme", frozenset())
@@ -137,10 +137,10 @@ LINES = {
 """The lines of each log, by its page."""
 
 
-def _read(reading: socket.socket, lines: int, patience: float = PATIENCE) -> bytes:
+def _read(reading: socket.socket, lines: int, max_wait: float = MAX_WAIT) -> bytes:
     """Return this number of lines, or those that arrived in time."""
     got = b""
-    end = time.monotonic() + patience
+    end = time.monotonic() + max_wait
     with suppress(TimeoutError):
         while got.count(b"\n") < lines:
             reading.settimeout(max(end - time.monotonic(), 0.001))

@@ -23,7 +23,7 @@ NAMESPACE = "monitoring"
 
 NEWEST = schemas.VERSIONS[-1]
 
-EXPLAINED = {
+ACCEPTED = {
     "container-ephemeral-storage-request-and-limit": "it writes nothing",
     "container-image-pull-policy": "a tag is not moved",
     "container-resources": "a limit of the processor makes a refresh slow, not small",
@@ -37,7 +37,7 @@ EXPLAINED = {
 }
 """Accepted findings of kube-score, and the reasons."""
 
-_SHOWN = """case $1 in
+_STUB = """case $1 in
 install | upgrade) ;;
 *) exit ;;
 esac
@@ -50,9 +50,9 @@ exec {helm} template "$@" --kube-version {version}
 """
 """A script that replaces helm where there is no cluster."""
 
-_BUILT = 'image: "registry.example/api-exporter:mine"'
+_IMAGE = 'image: "registry.example/api-exporter:mine"'
 
-WRONG: tuple[tuple[str, str], ...] = (
+REFUSED: tuple[tuple[str, str], ...] = (
     ("settings: {COLECTORS: peers}", "COLECTORS"),
     ("settings: {UPSTREAM_API_TOKEN: x}", "UPSTREAM_API_TOKEN"),
     ('settings: {COLLECTORS: "a\\nb"}', "COLLECTORS"),
@@ -105,7 +105,7 @@ WRONG: tuple[tuple[str, str], ...] = (
 )
 """Refused values, and a text of each refusal."""
 
-FREE = {
+OPEN_TABLES = {
     "global",
     "resources.requests",
     "resources.limits",
@@ -135,7 +135,7 @@ def rendered(*more: str | Path, version: str = NEWEST) -> list[dict[str, Any]]:
     return [found for found in yaml.load_all(text, yaml.CSafeLoader) if found]
 
 
-def _written(folder: Path, objects: list[dict[str, Any]]) -> Path:
+def _write(folder: Path, objects: list[dict[str, Any]]) -> Path:
     file = folder / "objects.yaml"
     file.write_text("\n---\n".join(map(json.dumps, objects)))
     return file
@@ -158,25 +158,25 @@ def valid(folder: Path) -> str:
         found = [
             o for p in examples() for o in rendered("--values", p, version=version)
         ]
-        judged = _judged(folder, version, found)
+        judged = _validate(folder, version, found)
         bad = [f"{name}: {status}" for name, status in judged if status != "Valid"]
         if bad:
             raise Failed(f"{version}: {'; '.join(bad)}")
         kinds = {thing["kind"]: {**thing, "nonsense": 1} for thing in found}
-        judged = _judged(folder, version, list(kinds.values()))
-        blind = [name for name, status in judged if "nonsense" not in status]
-        if blind:
-            raise Failed(f"{version}: an unknown field is not refused: {blind}")
+        judged = _validate(folder, version, list(kinds.values()))
+        accepting = [name for name, status in judged if "nonsense" not in status]
+        if accepting:
+            raise Failed(f"{version}: an unknown field is not refused: {accepting}")
         count += len(found)
     return f"{count} objects of {len(kinds)} kinds, {', '.join(schemas.VERSIONS)}"
 
 
-def _judged(
+def _validate(
     folder: Path, version: str, objects: list[dict[str, Any]]
 ) -> list[tuple[str, str]]:
     """Return the kind and name of each object, with "Valid" or its fault."""
     tool = go_tool("github.com/yannh/kubeconform/cmd/kubeconform", "v0.8.0")
-    file = _written(folder, objects)
+    file = _write(folder, objects)
     number = version.removeprefix("v")
     where = [f"--schema-location={place}" for place in schemas.locations()]
     asked = ("-strict", "-verbose", "-output=json", "-kubernetes-version", number)
@@ -200,8 +200,8 @@ def _judged(
 
 def refused(folder: Path) -> str:
     """Check that unknown keys and wrong values are refused by name."""
-    unknown = list(_with_unknown(yaml.safe_load(VALUES.read_text())))
-    wrong = [(yaml.safe_load(text), named) for text, named in WRONG]
+    unknown = list(_add_unknown(yaml.safe_load(VALUES.read_text())))
+    wrong = [(yaml.safe_load(text), named) for text, named in REFUSED]
     for values, named in [*unknown, *wrong]:
         file = folder / "values.yaml"
         file.write_text(json.dumps(values))
@@ -215,15 +215,15 @@ def refused(folder: Path) -> str:
     return f"{len(unknown)} unknown keys and {len(wrong)} wrong values"
 
 
-def _with_unknown(
+def _add_unknown(
     defaults: dict[str, Any], path: str = ""
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield values with an unknown key in each table of the defaults."""
-    if path not in FREE:
+    if path not in OPEN_TABLES:
         yield {"nonsense": 1}, "nonsense"
     for key, value in defaults.items():
         if isinstance(value, dict) and value:
-            for values, named in _with_unknown(value, f"{path}.{key}".lstrip(".")):
+            for values, named in _add_unknown(value, f"{path}.{key}".lstrip(".")):
                 yield {key: values}, named
 
 
@@ -270,7 +270,7 @@ def documented(folder: Path) -> str:
     page = (ROOT / "docs/install/helm.md").read_text()
     tools = folder / "tools"
     tools.mkdir()
-    shown = _SHOWN.format(helm=program(), version=NEWEST.removeprefix("v"))
+    shown = _STUB.format(helm=program(), version=NEWEST.removeprefix("v"))
     for name, text in (("kubectl", ""), ("helm", shown)):
         (tools / name).write_text(f"#!/bin/sh\n{text}")
         (tools / name).chmod(0o755)
@@ -279,7 +279,7 @@ def documented(folder: Path) -> str:
         commands = script("helm.md", heading)
         text = re.sub(r"oci://\S+", lambda _: checkout("helm.md"), commands)
         shown = run("sh", "-c", text, env=env)
-        if heading != "Remove" and _BUILT not in shown:
+        if heading != "Remove" and _IMAGE not in shown:
             raise Failed(f"{heading}: {shown}")
     pieces = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     for piece in pieces:
@@ -294,7 +294,7 @@ def score(folder: Path) -> str:
     tool = go_tool("github.com/zegl/kube-score/cmd/kube-score", "v1.20.0")
     found: set[str] = set()
     for path in examples():
-        file = _written(folder, rendered("--values", path))
+        file = _write(folder, rendered("--values", path))
         done = subprocess.run(
             [tool, "score", "--output-format", "json", file],
             check=False,
@@ -305,10 +305,10 @@ def score(folder: Path) -> str:
             for check in thing["checks"]:
                 if not check["skipped"] and check["grade"] < 10:
                     found.add(check["check"]["id"])
-    new = found - EXPLAINED.keys()
+    new = found - ACCEPTED.keys()
     if new:
         raise Failed(f"not explained: {', '.join(sorted(new))}")
-    return "\n".join(f"{name}: {EXPLAINED[name]}" for name in sorted(found))
+    return "\n".join(f"{name}: {ACCEPTED[name]}" for name in sorted(found))
 
 
 def monitoring(_folder: Path) -> str:
@@ -318,7 +318,7 @@ def monitoring(_folder: Path) -> str:
     on = "--set=prometheusRule.enabled=true,dashboards.enabled=true"
     objects = rendered(on)
     thresholds = json.loads(THRESHOLDS.read_text())
-    _same(objects, thresholds, set())
+    _check_rules(objects, thresholds, set())
     shown = [o["data"] for o in objects if o["metadata"]["name"].find("dashboard") > 0]
     if shown != [{f"netbird-{p.name}": p.read_text()} for p in DASHBOARDS]:
         raise Failed("the dashboards are not those of deploy/grafana")
@@ -328,13 +328,13 @@ def monitoring(_folder: Path) -> str:
     for name, own in values["thresholds"].items():
         thresholds[name] = {**thresholds[name], **own}
     off = set(values["disabled"])
-    left = _same(rendered("--values", example), thresholds, off, runbooks)
+    left = _check_rules(rendered("--values", example), thresholds, off, runbooks)
     if not rendered("--set=prometheusRule=null"):
         raise Failed("nothing where there are no values of rules")
     return f"{left} alerts with values, {len(shown)} dashboards"
 
 
-def _same(
+def _check_rules(
     objects: list[Any], thresholds: Any, off: set[str], runbooks: str | None = None
 ) -> int:
     made = [o["spec"]["groups"] for o in objects if o["kind"] == "PrometheusRule"]

@@ -16,9 +16,9 @@ from typing import Any
 from urllib.request import urlopen
 
 from acceptance.check import ROOT, Failed, program, run
-from acceptance.contained import guarded
+from acceptance.contained import check_access
 from acceptance.engine import Engine, Running
-from acceptance.installing import same
+from acceptance.installing import expect
 from acceptance.pages import URL, checkout, given, script, stub
 from acceptance.roots import archive
 from api_exporter.demo.server import TOKEN
@@ -34,7 +34,7 @@ IMAGE = "localhost/api-exporter"
 
 MB = 1_000_000
 
-LAYER = 50 * MB
+MAX_LAYER = 50 * MB
 """The most bytes in our layer of the image."""
 
 UNWANTED = re.compile(
@@ -49,32 +49,32 @@ LABELS = ("created", "revision", "version")
 
 def image(folder: Path) -> str:
     """Check that both builds are equal, small and hardened, and that they run."""
-    engine = prepared(folder)
+    engine = prepare(folder)
     first = _digest(engine, folder / "first")
-    built(engine, "podman")
+    build_image(engine, "podman")
     if (second := _digest(engine, folder / "second")) != first:
         raise Failed(f"built by buildah {first}, by podman {second}")
     seen = [f"built by buildah and by podman: {first}"]
-    seen.append(_sizes(folder / "first"))
-    seen.append(_configured(engine))
-    seen.append(_contents(engine))
-    seen.append(_served(engine))
-    seen.append(_secured(engine, folder))
-    seen += guarded(engine, IMAGE, folder)
+    seen.append(_check_sizes(folder / "first"))
+    seen.append(_check_config(engine))
+    seen.append(_check_contents(engine))
+    seen.append(_check_service(engine))
+    seen.append(_check_bundle(engine, folder))
+    seen += check_access(engine, IMAGE, folder)
     return "\n".join(seen)
 
 
-def prepared(folder: Path) -> Engine:
+def prepare(folder: Path) -> Engine:
     """Return an engine with the image and its base."""
     engine = Engine(folder)
-    engine.imported(archive(13, "python", "ca-certificates,python3,python3-venv"), BASE)
-    built(engine, "buildah")
+    engine.load(archive(13, "python", "ca-certificates,python3,python3-venv"), BASE)
+    build_image(engine, "buildah")
     return engine
 
 
-def built(engine: Engine, name: str) -> None:
+def build_image(engine: Engine, name: str) -> None:
     """Build the image with the script for users."""
-    env = {**_build_env(), "ENGINE": str(engine.wrapper(name))}
+    env = {**_build_env(), "ENGINE": str(engine.write_wrapper(name))}
     run("deploy/container/build.sh", "--tag", IMAGE, *_build_options(engine), env=env)
 
 
@@ -96,14 +96,14 @@ def _build_env() -> dict[str, str]:
 def page(folder: Path) -> str:
     """Check that the commands of the page, from a checkout, run the image."""
     engine = Engine(folder)
-    engine.imported(archive(13, "python", "ca-certificates,python3,python3-venv"), BASE)
+    engine.load(archive(13, "python", "ca-certificates,python3,python3-venv"), BASE)
     command = checkout("container.md")
-    env = {**_build_env(), "ENGINE": str(engine.wrapper("podman"))}
+    env = {**_build_env(), "ENGINE": str(engine.write_wrapper("podman"))}
     options = " ".join(_build_options(engine))
     run("sh", "-c", f"{command} {options}", env=env)
     tools = folder / "tools"
     tools.mkdir()
-    engine.docker(tools / "docker")
+    engine.write_docker(tools / "docker")
     stub(tools)
     ours = command.rpartition(" ")[2]
     text = "\n".join(script("container.md", x) for x in ("", "Remove"))
@@ -120,7 +120,7 @@ def page(folder: Path) -> str:
     said = run(*there, f"{alone}\n{commands}", env=env)
     if "api_exporter_build_info" not in said:
         raise Failed(said)
-    same("what is left", [], list((folder / "api-exporter").iterdir()))
+    expect("what is left", [], list((folder / "api-exporter").iterdir()))
     return f"{ours}: started, read, checked and removed by the page"
 
 
@@ -133,19 +133,19 @@ def _commit() -> dict[str, str]:
 
 
 def _digest(engine: Engine, folder: Path) -> str:
-    engine.saved(IMAGE, folder)
+    engine.save(IMAGE, folder)
     manifest = (folder / "manifest.json").read_bytes()
     return f"sha256:{hashlib.sha256(manifest).hexdigest()}"
 
 
-def _sizes(saved: Path) -> str:
+def _check_sizes(folder: Path) -> str:
     """Check the size of our layer, which is the last one."""
-    manifest: Any = json.loads((saved / "manifest.json").read_text())
+    manifest: Any = json.loads((folder / "manifest.json").read_text())
     layers = manifest["layers"]
     digest = layers[-1]["digest"].removeprefix("sha256:")
-    ours = len(gzip.decompress((saved / digest).read_bytes()))
+    ours = len(gzip.decompress((folder / digest).read_bytes()))
     compressed = sum(layer["size"] for layer in layers)
-    if ours > LAYER:
+    if ours > MAX_LAYER:
         raise Failed(f"our layer: {ours} bytes; compressed: {compressed}")
     return (
         f"our layer {ours / MB:.1f} MB ({layers[-1]['size'] / MB:.1f} compressed), "
@@ -153,7 +153,7 @@ def _sizes(saved: Path) -> str:
     )
 
 
-def _configured(engine: Engine) -> str:
+def _check_config(engine: Engine) -> str:
     """Check user, health check and labels."""
     [found] = json.loads(engine.podman("image", "inspect", IMAGE))
     user, labels = found["User"], found["Labels"]
@@ -165,7 +165,7 @@ def _configured(engine: Engine) -> str:
     return f"user {user}; " + ", ".join(f"{x} {told[x]}" for x in LABELS)
 
 
-def _contents(engine: Engine) -> str:
+def _check_contents(engine: Engine) -> str:
     """Check that no path belongs to pip, a compiler or tests."""
     root = Path(engine.podman("image", "mount", IMAGE).strip())
     found = [str(path.relative_to(root)) for path in root.rglob("*")]
@@ -176,28 +176,28 @@ def _contents(engine: Engine) -> str:
     return f"{len(found)} paths: no pip, no compiler, no tests"
 
 
-def _served(engine: Engine) -> str:
+def _check_service(engine: Engine) -> str:
     """Check that it runs with a read-only root, is healthy, and stops."""
     with engine.started(IMAGE, "--demo", env={"DEMO_PEERS": "50"}) as container:
         container.healthy()
-        if b"netbird_api_peers{" not in _until(container, b"netbird_api_peers{"):
+        if b"netbird_api_peers{" not in _wait_until(container, b"netbird_api_peers{"):
             raise Failed("no peers")
         container.stop()
         took = container.took
-    if "netbird_api_peers{" not in engine.ended(IMAGE, "--demo", "--once", env={}):
+    if "netbird_api_peers{" not in engine.run_to_end(IMAGE, "--demo", "--once", env={}):
         raise Failed("--demo --once does not read the network")
     return f"podman: listens {took:.1f} s after `podman run`, healthy, stopped well"
 
 
-def _secured(engine: Engine, folder: Path) -> str:
+def _check_bundle(engine: Engine, folder: Path) -> str:
     """Check that it trusts only the authorities in the system's bundle."""
     with upstream(folder) as (url, bundle):
         env = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN}
         with engine.started(IMAGE, env=env, mounts={bundle: BUNDLE}) as container:
-            _until(container, b"netbird_api_peer_info")
+            _wait_until(container, b"netbird_api_peer_info")
             container.stop()
         try:
-            engine.ended(IMAGE, "--check", env=env)
+            engine.run_to_end(IMAGE, "--check", env=env)
         except Failed as error:
             if "certificate" not in str(error):
                 raise
@@ -223,13 +223,13 @@ def upstream(folder: Path) -> Iterator[tuple[str, Path]]:
         process.wait(30)
 
 
-def _until(container: Running, wanted: bytes, patience: float = 30) -> bytes:
+def _wait_until(container: Running, text: bytes, max_wait: float = 30) -> bytes:
     """Return the metrics as soon as they contain a text."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + max_wait
     while time.monotonic() < end:
         with urlopen(f"http://127.0.0.1:{container.port}/metrics") as answer:
             page = bytes(answer.read())
-        if wanted in page:
+        if text in page:
             return page
         time.sleep(0.1)
-    raise Failed(f"no {wanted.decode()} within {patience:g} s\n{container.logs()}")
+    raise Failed(f"no {text.decode()} within {max_wait:g} s\n{container.logs()}")

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from acceptance.check import ROOT, Failed
-from acceptance.roots import PYTHONS, SOURCE, SUITES, Root, made
+from acceptance.roots import PYTHONS, SOURCE, SUITES, Root, make_root
 
 INSTALL, UNINSTALL = f"{SOURCE}/deploy/install.sh", f"{SOURCE}/deploy/uninstall.sh"
 
 ACCOUNTS = ("etc/passwd", "etc/group", "etc/shadow", "etc/gshadow")
 
 
-def installs(release: int) -> Callable[[Path], str]:
+def check_install(release: int) -> Callable[[Path], str]:
     """Return the check for one release of Debian."""
 
     def check(folder: Path) -> str:
@@ -21,37 +21,37 @@ def installs(release: int) -> Callable[[Path], str]:
         damaged environment is replaced. A failed upgrade changes nothing. --purge
         leaves no file.
         """
-        root = made(folder, release)
-        seen = [_refused(root)]
+        root = make_root(folder, release)
+        seen = [_check_refusal(root)]
         root.run("sh", "-c", "! python3 -m venv /opt/api-exporter")  # as in 0.1
         root.apt("install", "python3-venv")
         before, accounts = root.files(), [root.read(name) for name in ACCOUNTS]
-        version = _installed(root, PYTHONS[release])
+        version = _install(root, PYTHONS[release])
         seen.append(f"over half an environment: {version}")
         config = root.path / "etc/api-exporter/config"
         config.write_text("UPSTREAM_API_URL=https://kept.example\n")
         root.refused(INSTALL, "--source", "/none.whl")
-        same("a failed upgrade", version, _version(root))
-        _installed(root, PYTHONS[release])
-        same("the settings", True, "kept.example" in config.read_text())
+        expect("a failed upgrade", version, _version(root))
+        _install(root, PYTHONS[release])
+        expect("the settings", True, "kept.example" in config.read_text())
         seen.append("a failed upgrade leaves what ran, another keeps the settings")
         root.run("systemctl", "enable", "api-exporter.service")
         root.run(UNINSTALL)
-        same("the settings", True, config.exists())
+        expect("the settings", True, config.exists())
         root.run(UNINSTALL, "--purge")
-        same("accounts", accounts, [root.read(name) for name in ACCOUNTS])
-        left = sorted(x for x in root.files() - before if not _others(x))
-        same("what is left", [], left)
+        expect("accounts", accounts, [root.read(name) for name in ACCOUNTS])
+        left = sorted(x for x in root.files() - before if not _is_foreign(x))
+        expect("what is left", [], left)
         seen.append("removed: no file more than before, no user")
         return "\n".join(seen)
 
     return check
 
 
-def upgrades(folder: Path) -> str:
+def check_upgrade(folder: Path) -> str:
     """Check that a 0.1 installation runs again after an upgrade of Debian."""
     old, new = SUITES
-    root = made(folder, old, *PYTHONS.values())
+    root = make_root(folder, old, *PYTHONS.values())
     root.apt("install", "python3-venv")
     root.run("python3", "-m", "venv", "/opt/api-exporter")
     root.run("/opt/api-exporter/bin/pip", "install", "--quiet", SOURCE)
@@ -62,10 +62,10 @@ def upgrades(folder: Path) -> str:
     unit = ROOT / "deploy/systemd/api-exporter.service"
     [before] = re.findall(r"^ExecStartPre=(.*)$", unit.read_text(), re.MULTILINE)
     broken = root.refused(*shlex.split(before))
-    same("what to do is said", True, "run deploy/install.sh again" in broken)
-    second = _installed(root, PYTHONS[new])
+    expect("what to do is said", True, "run deploy/install.sh again" in broken)
+    second = _install(root, PYTHONS[new])
     root.run(UNINSTALL, "--purge")
-    same("what is left", [], [x.name for x in (root.path / "opt").iterdir()])
+    expect("what is left", [], [x.name for x in (root.path / "opt").iterdir()])
     return "\n".join(
         (
             f"Debian {old}: {first}",
@@ -75,21 +75,21 @@ def upgrades(folder: Path) -> str:
     )
 
 
-def _refused(root: Root) -> str:
+def _check_refusal(root: Root) -> str:
     """Check that the script refuses to run without python3-venv and changes nothing."""
     before = root.files()
     said = root.refused(INSTALL).splitlines()[1:]
     if len(said) != 1 or "apt-get install python3-venv" not in said[0]:
         raise Failed("\n".join(said))
-    same("what a refusal leaves", [], sorted(root.files() - before))
+    expect("what a refusal leaves", [], sorted(root.files() - before))
     return said[0]
 
 
-def _installed(root: Root, python: str) -> str:
+def _install(root: Root, python: str) -> str:
     """Install with a version of Python. Return the installed version."""
     root.run(INSTALL)
     [environment] = (root.path / "opt").glob("api-exporter.env-*")
-    same("Python", python, re.findall(r"python(3\.\d+)$", _libraries(environment))[0])
+    expect("Python", python, re.findall(r"python(3\.\d+)$", _libraries(environment))[0])
     return _version(root)
 
 
@@ -102,12 +102,12 @@ def _version(root: Root) -> str:
     return root.run("/opt/api-exporter/bin/twistd", "api-exporter", "--version").strip()
 
 
-def _others(path: str) -> bool:
+def _is_foreign(path: str) -> bool:
     """Return whether other programs leave a path, such as a backup of accounts."""
     return path in {f"{name}-" for name in ACCOUNTS} | {"etc/sysusers.d"}
 
 
-def same(what: str, wanted: object, found: object) -> None:
+def expect(what: str, wanted: object, found: object) -> None:
     """Raise Failed if a value differs from the expected one."""
     if wanted != found:
         raise Failed(f"{what}: {found!r}, not {wanted!r}")

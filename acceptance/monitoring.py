@@ -13,7 +13,7 @@ def pint(_folder: Path) -> str:
     tool = go_module("github.com/cloudflare/pint", "v0.60.0", "cmd/pint")
     files = [ROOT / "deploy/prometheus" / name for name in RULES]
     level = ("--min-severity", "info", "--fail-on", "info")
-    _clean(tool, "--offline", "--no-color", "lint", *level, *files)
+    _run_linter(tool, "--offline", "--no-color", "lint", *level, *files)
     return f"no finding in {' and '.join(RULES)}"
 
 
@@ -23,11 +23,11 @@ def dashboards(_folder: Path) -> str:
     folder = ROOT / "deploy/grafana/dashboards"
     found = sorted(folder.glob("*.json"))
     for path in found:
-        _clean(tool, "lint", "--strict", "--config", folder / ".lint", path)
+        _run_linter(tool, "lint", "--strict", "--config", folder / ".lint", path)
     return f"no finding in {len(found)} dashboards"
 
 
-def _clean(*command: str | Path) -> None:
+def _run_linter(*command: str | Path) -> None:
     """Run a linter that reports findings by its exit status."""
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:

@@ -6,25 +6,25 @@ from pathlib import Path
 
 from acceptance.boots import System, booted
 from acceptance.check import Failed, program, run
-from acceptance.installing import same
+from acceptance.installing import expect
 from acceptance.pages import credential, script, stub
 from acceptance.released import commit, products
-from acceptance.roots import Root, bare
+from acceptance.roots import Root, make_bare
 from acceptance.service import (
-    HERE,
+    ADDRESS,
     READ,
-    hardened,
-    logged,
+    exposure,
+    log_lines,
     main_process,
-    shown,
-    simulated,
+    start_api,
+    unit_property,
 )
 from api_exporter.demo.server import TOKEN
 
-_BEFORE = "0.0.1"
+_OLD_VERSION = "0.0.1"
 """A version older than any release."""
 
-_COPIED = {
+_CREATED = {
     "etc/systemd/system/api-exporter.service.d",
     "etc/systemd/system/api-exporter.service.d/token.conf",
 }
@@ -52,49 +52,52 @@ def packaged(release: int) -> Callable[[Path], str]:
         settings, purging removes them.
         """
         tree = products()
-        root = bare(folder, release)
+        root = make_bare(folder, release)
         root.apt("install", "--no-install-recommends", "ca-certificates", "curl")
         stub(root.path / "usr/local/bin")
         yes = 'APT::Get::Assume-Yes "true";\n'  # the answer of a person
         (root.path / "etc/apt/apt.conf.d/99yes").write_text(yes)
-        _old(tree, root.path / "packages")
+        _build_old(tree, root.path / "packages")
         [package] = (tree / "dist/release").glob("*.deb")
         run("dpkg-deb", "--extract", package, root.path / "opt/upstream")
-        before = _ours(root)
+        before = _own_paths(root)
         with booted(root) as system:
-            seen = [_installed(system), *_lived(system, root, package, commit(tree))]
+            seen = [
+                _check_installation(system),
+                *_check_running(system, root, package, commit(tree)),
+            ]
         with booted(root) as system:
-            system.until_got('"ok"', HERE, "/health")
+            system.get_until('"ok"', ADDRESS, "/health")
             seen.append("it is back after the next boot")
-            seen.append(_removed(system, root))
-        same("what is left", set(), _ours(root) - before - _COPIED)
+            seen.append(_remove(system, root))
+        expect("what is left", set(), _own_paths(root) - before - _CREATED)
         return "\n".join(seen)
 
     return check
 
 
-def _lived(system: System, root: Root, package: Path, ours: str) -> list[str]:
+def _check_running(system: System, root: Root, package: Path, ours: str) -> list[str]:
     """Install by the page, upgrade, and listen on systemd's socket."""
-    api = simulated(system, "/opt/upstream/usr/bin/api-exporter")
+    api = start_api(system, "/opt/upstream/usr/bin/api-exporter")
     settings = f"UPSTREAM_API_URL={api}\nUPSTREAM_API_TOKEN={TOKEN}\n"
     (root.path / "settings").write_text(settings)
     _follow(system)
-    system.until_got(READ, HERE, "/metrics")
-    seen = [f"by the page: {hardened(system)}"]
+    system.get_until(READ, ADDRESS, "/metrics")
+    seen = [f"by the page: {exposure(system)}"]
     [old] = (root.path / "packages").iterdir()
     old.unlink()
     shutil.copy(package, old.parent)
-    seen.append(_upgraded(system, ours))
-    same("settings", settings, root.read(CONFIG[1:]))
+    seen.append(_upgrade(system, ours))
+    expect("settings", settings, root.read(CONFIG[1:]))
     address = "LISTEN_ADDRESS=systemd:domain=INET6:index=0"
     (root.path / "settings").write_text(f"UPSTREAM_API_URL={api}\n{address}\n")
     system.run("sudoedit", CONFIG)
     system.run("systemctl", "stop", UNIT)
     system.run("systemctl", "enable", "--now", "api-exporter.socket")
-    _credential(system)
-    system.until_got(READ, "[::1]:8080", "/metrics")
-    seen.append(f"the token as a credential, and {logged(system, ' is at ')[-1]}")
-    same("what went wrong", [], logged(system, "Traceback"))
+    _set_credential(system)
+    system.get_until(READ, "[::1]:8080", "/metrics")
+    seen.append(f"the token as a credential, and {log_lines(system, ' is at ')[-1]}")
+    expect("what went wrong", [], log_lines(system, "Traceback"))
     return seen
 
 
@@ -104,22 +107,24 @@ def _follow(system: System, heading: str = "") -> str:
     return system.run("sh", "-c", page)
 
 
-def _old(tree: Path, place: Path) -> None:
+def _build_old(tree: Path, place: Path) -> None:
     """Build a package of the same program with an older version."""
     build = tree / "deploy/debian/build.sh"
     directory = tree / "build/directory/api-exporter"
-    run(build, directory, _BEFORE, place, env={"COMPRESSION": "none"})
+    run(build, directory, _OLD_VERSION, place, env={"COMPRESSION": "none"})
 
 
-def _installed(system: System) -> str:
+def _check_installation(system: System) -> str:
     """Check that the package starts no service and restricts access to the settings."""
     system.run("sh", "-c", "cd /packages && apt-get install ./*.deb")
     for mode, path in (("750", "/etc/api-exporter"), ("640", CONFIG)):
         found = system.run("stat", "-c", "%a %U:%G", path).strip()
-        same(path, f"{mode} root:api-exporter", found)
-    same("the service", "inactive", shown(system, "ActiveState"))
-    same("the service", "disabled", shown(system, "UnitFileState"))
-    same("the system", "running", system.run("systemctl", "is-system-running").strip())
+        expect(path, f"{mode} root:api-exporter", found)
+    expect("the service", "inactive", unit_property(system, "ActiveState"))
+    expect("the service", "disabled", unit_property(system, "UnitFileState"))
+    expect(
+        "the system", "running", system.run("systemctl", "is-system-running").strip()
+    )
     said = system.run(
         "sh", "-c", "api-exporter --check --config /etc/api-exporter/config 2>&1; :"
     )
@@ -129,41 +134,41 @@ def _installed(system: System) -> str:
     return "installed: not started, and --check says what is not set"
 
 
-def _upgraded(system: System, ours: str) -> str:
+def _upgrade(system: System, ours: str) -> str:
     """Upgrade the package while it runs."""
     before = main_process(system)
     _follow(system, "Upgrade")
-    system.until_got(READ, HERE, "/metrics")
+    system.get_until(READ, ADDRESS, "/metrics")
     if main_process(system) == before:
         raise Failed("it has not been restarted")
     said = system.run("api-exporter", "--version").strip()
     if ours not in said:
         raise Failed(said)
     version = system.run("dpkg-query", "--show", "api-exporter").split()[1]
-    return f"upgraded while it runs, from {_BEFORE}-1 to {version}: {said}"
+    return f"upgraded while it runs, from {_OLD_VERSION}-1 to {version}: {said}"
 
 
-def _credential(system: System) -> None:
+def _set_credential(system: System) -> None:
     """Replace the token in the settings by a credential, as on the page."""
     system.run("sh", "-c", credential("debian.md", TOKEN))
-    system.until_got(READ, HERE, "/metrics")
+    system.get_until(READ, ADDRESS, "/metrics")
 
 
-def _removed(system: System, root: Root) -> str:
+def _remove(system: System, root: Root) -> str:
     """Remove the package, then purge it."""
     main = main_process(system)
     _follow(system, "Remove")
-    same("the unit", "not-found", shown(system, "LoadState"))
-    same("its process", "", system.run("sh", "-c", f"ls -d /proc/{main} 2>&-; :"))
+    expect("the unit", "not-found", unit_property(system, "LoadState"))
+    expect("its process", "", system.run("sh", "-c", f"ls -d /proc/{main} 2>&-; :"))
     if "systemd:domain" not in root.read(CONFIG[1:]):
         raise Failed("removing has taken the settings")
     system.run("apt-get", "purge", "api-exporter")
     state = system.run("systemctl", "is-system-running").strip()
-    same("the system", "running", state)
+    expect("the system", "running", state)
     return "removed: the settings stay; purged: nothing but the user"
 
 
-def _ours(root: Root) -> set[str]:
+def _own_paths(root: Root) -> set[str]:
     """Return all paths with the package's name, except files of the check itself."""
     own = ("packages", "opt/upstream", "run/", "var/log/journal")
     names = ("api-exporter", "api_exporter")

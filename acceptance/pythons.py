@@ -5,24 +5,24 @@ from pathlib import Path
 
 from acceptance.check import Failed, run
 
-LIMIT = 7200.0
+MAX_SECONDS = 7200.0
 """Seconds. The tests run once for each Python."""
 
-_TOLD = re.compile(r"^(Python .*|no Python .*|PASSED .*)$", re.MULTILINE)
+_RESULT = re.compile(r"^(Python .*|no Python .*|PASSED .*)$", re.MULTILINE)
 
 
 def pythons(_folder: Path) -> str:
     """Test with every supported Python that is installed here."""
-    return _told("pythons")
+    return _run_goal("pythons")
 
 
 def lowest(_folder: Path) -> str:
     """Test with exactly the lower bounds of setup.cfg."""
-    return _told("lowest")
+    return _run_goal("lowest")
 
 
-def _told(goal: str) -> str:
-    told = _TOLD.findall(run("make", goal, limit=LIMIT))
-    if not any(line.startswith("PASSED") for line in told):
+def _run_goal(goal: str) -> str:
+    results = _RESULT.findall(run("make", goal, limit=MAX_SECONDS))
+    if not any(line.startswith("PASSED") for line in results):
         raise Failed("no test passed")
-    return "\n".join(told)
+    return "\n".join(results)

@@ -6,7 +6,7 @@ from pathlib import Path
 from acceptance.check import ROOT, Failed, run
 
 
-def _made(folder: Path, kind: str) -> Path:
+def _build(folder: Path, kind: str) -> Path:
     tree = folder / "tree"
     run("git", "clone", "--quiet", ROOT, tree)
     run(sys.executable, "-m", "build", f"--{kind}", "--outdir", folder, tree)
@@ -16,17 +16,17 @@ def _made(folder: Path, kind: str) -> Path:
 
 def wheel(folder: Path) -> str:
     """Check that a wheel has its commit, a twistd plugin and the demo."""
-    made = _made(folder, "wheel")
-    return f"{made.name}, {made.stat().st_size // 1024} kB; {_installed(folder, made)}"
+    made = _build(folder, "wheel")
+    return f"{made.name}, {made.stat().st_size // 1024} kB; {_install(folder, made)}"
 
 
 def source(folder: Path) -> str:
     """Check that a source distribution can be built, its commit included."""
-    made = _made(folder, "sdist")
-    return f"{made.name}, {made.stat().st_size // 1024} kB; {_installed(folder, made)}"
+    made = _build(folder, "sdist")
+    return f"{made.name}, {made.stat().st_size // 1024} kB; {_install(folder, made)}"
 
 
-def _installed(folder: Path, made: Path) -> str:
+def _install(folder: Path, made: Path) -> str:
     """Install a file into a new virtual environment. Return the version."""
     commit = run("git", "rev-parse", "--short=12", "HEAD").strip()
     venv = folder / "venv"

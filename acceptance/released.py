@@ -12,7 +12,7 @@ from pathlib import Path
 from acceptance import helm
 from acceptance.check import BUILD, ROOT, Failed, Missing, program, run
 from acceptance.engine import Engine
-from acceptance.installing import same
+from acceptance.installing import expect
 from acceptance.pages import TOKEN, URL, checkout, script
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
@@ -48,7 +48,7 @@ def products() -> Path:
         with suppress(
             Missing
         ):  # Reported by the goal itself; the package needs neither.
-            env["ENGINE"] = str(Engine(tools).wrapper("buildah"))
+            env["ENGINE"] = str(Engine(tools).write_wrapper("buildah"))
             (tools / "helm").symlink_to(helm.program())
         pages = map(checkout, ("debian.md", "executable.md", "container.md"))
         goals = re.findall(r"\bmake (\w+)", " ".join(pages))
@@ -84,12 +84,12 @@ def release(folder: Path) -> str:
             raise Failed(f"nothing like {wanted.pattern} among\n" + "\n".join(seen))
     if "unsigned: SIGN names no key" not in printed:
         raise Failed(printed)
-    seen.append(_again(tree, folder / "again"))
-    seen.append(_listed(tree, next(made.glob("*.cdx.json"))))
-    seen.append(_sealed(tree, made, folder / "keys"))
-    seen.append(_used(made, folder, "executable.md", commit(tree)))
-    seen.append(_used(made, folder, "pip.md", commit(tree)))
-    seen.append(_checked_out(tree, folder))
+    seen.append(_check_repeated(tree, folder / "again"))
+    seen.append(_check_sbom(tree, next(made.glob("*.cdx.json"))))
+    seen.append(_check_signature(tree, made, folder / "keys"))
+    seen.append(_follow_page(made, folder, "executable.md", commit(tree)))
+    seen.append(_follow_page(made, folder, "pip.md", commit(tree)))
+    seen.append(_check_checkout(tree, folder))
     return "\n".join(seen)
 
 
@@ -98,7 +98,7 @@ def commit(tree: Path) -> str:
     return run("git", "rev-parse", "--short=12", "HEAD", cwd=tree).strip()
 
 
-def _again(tree: Path, other: Path) -> str:
+def _check_repeated(tree: Path, other: Path) -> str:
     """Check that the forms without compiler are the same bytes in another folder."""
     run("git", "clone", "--quiet", tree, other)
     run("chmod", "-R", "go+w", other)
@@ -116,30 +116,30 @@ def _again(tree: Path, other: Path) -> str:
     for path in sorted((other / "dist/release").iterdir()):
         if path.name != "SHA256SUMS":
             before = (tree / "dist/release" / path.name).read_bytes()
-            same(f"{path.name} is the same", True, before == path.read_bytes())
+            expect(f"{path.name} is the same", True, before == path.read_bytes())
             same_bytes.append(path.name)
     return f"the same bytes twice: {', '.join(same_bytes)}"
 
 
-def _listed(tree: Path, sbom: Path) -> str:
+def _check_sbom(tree: Path, sbom: Path) -> str:
     """Check the SBOM against the lock. It has the lock's packages for this system with
     their hashes. Its root is the exporter, from which all components can be reached.
     """
     told = json.loads(sbom.read_text())
     root = told["metadata"]["component"]
-    same("the root", "api-exporter", root["name"])
+    expect("the root", "api-exporter", root["name"])
     depends = {x["ref"]: set(x.get("dependsOn", ())) for x in told["dependencies"]}
     reached, new = set[str](), {root["bom-ref"]}
     while new:
         reached |= new
         new = {x for ref in new for x in depends.get(ref, ())} - reached
     parts_of_us = {x["bom-ref"] for x in told["components"]}
-    same("what the root does not reach", set(), parts_of_us - reached)
+    expect("what the root does not reach", set(), parts_of_us - reached)
     lock = (tree / "deploy/lock/run.txt").read_text()
     for part in told["components"]:
         if part["purl"].startswith("pkg:pypi/"):
             [hashed] = part["hashes"]
-            same(f"{part['name']}: locked", True, hashed["content"] in lock)
+            expect(f"{part['name']}: locked", True, hashed["content"] in lock)
     locked = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", lock, re.MULTILINE))
     parts = {
         re.sub(r"[-_.]+", "-", x["name"]).lower(): x["version"]
@@ -150,14 +150,14 @@ def _listed(tree: Path, sbom: Path) -> str:
     if not {"ca-certificates", "libc6", "zlib1g"} <= {*libraries}:
         raise Failed(f"libraries of Debian's: {libraries}")
     strangers = set(parts.items()) - set(locked.items())
-    same("beside the lock", {"openssl", "python"}, {name for name, _ in strangers})
+    expect("beside the lock", {"openssl", "python"}, {name for name, _ in strangers})
     return (
         f"SBOM: {len(parts)} parts, those of the lock and Python's own, "
         f"{len(libraries)} of Debian's"
     )
 
 
-def _sealed(tree: Path, made: Path, keys: Path) -> str:
+def _check_signature(tree: Path, made: Path, keys: Path) -> str:
     """Check the signature of a release. A key other than the tree's signs nothing. The
     page's commands accept the signature, and refuse it after a byte has changed.
     """
@@ -169,7 +169,7 @@ def _sealed(tree: Path, made: Path, keys: Path) -> str:
     key = ("--quick-generate-key", env["SIGN"], "ed25519", "sign", "never")
     run(program("gpg"), "--batch", "--quiet", "--passphrase", "", *key, env=env)
     try:
-        said = _refused(seal, made, env=env)
+        said = _run_refused(seal, made, env=env)
         if "it is not the key of deploy/release/key.asc" not in said:
             raise Failed(said)
         (fingerprint,) = re.findall(r"gpg --armor --export (\w{40})", said)
@@ -178,15 +178,15 @@ def _sealed(tree: Path, made: Path, keys: Path) -> str:
         )
         told = keys / "tree/docs/install/README.md"
         told.write_text(told.read_text().replace("none yet", fingerprint))
-        same("it says unsigned", True, (made / "UNSIGNED.txt").exists())
+        expect("it says unsigned", True, (made / "UNSIGNED.txt").exists())
         run(seal, made, env=env)
-        same("it says unsigned", False, (made / "UNSIGNED.txt").exists())
+        expect("it says unsigned", False, (made / "UNSIGNED.txt").exists())
         page = script("README.md", "Whose files these are")
         run("sh", "-c", page, cwd=made, env=env)
         sums = made / "SHA256SUMS"
         genuine = sums.read_text()
         sums.write_text(genuine.replace("a", "b", 1))
-        said = _refused("sh", "-c", page, cwd=made, env=env)
+        said = _run_refused("sh", "-c", page, cwd=made, env=env)
         bad = next(x for x in said.splitlines() if "BAD signature" in x)
         sums.write_text(genuine)
     finally:
@@ -194,7 +194,7 @@ def _sealed(tree: Path, made: Path, keys: Path) -> str:
     return f"signed; with another key: refused; with a byte changed: {bad}"
 
 
-def _refused(*command: str | Path, env: Mapping[str, str], cwd: Path = ROOT) -> str:
+def _run_refused(*command: str | Path, env: Mapping[str, str], cwd: Path = ROOT) -> str:
     """Return the output of a program that must fail."""
     try:
         run(*command, cwd=cwd, env=env)
@@ -203,43 +203,43 @@ def _refused(*command: str | Path, env: Mapping[str, str], cwd: Path = ROOT) -> 
     raise Failed(f"{command}: succeeded")
 
 
-def _checked_out(tree: Path, folder: Path) -> str:
+def _check_checkout(tree: Path, folder: Path) -> str:
     """Check the pages' commands for a checkout, whose goals `products` has built."""
     [package] = (tree / "dist").glob("*.deb")
     released = tree / "dist/release" / package.name
-    same("the package", package.read_bytes(), released.read_bytes())
+    expect("the package", package.read_bytes(), released.read_bytes())
     install = "~/api-exporter/bin/pip install ./api_exporter-*.whl"
     for page, old, new, place in (
         ("executable.md", "sha256sum --check --ignore-missing SHA256SUMS", ":", "dist"),
         ("pip.md", install, checkout("pip.md"), "."),
     ):
-        _used(tree / place, folder / "checkout", page, commit(tree), (old, new))
+        _follow_page(tree / place, folder / "checkout", page, commit(tree), (old, new))
     return "the same from the checkout: apt's package, executables, pip"
 
 
-def _used(
+def _follow_page(
     made: Path,
     folder: Path,
     page: str,
     ours: str,
-    instead: tuple[str, str] = ("", ""),
+    replacement: tuple[str, str] = ("", ""),
 ) -> str:
     """Run the page's commands for a new user. The last command would not end, so it
     runs with other options.
 
     Args:
-        instead: a line of the commands and its replacement.
+        replacement: a line of the commands and its replacement.
     """
     home = folder / page
     home.mkdir(parents=True)
     shown = f"export UPSTREAM_API_URL={URL} UPSTREAM_API_TOKEN={TOKEN}\n"
     text = script(page)
-    for line in (shown, instead[0]):
+    for line in (shown, replacement[0]):
         if line not in text:
             raise Failed(f"{page}: no line {line!r}")
-    text = text.replace(*instead) if instead[0] else text
+    text = text.replace(*replacement) if replacement[0] else text
     *lines, checked, last = text.replace(shown, "").splitlines()
-    same("the last two lines", checked, f"{last} --check")
+    expect("the last two lines", checked, f"{last} --check")
     env = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
     lines += [f"{last} --version", f"{last} --demo --once | grep ^netbird_api_peers"]
     said = run("env", "-i", *_pairs(env), "sh", "-c", "\n".join(lines), cwd=made)
@@ -250,10 +250,10 @@ def _used(
         said = run("env", "-i", *_pairs(env), "sh", "-c", directory, cwd=made)
         if ours not in said:
             raise Failed(f"{page}: {said}")
-    elif not instead[0]:
+    elif not replacement[0]:
         run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Upgrade"), cwd=made)
     run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Remove"))
-    same("what is left", [], [x for x in home.rglob("*") if not x.is_dir()])
+    expect("what is left", [], [x for x in home.rglob("*") if not x.is_dir()])
     return f"{page}: installed, run, removed"
 
 

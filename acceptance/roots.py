@@ -69,16 +69,16 @@ def clean(command: tuple[str, ...], env: Mapping[str, str] = _ENVIRONMENT) -> li
     return ["env", "-i", *(f"{name}={value}" for name, value in env.items()), *command]
 
 
-def made(folder: Path, release: int, *pythons: str) -> Root:
+def make_root(folder: Path, release: int, *pythons: str) -> Root:
     """Return a new root with our tree, and wheels for the given Pythons."""
-    root = bare(folder, release)
+    root = make_bare(folder, release)
     run("git", "clone", "--quiet", ROOT, root.path / SOURCE.lstrip("/"))
     for python in pythons or (PYTHONS[release],):
         _wheels(root.path / "wheels", python)
     return root
 
 
-def bare(folder: Path, release: int) -> Root:
+def make_bare(folder: Path, release: int) -> Root:
     """Return a new root without our files, in which apt works."""
     try:
         run("unshare", "--mount", "--pid", "--fork", "true")
@@ -98,17 +98,17 @@ def bare(folder: Path, release: int) -> Root:
 
 def archive(release: int, name: str = "debian", packages: str = _PACKAGES) -> Path:
     """Return the archive of a root, which mmdebstrap builds once."""
-    made = BUILD / f"{name}-{release}.tar"
-    if not made.exists():
+    built = BUILD / f"{name}-{release}.tar"
+    if not built.exists():
         BUILD.mkdir(parents=True, exist_ok=True)
-        unfinished = made.with_suffix(".new.tar")
+        unfinished = built.with_suffix(".new.tar")
         options = ("--quiet", "--variant=minbase", f"--include={packages}")
         try:
             run(program("mmdebstrap"), *options, SUITES[release], unfinished, _mirror())
         except Failed as error:
             raise Missing(f"packages of Debian {release}: {error}") from None
-        unfinished.rename(made)
-    return made
+        unfinished.rename(built)
+    return built
 
 
 def _mirror() -> str:

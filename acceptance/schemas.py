@@ -41,7 +41,7 @@ def _kubernetes() -> Path:
             run(sys.executable, "-m", "pip", "install", "--quiet", *target, WHEEL)
         except Failed as error:
             raise Missing(f"{WHEEL}: {error}") from None
-        made = _begun(home)
+        made = _new_folder(home)
         for version in VERSIONS:
             source = (
                 f"kubernetes_validate/kubernetes-json-schema/{version}-local-strict"
@@ -57,7 +57,7 @@ def _kubernetes() -> Path:
     return home
 
 
-def _begun(home: Path) -> Path:
+def _new_folder(home: Path) -> Path:
     """Return an empty folder, which the caller renames when it is complete."""
     made = home.with_name(f"{home.name}.part")
     shutil.rmtree(made, ignore_errors=True)
@@ -79,7 +79,7 @@ def _operator() -> Path:
         except Failed as error:
             raise Missing(f"{wanted}: {error}") from None
         source = Path(json.loads(told)["Dir"])
-        made = _begun(home)
+        made = _new_folder(home)
         for kind in KINDS:
             file = f"example/prometheus-operator-crd/monitoring.coreos.com_{kind}.yaml"
             defined = yaml.safe_load((source / file).read_text())["spec"]

@@ -12,37 +12,37 @@ import bcrypt
 from msgspec import Struct
 
 from acceptance.check import Failed, program
-from acceptance.installing import same
+from acceptance.installing import expect
 from tests.access.certificates import Authority
 
 PASSWORD, TOKEN = "a password of many words", "a-token-of-some-length"
 
-PATIENCE = 60.0
+MAX_WAIT = 60.0
 """Seconds in which each job is scraped three times."""
 
-ASKED = f"""tls_server_config: {{cert_file: server.pem, key_file: server.key}}
+PASSWORD_WEB = f"""tls_server_config: {{cert_file: server.pem, key_file: server.key}}
 basic_auth_users:
   prometheus: {bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(10)).decode()}
 """
 """A web configuration with a password. `tokens` is used in addition to it."""
 
-CERTIFIED = """tls_server_config:
+CERTIFICATE_WEB = """tls_server_config:
   {cert_file: server.pem, key_file: server.key, client_ca_file: clients.pem,
    client_auth_type: RequireAndVerifyClientCert}
 """
 """A web configuration that requires a client certificate."""
 
-KNOWN = {
+PASSWORD_JOBS = {
     "password": "  basic_auth: {username: prometheus, password_file: password}",
     "token": "  authorization: {credentials_file: token}",
     "stranger": "",
 }
 """Jobs for the first web configuration: the lines with their credentials."""
 
-CERTIFICATES = {"certificate": "", "none": ""}
+CERTIFICATE_JOBS = {"certificate": "", "none": ""}
 """Jobs for the second web configuration."""
 
-STRANGERS = {"stranger", "none"}
+DENIED = {"stranger", "none"}
 
 _JOB = """
 - job_name: {name}
@@ -65,16 +65,16 @@ class Prometheus(Struct, frozen=True):
         address: its own host and port.
         get: returns the response to a path at a host and port; raises Failed or
             OSError.
-        there: the prefix of a command that runs in its network.
+        prefix: the prefix of a command that runs in its network.
     """
 
     folder: Path
     target: str
     address: str
     get: Callable[[str, str], str]
-    there: tuple[str | Path, ...] = ()
+    prefix: tuple[str | Path, ...] = ()
 
-    def let_in(self, jobs: Mapping[str, str]) -> str:
+    def check_access(self, jobs: Mapping[str, str]) -> str:
         """Check that exactly the jobs with credentials succeed, or raise Failed."""
         text = "scrape_configs:" + "".join(
             _JOB.format(
@@ -86,21 +86,21 @@ class Prometheus(Struct, frozen=True):
             for name, credentials in jobs.items()
         )
         (self.folder / "prometheus.yml").write_text(text)
-        known, strangers = jobs.keys() - STRANGERS, jobs.keys() & STRANGERS
+        allowed, denied = jobs.keys() - DENIED, jobs.keys() & DENIED
         good: dict[str, float] = {}
         with self._running():
             begin = time.monotonic()
-            while time.monotonic() < begin + PATIENCE:
+            while time.monotonic() < begin + MAX_WAIT:
                 good = self._query("sum_over_time(up[5m])")
                 tried = self._query("count_over_time(up[5m])")
-                seen = [good.get(name, 0) for name in known]
-                if min(seen + [tried.get(name, 0) for name in strangers]) >= 3:
+                seen = [good.get(name, 0) for name in allowed]
+                if min(seen + [tried.get(name, 0) for name in denied]) >= 3:
                     break
                 time.sleep(0.5)
-        same("let in", known, {name for name, times in good.items() if times >= 3})
-        same("kept out", 0, sum(good[name] for name in strangers))
-        names = ", ".join(sorted(known))
-        return f"a real Prometheus: {names} let in; {', '.join(strangers)} kept out"
+        expect("let in", allowed, {name for name, times in good.items() if times >= 3})
+        expect("kept out", 0, sum(good[name] for name in denied))
+        names = ", ".join(sorted(allowed))
+        return f"a real Prometheus: {names} let in; {', '.join(denied)} kept out"
 
     def _query(self, expression: str) -> dict[str, float]:
         """Return values by job, or none while it does not respond."""
@@ -114,7 +114,7 @@ class Prometheus(Struct, frozen=True):
     @contextmanager
     def _running(self) -> Iterator[None]:
         command = (
-            *self.there,
+            *self.prefix,
             program("prometheus"),
             "--config.file=prometheus.yml",
             f"--storage.tsdb.path=tsdb-{time.monotonic_ns()}",
@@ -126,10 +126,10 @@ class Prometheus(Struct, frozen=True):
             yield
         finally:
             running.terminate()
-            running.wait(PATIENCE)
+            running.wait(MAX_WAIT)
 
 
-def keys(authority: Authority, exporter: Path, prometheus: Path) -> None:
+def write_keys(authority: Authority, exporter: Path, prometheus: Path) -> None:
     """Write the keys of both into their folders, but no web configuration."""
     authority.server().write(exporter, "server")
     authority.issue(name="prometheus").write(prometheus, "client")

@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from acceptance.boots import System, booted, until
+from acceptance.boots import System, booted, wait_until
 from acceptance.check import Failed
-from acceptance.credentials import handed_over
-from acceptance.guarded import guarded
-from acceptance.installing import INSTALL, UNINSTALL, same
+from acceptance.credentials import check_credentials
+from acceptance.guarded import check_access
+from acceptance.installing import INSTALL, UNINSTALL, expect
 from acceptance.pages import credential, script, stub
-from acceptance.roots import SOURCE, Root, made
+from acceptance.roots import SOURCE, Root, make_root
 from api_exporter.demo.server import TOKEN
 
 UNIT = "api-exporter.service"
@@ -19,9 +19,9 @@ UNIT = "api-exporter.service"
 UPSTREAM = "127.0.0.1:9000"
 """The address of a simulated API."""
 
-HERE = "127.0.0.1:8080"
+ADDRESS = "127.0.0.1:8080"
 
-EXPOSURE = 1.2
+MAX_EXPOSURE = 1.2
 
 EVENTS = "/var/log/api-exporter/events.jsonl"
 
@@ -41,14 +41,14 @@ def boots(release: int) -> Callable[[Path], str]:
         socket. It is upgraded while it runs, runs after a reboot, and is removed
         completely.
         """
-        root = made(folder, release)
+        root = make_root(folder, release)
         root.apt("install", "curl", "nftables", "python3-venv")
         stub(root.path / "usr/local/bin")
         config = root.path / "etc/api-exporter/config"
         with booted(root) as system:
             seen = [system.run("systemctl", "--version").splitlines()[0]]
-            api, told = _followed(system, root)
-            seen.append(told)
+            api, result = _follow_page(system, root)
+            seen.append(result)
 
             def restarted(address: str) -> None:
                 started({"LISTEN_ADDRESS": address})
@@ -60,80 +60,82 @@ def boots(release: int) -> Callable[[Path], str]:
                 system.run("systemctl", "restart", UNIT)
 
             started({"EVENTS_FILE": EVENTS})
-            system.until('"activity_code"', "head", "--lines=1", EVENTS)
+            system.wait_until('"activity_code"', "head", "--lines=1", EVENTS)
             owner = system.run("stat", "--format=%U %a", EVENTS).strip()
             seen.append(f"events in {EVENTS}: {owner}")
-            seen += guarded(system, config.parent, folder / "door", started)
-            seen.append(handed_over(system, root, api, EVENTS))
+            seen += check_access(system, config.parent, folder / "door", started)
+            seen.append(check_credentials(system, root, api, EVENTS))
             restarted(f"unix:{SOCKET}")
-            system.until_got(READ, SOCKET, "/metrics")
+            system.get_until(READ, SOCKET, "/metrics")
             seen.append(f"another user reads {SOCKET}")
-            seen.append(_without_port(system, started))
+            seen.append(_check_socket(system, started))
             system.run("systemctl", "stop", UNIT)
             system.run("systemctl", "enable", "--now", "api-exporter.socket")
             restarted("systemd:domain=INET6:index=0")
-            for where in (HERE, "[::1]:8080"):
-                system.until_got(READ, where, "/metrics")
-            seen.append(f"socket: {logged(system, ' is at ')[-1]}")
-            seen.append(_firewalled(system))
-            seen.append(_upgraded(system))
-            same("what went wrong", [], logged(system, "Traceback"))
+            for where in (ADDRESS, "[::1]:8080"):
+                system.get_until(READ, where, "/metrics")
+            seen.append(f"socket: {log_lines(system, ' is at ')[-1]}")
+            seen.append(_check_firewall(system))
+            seen.append(_upgrade(system))
+            expect("what went wrong", [], log_lines(system, "Traceback"))
         with booted(root) as system:
-            system.until_got('"ok"', HERE, "/health")
-            system.until("active", "systemctl", "is-active", UNIT)
+            system.get_until('"ok"', ADDRESS, "/health")
+            system.wait_until("active", "systemctl", "is-active", UNIT)
             seen.append("it is back after the next boot")
-            seen.append(_removed(system))
+            seen.append(_remove(system))
         return "\n".join(seen)
 
     return check
 
 
-def _followed(system: System, root: Root) -> tuple[str, str]:
+def _follow_page(system: System, root: Root) -> tuple[str, str]:
     """Run the page's commands. Return the address of an API and the result."""
     system.run(INSTALL)
     system.run("cp", "-aH", "/opt/api-exporter", "/opt/upstream")
-    api = simulated(system, "/opt/upstream/bin/python", "-m", "api_exporter")
+    api = start_api(system, "/opt/upstream/bin/python", "-m", "api_exporter")
     system.run(UNINSTALL, "--purge")
     settings, url = root.path / "settings", f"UPSTREAM_API_URL={api}\n"
     settings.write_text(f"{url}UPSTREAM_API_TOKEN={TOKEN}\n")
     there = f"cd {SOURCE}\n"
     system.run("sh", "-c", there + script("systemd.md"))
-    system.until_got(READ, HERE, "/metrics")
+    system.get_until(READ, ADDRESS, "/metrics")
     (root.path / "etc/api-exporter/config").write_text(url)
     system.run("sh", "-c", there + credential("systemd.md", TOKEN))
-    system.until_got(READ, HERE, "/metrics")
-    return api, f"by the page, and with the token as a credential: {hardened(system)}"
+    system.get_until(READ, ADDRESS, "/metrics")
+    return api, f"by the page, and with the token as a credential: {exposure(system)}"
 
 
-def simulated(system: System, *command: str) -> str:
+def start_api(system: System, *command: str) -> str:
     """Run a simulated API beside the service. Return its address."""
     address = f"--setenv=LISTEN_ADDRESS={UPSTREAM}"
     system.run("systemd-run", "--quiet", "--unit=upstream", address, *command, "--demo")
-    said = system.until_got('"url"', UPSTREAM, "/health")
+    said = system.get_until('"url"', UPSTREAM, "/health")
     url: str = json.loads(said)["upstream"]["url"]
     return url
 
 
-def hardened(system: System) -> str:
+def exposure(system: System) -> str:
     """Return the service's user and exposure, as systemd computes it."""
     user = system.run("stat", "-c", "%U", f"/proc/{main_process(system)}").strip()
-    same("user", "api-exporter", user)
+    expect("user", "api-exporter", user)
     said = system.run("systemd-analyze", "--no-pager", "security", UNIT)
-    [exposure] = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", said)
-    if float(exposure) > EXPOSURE:
-        raise Failed(f"exposure {exposure}")
-    return f"as {user}, exposure {exposure}"
+    [number] = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", said)
+    if float(number) > MAX_EXPOSURE:
+        raise Failed(f"exposure {number}")
+    return f"as {user}, exposure {number}"
 
 
-def _without_port(system: System, started: Callable[[Mapping[str, str]], None]) -> str:
+def _check_socket(system: System, started: Callable[[Mapping[str, str]], None]) -> str:
     """Check the page of the UNIX socket: one group reads it, and no port is open."""
     system.run("useradd", "--system", "--user-group", "prometheus")
     started({})
     system.run("sh", "-c", f"cd {SOURCE}\n{script('../unix-socket.md')}")
-    system.until("srw-rw---- api-exporter prometheus", "stat", "-c", "%A %U %G", SOCKET)
+    system.wait_until(
+        "srw-rw---- api-exporter prometheus", "stat", "-c", "%A %U %G", SOCKET
+    )
     group = "prometheus"
-    until(lambda: system.get(SOCKET, "/metrics", group=group), READ, SOCKET)
-    for where in (SOCKET, HERE):
+    wait_until(lambda: system.get(SOCKET, "/metrics", group=group), READ, SOCKET)
+    for where in (SOCKET, ADDRESS):
         try:
             system.get(where, "/health")
         except Failed as error:
@@ -148,24 +150,24 @@ def _without_port(system: System, started: Callable[[Mapping[str, str]], None]) 
     return "no TCP port: the group prometheus reads the socket, others do not"
 
 
-def _firewalled(system: System) -> str:
+def _check_firewall(system: System) -> str:
     """Check that the firewall's file loads with both words and admits localhost."""
     file = f"{SOURCE}/deploy/nftables/api-exporter.nft"
     for word in ("closed", "open"):
         system.run("sed", "-i", f"/_overlay =/s/= .*/= {word}/", file)
         system.run("nft", "-f", file)
-        system.until_got(READ, HERE, "/metrics")
+        system.get_until(READ, ADDRESS, "/metrics")
         if f"goto {word}" not in system.run("nft", "list", "table", *TABLE):
             raise Failed(f"{word} is not what is loaded")
     system.run("nft", "delete", "table", *TABLE)
     return system.run("nft", "--version").strip() + ": both words"
 
 
-def _upgraded(system: System) -> str:
+def _upgrade(system: System) -> str:
     """Install again while the service runs."""
     before = main_process(system)
     system.run(INSTALL)
-    system.until_got(READ, HERE, "/metrics")
+    system.get_until(READ, ADDRESS, "/metrics")
     if main_process(system) == before:
         raise Failed("it has not been restarted")
     program = system.run("readlink", "/opt/api-exporter").strip()
@@ -175,14 +177,14 @@ def _upgraded(system: System) -> str:
     return "upgraded while it runs"
 
 
-def _removed(system: System) -> str:
+def _remove(system: System) -> str:
     """Check that no unit, user, directory or process remains."""
     main = main_process(system)
     system.run(UNINSTALL, "--purge")
-    same("the unit", "not-found", shown(system, "LoadState"))
+    expect("the unit", "not-found", unit_property(system, "LoadState"))
     folders = ("/run", "/opt", "/etc", "/var/lib", "/var/log")
     places = " ".join(f"{folder}/api-exporter*" for folder in folders)
-    same(
+    expect(
         "what is left",
         "",
         system.run(
@@ -192,20 +194,20 @@ def _removed(system: System) -> str:
         ),
     )
     state = system.run("systemctl", "is-system-running").strip()
-    same("the system", "running", state)
+    expect("the system", "running", state)
     return f"removed: no unit, user, directory or process; the system is {state}"
 
 
 def main_process(system: System) -> str:
-    return shown(system, "MainPID")
+    return unit_property(system, "MainPID")
 
 
-def shown(system: System, name: str) -> str:
+def unit_property(system: System, name: str) -> str:
     said = system.run("systemctl", "show", "--value", f"--property={name}", UNIT)
     return said.strip()
 
 
-def logged(system: System, text: str) -> list[str]:
+def log_lines(system: System, text: str) -> list[str]:
     """Return log lines of the service that contain a text."""
     said = system.run("journalctl", "--quiet", "--output=cat", f"--unit={UNIT}")
     return [line for line in said.splitlines() if text in line]

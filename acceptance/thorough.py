@@ -10,10 +10,10 @@ from pathlib import Path
 
 from acceptance.check import ROOT, Failed, run
 
-LIMIT = 7200.0
+MAX_SECONDS = 7200.0
 """Seconds. The tests simulate days."""
 
-_MORE = re.compile(r"\b(SOON|THOROUGH|tries\()")
+_THOROUGH = re.compile(r"\b(SOON|THOROUGH|tries\()")
 """A name in modules whose tests do more in a thorough run."""
 
 
@@ -25,14 +25,14 @@ def thorough(folder: Path) -> str:
     timed = [
         f"tests.integration.{file.stem}"
         for file in programs
-        if _MORE.search(file.read_text())
+        if _THOROUGH.search(file.read_text())
     ]
     trial = (sys.executable, "-m", "twisted.trial", f"--temp-directory={folder}/t")
-    told = [
-        run("make", "units", env=env, limit=LIMIT),
-        run(*trial, *timed, cwd=ROOT, env=env, limit=LIMIT),
+    outputs = [
+        run("make", "units", env=env, limit=MAX_SECONDS),
+        run(*trial, *timed, cwd=ROOT, env=env, limit=MAX_SECONDS),
     ]
-    passed = [re.search(r"^PASSED .*$", text, re.MULTILINE) for text in told]
+    passed = [re.search(r"^PASSED .*$", text, re.MULTILINE) for text in outputs]
     if None in passed:
         raise Failed("no test passed")
     return ", ".join(found[0] for found in passed if found)

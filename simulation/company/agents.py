@@ -28,7 +28,7 @@ _SPENDERS = (
     ("user", person(3).id, 30 * DAY, 90),
 )
 
-_USD = 0.000006
+_TOKEN_USD = 0.000006
 """The price of a token in USD."""
 
 
@@ -65,7 +65,7 @@ def consumption(moment: Moment, template: Template) -> Iterator[Record]:
                 updated_at=rfc3339(end, ".5"),
                 tokens_input=tokens * 4 // 5,
                 tokens_output=tokens - tokens * 4 // 5,
-                cost_usd=tokens * _USD,
+                cost_usd=tokens * _TOKEN_USD,
             )
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from api_exporter.demo.go_json import xid
-from simulation.company.resource import file
+from simulation.company.resource import read_file
 
 ALL, RUNNERS = xid("d2g", 0), xid("d2g", 4)
 """The groups of ephemeral machines."""
@@ -96,7 +96,7 @@ class Company(Struct, frozen=True):
     others: tuple[MachineKind, ...]
 
 
-COMPANY = msgspec.json.decode(file("company.json"), type=Company)
+COMPANY = msgspec.json.decode(read_file("company.json"), type=Company)
 
 VERSIONS = [v for v, share in COMPANY.versions.items() for _ in range(share)]
 _OTHERS = [kind for kind in COMPANY.others for _ in range(kind.share)]

@@ -9,7 +9,7 @@ from simulation.company.company import ALL, RUNNERS
 from simulation.company.machines import Machine, Runner, machine
 from simulation.company.resource import HOLE, Moment, load
 
-_SHORT = ("id", "name", "peers_count", "resources_count")
+_SUMMARY_FIELDS = ("id", "name", "peers_count", "resources_count")
 """Fields of a group inside of other records."""
 
 
@@ -44,12 +44,12 @@ class SimulatedFleet:
         return Moment(at=at, machines=self._machines, members=members)
 
     def peers(self, moment: Moment) -> Iterator[bytes]:
-        in_short = {
-            group["id"]: {key: group[key] for key in _SHORT}
+        summaries = {
+            group["id"]: {key: group[key] for key in _SUMMARY_FIELDS}
             for group in moment.load("groups").records
         }
         groups = {
-            ids: encode([in_short[id_] for id_ in ids] or None)
+            ids: encode([summaries[id_] for id_ in ids] or None)
             for ids in ((ALL, RUNNERS), *self._combinations)
         }
         return array(

@@ -37,10 +37,10 @@ ZERO_TIME = "0001-01-01T00:00:00Z"
 _LOGIN_EXPIRATION = load("accounts").template["settings"]["peer_login_expiration"]
 """Seconds for which a login is valid."""
 
-_RUNNER_KEPT = 10 * MINUTE
+_RUNNER_KEPT_SECONDS = 10 * MINUTE
 """Seconds for which NetBird lists an ephemeral machine that has disconnected."""
 
-_MANY = 2**20
+_MAX_MACHINES = 2**20
 """A number above all machine numbers, which separates the lives of a runner."""
 
 _QUOTED_HOLE = msgspec.Raw(b'"\0"')
@@ -98,14 +98,14 @@ class Runner(Struct):
     last: tuple[int, Machine] | None = None
 
     def exists(self, at: float) -> bool:
-        gone = self.schedule.changes[-1] + _RUNNER_KEPT
+        gone = self.schedule.changes[-1] + _RUNNER_KEPT_SECONDS
         return at - self.schedule.start(at) < gone
 
     def peer(self, at: float) -> Machine:
         """Return its machine at a time when it exists."""
         life = self.schedule.cycle(at)
         if self.last is None or life != self.last[0]:
-            number = self.number + (life + 1) * _MANY
+            number = self.number + (life + 1) * _MAX_MACHINES
             chance = Random(f"{self.seed}:{self.number}:{life}")
             created = self.schedule.start(at)
             peer = _peer(number, self.kind, self.schedule, chance, created=created)
@@ -127,8 +127,8 @@ def machine(number: int, seed: int) -> Machine | Runner:
         return Runner(number, seed, kind, schedule)
     created = chance.randrange(FOUNDED, SETTLED - DAY)
     event = INTERRUPTIONS.get(kind.interruption)
-    keeps = schedule if event is None else InterruptedPattern(schedule, event)
-    return _peer(number, kind, keeps, chance, created=created)
+    pattern = schedule if event is None else InterruptedPattern(schedule, event)
+    return _peer(number, kind, pattern, chance, created=created)
 
 
 def _peer(
@@ -148,7 +148,7 @@ def _peer(
     system, kernel = chance.choice(COMPANY.systems[kind.systems])
     version = chance.choice(VERSIONS)
     label = ascii_of(owner.first) if kind.owned else kind.host
-    address = number % _MANY + 1
+    address = number % _MAX_MACHINES + 1
     names = {"owner": owner.first, "place": place.code, "number": f"{number:x}"}
     record = _TEMPLATE | {
         "connected": HOLE,

@@ -182,17 +182,17 @@ def tokens(moment: Moment, template: Template) -> Iterable[Record]:
     return template.records
 
 
-_KEPT = 10_000
+_MAX_EVENTS = 10_000
 """The number of newest events that NetBird lists."""
 
-_PERIOD = 10 * MINUTE
+_EVENT_SECONDS = 10 * MINUTE
 
 
 def events(moment: Moment, template: Template) -> Iterator[Record]:
     """Yield events, newest first. The template has one record of each kind of event."""
     kinds, machines = template.records, max(moment.machines, 1)
-    past = int((moment.at - FOUNDED) // _PERIOD)
-    for number in range(past, max(past - _KEPT, 0), -1):
+    past = int((moment.at - FOUNDED) // _EVENT_SECONDS)
+    for number in range(past, max(past - _MAX_EVENTS, 0), -1):
         # Squared, so that neither kinds nor targets come in turn.
         kind = kinds[number * number // 7 % len(kinds)]
         target = number * number // 3 % machines
@@ -209,5 +209,5 @@ def events(moment: Moment, template: Template) -> Iterator[Record]:
                 "name": f"{initiator.first}'s machine",
             },
             "target_id": peer_id(target),
-            "timestamp": rfc3339(FOUNDED + number * _PERIOD, ".001002003"),
+            "timestamp": rfc3339(FOUNDED + number * _EVENT_SECONDS, ".001002003"),
         }

@@ -33,14 +33,14 @@ class Template(Struct):
 
 
 @cache
-def file(path: str) -> bytes:
+def read_file(path: str) -> bytes:
     """Return a JSON file of the simulation."""
     return get_data("simulation.company", path) or b""
 
 
 def load(resource: str) -> Template:
     """Return a new template, which the caller may change."""
-    return msgspec.json.decode(file(f"templates/{resource}.json"), type=Template)
+    return msgspec.json.decode(read_file(f"templates/{resource}.json"), type=Template)
 
 
 class Moment(Struct, frozen=True, kw_only=True):
@@ -65,13 +65,13 @@ class Moment(Struct, frozen=True, kw_only=True):
     def load(self, resource: str) -> Template:
         """Return a new template, in which groups have their numbers of members."""
         template = load(resource)
-        self._count(template.records)
+        self._set_counts(template.records)
         return template
 
-    def _count(self, value: object) -> None:
+    def _set_counts(self, value: object) -> None:
         if isinstance(value, dict):
             if "peers_count" in value:
                 value["peers_count"] = self.members[value["id"]]
             value = list(value.values())
         for inner in value if isinstance(value, list) else ():
-            self._count(inner)
+            self._set_counts(inner)

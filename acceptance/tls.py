@@ -39,7 +39,7 @@ def sslyze(folder: Path) -> str:
     if not (home / "bin/sslyze").exists():
         run(sys.executable, "-m", "venv", home)
         run(home / "bin/pip", "install", "--quiet", "sslyze")
-    with _served(folder) as (port, _):
+    with _run_demo(folder) as (port, _):
         report = folder / "report.json"
         said = subprocess.run(
             [
@@ -77,16 +77,16 @@ def sslyze(folder: Path) -> str:
 
 def handshakes(folder: Path) -> str:
     """Check that 10,000 handshakes, half of them aborted, leak nothing."""
-    with _served(folder) as (port, process):
+    with _run_demo(folder) as (port, process):
         trusting = ssl.create_default_context(cafile=folder / "ca.pem")
-        _shake(trusting, port, 500)
+        _handshake(trusting, port, 500)
         time.sleep(2)
-        files, memory = _size(process.pid)
+        files, memory = _usage(process.pid)
         begin = time.monotonic()
-        _shake(trusting, port, HANDSHAKES)
+        _handshake(trusting, port, HANDSHAKES)
         took = time.monotonic() - begin
         time.sleep(2)
-        after, kilobytes = _size(process.pid)
+        after, kilobytes = _usage(process.pid)
         more, larger = after - files, kilobytes - memory
     if more > 2 or larger > 16 * 1024:
         raise Failed(f"{more} descriptors and {larger} kB more")
@@ -96,7 +96,7 @@ def handshakes(folder: Path) -> str:
     )
 
 
-def _shake(trusting: ssl.SSLContext, port: int, count: int) -> None:
+def _handshake(trusting: ssl.SSLContext, port: int, count: int) -> None:
     for number in range(count):
         with socket.create_connection(("127.0.0.1", port), 30) as client:
             if number % 2:
@@ -108,7 +108,7 @@ def _shake(trusting: ssl.SSLContext, port: int, count: int) -> None:
                     raise Failed("/health does not answer")
 
 
-def _size(pid: int) -> tuple[int, int]:
+def _usage(pid: int) -> tuple[int, int]:
     """Return the descriptors and the resident kilobytes of a process."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"VmRSS:\s+(\d+)", status)
@@ -117,7 +117,7 @@ def _size(pid: int) -> tuple[int, int]:
 
 
 @contextmanager
-def _served(folder: Path) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+def _run_demo(folder: Path) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
     """Run a demo behind TLS. Yield its port and its process."""
     authority = Authority()
     authority.server().write(folder, "server")
