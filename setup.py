@@ -38,10 +38,10 @@ PAGE = """\
 """
 
 
-def told() -> str:
+def head_commit() -> str:
     """Return the commit of this tree, or "unknown"."""
-    asked = ["sh", "deploy/commit.sh", "hash"]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    command = ["sh", "deploy/commit.sh", "hash"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
 
@@ -50,7 +50,7 @@ def embed(tree: str) -> None:
     module = Path(tree, MODULE)
     if Path(MODULE).exists() or not module.parent.is_dir():
         return
-    commit = os.environ.get("SOURCE_COMMIT") or told()
+    commit = os.environ.get("SOURCE_COMMIT") or head_commit()
     # https://reproducible-builds.org/specs/source-date-epoch/
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)

@@ -22,7 +22,7 @@ from benchmarks.scraping import Scrapes, percentile
 from benchmarks.table import Table
 
 SMALL, SOME, MIDDLE, LARGE = 100, 1_000, 10_000, 100_000
-MEMORY = 50_000
+MEMORY_SIZE = 50_000
 
 MS = 1e3
 MIB = 1 << 20
@@ -38,7 +38,7 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
     options = parser.parse_args()
-    sizes = [SMALL, SOME, MIDDLE, *([] if options.quick else [MEMORY, LARGE])]
+    sizes = [SMALL, SOME, MIDDLE, *([] if options.quick else [MEMORY_SIZE, LARGE])]
     table = Table(sizes)
     begin = time.monotonic()
     for size in sizes:
@@ -54,25 +54,25 @@ def measure(table: Table, peers: int, directory: Path, beside: Path | None) -> N
     """Measure all rows of one size."""
     print(f"measuring with {peers:,} peers …", flush=True)
     with servers.upstream(peers, directory) as upstream:
-        if peers != MEMORY:
+        if peers != MEMORY_SIZE:
             refreshes(table, peers, upstream)
             starts(table, peers, upstream, directory)
-            spent = starting.minute(upstream, directory)
+            spent = starting.cpu_a_minute(upstream, directory)
             table.put("a minute: CPU, exporter", peers, spent, "s")
         if peers == MIDDLE:
             profiles.measure(table, peers, upstream, directory)
             often.measure(table, peers, directory)
-        memories(table, peers, starting.grown(upstream, directory, rounds=3))
-        if beside is not None and peers == MEMORY:
+        memories(table, peers, starting.memory_after(upstream, directory, rounds=3))
+        if beside is not None and peers == MEMORY_SIZE:
             changing.compare_memory(table, peers, upstream, directory, beside)
     if beside is not None:
         changing.compare(table, peers, beside)
 
 
-def memories(table: Table, peers: int, grown: starting.Grown) -> None:
+def memories(table: Table, peers: int, grown: starting.Memory) -> None:
     """Put the rows of memory: its peaks, and the bytes per peer and per series."""
-    table.put("peak memory", peers, grown.peak, "MiB", {MEMORY: 400e6 / MIB})
-    table.put("peak address space", peers, grown.addresses, "MiB", {MEMORY: 1024})
+    table.put("peak memory", peers, grown.peak, "MiB", {MEMORY_SIZE: 400e6 / MIB})
+    table.put("peak address space", peers, grown.addresses, "MiB", {MEMORY_SIZE: 1024})
     table.put("resident memory", peers, grown.resident, "MiB")
     table.put("series of the network", peers, grown.series, "count")
     if peers > SMALL:
@@ -121,12 +121,12 @@ def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
     bare: list[float] = []
     warm_up(upstream, directory)
     for turn in range(times):
-        bare.append(starting.bare(directory))
+        bare.append(starting.start_web(directory))
         port = free_port()
         with servers.daemon(
             upstream, directory, port, REFRESH_INTERVALS=servers.ONCE
         ) as daemon:
-            seen.append(starting.watched(daemon, port))
+            seen.append(starting.measure_start(daemon, port))
             if turn == times - 1:
                 scrapes(table, peers, daemon, port, directory)
                 discoveries(table, peers, daemon, port)
@@ -147,7 +147,7 @@ def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
 
 def warm_up(upstream: int, directory: Path) -> None:
     """Start both once, so that all is compiled and in the system's cache."""
-    starting.bare(directory)
+    starting.start_web(directory)
     port = free_port()
     with servers.daemon(upstream, directory, port) as daemon:
         wait(daemon, port, "/health")
@@ -161,16 +161,16 @@ def scrapes(
     found = scraping.compared(daemon, port, directory, times, library=peers <= MIDDLE)
     if "nginx" not in found:
         table.notes.append("no rows beside nginx: it is not installed")
-    looks: tuple[tuple[str, Callable[[Scrapes], float]], ...] = (
+    statistics: tuple[tuple[str, Callable[[Scrapes], float]], ...] = (
         ("median", lambda s: s.median),
         ("p99", lambda s: s.p99),
         ("CPU", lambda s: s.cpu_each),
     )
     for form in scraping.HEADERS:
-        for what, look in looks:
+        for what, statistic in statistics:
             for server, forms in found.items():
                 name = f"scrape, {form}: {what}, {server}"
-                table.put(name, peers, look(forms[form]) * MS, "ms")
+                table.put(name, peers, statistic(forms[form]) * MS, "ms")
     beside(table, peers, found)
     ours = found["exporter"]
     for form, targets in (("plain", {MIDDLE: 1.8, LARGE: 1.8}), ("gzip", None)):
@@ -187,7 +187,7 @@ def scrapes(
     above = ours["gzip"].cpu_each - found["site"]["gzip"].cpu_each
     wanted = {MIDDLE: 3.0, LARGE: 3.0}
     table.put("scrape, gzip: CPU above writing", peers, above * MS, "ms", wanted)
-    rest = scraping.rested(port, 5)
+    rest = scraping.uncached(port, 5)
     table.put("scrape, gzip, after a second's rest", peers, rest * MS, "ms")
     packed = len(Client(port).get("/metrics", *scraping.HEADERS["gzip"]))
     table.put("page: gzip", peers, packed / MIB, "MiB")
@@ -201,18 +201,18 @@ def beside(
         resident = forms["gzip"].resident
         table.put(f"memory: resident, {server}", peers, resident, "MiB")
         if server != "exporter":
-            spent = forms["gzip"].cpu_each * scraping.A_MINUTE
+            spent = forms["gzip"].cpu_each * scraping.PER_MINUTE
             table.put(f"a minute: CPU, {server}", peers, spent, "s")
 
 
 def discoveries(table: Table, peers: int, daemon: Program, port: int) -> None:
     """Put the rows of service discovery with all peers in one list."""
-    found = discovering.watched(daemon, port, 3 if peers == LARGE else 15)
-    table.put("/sd, first answer: median", peers, found.first * MS, "ms", {MIDDLE: 250})
+    found = discovering.measure(daemon, port, 3 if peers == LARGE else 15)
+    table.put("/sd, first answer: median", peers, found.new * MS, "ms", {MIDDLE: 250})
     table.put("/sd, first answer: CPU with /health", peers, found.cpu * MS, "ms")
     stall = found.meanwhile * MS
     table.put("/sd, longest /health meanwhile", peers, stall, "ms", {MIDDLE: 30})
-    table.put("/sd, again: median", peers, found.again * MS, "ms")
+    table.put("/sd, again: median", peers, found.cached * MS, "ms")
     table.put("/sd: size", peers, found.length / MIB, "MiB")
 
 

@@ -30,10 +30,10 @@ from benchmarks.table import Table
 from tests.integration.test_operations import key_and_certificate
 
 SCRAPE = ("Accept: application/openmetrics-text;version=1.0.0", "Accept-Encoding: gzip")
-INTERVAL = 30.0
+SCRAPE_SECONDS = 30.0
 """Seconds between two scrapes of an account."""
 
-PATIENCE = 300.0
+MAX_WAIT = 300.0
 """Seconds until the first refresh of all resources must be complete."""
 
 MIB = 1 << 20
@@ -57,11 +57,11 @@ class Case(Struct, frozen=True, kw_only=True):
     targets: Mapping[str, float]
 
 
-STRICT = {"core": 0.35, "memory": 650 * MIB, "lag": 0.05, "age": 45.0}
+TARGETS = {"core": 0.35, "memory": 650 * MIB, "lag": 0.05, "age": 45.0}
 CASES = (
-    Case(accounts=1000, peers=100, targets=STRICT),
-    Case(accounts=500, peers=100, targets=STRICT),
-    Case(accounts=100, peers=100, tls=True, targets=STRICT),
+    Case(accounts=1000, peers=100, targets=TARGETS),
+    Case(accounts=500, peers=100, targets=TARGETS),
+    Case(accounts=100, peers=100, tls=True, targets=TARGETS),
     Case(accounts=50, peers=2000, targets={"memory": 450 * MIB}),
     Case(accounts=20, peers=100, big=100_000, targets={"scrape": 0.1}),
 )
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=ROOT / "build/accounts.json")
     options = parser.parse_args()
     cases = [case for case in CASES if options.only in {None, case.accounts}]
-    table = Table([case.accounts for case in cases], of="accounts")
+    table = Table([case.accounts for case in cases], counted="accounts")
     for case in cases:
         with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
             measure(table, case, Path(name), options.window, options.tree)
@@ -93,9 +93,9 @@ def measure(
         client = Client(port)
         begin = time.perf_counter()
         for name in everything:
-            while not ready(client, name):
+            while not is_ready(client, name):
                 program.check()
-                if time.perf_counter() - begin > PATIENCE:
+                if time.perf_counter() - begin > MAX_WAIT:
                     raise TimeoutError(f"the first round of {name} does not end")
                 time.sleep(0.1)
         first, cpu, lag = time.perf_counter() - begin, program.cpu, lags(port)
@@ -113,8 +113,8 @@ def measure(
         put("processor", core, "% of a core", 100, "core")
         put("peak memory", program.memory("VmHWM") * MIB, "MiB", 1 / MIB, "memory")
         put("lag: p99 at most", quantile(lag, lags(port), 0.99), "ms", 1e3, "lag")
-        put("oldest peers", watch.oldest, "s", 1, "age")
-        p99 = percentile(watch.seconds, 0.99)
+        put("oldest peers", watch.max_age, "s", 1, "age")
+        p99 = percentile(watch.durations, 0.99)
         put("scrape of a small one: p99", p99, "ms", 1e3, "scrape")
 
 
@@ -153,7 +153,7 @@ def serving(
             yield daemon, port
 
 
-def ready(client: Client, name: str) -> bool:
+def is_ready(client: Client, name: str) -> bool:
     """Return whether all resources of an account have been read."""
     page = client.get(f"/metrics?account={name}")
     return b'last_success_timestamp_seconds{resource="instance_version"}' in page
@@ -163,31 +163,31 @@ class Watch:
     """Scrapes of every account twice a minute at equal intervals.
 
     Attributes:
-        seconds: seconds of each scrape.
-        oldest: the largest age of any account's peers, in seconds.
+        durations: seconds of each scrape.
+        max_age: the largest age of any account's peers, in seconds.
     """
 
     def __init__(self, port: int, names: list[str], window: float) -> None:
         self._client = Client(port)
         self._names = names
         self._window = window
-        self.seconds: list[float] = []
-        self.oldest = 0.0
+        self.durations: list[float] = []
+        self.max_age = 0.0
 
     def run(self) -> None:
         begin = time.perf_counter()
         number = 0
         while (now := time.perf_counter()) < begin + self._window:
-            due = begin + number * INTERVAL / len(self._names)
+            due = begin + number * SCRAPE_SECONDS / len(self._names)
             time.sleep(max(0.0, due - now))
             name = self._names[number % len(self._names)]
             path = f"/metrics?account={name}"
             if number // len(self._names) % 4 == 3:  # one scrape in four reads the age
                 success = _SUCCESS.search(self._client.get(path))
                 assert success is not None
-                self.oldest = max(self.oldest, time.time() - float(success[1]))
+                self.max_age = max(self.max_age, time.time() - float(success[1]))
             else:
-                self.seconds.append(self._client.time(path, *SCRAPE)[0])
+                self.durations.append(self._client.time(path, *SCRAPE)[0])
             number += 1
 
 

@@ -27,14 +27,14 @@ from benchmarks.upstream import KINDS
 PER_SERIES = "changed: CPU per series, µs"
 UNCHANGED = "unchanged: CPU, ms"
 
-RATIOS = {
+MAX_RATIOS = {
     "passing": {10_000: 0.6, 100_000: 0.65},
     "still": {10_000: 0.5},
     "everything": {10_000: 1.1},
 }
 """The largest ratios of processor time to the other tree's, by kind and peers."""
 
-MEMORY = 1.15
+MAX_MEMORY_RATIO = 1.15
 """The largest ratio of peak memory, with 50,000 peers."""
 
 Figures = dict[Path, list[dict[str, float]]]
@@ -64,14 +64,14 @@ def turns(
     ):
         for _ in range(count):
             for tree in trees:
-                figures[tree].append(told(refreshed(tree, upstream, rounds)))
+                figures[tree].append(rows_of(refreshed(tree, upstream, rounds)))
     return figures
 
 
 def compare(table: Table, peers: int, beside: Path) -> None:
     """Put the ratios of this tree to another one, each of the minimum of all runs."""
-    many = max(RATIOS["passing"])
-    for kind, targets in RATIOS.items():
+    many = max(MAX_RATIOS["passing"])
+    for kind, targets in MAX_RATIOS.items():
         if peers not in targets:
             continue
         found = turns((beside, ROOT), peers, kind, 3, 2 if peers == many else 5)
@@ -86,11 +86,11 @@ def compare_memory(
 ) -> None:
     """Put the ratio of this tree's peak memory to another one's."""
     before, now = (
-        starting.grown(upstream, directory, rounds=3, PYTHONPATH=str(tree)).peak
+        starting.memory_after(upstream, directory, rounds=3, PYTHONPATH=str(tree)).peak
         for tree in (beside, ROOT)
     )
     name = "peak memory, beside the other tree"
-    table.put(name, peers, now / before, "ratio", {peers: MEMORY})
+    table.put(name, peers, now / before, "ratio", {peers: MAX_MEMORY_RATIO})
 
 
 def refreshed(tree: Path, upstream: int, rounds: int) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def refreshed(tree: Path, upstream: int, rounds: int) -> dict[str, Any]:
     return found
 
 
-def told(found: dict[str, Any]) -> dict[str, float]:
+def rows_of(found: dict[str, Any]) -> dict[str, float]:
     """Return the rows of one run."""
     series = found["series"]
     changed = min(each["cpu"] for each in found["full"])

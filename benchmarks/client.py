@@ -6,7 +6,7 @@ import time
 
 from benchmarks.processes import Program
 
-PATIENCE = 60.0
+MAX_WAIT = 60.0
 """Seconds until a program must answer."""
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -49,18 +49,18 @@ class Client:
         return bytes(body)
 
     def _head(self) -> tuple[int, bytearray]:
-        got = bytearray()
-        while (end := got.find(b"\r\n\r\n")) < 0:
+        received = bytearray()
+        while (end := received.find(b"\r\n\r\n")) < 0:
             piece = self._socket.recv(4096)
             if not piece:
                 raise ConnectionError("closed before an answer")
-            got += piece
-        if not got.startswith((b"HTTP/1.1 200 ", b"HTTP/1.0 200 ")):
-            raise ConnectionError(f"refused: {bytes(got[:200])!r}")
-        found = _LENGTH.search(got, 0, end + 2)
+            received += piece
+        if not received.startswith((b"HTTP/1.1 200 ", b"HTTP/1.0 200 ")):
+            raise ConnectionError(f"refused: {bytes(received[:200])!r}")
+        found = _LENGTH.search(received, 0, end + 2)
         if found is None:
             raise ConnectionError("an answer without a length")
-        return int(found[1]), got[end + 4 :]
+        return int(found[1]), received[end + 4 :]
 
 
 def _request(path: str, headers: tuple[str, ...]) -> bytes:
@@ -83,7 +83,7 @@ def wait(program: Program, port: int, path: str, status: int = 200) -> float:
     begin = time.perf_counter()
     while not answers(port, path, status):
         program.check()
-        if time.perf_counter() - begin > PATIENCE:
+        if time.perf_counter() - begin > MAX_WAIT:
             raise TimeoutError(f"no answer on port {port}")
         time.sleep(0.002)
     return time.perf_counter() - begin

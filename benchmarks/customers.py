@@ -42,7 +42,7 @@ class Customers(Resource):
         super().__init__()
         self._small = self._bodies(peers, 20)
         self._big = self._bodies(big, 2) if big else {}
-        self._asked: Counter[str] = Counter()
+        self._requests: Counter[str] = Counter()
 
     def _bodies(self, peers: int, count: int) -> dict[str, list[bytes]]:
         network = SimulatedNetwork(peers)
@@ -51,15 +51,15 @@ class Customers(Resource):
         return bodies
 
     def render(self, request: Request) -> bytes | int:
-        who = request.getHeader("Authorization") or ""
-        found = (self._big if who == BIG else self._small).get(request.path.decode())
+        token = request.getHeader("Authorization") or ""
+        found = (self._big if token == BIG else self._small).get(request.path.decode())
         if found is None:
             request.setResponseCode(404)
             return b"404 page not found\n"
         request.setHeader(b"Content-Type", b"application/json")
         if request.path.decode() == PEERS:
-            self._asked[who] += 1
-        body = found[self._asked[who] % len(found)]
+            self._requests[token] += 1
+        body = found[self._requests[token] % len(found)]
         request.setHeader(b"Content-Length", b"%d" % len(body))
         pieces = (body[at : at + 65536] for at in range(0, len(body), 65536))
         Sender(request, pieces).start()

@@ -17,24 +17,24 @@ class Discovery(Struct, frozen=True):
     """The result, in seconds.
 
     Attributes:
-        first: the median time of a new list.
+        new: the median time of a new list.
         cpu: processor time of a new list.
         meanwhile: the longest time of `/health` while new lists were rendered.
-        again: the median time of a cached list.
+        cached: the median time of a cached list.
         length: bytes of a list.
     """
 
-    first: float
+    new: float
     cpu: float
     meanwhile: float
-    again: float
+    cached: float
     length: int
 
 
-def watched(program: Program, port: int, times: int) -> Discovery:
+def measure(program: Program, port: int, times: int) -> Discovery:
     """Request lists of all peers with different ports, and `/health` all the time."""
     client, other = Client(port), Client(port)
-    first, meanwhile = [], [0.0]
+    new, meanwhile = [], [0.0]
     before = program.cpu
     with ThreadPoolExecutor(1) as pool:
         for number in range(1, times + 1):
@@ -42,15 +42,15 @@ def watched(program: Program, port: int, times: int) -> Discovery:
             while not asked.done():
                 meanwhile.append(other.time("/health")[0])
                 time.sleep(INTERVAL)
-            first.append(asked.result()[0])
+            new.append(asked.result()[0])
     cpu = (program.cpu - before) / times
-    again = [client.time(f"/sd?port={times}") for _ in range(times)]
+    cached = [client.time(f"/sd?port={times}") for _ in range(times)]
     client.close()
     other.close()
     return Discovery(
-        first=statistics.median(first),
+        new=statistics.median(new),
         cpu=cpu,
         meanwhile=max(meanwhile),
-        again=statistics.median(seconds for seconds, _ in again),
-        length=again[0][1],
+        cached=statistics.median(seconds for seconds, _ in cached),
+        length=cached[0][1],
     )

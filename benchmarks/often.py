@@ -15,13 +15,13 @@ from benchmarks.client import Client, wait
 from benchmarks.processes import ROOT, free_port, other_tree
 from benchmarks.table import Table
 
-OFTEN = 5.0
+INTERVAL = 5.0
 """Seconds between two refreshes, and between two changes."""
 
-SCRAPES = 3
+REFRESHES_PER_SCRAPE = 3
 """Refreshes for each scrape."""
 
-TARGET = 0.05
+MAX_SHARE = 0.05
 """The largest share of a core with 10,000 peers."""
 
 
@@ -45,7 +45,7 @@ def main() -> None:
 def measure(table: Table, peers: int, directory: Path) -> None:
     with servers.upstream(peers, directory, "few") as upstream:
         found = share(upstream, directory, 24)
-    targets = {peers: TARGET * 100}
+    targets = {peers: MAX_SHARE * 100}
     table.put("peers=5s, with scrapes: processor", peers, found * 100, "%", targets)
 
 
@@ -56,7 +56,7 @@ def share(upstream: int, directory: Path, looks: int, tree: Path = ROOT) -> floa
         upstream,
         directory,
         port,
-        REFRESH_INTERVALS=f"peers={OFTEN:.0f}s",
+        REFRESH_INTERVALS=f"peers={INTERVAL:.0f}s",
         PYTHONPATH=str(tree),
     ) as daemon:
         wait(daemon, port, "/health")
@@ -64,13 +64,13 @@ def share(upstream: int, directory: Path, looks: int, tree: Path = ROOT) -> floa
         while not starting.everything_read(client):
             daemon.check()
             time.sleep(0.1)
-        time.sleep(OFTEN)
+        time.sleep(INTERVAL)
         cpu, begin = daemon.cpu, time.monotonic()
         for look in range(looks):
             changes.get("/tick")
-            if look % SCRAPES == 0:
+            if look % REFRESHES_PER_SCRAPE == 0:
                 client.time("/metrics", "Accept-Encoding: gzip")
-            time.sleep(max(0.0, begin + (look + 1) * OFTEN - time.monotonic()))
+            time.sleep(max(0.0, begin + (look + 1) * INTERVAL - time.monotonic()))
         return (daemon.cpu - cpu) / (time.monotonic() - begin)
 
 

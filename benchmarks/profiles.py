@@ -23,10 +23,10 @@ PROFILES: Mapping[str, Mapping[str, str]] = {
 
 SIZES = (1_000, 10_000, 100_000)
 
-TOTALS_SHARE = 0.4
+MAX_TOTALS_SHARE = 0.4
 """The largest share of a full refresh's processor time for totals alone."""
 
-TOTALS_BYTES = 300_000
+MAX_TOTALS_BYTES = 300_000
 """The most bytes of the page of totals."""
 
 
@@ -55,16 +55,16 @@ def measure(table: Table, peers: int, upstream: int, directory: Path) -> None:
             middle = statistics.median(each["cpu"] for each in found["full"])
             spent[name] = min(spent[name], middle)
             table.put(f"profile {name}: series", peers, found["series"], "count")
-            wanted = {peers: TOTALS_BYTES / 1e3} if name == "totals" else None
+            wanted = {peers: MAX_TOTALS_BYTES / 1e3} if name == "totals" else None
             kilobytes = found["bytes"] / 1e3
             table.put(f"profile {name}: page", peers, kilobytes, "kB", wanted)
     for name, settings in PROFILES.items():
         table.put(f"profile {name}: refresh CPU", peers, spent[name] * 1e3, "ms")
-        memory = starting.grown(upstream, directory, 3, **settings).peak
+        memory = starting.memory_after(upstream, directory, 3, **settings).peak
         table.put(f"profile {name}: peak memory", peers, memory, "MiB")
     share = spent["totals"] / spent["all"]
     name = "profile totals: share of a refresh"
-    table.put(name, peers, share, "ratio", {peers: TOTALS_SHARE})
+    table.put(name, peers, share, "ratio", {peers: MAX_TOTALS_SHARE})
 
 
 def published() -> Iterator[str]:

@@ -16,18 +16,18 @@ from benchmarks import servers
 from benchmarks.client import Client, wait
 from benchmarks.processes import Program, free_port
 
-EDITION = 30.0
+INTERVAL = 30.0
 """Seconds between two refreshes: the default interval of the peers."""
 
-OLD_EDITIONS = int(LONGEST_ANSWER / EDITION)
+OLD_PAGES = int(LONGEST_ANSWER / INTERVAL)
 """The number of old pages that the readers hold."""
 
 SETTINGS = {
-    "REFRESH_INTERVALS": servers.ONCE.replace("peers=24h", f"peers={EDITION:.0f}s")
+    "REFRESH_INTERVALS": servers.ONCE.replace("peers=24h", f"peers={INTERVAL:.0f}s")
 }
 
 
-class Crowd:
+class SlowReaders:
     """Slow readers of one page."""
 
     def __init__(self, port: int, form: str) -> None:
@@ -73,36 +73,36 @@ def main() -> None:
         port = free_port()
         with servers.daemon(upstream, Path(name), port, **SETTINGS) as program:
             wait(program, port, "/ready")
-            time.sleep(EDITION)  # Other resources are read meanwhile.
+            time.sleep(INTERVAL)  # Other resources are read meanwhile.
             client = Client(port)
             for coding in ("identity", "gzip"):
                 _, length = client.time("/metrics", f"Accept-Encoding: {coding}")
                 print(f"page, {coding}: {length / 2**20:.0f} MiB", flush=True)
             client.close()
-            crowd, ticks = Crowd(port, options.form), Client(upstream)
-            step = options.readers // OLD_EDITIONS
-            report("before", program, crowd, ticks, grow=0, editions=2)
-            report("during", program, crowd, ticks, grow=step, editions=6)
-            report("end", program, crowd, ticks, grow=0, editions=OLD_EDITIONS + 1)
-            report("after", program, crowd, ticks, grow=0, editions=1)
+            crowd, ticks = SlowReaders(port, options.form), Client(upstream)
+            step = options.readers // OLD_PAGES
+            report("before", program, crowd, ticks, grow=0, refreshes=2)
+            report("during", program, crowd, ticks, grow=step, refreshes=6)
+            report("end", program, crowd, ticks, grow=0, refreshes=OLD_PAGES + 1)
+            report("after", program, crowd, ticks, grow=0, refreshes=1)
 
 
 def report(
     phase: str,
     program: Program,
-    crowd: Crowd,
+    crowd: SlowReaders,
     upstream: Client,
     *,
     grow: int,
-    editions: int,
+    refreshes: int,
 ) -> None:
     """Print the memory of a phase, in which `grow` readers begin at each refresh."""
     Path(f"/proc/{program.process.pid}/clear_refs").write_text("5")  # Reset the peak.
     readers = 0
-    for _ in range(editions):
+    for _ in range(refreshes):
         upstream.get("/tick")
         crowd.grow(grow)
-        end = time.monotonic() + EDITION
+        end = time.monotonic() + INTERVAL
         while time.monotonic() < end:
             program.check()
             crowd.read()

@@ -42,13 +42,13 @@ from api_exporter.world import World
 NEVER = 1e6
 """Seconds of an interval in which the exporter starts no refresh by itself."""
 
-LOOK = 0.002
+LAG_INTERVAL = 0.002
 """Seconds between two measurements of the event loop's lag."""
 
 STAGES = ("digest", "decode", "make", "look")
 
 
-class Collections:
+class GarbageCollections:
     """The processor time of the garbage collector."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Collections:
             self.seconds += time.process_time() - self._begin
 
 
-def _look_for_nothing(_: Snapshot, __: str, last: Look) -> Look:
+def _keep_findings(_: Snapshot, __: str, last: Look) -> Look:
     """Return the last findings: the search for findings is measured separately."""
     return last
 
@@ -101,7 +101,7 @@ class Exporter:
             compute=ComputeThread(reactor, daemon_threads(1, "compute")),
             options=NetworkOptions(detail=checked.peer_detail),
         )
-        network.look = _look_for_nothing  # type: ignore[attr-defined, assignment]
+        network.look = _keep_findings  # type: ignore[attr-defined, assignment]
         sys.setswitchinterval(SWITCH_INTERVAL)
 
     def _attempted(self, attempt: Attempt) -> None:
@@ -114,10 +114,10 @@ class Exporter:
         self.receiving += time.process_time() - begin
         return body
 
-    async def round(self) -> dict[str, float]:
+    async def refresh_all(self) -> dict[str, float]:
         """Refresh all resources once. Return processor seconds."""
         self.receiving = 0.0
-        collections = Collections()
+        collections = GarbageCollections()
         wall, cpu = time.monotonic(), time.process_time()
         self.network.startService()
         ended = [0.0]
@@ -138,7 +138,7 @@ class Exporter:
             "gc": collections.seconds,
         }
 
-    async def stall(self) -> float:
+    async def longest_stall(self) -> float:
         """Return the longest block of the event loop during a refresh, in seconds."""
         longest = 0.0
         last = time.monotonic()
@@ -146,12 +146,12 @@ class Exporter:
         def look() -> None:
             nonlocal longest, last
             now = time.monotonic()
-            longest = max(longest, now - last - LOOK)
+            longest = max(longest, now - last - LAG_INTERVAL)
             last = now
 
         watch = LoopingCall(look)
-        watch.start(LOOK)
-        await self.round()
+        watch.start(LAG_INTERVAL)
+        await self.refresh_all()
         watch.stop()
         return longest
 
@@ -231,15 +231,15 @@ async def measured(
     url: str, rounds: int, settings: dict[str, str]
 ) -> dict[str, object]:
     exporter = Exporter(url, settings)
-    first = await exporter.round()  # This warms the allocator and all caches.
+    first = await exporter.refresh_all()  # This warms the allocator and all caches.
     full, unchanged, stalls = [], [], []
     for _ in range(rounds):
         exporter.tick()
-        full.append(await exporter.round())
-        unchanged.append(await exporter.round())
+        full.append(await exporter.refresh_all())
+        unchanged.append(await exporter.refresh_all())
     for _ in range(rounds):
         exporter.tick()
-        stalls.append(await exporter.stall())
+        stalls.append(await exporter.longest_stall())
     stages = await exporter.stages(rounds)
     look = stages.pop("look")
     await exporter.client.stopService()

@@ -16,13 +16,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks import servers, starting
-from benchmarks.client import PATIENCE, Client, wait
+from benchmarks.client import MAX_WAIT, Client, wait
 from benchmarks.processes import ROOT, Program, free_port, module, other_tree, running
 from tests.authority import Authority
 
 PEERS = 100
 
-AUTHORITIES = (
+CA_BUNDLES = (
     Path("/etc/ssl/certs/ca-certificates.crt"),
     Path("/etc/pki/tls/certs/ca-bundle.crt"),
 )
@@ -41,7 +41,7 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name,
         servers.upstream(PEERS, Path(name)) as upstream,
     ):
-        each = Each(trees, upstream, Path(name))
+        each = InTurns(trees, upstream, Path(name))
         for lines in (
             each.starts(options.pairs),
             each.memory(options.starts),
@@ -51,7 +51,7 @@ def main() -> None:
                 print(line, flush=True)
 
 
-class Each:
+class InTurns:
     """All trees, measured alternately."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Each:
         bare: list[float] = []
         seen: dict[str, list[float]] = {name: [] for name in self._trees}
         for turn in range(pairs + 1):
-            seconds = starting.bare(self._directory)
+            seconds = starting.start_web(self._directory)
             taken = {name: self._start(name) for name in self._trees}
             if turn:  # The first one compiles.
                 bare.append(seconds)
@@ -98,7 +98,7 @@ class Each:
         pem, trusted = self._directory / "pem", self._directory / "trusted"
         pem.write_bytes(issued.key + issued.pem)
         usual = Path(ssl.get_default_verify_paths().openssl_cafile)
-        known = (path for path in (usual, *AUTHORITIES) if path.is_file())
+        known = (path for path in (usual, *CA_BUNDLES) if path.is_file())
         trusted.write_bytes(next(known).read_bytes() + authority.pem)
         pages = self._directory / "pages"
         pages.mkdir()
@@ -110,12 +110,12 @@ class Each:
         }
         command = module("benchmarks.upstream", upstream, PEERS, pem)
         with running(command, self._directory) as api:
-            _greet(api, upstream)
+            _shake_hands(api, upstream)
             for _ in range(starts):
                 port = free_port()
                 command = module("benchmarks.static", port, pages, pem)
                 with running(command, self._directory, servers.MALLOC) as site:
-                    _greet(site, port)
+                    _shake_hands(site, port)
                     seen[bare].append(site.memory_now())
                 for name in self._trees:
                     with ExitStack() as stack:
@@ -178,11 +178,11 @@ class Each:
         return {"PYTHONPATH": str(self._trees[name])}
 
 
-def _greet(program: Program, port: int) -> None:
+def _shake_hands(program: Program, port: int) -> None:
     """Wait until it listens, and make two TLS handshakes."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    end, greeted = time.monotonic() + PATIENCE, 0
+    end, greeted = time.monotonic() + MAX_WAIT, 0
     while greeted < 2:
         program.check()
         try:

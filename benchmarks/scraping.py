@@ -24,10 +24,10 @@ ACCEPT = (
 HEADERS = {"plain": (ACCEPT,), "gzip": (ACCEPT, "Accept-Encoding: gzip")}
 
 
-A_MINUTE = 4
+PER_MINUTE = 4
 """Scrapes a minute of a Prometheus server with an interval of 15 seconds."""
 
-LIBRARY_TIMES = 5
+LIBRARY_SCRAPES = 5
 """Scrapes of the server that renders the page each time, which takes long."""
 
 
@@ -133,7 +133,7 @@ def _in_turns(
     for turn in range(times + 2):
         for form in HEADERS:
             for name, (program, ask) in asked.items():
-                if name == "library" and turn >= LIBRARY_TIMES + 2:
+                if name == "library" and turn >= LIBRARY_SCRAPES + 2:
                     continue
                 before = program.cpu
                 seconds, _ = ask(form)
@@ -146,7 +146,7 @@ def _in_turns(
     return found
 
 
-def rested(port: int, times: int) -> float:
+def uncached(port: int, times: int) -> float:
     """Return the median of scrapes with newly rendered metrics of the exporter itself.
     They are rendered at most once a second.
     """

@@ -9,12 +9,12 @@ from msgspec import Struct
 from benchmarks import servers
 from benchmarks.client import Client, wait
 from benchmarks.processes import Program, free_port, running, twistd
-from benchmarks.scraping import A_MINUTE, HEADERS
+from benchmarks.scraping import HEADERS, PER_MINUTE
 
 INTERVAL = 0.005
 """Seconds between two requests of `/health`."""
 
-PATIENCE = 120.0
+MAX_WAIT = 120.0
 """Seconds until the first refresh must be complete."""
 
 
@@ -32,7 +32,7 @@ class Start(Struct, frozen=True):
     latencies: list[float]
 
 
-class Grown(Struct, frozen=True):
+class Memory(Struct, frozen=True):
     """The daemon's memory in mebibytes, and the number of the network's series."""
 
     peak: float
@@ -41,7 +41,7 @@ class Grown(Struct, frozen=True):
     series: int
 
 
-def bare(directory: Path) -> float:
+def start_web(directory: Path) -> float:
     """Return the seconds until the first response of `twistd web`."""
     port = free_port()
     (directory / "empty").mkdir(exist_ok=True)
@@ -50,7 +50,7 @@ def bare(directory: Path) -> float:
         return wait(program, port, "/")
 
 
-def watched(program: Program, port: int) -> Start:
+def measure_start(program: Program, port: int) -> Start:
     """Measure a newly started daemon until its first refresh is complete."""
     begin = time.perf_counter()
     health = wait(program, port, "/health")
@@ -65,7 +65,7 @@ def watched(program: Program, port: int) -> Start:
             if everything_read(client):
                 break
             looked = now
-        if now - begin > PATIENCE:
+        if now - begin > MAX_WAIT:
             raise TimeoutError("the first round does not end")
     client.get("/metrics")
     full = time.perf_counter() - begin
@@ -83,7 +83,7 @@ def everything_read(client: Client, least: float = 1.0) -> bool:
     )
 
 
-def minute(upstream_port: int, directory: Path) -> float:
+def cpu_a_minute(upstream_port: int, directory: Path) -> float:
     """Return processor seconds of a minute with default intervals and four scrapes."""
     port = free_port()
     with servers.daemon(upstream_port, directory, port) as program:
@@ -93,24 +93,26 @@ def minute(upstream_port: int, directory: Path) -> float:
             program.check()
             time.sleep(0.1)
         before = program.cpu
-        for _ in range(A_MINUTE):
-            time.sleep(60 / A_MINUTE)
+        for _ in range(PER_MINUTE):
+            time.sleep(60 / PER_MINUTE)
             client.time("/metrics", *HEADERS["gzip"])
         client.close()
         return program.cpu - before
 
 
-def grown(upstream_port: int, directory: Path, rounds: int, **settings: str) -> Grown:
+def memory_after(
+    upstream_port: int, directory: Path, rounds: int, **settings: str
+) -> Memory:
     """Return the memory after several refreshes with changes, and scrapes."""
     port = free_port()
-    often = servers.ONCE.replace("24h", "2s")
+    intervals = servers.ONCE.replace("24h", "2s")
     with servers.daemon(
-        upstream_port, directory, port, REFRESH_INTERVALS=often, **settings
+        upstream_port, directory, port, REFRESH_INTERVALS=intervals, **settings
     ) as program:
         wait(program, port, "/health")
         client = Client(port)
         upstream = Client(upstream_port)
-        end = time.perf_counter() + PATIENCE * rounds
+        end = time.perf_counter() + MAX_WAIT * rounds
         for _ in range(rounds):
             since = time.time()
             while not everything_read(client, since):
@@ -121,7 +123,7 @@ def grown(upstream_port: int, directory: Path, rounds: int, **settings: str) -> 
             for encoding in ("identity", "gzip"):
                 client.time("/metrics", f"Accept-Encoding: {encoding}")
             upstream.get("/tick")
-        return Grown(
+        return Memory(
             peak=program.memory("VmHWM"),
             addresses=program.memory("VmPeak"),
             resident=program.memory("VmRSS"),

@@ -36,12 +36,12 @@ class Table:
     """All rows, in the order of their first value.
 
     Args:
-        of: the name of the counted things.
+        counted: the name of the counted things.
     """
 
-    def __init__(self, sizes: list[int], of: str = "peers") -> None:
+    def __init__(self, sizes: list[int], counted: str = "peers") -> None:
         self.sizes = sizes
-        self._of = of
+        self._of = counted
         self.notes: list[str] = []
         self._rows: dict[str, Row] = {}
 

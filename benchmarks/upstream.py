@@ -68,12 +68,12 @@ def coming_and_going(every: int) -> Tick:
     """Return a tick that changes one in `every` peers, but no group."""
 
     def tick(network: Prepared, ticks: int) -> None:
-        def turn(place: int, peer: dict[str, object]) -> None:
+        def switch(place: int, peer: dict[str, object]) -> None:
             if place % every == ticks % every:
                 peer["connected"] = not peer["connected"]
                 peer["last_seen"] = f"2026-01-01T00:00:{ticks % 60:02}Z"
 
-        network.revise(PEERS, turn)
+        network.revise(PEERS, switch)
 
     return tick
 
@@ -99,7 +99,7 @@ KINDS: Mapping[str, Tick] = {
 }
 
 
-class Ticking(Resource):
+class TickingApi(Resource):
     """The API, with the additional path `/tick`."""
 
     isLeaf = True
@@ -124,7 +124,7 @@ class Ticking(Resource):
 def main() -> None:
     port, peers, *pem = sys.argv[1:]
     kind = os.environ.get("KIND", "passing")
-    listen(Site(Ticking(int(peers), kind)), int(port), *pem)
+    listen(Site(TickingApi(int(peers), kind)), int(port), *pem)
     reactor.run()
 
 

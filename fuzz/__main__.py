@@ -32,7 +32,7 @@ def fuzz(target: str, minutes: float) -> None:
     known = [*module.SEEDS, *corpus.load(target)]
     for number, one in enumerate(known):
         (folder / f"known-{number}").write_bytes(one)
-    begin = processor()
+    begin = processor_seconds()
     child = run(
         [
             *(sys.executable, "-m", "fuzz.child", target, folder),
@@ -52,7 +52,7 @@ def fuzz(target: str, minutes: float) -> None:
         sys.exit(f"{target}: see {BUILD / target}.log; the input is in {found}")
     executions = re.search(r"number_of_executed_units: *(\d+)", child.stderr)
     assert executions is not None
-    spent = (processor() - begin) / 60
+    spent = (processor_seconds() - begin) / 60
     before = results().get("fuzz", {}).get(target, {})
     tell(
         "fuzz",
@@ -65,7 +65,7 @@ def fuzz(target: str, minutes: float) -> None:
     print(f"{target}: {executions[1]} inputs in {spent:.1f} minutes, nothing found")
 
 
-def processor() -> float:
+def processor_seconds() -> float:
     """Return processor seconds of the children, which are independent of other load."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

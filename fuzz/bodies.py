@@ -17,10 +17,10 @@ from api_exporter.ports import UpstreamError
 from tests.bodies import NOON, body
 from tests.reference.bodies import known
 
-SHORT = 48
+PIECEWISE = 48
 """Bytes from which on a body is read in pieces, if the first byte says so."""
 
-ME = [{"id": "me", "is_current": True}]
+USERS = [{"id": "me", "is_current": True}]
 """A user, because tokens need one."""
 
 SEEDS = tuple(
@@ -50,7 +50,7 @@ def expected(name: str, text: bytes) -> int | None:
         return None
     try:
         parsed = json.loads(text.decode("utf-8", "replace"), parse_constant=int)
-        found = known({"users": ME, name: parsed}).get(name)
+        found = known({"users": USERS, name: parsed}).get(name)
     except (ValueError, RecursionError, OverflowError):
         return None
     return None if found is None else len(found)
@@ -63,19 +63,19 @@ def attempt(data: bytes) -> None:
     if kind in {Listing, Document} and whole is not None:
         count = expected(RESOURCES[place].name, text)
         assert count in {None, len(whole.records) + whole.unread}, (whole, count)
-        again = decoded(place, text, whole)
-        assert again is not None
-        assert again.records == whole.records, (again, whole)
+        repeated = decoded(place, text, whole)
+        assert repeated is not None
+        assert repeated.records == whole.records, (repeated, whole)
         if kind is Listing:
-            pairs = zip(again.records, whole.records, strict=True)
-            assert all(one is other for one, other in pairs), again
+            pairs = zip(repeated.records, whole.records, strict=True)
+            assert all(one is other for one, other in pairs), repeated
     if data[0] < 128:
         return
-    usual, elements.LONG = elements.LONG, SHORT
+    default, elements.LONG = elements.LONG, PIECEWISE
     try:
-        pieces = decoded(place, text)
+        in_pieces = decoded(place, text)
     finally:
-        elements.LONG = usual
-    if pieces is not None:
-        assert whole is not None, pieces
-        assert pieces.records == whole.records, (pieces, whole)
+        elements.LONG = default
+    if in_pieces is not None:
+        assert whole is not None, in_pieces
+        assert in_pieces.records == whole.records, (in_pieces, whole)

@@ -26,7 +26,7 @@ SEEDS = (
 )
 
 
-def verdict(received: bytes) -> bool | str:
+def result(received: bytes) -> bool | str:
     """Return whether the tunnel is open, or the text of the error."""
     try:
         return opened(received, PROXY)
@@ -49,12 +49,12 @@ def status(received: bytes) -> int | None:
 
 
 def attempt(data: bytes) -> None:
-    whole = verdict(data)
+    whole = result(data)
     if len(data) <= LONGEST_HEAD and isinstance(whole, bool):
         code = status(data)
         assert whole == (code is not None and code < 300), (whole, code)
     for size in range(min(len(data), 300)):
-        part = verdict(data[:size])
+        part = result(data[:size])
         if part is True:  # the tunnel opened, and the rest came too early
             assert isinstance(whole, str), (part, whole)
             return

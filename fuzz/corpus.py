@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 FOLDER = Path(__file__).parent / "corpus"
-MOST = 12_000
+MAX_FILE_BYTES = 12_000
 """The most bytes of a file."""
 
 
@@ -21,7 +21,7 @@ def keep(target: str, inputs: Iterable[bytes]) -> None:
     """Write as many inputs as the file may hold."""
     text = ""
     for line in (f"{one!r}\n" for one in inputs):
-        if len(text) + len(line) <= MOST:
+        if len(text) + len(line) <= MAX_FILE_BYTES:
             text += line
     (FOLDER / f"{target}.txt").write_text(text)
 

@@ -21,7 +21,7 @@ SEEDS = (
 )
 
 
-def understood(arguments: dict[bytes, list[bytes]]) -> Query | None:
+def parsed(arguments: dict[bytes, list[bytes]]) -> Query | None:
     try:
         return query(arguments, ("account",))
     except QueryError as error:
@@ -34,11 +34,11 @@ def attempt(data: bytes) -> None:
         arguments = parse_qs(data, keep_blank_values=True)
     except ValueError:  # Twisted refuses a request with too many fields.
         return
-    found = understood(arguments)
-    turned = dict(reversed([(k, v[::-1] * 2) for k, v in arguments.items()]))
+    found = parsed(arguments)
+    reordered = dict(reversed([(k, v[::-1] * 2) for k, v in arguments.items()]))
     if arguments.get(b"address"):
-        turned[b"address"] = arguments[b"address"]
-    assert understood(turned) == found, (turned, found)
+        reordered[b"address"] = arguments[b"address"]
+    assert parsed(reordered) == found, (reordered, found)
     if found is None:
         return
     assert 0 < len(found.ports) <= MOST_PORTS
@@ -50,4 +50,4 @@ def attempt(data: bytes) -> None:
             ("address", found.address),
         ]
     )
-    assert understood(parse_qs(written.encode())) == found, written
+    assert parsed(parse_qs(written.encode())) == found, written

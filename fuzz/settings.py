@@ -17,7 +17,7 @@ from api_exporter.settings.errors import ConfigurationError
 
 TOKEN = b"nbp_s3cr3tCanary"
 
-NAMED = re.compile(rb"s3cr3tCanary[^ \t=\n]*=[^=\n]")
+TOKEN_IN_NAME = re.compile(rb"s3cr3tCanary[^ \t=\n]*=[^=\n]")
 """A part of the token in a setting's name that has a value."""
 
 SEEDS = (
@@ -77,7 +77,7 @@ def attempt(data: bytes) -> None:
     try:
         found = lines(cast("Any", File(data)))
     except ConfigurationError as error:
-        check(error, "" if NAMED.search(data) else "s3cr3tCanary")
+        check(error, "" if TOKEN_IN_NAME.search(data) else "s3cr3tCanary")
         return
     text = data.decode().split("\n")
     for line in found:

@@ -23,7 +23,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """The files of each room, and additional tests of other rooms."""
 
-LONG = (
+SLOW = (
     *("refresh.test_fair_share", "refresh.test_schedule", "refresh.test_agent_network"),
     *("netbird.test_elements", "netbird.test_bodies", "netbird.test_agent_bodies"),
     "events.test_access_log",
@@ -42,16 +42,16 @@ def main() -> None:
     os.environ["CI"] = "1"
     processes = multiprocessing.get_context("fork")
     rooms = [options.room] if options.room else list(ROOMS)
-    every = [(room, mutant) for room in rooms for mutant in of(room)]
+    every = [(room, mutant) for room in rooms for mutant in mutants_of(room)]
     sample = Random(options.seed).sample(every, min(options.count, len(every)))
     tried: Counter[str] = Counter()
     killed: Counter[str] = Counter()
     end = time.monotonic() + 60 * options.minutes
     with processes.Pool(options.processes, child.load) as pool:
-        for room, noticed, change in pool.imap_unordered(attempt, sample):
+        for room, is_killed, change in pool.imap_unordered(attempt, sample):
             tried[room] += 1
-            killed[room] += noticed
-            if not noticed:
+            killed[room] += is_killed
+            if not is_killed:
                 print(f"{sum(tried.values())}. {change}", flush=True)
             if time.monotonic() > end:
                 break
@@ -68,7 +68,7 @@ def main() -> None:
     print(f"of {len(every)} mutants, {sum(killed.values())} of {sum(tried.values())}")
 
 
-def of(room: str) -> Iterator[Mutant]:
+def mutants_of(room: str) -> Iterator[Mutant]:
     """Yield all mutants of a room."""
     for path in sorted((child.ROOT / "api_exporter").glob(ROOMS[room][0])):
         yield from mutants(path)
@@ -77,15 +77,15 @@ def of(room: str) -> Iterator[Mutant]:
 def tests(room: str, path: Path) -> list[str]:
     """Return the test modules, the one of the same name first."""
     folder = child.ROOT / "tests"
-    own = found(folder / room)
-    others = [name for also in ROOMS[room][1] for name in found(folder / also)]
+    own = modules(folder / room)
+    others = [name for also in ROOMS[room][1] for name in modules(folder / also)]
     own.sort(
-        key=lambda name: (not name.endswith(f".test_{path.stem}"), name[6:] in LONG)
+        key=lambda name: (not name.endswith(f".test_{path.stem}"), name[6:] in SLOW)
     )
     return own + others
 
 
-def found(path: Path) -> list[str]:
+def modules(path: Path) -> list[str]:
     """Return the test modules in a folder, or the one of this name."""
     paths = sorted(path.rglob("test_*.py")) or [path.with_suffix(".py")]
     return list(map(child.dotted, paths))
@@ -95,8 +95,8 @@ def attempt(chosen: tuple[str, Mutant]) -> tuple[str, bool, str]:
     """Test a mutant. Return its room, whether a test fails or hangs, and the change."""
     room, mutant = chosen
     line, change, source = mutant.made()
-    noticed = not child.passed(mutant.path, source, tests(room, mutant.path))
-    return room, noticed, f"{mutant.path.relative_to(child.ROOT)}:{line}: {change}"
+    is_killed = not child.passed(mutant.path, source, tests(room, mutant.path))
+    return room, is_killed, f"{mutant.path.relative_to(child.ROOT)}:{line}: {change}"
 
 
 if __name__ == "__main__":

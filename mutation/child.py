@@ -16,13 +16,13 @@ from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[1]
 
-LONGEST = 30
+MAX_TEST_SECONDS = 30
 """Processor seconds after which a test counts as hanging, which kills the mutant."""
 
-PATIENCE = 1800
+MAX_RUN_SECONDS = 1800
 """Seconds that all tests together may take."""
 
-OWN = {"api_exporter", "tests", "simulation", "fuzz", "benchmarks", "acceptance"}
+PROJECT = {"api_exporter", "tests", "simulation", "fuzz", "benchmarks", "acceptance"}
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -47,7 +47,7 @@ class Result(unittest.TestResult):
     """A result that ends the process if a test hangs."""
 
     def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's
-        signal.setitimer(signal.ITIMER_PROF, LONGEST)
+        signal.setitimer(signal.ITIMER_PROF, MAX_TEST_SECONDS)
         super().startTest(test)
 
 
@@ -60,7 +60,7 @@ def load() -> None:
     for path in (ROOT / "tests").rglob("test_*.py"):
         importlib.import_module(dotted(path))
     for name in [*sys.modules]:
-        if name.partition(".")[0] in OWN:
+        if name.partition(".")[0] in PROJECT:
             del sys.modules[name]
 
 
@@ -76,7 +76,7 @@ def passed(path: Path, source: str, tests: Iterable[str]) -> bool:
 
 
 def _run(path: Path, source: str, tests: Iterable[str]) -> bool:
-    signal.alarm(PATIENCE)
+    signal.alarm(MAX_RUN_SECONDS)
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)

@@ -59,7 +59,7 @@ def _mutable(node: ast.AST) -> Iterator[ast.AST]:
         if name in {"annotation", "returns", "decorator_list", "bases", "msg", "exc"}:
             continue
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or _left_out(child):
+            if not isinstance(child, ast.AST) or _is_excluded(child):
                 continue
             if isinstance(node, ast.ClassDef) and name == "keywords":
                 continue
@@ -67,7 +67,7 @@ def _mutable(node: ast.AST) -> Iterator[ast.AST]:
             yield from _mutable(child)
 
 
-def _left_out(node: ast.AST) -> bool:
+def _is_excluded(node: ast.AST) -> bool:
     match node:
         case ast.Assert() | ast.JoinedStr() | ast.FunctionDef(name="__repr__"):
             return True
@@ -89,7 +89,7 @@ def _mutate(node: ast.AST) -> bool:  # noqa: C901 - a table of cases
             node.ops = [_SWAPPED[type(operator)](), *others]  # type: ignore[list-item]
         case ast.BoolOp():
             node.op = _SWAPPED[type(node.op)]()  # type: ignore[assignment]
-        case ast.BinOp() if type(node.op) in _SWAPPED and not _text(node):
+        case ast.BinOp() if type(node.op) in _SWAPPED and not _is_text(node):
             node.op = _SWAPPED[type(node.op)]()  # type: ignore[assignment]
         case ast.Constant(value=bool(value)):
             node.value = not value
@@ -112,7 +112,7 @@ def _mutate(node: ast.AST) -> bool:  # noqa: C901 - a table of cases
     return True
 
 
-def _text(node: ast.BinOp) -> bool:
+def _is_text(node: ast.BinOp) -> bool:
     return any(
         isinstance(side, ast.JoinedStr)
         or (isinstance(side, ast.Constant) and isinstance(side.value, str | bytes))

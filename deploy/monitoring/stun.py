@@ -15,15 +15,15 @@ def main() -> None:
     """Print the metric."""
     if len(sys.argv) != 3:
         sys.exit("usage: stun.py HOST PORT")
-    asked = BINDING_REQUEST + os.urandom(12)
+    request = BINDING_REQUEST + os.urandom(12)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stun:
         stun.settimeout(3)
         try:
-            stun.sendto(asked, (sys.argv[1], int(sys.argv[2])))
-            answer = stun.recv(1500)
+            stun.sendto(request, (sys.argv[1], int(sys.argv[2])))
+            response = stun.recv(1500)
         except OSError:
-            answer = b""
-    up = answer[:2] == BINDING_SUCCESS and answer[4:20] == asked[4:]
+            response = b""
+    up = response[:2] == BINDING_SUCCESS and response[4:20] == request[4:]
     sys.stdout.write(
         "# HELP netbird_stun_up Whether the STUN server answers.\n"
         "# TYPE netbird_stun_up gauge\n"

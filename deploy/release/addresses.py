@@ -26,8 +26,8 @@ def addresses(text: str) -> dict[str, str]:
 def replaced(text: str, old: dict[str, str], new: dict[str, str]) -> str:
     """Replace all addresses at once, because one may be a part of another."""
     by_address = {old[name]: new[name] for name in old}
-    every = "|".join(map(re.escape, sorted(by_address, key=len, reverse=True)))
-    return re.sub(every, lambda found: by_address[found[0]], text)
+    pattern = "|".join(map(re.escape, sorted(by_address, key=len, reverse=True)))
+    return re.sub(pattern, lambda found: by_address[found[0]], text)
 
 
 def in_values(text: str, image: str) -> str:

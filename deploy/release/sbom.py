@@ -33,14 +33,14 @@ def linked() -> list[Part]:
         ("openssl", Binding.ffi.string(openssl).decode(), "of cryptography"),
     }
     found = []
-    for name, said, whose in sorted(versions):
+    for name, said, origin in sorted(versions):
         version = re.search(r"\d+(\.\d+)+", said)[0]  # type: ignore[index]
         part = {
             "type": "application" if name == "python" else "library",
-            "bom-ref": f"{name}@{version} {whose}",
+            "bom-ref": f"{name}@{version} {origin}",
             "name": name,
             "version": version,
-            "description": whose,
+            "description": origin,
             "purl": f"pkg:generic/{name}@{version}",
             "cpe": f"cpe:2.3:a:{name}:{name}:{version}:*:*:*:*:*:*:*",
         }
@@ -48,11 +48,11 @@ def linked() -> list[Part]:
     return found
 
 
-def debian(name: str, whose: str) -> Part:
+def debian(name: str, origin: str) -> Part:
     """Return an installed package of Debian."""
     wanted = "--showformat=${Version} ${Architecture}\n"
-    asked = ["dpkg-query", "--show", wanted, name]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    command = ["dpkg-query", "--show", wanted, name]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     version, architecture = said.splitlines()[0].split()
     purl = f"pkg:deb/debian/{name}@{quote(version, safe='')}?arch={architecture}"
     return {
@@ -60,7 +60,7 @@ def debian(name: str, whose: str) -> Part:
         "bom-ref": purl,
         "name": name,
         "version": version,
-        "description": whose,
+        "description": origin,
         "purl": purl,
     }
 

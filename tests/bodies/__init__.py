@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 FOLDER = Path(__file__).parent
 
-_SELECTED = selection([c.name for c in COLLECTORS], {}).resources
+_RESOURCES = selection([c.name for c in COLLECTORS], {}).resources
 
-EVERYTHING = tuple(r for r in _SELECTED if r.name != CURRENT_USER)
+EVERYTHING = tuple(r for r in _RESOURCES if r.name != CURRENT_USER)
 """All resources that collectors read."""
 
 
