@@ -243,16 +243,19 @@ def main() -> None:
     options = parser.parse_args()
     for number in options.number or range(1, len(BUGS) + 1):
         bug = BUGS[number - 1]
-        days, by, seed = 0.0, "", options.seed - 1
-        while not by and days < options.days:
+        days, violated, seed = 0.0, "", options.seed - 1
+        while not violated and days < options.days:
             seed += 1
-            more, by = found(bug, seed, min(WORLD, options.days - days))
-            days = round(days + more, 2)
-        print(f"{number}. {bug.name}: {by or 'not found'}, {days:.2f} days", flush=True)
-        tell("planted", bug.name, days=days, by=by, seed=seed)
+            simulated, violated = find(bug, seed, min(WORLD, options.days - days))
+            days = round(days + simulated, 2)
+        print(
+            f"{number}. {bug.name}: {violated or 'not found'}, {days:.2f} days",
+            flush=True,
+        )
+        tell("planted", bug.name, days=days, by=violated, seed=seed)
 
 
-def found(bug: Bug, seed: int, days: float) -> tuple[float, str]:
+def find(bug: Bug, seed: int, days: float) -> tuple[float, str]:
     """Return the simulated days, and the violated invariant or ""."""
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         for name in ("api_exporter", "simulation", "tests"):

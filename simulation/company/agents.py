@@ -34,19 +34,19 @@ _TOKEN_USD = 0.000006
 
 def providers(moment: Moment, template: Template) -> Iterable[Record]:
     own = template.records[2]
-    own["skip_tls_verification"] = NO_VERIFICATION.lasts(moment.at)
-    own["enabled"] = not PROVIDER_OFF.lasts(moment.at)
+    own["skip_tls_verification"] = NO_VERIFICATION.is_active(moment.at)
+    own["enabled"] = not PROVIDER_OFF.is_active(moment.at)
     return template.records
 
 
 def guardrails(moment: Moment, template: Template) -> Iterable[Record]:
     """Return both guardrails, or one while the other is deleted by mistake."""
-    gone = GUARDRAIL_DELETED.lasts(moment.at)
+    gone = GUARDRAIL_DELETED.is_active(moment.at)
     return template.records[:1] if gone else template.records
 
 
 def settings(moment: Moment, template: Template) -> Record:
-    kept = PROMPTS_KEPT.lasts(moment.at)
+    kept = PROMPTS_KEPT.is_active(moment.at)
     return template.template | {"enable_prompt_collection": kept}
 
 

@@ -27,10 +27,10 @@ from simulation.company.schedules import DAY, FOUNDED, HOUR, MINUTE, MONDAY, WEE
 def accounts(moment: Moment, template: Template) -> Iterable[Record]:
     """Return the account, whose address range NetBird chose for that many machines."""
     narrow = 32 - (moment.machines + 1).bit_length()
-    prefix = narrow if NARROW_RANGE.lasts(moment.at) else min(16, narrow - 2)
+    prefix = narrow if NARROW_RANGE.is_active(moment.at) else min(16, narrow - 2)
     [account] = template.records
     account["settings"]["network_range"] = f"100.64.0.0/{prefix}"
-    if SETTINGS_LOST.lasts(moment.at):
+    if SETTINGS_LOST.is_active(moment.at):
         account["settings"]["lazy_connection_enabled"] = False
         account["settings"]["groups_propagation_enabled"] = False
     return [account]
@@ -83,7 +83,7 @@ def access_tokens(moment: Moment, template: Template) -> Iterable[Record]:
     created = moment.latest(300 * DAY)
     forgotten["created_at"] = rfc3339(created)
     forgotten["expiration_date"] = rfc3339(created + 365 * DAY)
-    if not CONTRACTOR.lasts(moment.at):
+    if not CONTRACTOR.is_active(moment.at):
         return own, forgotten
     begun = CONTRACTOR.start(moment.at)
     contractor["created_at"] = rfc3339(begun)
@@ -142,12 +142,12 @@ def services(moment: Moment, template: Template) -> Iterable[Record]:
     active = {"status": "active", "certificate_issued_at": issued}
     failed = {"status": "certificate_failed"}
     cut, pending = {"status": "tunnel_not_created"}, {"status": "certificate_pending"}
-    shop = failed if NO_CERTIFICATE.lasts(moment.at) else active
-    new = cut if NO_TUNNEL.lasts(moment.at) else pending
+    shop = failed if NO_CERTIFICATE.is_active(moment.at) else active
+    new = cut if NO_TUNNEL.is_active(moment.at) else pending
     states = (active, active, shop, new, cut, active)
     for service, state in zip(template.records, states, strict=True):
         service["meta"] = service["meta"] | state
-    if OPEN.lasts(moment.at):
+    if OPEN.is_active(moment.at):
         wiki["auth"] = {}
     return template.records
 
@@ -161,7 +161,7 @@ def clusters(moment: Moment, template: Template) -> Iterable[Record]:
     updated = moment.latest(HOUR)
     shared["id"] = xid("d2x", updated)
     shared["connected_proxies"] = 1 if moment.at - updated < 5 * MINUTE else 2
-    own["online"] = not OWN_PROXY_DOWN.lasts(moment.at)
+    own["online"] = not OWN_PROXY_DOWN.is_active(moment.at)
     restarted = moment.latest(50 * MINUTE, 10 * MINUTE)
     lab["id"] = xid("d2x", restarted + 1)
     lab["online"] = moment.at - restarted >= 5 * MINUTE

@@ -50,7 +50,7 @@ class Pattern(Struct, frozen=True):
     def start(self, at: float) -> int:
         return self.phase + self.cycle(at) * self.period
 
-    def lasts(self, at: float) -> bool:
+    def is_active(self, at: float) -> bool:
         """Return whether it is connected, or the state lasts."""
         return self.state(at)[0]
 

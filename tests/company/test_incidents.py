@@ -25,11 +25,11 @@ class IncidentsTests(SynchronousTestCase):
         """The account's settings are off for an hour."""
         for hour, settings in self.week("/api/accounts", "", "settings").items():
             assert isinstance(settings, dict)
-            lost = SETTINGS_LOST.lasts(NOW + hour * HOUR)
+            lost = SETTINGS_LOST.is_active(NOW + hour * HOUR)
             self.assertEqual(not lost, settings["lazy_connection_enabled"])
 
     def test_open(self) -> None:
         """The wiki has no authentication for three hours."""
         ways = self.week("/api/reverse-proxies/services", "wiki", "auth")
         for hour, way in ways.items():
-            self.assertEqual(OPEN.lasts(NOW + hour * HOUR), way == {})
+            self.assertEqual(OPEN.is_active(NOW + hour * HOUR), way == {})
