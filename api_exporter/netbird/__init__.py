@@ -1,4 +1,4 @@
-"""What the API says: paths, bodies, records, and all that is known at one moment.
+"""Paths, bodies and records of the NetBird API, and the inventory of one moment.
 
-Pure; it does not know how bodies come here, nor what is made of them.
+Pure: nothing here sends a request or makes a metric.
 """

@@ -1,7 +1,7 @@
-"""From those bodies of the Agent Network that need more than to be decoded.
+"""Decoders for the Agent Network, with their queries and time windows.
 
-Rows of past windows are dropped at once, buckets are added up, and of a page of the
-access log only the number of records is read: its one row may hold a prompt.
+Rows of past windows are dropped at once. Of a page of the access log only the number of
+records is read: its one row may hold a prompt.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ DAY = 86400
 
 
 class Consumption(Struct, frozen=True, kw_only=True):
-    """What was used, as far as it counts against limits.
+    """The consumption that counts against limits.
 
     Attributes:
-        rows: how many the list had.
-        current: those of windows that held the time of the answer.
+        rows: the number of rows in the list.
+        current: the rows of windows that held the time of the request.
     """
 
     rows: int
@@ -40,11 +40,11 @@ class Consumption(Struct, frozen=True, kw_only=True):
 
 
 class Period(Struct, frozen=True, kw_only=True):
-    """What was used in some days, which are counted in UTC.
+    """The usage of some days, which are counted in UTC.
 
     Attributes:
-        buckets: one for each day. Sums are made when they are published: a sum of
-            rounded sums would be another one in its last digit.
+        buckets: one for each day. They are added up when they are published: a sum of
+            rounded sums would differ in its last digit.
     """
 
     first: str
@@ -53,42 +53,42 @@ class Period(Struct, frozen=True, kw_only=True):
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """What was used this month. Each part is None before it was read."""
+    """The usage of this month. Each part is None until it was read."""
 
     earlier: Period | None = None
     today: Period | None = None
 
 
 class Denials(Struct, frozen=True, kw_only=True):
-    """How many requests were denied on a day."""
+    """The number of requests that were denied on a day."""
 
     day: str
     requests: int
 
 
 def day(now: float) -> str:
-    """The date in UTC, given seconds since the epoch."""
+    """Return the UTC date of a time in seconds since the epoch."""
     return datetime.fromtimestamp(now, UTC).date().isoformat()
 
 
 def midnight(now: float) -> float:
-    """When the next day begins."""
+    """Return the time when the next UTC day begins."""
     return (now // DAY + 1) * DAY
 
 
 def start(row: ConsumptionRow) -> float:
-    """When its window began; never for one that cannot be."""
+    """Return when the window of a row began, or 0 if that is not after 1970-01-01."""
     return timestamp(row.window_start_utc) or 0.0
 
 
 def is_current(row: ConsumptionRow, now: float) -> bool:
-    """Whether its window holds that time. Windows count from the Unix epoch."""
+    """Return whether the row's window holds a time. Windows count from the epoch."""
     length = row.window_seconds
     return length > 0 and start(row) == now // length * length
 
 
 def window_end(consumption: Sequence[Consumption], now: float) -> float | None:
-    """When the first of the windows ends that have not ended."""
+    """Return the earliest end of a window that has not ended; None without one."""
     ends = (
         start(row) + row.window_seconds
         for found in consumption
@@ -101,7 +101,7 @@ _SUMS = [f.name for f in fields(UsageBucket) if f.type is not str]
 
 
 def added(buckets: Sequence[UsageBucket]) -> UsageBucket:
-    """Return the sums: exact, then rounded once."""
+    """Return the sums of all fields. They are exact and then rounded once."""
     sums = {
         name: (fsum if name.endswith("_usd") else sum)(map(attrgetter(name), buckets))
         for name in _SUMS
@@ -110,9 +110,7 @@ def added(buckets: Sequence[UsageBucket]) -> UsageBucket:
 
 
 def wanted_period(usage: Usage | None, now: float) -> tuple[str, str]:
-    """The first and the last day to ask for: of the earlier days once a day, else
-    today.
-    """
+    """Return the first and last day to request: earlier days once a day, else today."""
     today = datetime.fromtimestamp(now, UTC).date()
     first, last = today.replace(day=1), today - timedelta(1)
     wanted = first.isoformat(), last.isoformat()
@@ -123,22 +121,22 @@ def wanted_period(usage: Usage | None, now: float) -> tuple[str, str]:
 
 
 def usage_query(known: Sequence[Usage], now: float) -> str:
-    """What asks for it. Without its begin the server would read 90 days."""
+    """Return the query for usage. Without a start NetBird would read 90 days."""
     first, last = wanted_period(next(iter(known), None), now)
     end = "" if last == day(now) else f"&end_date={last}T23:59:59.999999999Z"
     return f"?granularity=day&start_date={first}T00:00:00Z{end}"
 
 
 def denials_query(now: float) -> str:
-    """What asks for the number of today's."""
+    """Return the query for the number of requests denied today."""
     return f"?decision=deny&page_size=1&start_date={day(now)}T00:00:00Z"
 
 
 class _CurrentRows(Listing):
-    """Rows of windows that hold a time; all others are read and dropped.
+    """Rows of windows that hold a time. All other rows are read and dropped.
 
     Attributes:
-        count: how many could be read.
+        count: the number of rows that could be read.
     """
 
     def __init__(self, now: float) -> None:
@@ -152,14 +150,14 @@ class _CurrentRows(Listing):
         return row
 
     def _window(self, row: ConsumptionRow) -> str:
-        """Whose it is, and how long; "" for a window that is not wanted."""
+        """Return the key of a consumer and a window length; "" drops the row."""
         if not is_current(row, self._now):
             return ""
         return f"{row.dimension_kind}\0{row.window_seconds}\0{row.dimension_id}"
 
 
 class ConsumptionBody:
-    """The list of what was used in all windows that there ever were."""
+    """A decoder of the list of consumption, which holds all windows of the past."""
 
     def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
         rows = _CurrentRows(known.now)
@@ -172,7 +170,7 @@ class ConsumptionBody:
 
 
 class UsageBody:
-    """The buckets of the period that was asked for."""
+    """A decoder of the buckets of the requested period."""
 
     def __init__(self) -> None:
         self._buckets = Listing(UsageBucket, key="period_start")
@@ -190,7 +188,7 @@ class UsageBody:
 
 
 class DenialsBody:
-    """A page of the access log, whose one row is neither read nor kept."""
+    """A decoder of a page of the access log. Its one row is neither read nor kept."""
 
     _decoder = msgspec.json.Decoder(RequestCount)
 

@@ -1,6 +1,6 @@
-"""What the upstream says of its Agent Network, a gateway to language models.
+"""Typed records of NetBird's Agent Network, a gateway to language models.
 
-Only fields that are exported: no key, no address, no prompt.
+They have only the fields that are exported: no key, no address, no prompt.
 """
 
 from typing import Annotated
@@ -10,11 +10,11 @@ from msgspec import Meta, Struct
 from api_exporter.netbird.records import Count, GroupId, Instant
 
 Amount = Annotated[float, Meta(ge=-(2**53), le=2**53)]
-"""US dollars."""
+"""An amount in US dollars."""
 
 
 class AgentProvider(Struct, frozen=True, gc=False, kw_only=True):
-    """Where models are (`/api/agent-network/providers`)."""
+    """A provider of language models (`/api/agent-network/providers`)."""
 
     id: str
     name: str = ""
@@ -25,7 +25,7 @@ class AgentProvider(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class TokenLimit(Struct, frozen=True, gc=False, kw_only=True):
-    """Tokens in a window; a cap of 0 is none."""
+    """A limit in tokens for a window. A cap of 0 means no limit."""
 
     enabled: bool = False
     group_cap: Count = 0
@@ -34,7 +34,7 @@ class TokenLimit(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class BudgetLimit(Struct, frozen=True, gc=False, kw_only=True):
-    """The same of money."""
+    """A limit in US dollars for a window. A cap of 0 means no limit."""
 
     enabled: bool = False
     group_cap_usd: Amount = 0.0
@@ -43,14 +43,14 @@ class BudgetLimit(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Limits(Struct, frozen=True, gc=False, kw_only=True):
-    """The two halves; one that is disabled may still hold caps."""
+    """A token limit and a budget limit. A disabled limit may still have caps."""
 
     token_limit: TokenLimit = TokenLimit()
     budget_limit: BudgetLimit = BudgetLimit()
 
 
 class AgentPolicy(Struct, frozen=True, gc=False, kw_only=True):
-    """Who may use which providers (`/api/agent-network/policies`)."""
+    """The access of groups to providers (`/api/agent-network/policies`)."""
 
     id: str
     name: str = ""
@@ -62,7 +62,7 @@ class AgentPolicy(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class AgentBudgetRule(Struct, frozen=True, gc=False, kw_only=True):
-    """A limit beside those of policies (`/api/agent-network/budget-rules`)."""
+    """A limit in addition to those of policies (`/api/agent-network/budget-rules`)."""
 
     id: str
     name: str = ""
@@ -73,13 +73,13 @@ class AgentBudgetRule(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class AgentGuardrail(Struct, frozen=True, gc=False, kw_only=True):
-    """What policies refer to (`/api/agent-network/guardrails`)."""
+    """A guardrail that policies name (`/api/agent-network/guardrails`)."""
 
     id: str
 
 
 class AgentSettings(Struct, frozen=True, gc=False, kw_only=True):
-    """What is kept of requests (`/api/agent-network/settings`)."""
+    """Settings for the data of requests (`/api/agent-network/settings`)."""
 
     enable_log_collection: bool = False
     enable_prompt_collection: bool = False
@@ -89,7 +89,7 @@ class AgentSettings(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ConsumptionRow(Struct, frozen=True, gc=False, kw_only=True):
-    """What a group or a consumer has used in one window; it names no limit."""
+    """The consumption of a group or consumer in one window. The row names no limit."""
 
     dimension_kind: str = ""
     dimension_id: str = ""
@@ -101,7 +101,7 @@ class ConsumptionRow(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class UsageBucket(Struct, frozen=True, gc=False, kw_only=True):
-    """What was used in a day."""
+    """The usage of one day."""
 
     period_start: str = ""
     input_tokens: Count = 0
@@ -115,6 +115,6 @@ class UsageBucket(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class RequestCount(Struct, frozen=True, gc=False, kw_only=True):
-    """A page of the access log, of which its one row is not read."""
+    """A page of the access log. Its one row is not read."""
 
     total_records: Count | None = None

@@ -1,4 +1,4 @@
-"""Decoders of bodies. Records that cannot be read are left out and named."""
+"""Decoders of bodies. Records that cannot be read are left out and reported."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -30,35 +30,34 @@ _INSTANTS = frozenset(
 )
 
 _ZERO_TIME = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:")
-"""Go's zero time. In a zone west of Greenwich it falls into the year 0, which Python's
-calendar does not have."""
+"""Go's zero time. West of Greenwich it falls into the year 0, which Python lacks."""
 
 _NAMED = 20
-"""Rejected records of one body that are named."""
+"""The maximum number of rejected records of one body that are reported."""
 
 _HOPELESS = 1000
-"""Records of a long body that cannot be read, and not one that can."""
+"""Decoding of a long body ends if this many first records are all rejected."""
 
 _LONGEST_REREAD = 128 * 1024
-"""Bytes of a record in which `null` and the like is looked for: that takes long."""
+"""The maximum bytes of a record in which `null` and the like is removed: it is slow."""
 
 _LONGEST_MENDED = 512 * 1024
-"""Bytes of a record in which bytes that are not UTF-8 are replaced: ten milliseconds'
-work where there is nothing else. A group of five thousand peers has fewer."""
+"""The maximum bytes of a record in which invalid UTF-8 is replaced, which takes up to
+ten milliseconds. A group of five thousand peers has fewer."""
 
 _LONGEST_DOCUMENT = 1024 * 1024
-"""Bytes: far more than any real one has."""
+"""In bytes, far more than any real document has."""
 
 
 class Decoded(Struct, frozen=True):
-    """What one body held.
+    """The content of one body.
 
     Attributes:
-        records: those that could be read, one of each id.
-        rejected: how many could not be.
-        complaints: for the first ones of them, their place and what was wrong.
-        recognized: by which the next body is decoded sooner.
-        unread: how many more there are, which nobody wants.
+        records: the readable records, one for each id.
+        rejected: the number of records that could not be read.
+        complaints: the place and error of the first rejected records.
+        recognized: records by fingerprint, which make decoding of the next body faster.
+        unread: the number of records that are not decoded or not kept.
     """
 
     records: tuple[Struct, ...]
@@ -69,12 +68,12 @@ class Decoded(Struct, frozen=True):
 
 
 class DecodeContext(Struct, frozen=True):
-    """What is known when a body is decoded.
+    """The knowledge with which a body is decoded.
 
     Attributes:
-        before: the records of the body before it.
-        recognized: of that body.
-        now: when this one was asked for, seconds since the epoch.
+        before: the records of the previous body.
+        recognized: `Decoded.recognized` of the previous body.
+        now: the time of the request, in seconds since the epoch.
     """
 
     before: Sequence[Struct] = ()
@@ -86,30 +85,29 @@ FIRST = DecodeContext()
 
 
 class Body(Protocol):
-    """What a path answers with."""
+    """A decoder of the responses to one path."""
 
     def decode(self, body: bytes, known: DecodeContext = FIRST, /) -> Decoded:
-        """Raise UpstreamError where it is not what was promised.
+        """Decode a body. Raise UpstreamError if it has another form than promised.
 
-        Records that are as they were `before` are those very objects, in that order,
-        and new ones follow: so two rounds of a large network hardly take more memory
-        than one, and what is made of them changes as little as they do.
+        Unchanged records are the objects in `before`, in that order, and new records
+        follow. So two refreshes of a large network take hardly more memory than one.
+        Results change as little as the records.
         """
         ...
 
 
 class Listing:
-    """A JSON array of records.
+    """A decoder of a JSON array of records.
 
-    Decoded in two steps: splitting the array is quick even for a hundred thousand
-    records, then each record is decoded on its own, so that one bad record costs only
-    itself.
+    Splitting the array is quick even for a hundred thousand records. Each record is
+    then decoded on its own, so a bad record costs only itself.
 
     Args:
-        nullable: whether the upstream may write an empty one as `null`.
-        key: the field that tells records apart, or a function that gives as much.
-        ordered: whether the answer's order tells something: then it is kept, also where
-            records are as they were before.
+        nullable: true if NetBird may write an empty array as `null`.
+        key: the field that identifies a record, or a function that returns its key.
+        ordered: true if the order of the response has a meaning. It is kept then, even
+            for unchanged records.
     """
 
     def __init__(
@@ -126,9 +124,9 @@ class Listing:
         self._id = attrgetter(key) if isinstance(key, str) else key
 
     def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
-        """Of two with one id the last counts; one with an empty id is left out."""
+        """Keep the last of two records with one id; leave out records without one."""
         old = {self._id(record): record for record in known.before}
-        # Some lists of the upstream have another order at each reading.
+        # NetBird sends some lists in another order each time.
         found: dict[str, Struct | None] = {} if self._ordered else dict.fromkeys(old)
         cache = RecordCache(known.recognized)
         count = rejected = 0
@@ -150,7 +148,7 @@ class Listing:
                 same = old.get(id_)
                 record = record if same is None or same != record else same
                 if self._ordered:
-                    found.pop(id_, None)  # it stands where the last one stands
+                    found.pop(id_, None)  # the last of two records gives the place
                 found[id_] = record
                 cache.learn(record, kept=id_ != "")
             count += len(raws or ())
@@ -162,14 +160,14 @@ class Listing:
         return Decoded(there, rejected, tuple(complaints), recognized)
 
     def read(self, raw: msgspec.Raw) -> Struct:
-        """One record; raises one of FAILURES."""
+        """Return one record; raise one of FAILURES."""
         try:
             record = self._decoder.decode(raw)
         except FAILURES:
             record = _leniently(self._decoder, raw)
         id_: str = self._id(record)
         if len(id_) > SHORT and cut(id_) != id_:
-            # Cut in labels, it would tell records apart no more.
+            # Labels would cut it, and would no longer identify the record.
             raise ValueError(f"the id has more than {LONGEST_LABEL} bytes")
         return record
 
@@ -179,7 +177,7 @@ def _unreadable(complaints: list[str]) -> UpstreamError:
 
 
 class Unread:
-    """A JSON array whose records nobody wants: they are counted and not decoded."""
+    """A decoder of a JSON array that no collector reads: it only counts the records."""
 
     def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoded:
         count = 0
@@ -193,13 +191,13 @@ class _Page(Struct, frozen=True):
 
 
 class Page:
-    """A page of a log: its records are counted and not decoded."""
+    """A decoder of one page of a log: it only counts the records."""
 
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(_Page)
 
     def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoded:
-        """No records; raises UpstreamError where it is no page."""
+        """Return no records; raise UpstreamError if the body is no page."""
         try:
             page = decoded(self._decoder, body, 2)
         except FAILURES as error:
@@ -210,10 +208,10 @@ class Page:
 
 
 class Document:
-    """A single JSON object, small enough to be decoded at one go.
+    """A decoder of a single JSON object, small enough to be decoded in one step.
 
     Args:
-        nullable: whether the upstream may write an empty one as `null`.
+        nullable: true if NetBird may write an empty object as `null`.
     """
 
     def __init__(self, record: type[Struct], *, nullable: bool = False) -> None:
@@ -235,9 +233,9 @@ class Document:
 
 
 def _leniently(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:
-    """Decode with every `null` and zero time taken for an absent key.
+    """Decode a record, with every `null` and zero time treated as an absent key.
 
-    A byte that is not UTF-8 becomes the character that stands for such bytes.
+    A byte that is not UTF-8 becomes U+FFFD.
     """
     if len(raw) > _LONGEST_MENDED:
         return decoder.decode(raw)

@@ -1,9 +1,9 @@
-"""A splitter of long JSON arrays: little is held at once.
+"""A splitter of long JSON arrays, so that only one piece is decoded at once.
 
-A call of the decoder holds the interpreter, so a long array is split in pieces. Where
-one record ends and the next begins there stands `},{` and, nearly always, the key that
-the first record begins with. Text up to such a place that is JSON by itself is a right
-piece: inside of a record brackets would be open, and a quote in a string is escaped.
+The decoder holds the interpreter during a call, so a long array is split into pieces.
+Between two records stands `},{` and, nearly always, the first key of the first record.
+Text up to such a place is a valid piece if it is JSON by itself. Inside a record
+brackets would be open, and a quote in a string is escaped.
 """
 
 import re
@@ -15,19 +15,19 @@ import msgspec
 from api_exporter.ports import UpstreamError
 
 FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
-"""All that msgspec raises for hostile input: its errors, bad UTF-8, deep nesting."""
+"""All errors of msgspec for hostile input: its own, bad UTF-8, deep nesting."""
 
 LONG = 1024 * 1024
-"""Bytes of a piece: the decoder takes one to three milliseconds for it."""
+"""The size of a piece in bytes. The decoder takes one to three milliseconds for it."""
 
 _LONGEST = 32 * 1024 * 1024
-"""Bytes of a piece that is one record: a group of a hundred thousand peers has 6 MB."""
+"""The maximum bytes of one record. A group of a hundred thousand peers has 6 MB."""
 
 _MOST_VALUES = 400_000
-"""Values in a long piece: such a group has three hundred thousand."""
+"""The maximum number of values in a long piece. Such a group has 300,000."""
 
 _SHORTEST = 32
-"""Bytes of an element of a long body, on average, at least: records have hundreds."""
+"""The minimum average bytes of the elements of a long body. Records have hundreds."""
 
 _HEAD = re.compile(rb'\s{0,9}\[(\s{0,9})(\{\s{0,9}(?:"[^"\\]{0,99}"\s?:)?)')
 
@@ -35,13 +35,13 @@ _LONE_SURROGATE = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F][0-9a-fA-F]{2})"
 )
-"""The escape of half a character, where each backslash begins an escape."""
+"""The escape of a lone surrogate, in a text where each backslash begins an escape."""
 
 _DEEPEST = 100
-"""Levels of a record that is kept where another one is nested too deeply."""
+"""The maximum depth of a record that is kept beside one that is nested too deeply."""
 
 _MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[][{}]', re.DOTALL)
-"""A string, which may have no end, or a bracket."""
+"""A string, with or without an end, or a bracket."""
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ Elements = list[msgspec.Raw]
 def elements(body: bytes) -> Iterator[Elements | None]:
     """Yield the elements of a JSON array in pieces; None for `null`.
 
-    Raises UpstreamError for anything else, and for a long array of short elements.
+    Raise UpstreamError for anything else, and for a long array of short elements.
     """
     if len(body) <= LONG:
         yield _decoded(body)
@@ -80,10 +80,10 @@ def elements(body: bytes) -> Iterator[Elements | None]:
 
 
 def _piece(body: bytes, marks: tuple[bytes, ...], start: int) -> tuple[Elements, int]:
-    """Return the elements from a place on, and where the comma behind them stands.
+    """Return the elements of a piece, and the place of the comma behind the piece.
 
     Args:
-        marks: what may stand between two records; the likeliest first.
+        marks: texts that may stand between two records, the likeliest first.
     """
     after, skipped = start + LONG, 1
     while True:
@@ -100,7 +100,7 @@ def _piece(body: bytes, marks: tuple[bytes, ...], start: int) -> tuple[Elements,
         except UpstreamError:
             if end == len(body):
                 raise
-        # That was inside of a record, which ends behind the end of a list in it.
+        # That was inside of a record. Go on behind the next end of a list.
         after = body.find(b"]", end + skipped, start + _LONGEST)
         if after < 0:
             after = len(body)
@@ -108,20 +108,20 @@ def _piece(body: bytes, marks: tuple[bytes, ...], start: int) -> tuple[Elements,
 
 
 _MENDED = 64 * 1024
-"""Bytes of text in which halves of characters are replaced at one go."""
+"""Bytes of text in which lone surrogates are replaced in one step."""
 
 
 def mend(text: bytes) -> bytes:
-    """Return JSON of the same length in which U+FFFD stands for halves of characters.
+    """Return JSON of the same length with U+FFFD in place of lone surrogates.
 
-    No escape goes on behind a comma. A long text stays as it is: it would take long.
+    No escape crosses a comma. A long text is returned unchanged: it would take long.
     """
     if len(text) > 2 * LONG or b"\0" in text:
         return text
     parts, start = [], 0
     while start < len(text):
         end = text.find(b",", start + _MENDED) + 1 or len(text)
-        escapes = text[start:end].replace(b"\\\\", b"\0\0")  # of backslashes
+        escapes = text[start:end].replace(b"\\\\", b"\0\0")  # escaped backslashes
         mended = _LONE_SURROGATE.sub(rb"\\ufffd", escapes)
         parts.append(mended.replace(b"\0\0", b"\\\\"))
         start = end
@@ -129,11 +129,7 @@ def mend(text: bytes) -> bytes:
 
 
 def _without_deep(text: bytes, level: int) -> bytes:
-    """Return the text with `null` for each value that is nested too deeply.
-
-    Args:
-        level: brackets around such a value.
-    """
+    """Return the text with `null` for each value that is too deep inside `level`."""
     parts: list[bytes] = []
     depth = deepest = start = end = 0
     for mark in _MARK.finditer(text):
@@ -151,12 +147,10 @@ def _without_deep(text: bytes, level: int) -> bytes:
 
 
 def decoded(decoder: msgspec.json.Decoder[T], text: bytes, level: int) -> T:
-    """Decode JSON after halves of characters and deep values are replaced.
-
-    Raises one of FAILURES.
+    """Decode JSON, if necessary with lone surrogates replaced; raise one of FAILURES.
 
     Args:
-        level: brackets around a record: one that is nested too deeply becomes `null`.
+        level: the number of brackets around a record. One that is too deep is `null`.
     """
     while True:
         try:

@@ -17,7 +17,7 @@ from api_exporter.netbird.references import LISTS
 R = TypeVar("R")
 
 Known = tuple[R, ...] | None
-"""None: not known, or only from too long ago."""
+"""The records of a resource. None if they are unknown or too old."""
 
 
 OF_AGENTS = (
@@ -29,10 +29,10 @@ OF_AGENTS = (
     "agent_usage",
     "agent_denials",
 )
-"""What is dormant while there is no provider of the Agent Network."""
+"""Resources that are dormant while the Agent Network has no provider."""
 
 OF_THE_TIME = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
-"""What means something else by the time alone: those with `ends`."""
+"""Resources with `ends`, whose meaning changes by time alone."""
 
 MODULES = {
     "accounts": "settings",
@@ -68,25 +68,25 @@ MODULES = {
 }
 """The permission module of each resource that may be withheld.
 
-Without the permission NetBird answers some with 403, and others with 200 and the
-objects of the token's user alone. The list of peers is one of the latter. It is
-published all the same, because it tells whether the NetBird API works.
+Without the permission NetBird answers 403 for some resources. For others it answers 200
+with only the objects of the token's user. The list of peers is one of the latter. It is
+published nevertheless, because it shows whether the NetBird API works.
 """
 
 
 class Inventory(Struct, frozen=True, kw_only=True, dict=True):
-    """What may be told of the network.
+    """The records of the network that may be published.
 
     The fields that are resources stand in the order of `resources.RESOURCES`.
 
     Attributes:
-        personal: the kinds of personal data that may be told.
-        now: when that is told, seconds since the epoch: windows and days end.
-        consumption_period: seconds between refreshes of what agents use.
-        changes: something new for each resource whenever its records are replaced, or
-            those that joins use.
-        joins: what joins wait for.
-        detail: groups, by name or id, whose peers may have series of their own; None:
+        personal: the kinds of personal data that may be published.
+        now: the time of publication in seconds since the epoch. Windows and days end.
+        consumption_period: seconds between refreshes of agents' consumption.
+        changes: an object for each resource. It is new whenever the resource's records,
+            or those that joins use, are replaced.
+        joins: the records that joins wait for.
+        detail: names or ids of groups whose peers may have series of their own. None:
             all peers may.
     """
 
@@ -131,10 +131,10 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     joins: JoinState = SETTLED
 
     def with_(self, resource: str, records: object) -> "Inventory":
-        """The same with a resource's records replaced; None forgets them.
+        """Return the inventory with a resource's records replaced; None removes them.
 
-        Another current user has other access tokens: those that were known go. So does
-        what needs a provider with the last one, and what its permissions withhold.
+        Another current user removes access tokens. The last provider removes what
+        depends on one. Permissions remove what they withhold.
         """
         after = self._replace({resource: records})
         gone: set[str] = set()
@@ -142,7 +142,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             if after.current_user_id != self.current_user_id:
                 gone.add("access_tokens")
             gone |= after.withheld
-            if after.partial != self.partial:  # joins conclude more, or less
+            if after.partial != self.partial:  # joins draw more conclusions, or fewer
                 anew = {name: object() for name in LISTS}
                 after = after._changed(anew)
         idle = resource == "agent_providers" and not records
@@ -160,10 +160,10 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     def settle(
         self, before: "Inventory", resource: str, reading: Reading | None
     ) -> "Inventory":
-        """Return the same with what joins wait for after a reading or a withdrawal.
+        """Return the inventory with the state of joins after a reading or a withdrawal.
 
         Args:
-            before: the inventory with the resource's records of before.
+            before: the inventory with the previous records of the resource.
             reading: None for a withdrawal.
         """
         if resource not in LISTS:
@@ -174,7 +174,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         changes = {n: object() for n in LISTS if state.of(n) != self.joins.of(n)}
         if self.partial and self.changes.get(resource) is not before.changes.get(
             resource
-        ):  # joins leave out what names an unknown peer, whatever list it is of
+        ):  # joins leave out records of any list that name an unknown peer
             changes = {n: object() for n in LISTS}
         return replace(self._changed(changes), joins=state)
 
@@ -189,13 +189,13 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return replace(self, **lists, joins=SETTLED) if lists else self
 
     def dormant(self, resource: str) -> bool:
-        """Whether there is nothing to ask for."""
+        """Return whether the resource needs an agent provider and there is none."""
         return resource in OF_AGENTS and not self.agent_providers
 
     def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
-        """The same while all that follows from these is, with the same settings.
+        """Return a value that changes whenever results of these resources may change.
 
-        It keeps no records alive.
+        The settings must be the same. The value keeps no records in memory.
         """
         return tuple(
             [
@@ -212,24 +212,24 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return peers if ids is None else [peer for peer in peers if peer.id in ids]
 
     def detailed_ids(self) -> Container[str] | None:
-        """The ids of these peers; None for all, nobody's while groups are unknown."""
+        """Return the ids of these peers; None for all, none if groups are unknown."""
         if self.detail is None:
             return None
         return member_ids(named(self.groups, self.detail))
 
     @property
     def missing_groups(self) -> tuple[str, ...]:
-        """What `detail` names and is no group, as far as the groups are known."""
+        """Names in `detail` that no group has; none while the groups are unknown."""
         if self.detail is None or self.groups is None:
             return ()
         there = {name for group in self.groups for name in (group.id, group.name)}
         return tuple(sorted(self.detail - there))
 
-    @cached_property  # asked for after every round
+    @cached_property  # read after every refresh
     def current_user_id(self) -> str | None:
-        """The id of the user to whom the exporter's own token belongs.
+        """The id of the user that owns the exporter's token, or None.
 
-        Of several the lowest one: the upstream has another order at each reading.
+        Of several users the lowest id counts: NetBird changes their order each time.
         """
         current = [u.id for u in self.users or () if u.is_current]
         return min(current or [u.id for u in self.current_user or ()], default=None)
@@ -241,17 +241,14 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _permissions(self) -> records.Permissions:
-        """The permissions of the token's user; empty ones deny nothing.
-
-        The list of users may already name another current user.
-        """
+        # The list of users may already name another current user.
         for user in self.current_user or ():
             if user.id == self.current_user_id and not user.is_service_user:
                 return user.permissions
         return records.Permissions()
 
     def _denied(self, module: str) -> bool:
-        """Whether the permissions deny a module. An unknown one concludes nothing."""
+        # An unknown module is not denied.
         modules = self._permissions.modules or {}
         return modules.get(module, {}).get("read") is False
 
@@ -271,7 +268,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def partial(self) -> bool:
-        """Whether the list of peers may not hold all of them.
+        """True if the list of peers may not hold all peers.
 
         Fact: a human without the permission gets 200 and only their own peers, or none.
         """

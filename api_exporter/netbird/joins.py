@@ -1,14 +1,14 @@
-"""Which records joins use while one list is newer than another. Pure.
+"""The records that joins use while one list is newer than another. Pure.
 
-Note [Joined lists]. Each list is read at its own interval, so a record may name an id
-that another list does not have yet, or has no longer. A conclusion from such an id
+Note [Joined lists]. Each list is read at its own interval. So a record may name an id
+that another list does not have yet, or no longer has. A conclusion from such an id
 would be false. So a join obeys two rules:
 
 1. A new or changed record is used once each list that it names has been read after it.
    Until then joins use the record's previous version; a new record is left out.
 2. A removed record, and the previous version of a changed one, stay in joins until each
-   list that names them has been read again. Groups change all the time: of these only
-   one that has lost its last peer stays.
+   list that names them has been read again. Groups change often: the previous version
+   of a group stays only if the group has lost its last peer.
 
 An id that is missing then counts as missing once the list that names it has been read
 again: both may have been deleted in between. The lists that a join waits for are due
@@ -36,7 +36,7 @@ K = TypeVar("K")
 
 
 class Reading(Struct, frozen=True, gc=False):
-    """When a list was read: numbers that grow, by which readings are ordered."""
+    """The begin and end of reading a list: growing numbers that order readings."""
 
     began: int
     ended: int
@@ -49,8 +49,8 @@ class Held(Struct, frozen=True, gc=False):
         previous: the version that they use; None for a new record.
         newest: the newest version.
         since: the end of the reading that brought the newest version.
-        missed: the end of the newest reading when it waited for no list any more, but
-            an id was missing.
+        missed: the end of the newest reading when the record waited for no more lists,
+            but an id was missing.
     """
 
     previous: Any
@@ -74,17 +74,17 @@ class Removed(Struct, frozen=True, gc=False):
 
 Waiting = dict[str, dict[str, Held]]
 Gone = dict[str, dict[str, Removed]]
-"""By list and id."""
+"""Records by list and id."""
 
 
 class JoinState(Struct, frozen=True):
-    """What joins wait for.
+    """The records and lists that joins wait for.
 
     Attributes:
         readings: the newest one of each list.
         held: by list and id.
         removed: by list and id.
-        due: the lists that they wait for.
+        due: the lists that joins wait for.
     """
 
     readings: Mapping[str, Reading] = MappingProxyType({})
@@ -93,12 +93,12 @@ class JoinState(Struct, frozen=True):
     due: frozenset[str] = frozenset()
 
     def of(self, name: str) -> tuple[object, object]:
-        """Equal while joins use the same records of an unchanged list."""
+        """Return a value that changes when joins use other records of a list."""
         return self.held.get(name), self.removed.get(name)
 
 
 SETTLED = JoinState()
-"""Joins use the newest records."""
+"""The state in which joins use the newest records."""
 
 
 def advance(
@@ -142,20 +142,20 @@ class _Settling:
     def begin(self, name: str, ended: int) -> None:
         """Hold records of a first reading that name an id which joins do not have.
 
-        Every record is new then, so a record whose ids are all there is used.
+        Every record is new then, so joins use a record whose ids all exist.
         """
         for reference in NAMING[name]:
             if (there := self._there(reference, self._held)) is None:
-                continue  # it is read later
+                continue  # the target is read later
             for record in self._lists[name] or ():
                 if not there.issuperset(reference.ids(record)):
                     held = self._held.setdefault(name, {})
                     held[record.id] = Held(None, record, ended)
 
     def compare(self, name: str, before: tuple[Any, ...], ended: int) -> None:
-        """Hold what is new or changed, and keep what is gone.
+        """Hold new and changed records, and keep removed ones.
 
-        A record that has not changed is the same object as before.
+        An unchanged record is the same object as before.
         """
         after = self._lists[name] or ()
         was, there = set(map(id, before)), set(map(id, after))
@@ -179,7 +179,7 @@ class _Settling:
                 removed[i] = Removed(used, ended, listed=True)
 
     def settled(self) -> JoinState:
-        self._removed = self._still_named()  # what is missing depends on it
+        self._removed = self._still_named()  # missing ids depend on it
         self._due.clear()
         held, removed = self._still_held(), self._still_named()
         return JoinState(
@@ -190,7 +190,7 @@ class _Settling:
         )
 
     def _still_held(self) -> Waiting:
-        """What waits for a list, or for a record that waits."""
+        """Return records that wait for a list, or for a record that waits."""
         found: Waiting = {}
         for name, target in self._awaited():
             began, some = self.readings[target].began, self._held[name]
@@ -206,7 +206,7 @@ class _Settling:
         return found
 
     def _awaited(self) -> Iterator[tuple[str, str]]:
-        """The lists with held records, and the known lists that these name."""
+        """Yield lists with held records, each with a known list that these name."""
         for name in self._held:
             for reference in NAMING[name]:
                 for target in reference.targets:
@@ -214,7 +214,7 @@ class _Settling:
                         yield name, target
 
     def _hold_naming(self, waiting: Waiting) -> None:
-        """Add what names a record that waits, and what names that one in turn."""
+        """Add held records that name a waiting record, directly or through others."""
         naming: dict[int, dict[str, list[str]]] = {}
         fresh = [(name, i) for name, some in waiting.items() for i in some]
         while fresh:
@@ -226,7 +226,7 @@ class _Settling:
                     naming[id(reference)] = self._naming(reference)
                 there = waiting.get(source, {})
                 for unused in reference.has(newest):
-                    # Each id is looked at once: all that names it waits then.
+                    # Each id is looked up once: then all records that name it wait.
                     for other in naming[id(reference)].pop(unused, ()):
                         if other not in there:
                             there = waiting.setdefault(source, {})
@@ -234,7 +234,7 @@ class _Settling:
                             fresh.append((source, other))
 
     def _naming(self, reference: Reference) -> dict[str, list[str]]:
-        """The held records that name ids, by these ids."""
+        """Return the held records that name ids, by these ids."""
         found: dict[str, list[str]] = {}
         for i, one in self._held.get(reference.resource, {}).items():
             for named in reference.ids(one.newest):
@@ -242,7 +242,7 @@ class _Settling:
         return found
 
     def _missing(self, waiting: Waiting) -> Iterator[tuple[tuple[str, str], Held]]:
-        """What names an id that is missing, until its list is read after that."""
+        """Yield held records that name a missing id, until their list is read again."""
         for name, some in self._held.items():
             rest = some.keys() - waiting.get(name, {}).keys()
             for reference in NAMING[name] if rest else ():
@@ -259,7 +259,7 @@ class _Settling:
                             yield (name, i), replace(one, missed=missed)
 
     def _there(self, reference: Reference, held: Waiting) -> set[str] | None:
-        """The ids that joins have; None while a list of them is not known."""
+        """Return the ids that joins have; None while a target is not known."""
         if any(self._lists.get(target) is None for target in reference.targets):
             return None
         return {
@@ -270,7 +270,10 @@ class _Settling:
         }
 
     def _still_named(self) -> Gone:
-        """What an older list names, or a record that joins use in place of another."""
+        """Return removed records that joins still need.
+
+        An older list names them, or a record that joins use in place of a newer one.
+        """
         found: Gone = {}
         for name in reversed(LISTS):
             for reference in NAMED[name] if self._removed.get(name) else ():
@@ -311,17 +314,16 @@ def _frozen(lists: Mapping[str, Mapping[str, K]]) -> Mapping[str, Mapping[str, K
 def _named(
     reference: Reference, ids: set[str], records: Iterable[Any]
 ) -> frozenset[str]:
-    """Return which of these ids the records name."""
     named = chain.from_iterable(map(reference.ids, records if ids else ()))
     return frozenset(ids.intersection(named))
 
 
 _OFTEN = frozenset({"peers", "users", "groups"})
-"""Lists whose records change all the time."""
+"""Lists whose records change often."""
 
 
 def _stays(name: str, before: Any, after: Any) -> bool:
-    """Return whether the previous version of a record waits for those that name it."""
+    """Return whether joins keep the previous version for records that name it."""
     if name not in _OFTEN:
         return bool(NAMED[name])
     named = [
@@ -334,7 +336,7 @@ def _stays(name: str, before: Any, after: Any) -> bool:
 def joined(
     state: JoinState, lists: Lists, incomplete: frozenset[str] = frozenset()
 ) -> dict[str, tuple[Any, ...]]:
-    """Return the lists of which joins use other records than the newest ones.
+    """Return the lists where joins use other records than the newest.
 
     Args:
         incomplete: lists that may not have all records, so that no id is missing
@@ -355,7 +357,6 @@ def _used(
     held: Mapping[str, Mapping[str, Held]],
     removed: Mapping[str, Mapping[str, Removed]],
 ) -> Iterator[Any]:
-    """Yield the records of a list that joins use."""
     waiting, gone = held.get(name, {}), removed.get(name, {})
     instead = {**waiting, **gone}
     yield from [r for r in lists[name] or () if r.id not in instead]
@@ -369,7 +370,7 @@ def _used(
 def _leave_out(
     found: dict[str, tuple[Any, ...]], lists: Lists, incomplete: frozenset[str]
 ) -> None:
-    """Leave out what names an id of no record, and what names such a record in turn."""
+    """Leave out records that name a missing id, directly or through other records."""
     out: dict[str, dict[str, Any]] = {}
     for reference in REFERENCES:
         targets = [found.get(n, lists.get(n)) or () for n in reference.targets]

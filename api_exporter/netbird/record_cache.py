@@ -10,14 +10,13 @@ import msgspec
 from msgspec import Struct
 
 _SAMPLE = 16
-"""Of so many records one, by its length, is looked up always."""
+"""A record is always looked up if its length is a multiple of this."""
 
 _WORTH = 3
-"""Records that are looked up for each that is recognized: to look costs a third of what
-decoding does."""
+"""Look-ups for each recognized record: a look-up costs a third of decoding."""
 
 _TRIES = 32
-"""Records that are looked up whether any is recognized or not."""
+"""Look-ups that are made even if no record is recognized."""
 
 KnownRecords = Mapping[Hashable, Struct]
 """Records by the fingerprint of the bytes that they were decoded from."""
@@ -26,15 +25,15 @@ NO_RECORDS: KnownRecords = MappingProxyType({})
 
 
 Fingerprint = Callable[[bytes | memoryview], Hashable]
-"""The same for the same bytes, and nobody can make other bytes of the same."""
+"""A function of bytes. No attacker can find other bytes with the same fingerprint."""
 
 
 def fingerprint_function(seed: str | None, *, randomized: bool) -> Fingerprint:
-    """Python's own hash is the quickest, as long as nobody else knows its key.
+    """Return Python's own hash, the quickest, if its key is secret, else SHA-256.
 
     Args:
         seed: PYTHONHASHSEED. Python calls its hash randomized with any seed but 0.
-        randomized: whether Python does.
+        randomized: true if Python calls its hash randomized.
     """
     if randomized and seed in {None, "", "random"}:
         return hash
@@ -44,18 +43,18 @@ def fingerprint_function(seed: str | None, *, randomized: bool) -> Fingerprint:
 fingerprint = fingerprint_function(
     os.environ.get("PYTHONHASHSEED"), randomized=bool(sys.flags.hash_randomization)
 )
-"""What bodies and records are recognized by in this process."""
+"""The fingerprint of bodies and records in this process."""
 
 
 class RecordCache:
-    """Looks up the records of one body among those of the body before.
+    """A look-up of the records of one body among those of the previous body.
 
-    Where hardly any is recognized it looks at a sample: groups' sizes stand in every
-    peer, and when they move all peers differ. Then it takes some bodies until it knows
-    them again; where most records have one length and no order, it never does.
+    If hardly any record is recognized, only a sample is looked up. Every peer holds the
+    sizes of its groups, so all peers differ when these sizes change. Some bodies later
+    the peers are recognized; never, if most records have one length and no order.
 
     Attributes:
-        now: for the next body. It holds all records while few change.
+        now: the records for the next body; all of them while few records change.
     """
 
     def __init__(self, before: KnownRecords) -> None:
@@ -65,7 +64,7 @@ class RecordCache:
         self._digest: Hashable | None = None
 
     def find(self, raw: msgspec.Raw) -> Struct | None:
-        """The record that was decoded from the same bytes, if it is known."""
+        """Return the record that was decoded from the same bytes, or None."""
         self._digest = None
         if self._vain > 0 and len(raw) % _SAMPLE:
             return None
@@ -75,6 +74,6 @@ class RecordCache:
         return found
 
     def learn(self, record: Struct, *, kept: bool = True) -> None:
-        """What the bytes that were looked for last are; not of what is left out."""
+        """Store the record of the bytes that `find` got last, if the record is kept."""
         if kept and self._digest is not None:
             self.now[self._digest] = record

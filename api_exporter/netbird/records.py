@@ -1,9 +1,9 @@
-"""What the upstream says, typed: narrow records, one for each kind of object.
+"""Typed records of the NetBird API, one for each kind of object.
 
-Only fields that are exported. Facts: the upstream's `openapi.yml`, and what its server
-really sends, which is looser: `null` where an array is promised, keys that older
-servers leave out, zero times for "never", enum values that no specification knows. So
-only an object's id is required.
+They have only the fields that are exported. Facts: NetBird's `openapi.yml`, and the
+responses of its server, which are looser. The server sends `null` where an array is
+promised, zero times for "never", and enum values that no specification lists. Older
+servers leave out keys. So only an object's id is required.
 """
 
 from datetime import datetime
@@ -14,29 +14,29 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
 
 Instant = Annotated[datetime, Meta(tz=True)] | None
-"""An RFC 3339 time with any offset. Never is None, or any time up to 1970."""
+"""An RFC 3339 time with any offset. None and all times up to 1970 mean "never"."""
 
 Count = Annotated[int, Meta(ge=-(2**53), le=2**53)]
-"""A number that a sample's value, a double, holds exactly."""
+"""An integer that a sample's value, a double, holds exactly."""
 
 
 MOST_GROUPS = 10_000
-"""Groups that one record may name: each is looked up in the joins."""
+"""The maximum number of groups in one record: joins look up each of them."""
 
 _SOME_GROUPS = Meta(max_length=MOST_GROUPS)
 
 
 @lru_cache(10_000)
 def _same(text: str) -> str:
-    """Of texts that are equal, one."""
+    """Return the same object for equal texts."""
     return text
 
 
 _ALIKE = ("country_code", "city_name", "os", "kernel_version", "version", "ui_version")
-"""What many peers have in common: a quarter of their memory."""
+"""Fields whose values many peers share: a quarter of the memory of peers."""
 
 _LONGEST_SHARED = 256
-"""Letters: a shared text stays after its peers have gone, and a peer may send any."""
+"""In characters. A shared text outlives its peers, and a peer may send any text."""
 
 
 class Peer(Struct, frozen=True, gc=False, kw_only=True):
@@ -76,11 +76,11 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
 
 
 Choice = bool | None
-"""None where an answer does not hold it."""
+"""A yes-or-no setting; None if the response does not have it."""
 
 
 class ExtraSettings(Struct, frozen=True, gc=False, kw_only=True):
-    """More choices, which a server of one's own heeds in part."""
+    """More settings of an account. A self-hosted server applies some of them only."""
 
     peer_approval_enabled: Choice = None
     user_approval_required: Choice = None
@@ -89,7 +89,7 @@ class ExtraSettings(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class AccountSettings(Struct, frozen=True, gc=False, kw_only=True):
-    """What was chosen for an account, and when logins end, in seconds."""
+    """The settings of an account. Expirations are in seconds."""
 
     network_range: str = ""
     peer_login_expiration: Count = 0
@@ -128,15 +128,13 @@ class Member(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class GroupId(Struct, frozen=True, gc=False, kw_only=True):
-    """A group as a rule or a network resource names it; the counts beside it there are
-    not to be trusted.
-    """
+    """A group in a rule or a network resource. Counts beside the id are unreliable."""
 
     id: str = ""
 
 
 class TypedId(Struct, frozen=True, gc=False, kw_only=True):
-    """A network resource in a group, or as one side of a rule."""
+    """A reference to a network resource, in a group or as one side of a rule."""
 
     id: str = ""
     type: str = ""
@@ -175,7 +173,7 @@ class Permissions(Struct, frozen=True, gc=False, kw_only=True):
     """The permissions of a user, by module and operation, such as `peers` and `read`.
 
     Attributes:
-        is_restricted: whether NetBird shows this user no peers.
+        is_restricted: true if NetBird shows this user no peers.
     """
 
     is_restricted: bool = False
@@ -185,7 +183,7 @@ class Permissions(Struct, frozen=True, gc=False, kw_only=True):
 class CurrentUser(Struct, frozen=True, gc=False, kw_only=True):
     """The user of the exporter's token (`/api/users/current`).
 
-    Fact: a service user gets 403. It may read everything, whatever its role.
+    Fact: a service user gets 403. It may read everything, with any role.
     """
 
     id: str
@@ -195,7 +193,7 @@ class CurrentUser(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class UserInvite(Struct, frozen=True, gc=False, kw_only=True):
-    """An invitation that nobody has accepted (`/api/users/invites`)."""
+    """An invitation that is not accepted yet (`/api/users/invites`)."""
 
     id: str
     email: str = ""
@@ -206,7 +204,7 @@ class UserInvite(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class IdentityProvider(Struct, frozen=True, gc=False, kw_only=True):
-    """Who vouches for users (`/api/identity-providers`)."""
+    """A provider that authenticates users (`/api/identity-providers`)."""
 
     id: str
     name: str = ""
@@ -214,7 +212,7 @@ class IdentityProvider(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class AccessToken(Struct, frozen=True, gc=False, kw_only=True):
-    """A token of the API itself (`/api/users/{id}/tokens`)."""
+    """A token of the NetBird API (`/api/users/{id}/tokens`)."""
 
     id: str
     name: str = ""
@@ -240,7 +238,7 @@ class SetupKey(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Network(Struct, frozen=True, gc=False, kw_only=True):
-    """Addresses behind routers (`/api/networks`); all lists hold ids."""
+    """Addresses behind routers (`/api/networks`). All lists hold ids."""
 
     id: str
     name: str = ""
@@ -252,7 +250,7 @@ class Network(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class NetworkRouter(Struct, frozen=True, gc=False, kw_only=True):
-    """A way into a network: a peer, or all peers of groups."""
+    """A router of a network: a peer, or all peers of groups."""
 
     id: str
     enabled: bool = False
@@ -262,7 +260,7 @@ class NetworkRouter(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class NetworkResource(Struct, frozen=True, gc=False, kw_only=True):
-    """An address behind a network (`/api/networks/resources`)."""
+    """An address in a network (`/api/networks/resources`)."""
 
     id: str
     name: str = ""
@@ -303,7 +301,7 @@ class Rule(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Policy(Struct, frozen=True, gc=False, kw_only=True):
-    """Who may reach whom (`/api/policies`)."""
+    """A policy that gives access (`/api/policies`)."""
 
     id: str
     name: str = ""
@@ -314,13 +312,13 @@ class Policy(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class VersionCheck(Struct, frozen=True, gc=False, kw_only=True):
-    """The oldest client that passes."""
+    """The oldest client version that passes the check."""
 
     min_version: str = ""
 
 
 class Checks(Struct, frozen=True, gc=False, kw_only=True):
-    """What a posture check looks at; other kinds are not read."""
+    """The checks of a posture check. Only the version check is read."""
 
     nb_version_check: VersionCheck | None = None
 
@@ -334,14 +332,14 @@ class PostureCheck(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Nameserver(Struct, frozen=True, gc=False, kw_only=True):
-    """A DNS server of a group of them."""
+    """A DNS server of a nameserver group."""
 
     ns_type: str = ""
     port: Count = 0
 
 
 class NameserverGroup(Struct, frozen=True, gc=False, kw_only=True):
-    """DNS servers and whom they serve (`/api/dns/nameservers`)."""
+    """DNS servers, and the groups whose peers use them (`/api/dns/nameservers`)."""
 
     id: str
     name: str = ""
@@ -353,7 +351,7 @@ class NameserverGroup(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class DnsSettings(Struct, frozen=True, gc=False, kw_only=True):
-    """`/api/dns/settings`; the list holds ids of groups."""
+    """DNS settings (`/api/dns/settings`). The list holds ids of groups."""
 
     disabled_management_groups: tuple[str, ...] | None = None
 
@@ -383,20 +381,20 @@ class ProxyServiceMeta(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ProxyAuth(Struct, frozen=True, gc=False, kw_only=True):
-    """A way to authenticate at a proxy service. Its secrets are not read."""
+    """An authentication method of a proxy service. Its secrets are not read."""
 
     enabled: bool = False
 
 
 class AccessRestrictions(Struct, frozen=True, gc=False, kw_only=True):
-    """Whom a proxy service lets in; the lists that only block are not read."""
+    """The allow-lists of a proxy service. Lists that only block are not read."""
 
     allowed_cidrs: tuple[str, ...] | None = None
     allowed_countries: tuple[str, ...] | None = None
 
 
 _Way = ProxyAuth | str | float | bool | None
-"""Only objects are known; others are no reason to reject the service."""
+"""A value below `auth`. Only objects are used; no other value rejects the service."""
 
 
 class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
@@ -414,7 +412,7 @@ class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ProxyDomain(Struct, frozen=True, gc=False, kw_only=True):
-    """A domain of the reverse proxy; a free one has an empty id."""
+    """A domain of the reverse proxy. A free domain has an empty id."""
 
     id: str
     domain: str = ""
@@ -423,10 +421,10 @@ class ProxyDomain(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ProxyCluster(Struct, frozen=True, gc=False, kw_only=True):
-    """Proxies that stand in for each other (`/api/reverse-proxies/clusters`).
+    """Proxies that replace each other (`/api/reverse-proxies/clusters`).
 
-    Known by its address: its `id` is that of one of the proxies, which have another at
-    each start.
+    The address identifies a cluster. Its `id` is that of one of the proxies, which have
+    another id after each start.
     """
 
     address: str = ""
@@ -453,7 +451,7 @@ class InstanceVersion(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class AuditEvent(Struct, frozen=True, gc=False, kw_only=True):
-    """Something that somebody did (`/api/events/audit`)."""
+    """An event of the audit log (`/api/events/audit`)."""
 
     id: str
     activity_code: str = ""

@@ -1,4 +1,4 @@
-"""The ids by which the records of one list name those of another, and their bound."""
+"""The ids by which records of one list name those of another, and their maximum."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -32,9 +32,9 @@ class Reference(Struct, frozen=True):
 
     Attributes:
         resource: the list whose records name ids.
-        targets: the lists that have them; of several, one has each id.
-        ids: the ids that a record names.
-        has: the ids that a record of a target has.
+        targets: the lists that have these ids. One of several lists has each id.
+        ids: returns the ids that a record names.
+        has: returns the ids that a record of a target has.
     """
 
     resource: str
@@ -113,7 +113,8 @@ REFERENCES = (
 )
 
 LISTS = tuple(dict.fromkeys(n for r in REFERENCES for n in (*r.targets, r.resource)))
-"""All lists that name ids or have them; a list stands behind most that it names."""
+"""All lists that name ids or have them. Most lists stand behind those that they name.
+"""
 
 NAMING = {n: [r for r in REFERENCES if r.resource == n] for n in LISTS}
 NAMED = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
@@ -121,8 +122,8 @@ NAMED = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
 
 
 MOST_NAMED = 1_000_000
-"""Ids that the records of one list may name, beside the members of groups: a hundred
-times as many as in the largest known network. Each is looked up in the joins.
+"""The maximum number of ids that the records of one list may name, without members of
+groups. The largest known network has a hundredth of it. Joins look up each id.
 """
 
 

@@ -1,4 +1,4 @@
-"""The table of resources: each field of the inventory, and its path upstream."""
+"""The table of resources: each field of the inventory, and its path in the API."""
 
 import math
 from collections.abc import Callable
@@ -21,47 +21,46 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import UpstreamError
 
 UP = "peers"
-"""The resource that `netbird_api_up` tells of; every upstream has it."""
+"""The resource that determines `netbird_api_up`. Every server has it."""
 
 ACCESS_LOG = "access_log"
-"""The resource that is asked for after everything else that is due."""
+"""The resource that is requested after all other due resources."""
 
 CURRENT_USER = "current_user"
-"""The resource that says what the token's user may read; a service user has none."""
+"""The resource with the permissions of the token's user. A service user has none."""
 
 ALWAYS = frozenset({UP, CURRENT_USER, "groups"})
-"""What is read whatever is published: service discovery is made of it."""
+"""Resources that are read with any collectors: service discovery is made of them."""
 
 MINUTE = 60.0
 
 OFF = math.inf
-"""The interval of a resource that is not asked for."""
+"""The interval of a resource that is not requested."""
 
 PROBE = "api/health"
-"""Tries the connection; NetBird has no such path, which is no failure."""
+"""A path that tests the connection. NetBird lacks it, so 404 is no failure."""
 
 _CURRENT_USER = "{current_user}"
 
 _ROLE_UNKNOWN = "user role: "
-"""With which a 404 begins that is a refusal: on some paths a role is not known."""
+"""The beginning of a 404 message that is a refusal: some paths know only some roles."""
 
 
 class Resource(Struct, frozen=True):
-    """A path of the upstream, and what its answers mean.
+    """A path of the NetBird API, and the meaning of its responses.
 
     Attributes:
-        name: as in labels and settings, and the field of the Inventory.
-        path: below the upstream's base URL.
-        body: decodes it.
-        period: seconds between refreshes, unless the settings say otherwise.
-        absence: the message of the JSON 404 with which an upstream too old to know the
-            path answers: it takes the last segment for the id of an object; or of
-            another refusal that means the same.
-        query: what stands behind the path, given what is known and the time.
-        ends: when its records begin to tell something else, by the time alone.
-        cost: how many times what an answer took has to pass before the next request.
-        idle: how many periods pass between two requests while it has no record.
-        of: resources without any record of which it has none, either.
+        name: the name in labels and settings, and the field of the Inventory.
+        path: the path below the API's base URL.
+        body: the decoder of its responses.
+        period: seconds between refreshes, unless the settings change them.
+        absence: the message of a refusal that means that the server lacks the path. An
+            old server answers JSON 404: it takes the last segment for an object's id.
+        query: returns the text behind the path, given the inventory and the time.
+        ends: returns when the meaning of its records changes by time alone, or None.
+        cost: the minimum time to the next request, in durations of the response.
+        idle: the number of periods between two requests while it has no record.
+        of: resources that it depends on. Without any record of these it has none.
     """
 
     name: str
@@ -77,11 +76,11 @@ class Resource(Struct, frozen=True):
 
     @property
     def optional(self) -> bool:
-        """Whether a refusal is to be expected and no failure."""
+        """True if a refusal is expected and no failure."""
         return self.name == CURRENT_USER or _CURRENT_USER in self.path
 
     def refused(self, error: UpstreamError) -> bool:
-        """Whether the upstream knows the path, and that is all we are to know."""
+        """Return whether the server knows the path and denies access."""
         if error.unsupported or self.name == UP:
             return False
         if self.name == CURRENT_USER and error.reason == "http_4xx":
@@ -91,8 +90,9 @@ class Resource(Struct, frozen=True):
         return self.optional and error.reason == "not_found"
 
     def located(self, inventory: Inventory, now: float) -> str | None:
-        """The path to ask for; None while it is dormant, withheld or pointless, or
-        while what the path is made of is unknown.
+        """Return the path to request.
+
+        None while the resource is dormant, withheld or pointless, or its path unknown.
         """
         if inventory.dormant(self.name) or self.name in inventory.withheld:
             return None
@@ -106,21 +106,21 @@ class Resource(Struct, frozen=True):
         return self.path.replace(_CURRENT_USER, quote(user, safe=""))
 
     def rest(self, records: int, period: float, seconds: float) -> float:
-        """Seconds from one request to the next, at least.
+        """Return the minimum number of seconds from one request to the next.
 
         Args:
-            records: that it has.
-            seconds: that the answer took.
+            records: the number of its records.
+            seconds: the duration of the response.
         """
         return max(self.cost * seconds, period if records else self.idle * period)
 
     def pointless(self, inventory: Inventory) -> bool:
-        """Whether it is known that there is nothing of it."""
+        """Return whether the resource is known to have no records."""
         of = [getattr(inventory, name) for name in self.of]
         return bool(of) and not any(of) and None not in of
 
     def absent(self, error: UpstreamError) -> bool:
-        """Whether an upstream that answers so may not know the path."""
+        """Return whether the error may mean that the server does not know the path."""
         if self.name == UP:  # then something else is wrong
             return False
         return error.unsupported or (error.said != "" and error.said == self.absence)
@@ -139,7 +139,7 @@ RESOURCES = (
         "groups", "api/groups", Listing(records.Group, nullable=False), 5 * MINUTE
     ),
     Resource("setup_keys", "api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),
-    # Of two networks that list a resource the last one counts.
+    # If two networks list a resource, the last network counts.
     Resource(
         "networks",
         "api/networks",
@@ -243,7 +243,7 @@ RESOURCES = (
         Document(agent_records.AgentSettings, nullable=True),
         15 * MINUTE,
     ),
-    # The server reads all of it from its database, and never deletes a row.
+    # NetBird reads all of it from its database, and never deletes a row.
     Resource(
         "agent_consumption",
         "api/agent-network/consumption",
@@ -266,11 +266,11 @@ RESOURCES = (
         ends=lambda _, now: midnight(now),
     ),
 )
-"""What collectors read, in the order of the first requests: the peers first."""
+"""The resources of collectors, in the order of the first requests: the peers first."""
 
 BESIDE = (
     Resource(CURRENT_USER, "api/users/current", Document(records.CurrentUser)),
-    Resource(  # a page of it, of which `events.access_log` knows which
+    Resource(  # one page, which `events.access_log` chooses
         ACCESS_LOG,
         "api/events/proxy",
         Page(),
@@ -278,13 +278,13 @@ BESIDE = (
         of=("proxy_services", "proxy_clusters"),
     ),
 )
-"""What no collector reads."""
+"""Resources that no collector reads."""
 
 BY_NAME = {
     resource.name: resource
     for resource in (RESOURCES[0], BESIDE[0], *RESOURCES[1:], *BESIDE[1:])
 }
-"""In the order of the first round: permissions before all that they may withhold."""
+"""In the order of the first requests: permissions before all that they may withhold."""
 
 BOUNDS = {BY_NAME["agent_consumption"].path: 32 * 1024 * 1024}
-"""Bytes of the bodies for which fewer than usual are far too many, by path."""
+"""The maximum size of some bodies in bytes, by path, below the usual maximum."""

@@ -1,4 +1,4 @@
-"""Decompression of bodies, for the compute thread: the first step of decoding."""
+"""Decompression of bodies, the first step of decoding, for the compute thread."""
 
 import zlib
 from io import BytesIO
@@ -6,26 +6,26 @@ from io import BytesIO
 from api_exporter.ports import Body, UpstreamError
 
 _STEP = 1024 * 1024
-"""Bytes that are unpacked by one call."""
+"""The maximum number of bytes that one call decompresses to."""
 
 _READ = 64 * 1024
-"""Packed bytes that one call is given: it copies those that it leaves."""
+"""Compressed bytes for one call, which copies those that it does not consume."""
 
 _OVERHEAD = 1024 * 1024
-"""Bytes by which packed data may be longer than what it holds."""
+"""Bytes by which compressed data may be longer than its content."""
 
 _GZIP = 16 + zlib.MAX_WBITS
 
 
 def unpack(body: Body) -> bytes:
-    """Return the data of a body, unpacked if it is gzip.
+    """Return the data of a body, decompressed if it is gzip.
 
-    It takes no more memory than the limit and an eighth. Several members are one body,
-    as for Go and curl. Raises UpstreamError.
+    It takes at most the memory of the limit and an eighth. Several gzip members are one
+    body, as for Go and curl. Raises UpstreamError.
     """
     if not body.packed:
         return body.data
-    packed, plain = BytesIO(body.data), BytesIO()  # its value is its buffer: no copy
+    packed, plain = BytesIO(body.data), BytesIO()  # getvalue() does not copy
     member = zlib.decompressobj(_GZIP)
     try:
         while (

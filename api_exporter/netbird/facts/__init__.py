@@ -1,1 +1,1 @@
-"""What follows from several records together. Who publishes it is not known here."""
+"""Conclusions from several records together; collectors and findings use them."""

@@ -1,4 +1,4 @@
-"""What the account's settings mean: when logins end, and how many peers fit."""
+"""Conclusions from the account's settings: expiry of logins, and room for peers."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network
@@ -16,7 +16,7 @@ from api_exporter.netbird.records import (
 
 
 def login_lifetime(accounts: tuple[Account, ...]) -> int | None:
-    """Seconds that a login lasts; None where logins do not end."""
+    """Return the seconds after which a login expires; None if logins do not expire."""
     lifetimes = (
         account.settings.peer_login_expiration
         for account in accounts
@@ -26,7 +26,7 @@ def login_lifetime(accounts: tuple[Account, ...]) -> int | None:
 
 
 def login_end(lifetime: int | None, peer: Peer) -> float | None:
-    """Only where the peer wants it, for a user's peer that logged in."""
+    """Return when the login of a user's peer expires; None if it does not."""
     if lifetime is None or not (peer.login_expiration_enabled and peer.user_id):
         return None
     login = timestamp(peer.last_login)
@@ -36,7 +36,7 @@ def login_end(lifetime: int | None, peer: Peer) -> float | None:
 
 
 def choices(account: Account) -> Iterator[tuple[str, bool]]:
-    """Its settings that are yes or no, as far as the upstream tells them."""
+    """Yield the yes-or-no settings of an account that the response has."""
     for prefix, part in (("", account.settings), ("extra.", account.settings.extra)):
         for field in fields(part):
             value = getattr(part, field.name)
@@ -50,11 +50,11 @@ CHOICES = tuple(
     for field in fields(part)
     if field.type == Choice
 )
-"""The names of all of them."""
+"""The names of all yes-or-no settings of an account."""
 
 
 def addresses(network: str) -> int | None:
-    """How many peers fit into an IPv4 range; None for anything else."""
+    """Return how many peers fit into an IPv4 range; None for anything else."""
     if not network.rpartition("/")[2].isdecimal():  # an address, or a mask
         return None
     try:

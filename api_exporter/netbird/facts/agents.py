@@ -1,6 +1,6 @@
-"""What agents used of their limits, and whom a limit binds.
+"""The consumption of agents, and the groups and users that limits bind.
 
-A row of what was used names no limit: all limits with windows of one length share it.
+A row of consumption names no limit: all limits with windows of one length share it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -32,9 +32,9 @@ class Limit(Struct, frozen=True, kw_only=True):
         per: `group` or `user`.
         unit: `tokens` or `usd`.
         window: seconds.
-        groups: ids of those that it names.
-        users: likewise.
-        booked: whether the server counts against it.
+        groups: ids of the groups that it names.
+        users: ids of the users that it names.
+        booked: true if NetBird counts consumption against it.
     """
 
     of: str
@@ -50,16 +50,16 @@ class Limit(Struct, frozen=True, kw_only=True):
 
     @property
     def everybody(self) -> bool:
-        """Whether it is a rule without groups and users, which binds all of them."""
+        """True for a rule without groups and users: it binds all users."""
         return self.of == "budget_rule" and not (self.groups or self.users)
 
 
 def limits(inventory: Inventory) -> Sequence[Limit]:
-    """Those of enabled policies and rules, where that half is enabled and has a cap."""
+    """Return the limits of enabled policies and rules that are enabled and not 0."""
     found: list[Limit] = []
     for policy in inventory.agent_policies or ():
         tokens, budget = policy.limits.token_limit, policy.limits.budget_limit
-        # Fact: the server books only the token window of a policy with two.
+        # Fact: of a policy with two windows NetBird books only that of tokens.
         split = (
             tokens.enabled
             and budget.enabled
@@ -103,7 +103,7 @@ def _limits(
 
 
 def running(consumption: Iterable[Consumption], now: float) -> Iterator[ConsumptionRow]:
-    """Its rows; one whose window has ended since says that nothing was used."""
+    """Yield the rows; a row whose window has ended is 0."""
     for found in consumption:
         for row in found.current:
             if now < start(row) + row.window_seconds:
@@ -117,11 +117,11 @@ def running(consumption: Iterable[Consumption], now: float) -> Iterator[Consumpt
 
 
 Unit = tuple[str, int, str]
-"""`group` or `user`, the seconds of a window, and `tokens` or `usd`."""
+"""`group` or `user`, the window in seconds, and `tokens` or `usd`."""
 
 
 def amounts(inventory: Inventory) -> Mapping[Unit, Mapping[str, float]]:
-    """What each group and each user or peer has used, by its id."""
+    """Return the consumption of each group and each user or peer, by id."""
     found: dict[Unit, dict[str, float]] = {}
     for row in running(inventory.agent_consumption or (), inventory.now):
         tokens = float(row.tokens_input + row.tokens_output)
@@ -132,10 +132,10 @@ def amounts(inventory: Inventory) -> Mapping[Unit, Mapping[str, float]]:
 
 
 def used(inventory: Inventory) -> Mapping[Limit, float]:
-    """The largest share of each limit's cap that somebody has used whom it binds.
+    """Return the largest share of each limit that a bound group or user has used.
 
-    It may exceed 1. A limit is left out if nobody is known whom it binds, or if its
-    windows end between two readings.
+    It may exceed 1. A limit is left out if it binds no known group or user, or if its
+    window is shorter than the refresh interval.
     """
     bound = _Bound(amounts(inventory))
     found: dict[Limit, float] = {}
@@ -150,9 +150,9 @@ def used(inventory: Inventory) -> Mapping[Limit, float]:
 
 
 class _Bound:
-    """Whom limits bind, and the most that one of them has used.
+    """The groups and users that limits bind, and their largest consumption.
 
-    The maximum of several groups is that of their maxima, so each group is looked at
+    The maximum of several groups is that of their maxima. So each group is visited
     once for each unit.
     """
 
@@ -163,7 +163,7 @@ class _Bound:
         self._most: dict[tuple[Unit, str | None], float] = {}
 
     def read(self, inventory: Inventory, every: Iterable[Limit]) -> None:
-        """Note the users and peers that are listed, and those of the groups."""
+        """Store the listed users and peers, and those of the groups."""
         user_of = {peer.id: peer.user_id for peer in inventory.peers or ()}
         self._listed = {*user_of, *(user.id for user in inventory.users or ())}
         wanted = {g for limit in every if limit.per == "user" for g in limit.groups}
@@ -175,7 +175,7 @@ class _Bound:
             found.discard("")
 
     def most(self, limit: Limit) -> float | None:
-        """The largest amount; None if nobody is known whom the limit binds."""
+        """Return the largest amount; None if the limit binds no known group or user."""
         unit = limit.per, limit.window, limit.unit
         amounts = self._amounts.get(unit, {})
         if limit.per == "group":
@@ -193,18 +193,18 @@ class _Bound:
 
 
 def _most(amounts: Mapping[str, float], ids: Set[str]) -> float:
-    """The largest amount of these ids; the smaller one of both is gone through."""
+    # Iterate over the smaller one of both.
     if len(ids) < len(amounts):
         return max((amounts[id_] for id_ in ids if id_ in amounts), default=0.0)
     return max((a for id_, a in amounts.items() if id_ in ids), default=0.0)
 
 
 Ids = Mapping[str, frozenset[str]]
-"""Those that the lists have, by resource."""
+"""The ids of the objects in each list, by resource."""
 
 
 def listed_ids(inventory: Inventory) -> Ids:
-    """What policies and rules may refer to."""
+    """Return the ids that policies and rules may name."""
     return {
         name: frozenset(record.id for record in getattr(inventory, name) or ())
         for name in ("groups", "users", "peers", "agent_providers", "agent_guardrails")
@@ -212,7 +212,7 @@ def listed_ids(inventory: Inventory) -> Ids:
 
 
 Misses = tuple[tuple[str, str], ...]
-"""Kind and id of each object that is named and is in no list, sorted."""
+"""The kind and id of each object that is named but in no list, sorted."""
 
 
 def policy_misses(listed: Ids, policy: AgentPolicy) -> Misses:
@@ -227,9 +227,7 @@ def policy_misses(listed: Ids, policy: AgentPolicy) -> Misses:
 
 
 def rule_misses(listed: Ids, rule: AgentBudgetRule) -> Misses:
-    """Return the missing objects that a rule names. A machine without a user is a
-    peer.
-    """
+    """Return the missing objects that a rule names. A target user may be a peer."""
     return (
         *_missing("group", rule.target_groups, listed["groups"]),
         *_missing("user", rule.target_users, listed["users"], listed["peers"]),
@@ -242,14 +240,13 @@ def _missing(kind: str, ids: Iterable[str] | None, *listed: frozenset[str]) -> M
 
 
 def enabled_providers(inventory: Inventory) -> frozenset[str]:
-    """The ids of those that are enabled."""
     return frozenset(p.id for p in inventory.agent_providers or () if p.enabled)
 
 
 def usage(known: Iterable[Usage], now: float) -> Iterator[tuple[str, UsageBucket]]:
-    """What was used today and this month; nothing while today was never read.
+    """Yield the usage of today and this month; nothing before today was read.
 
-    A day that is over since says nothing of the next one.
+    From midnight until the next reading the usage of today is 0.
     """
     for parts in known:
         today, earlier = parts.today, parts.earlier
@@ -267,7 +264,7 @@ def usage(known: Iterable[Usage], now: float) -> Iterator[tuple[str, UsageBucket
 
 
 def month_cost(known: Iterable[Usage], now: float) -> float | None:
-    """US dollars since the first of the month; None while that is not known."""
+    """Return US dollars since the first of the month; None while unknown."""
     for period, used in usage(known, now):
         if period == "month":
             return cost(used)
@@ -286,9 +283,7 @@ def cost(used: UsageBucket) -> float:
 
 
 def denied(inventory: Inventory) -> int | None:
-    """Requests that were denied today; None where nobody knows: without a log none are
-    counted.
-    """
+    """Return the number of requests denied today; None without a log to count them."""
     settings, denials = inventory.agent_settings or (), inventory.agent_denials or ()
     if not any(settings.enable_log_collection for settings in settings):
         return None

@@ -1,7 +1,7 @@
 """The bound on joins that go through another list.
 
-A network names routers and these name groups, so a few lists of moderate length may
-stand for very many names. `references.check_named` bounds the names of one list.
+A network names routers, and routers name groups. So a few lists of moderate length may
+name very many groups. `references.check_named` bounds the names of one list.
 """
 
 from api_exporter.netbird.facts.policies import names_through_policies

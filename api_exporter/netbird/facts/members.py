@@ -1,4 +1,4 @@
-"""Members of groups, and the elements of other lists inside of records."""
+"""Members of groups, and elements of other lists inside records."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
@@ -19,14 +19,14 @@ E = TypeVar("E", bound=Element)
 
 
 def distinct(elements: Iterable[E] | None) -> Iterable[E]:
-    """What a list inside of a record holds: of two with one id the last counts."""
+    """Return the elements of a list inside a record, of two with one id the last."""
     return {
         element.id or place: element for place, element in enumerate(elements or ())
     }.values()
 
 
 def named(groups: Iterable[Group] | None, names: Iterable[str]) -> list[Group]:
-    """The groups that have one of these names or ids."""
+    """Return the groups that have one of these names or ids."""
     wanted = frozenset(names)
     return [g for g in groups or () if g.name in wanted or g.id in wanted]
 
@@ -45,7 +45,7 @@ class PeerSet(Struct, frozen=True, gc=False):
 
     Attributes:
         large: a number in which the bit at each place is 1.
-        small: the places themselves, where there are few; `large` is 0 then.
+        small: the places themselves, if there are few; `large` is 0 then.
     """
 
     large: int
@@ -62,13 +62,13 @@ class PeerSet(Struct, frozen=True, gc=False):
 
 
 _SPARSE = 64
-"""A set with fewer than one of so many peers is small. So a number takes at most eight
-bytes for each peer in it, however many peers and groups there are.
+"""A set with less than one in this many peers is small. So a number takes at most eight
+bytes for each peer in it, with any number of peers and groups.
 """
 
 
 class PeerSets:
-    """Groups of peers, of which there may be many unions.
+    """Groups of peers, for many unions of them.
 
     Args:
         places: the place of each peer, by its id. Ids without a place are left out.

@@ -1,4 +1,4 @@
-"""Which fields are personal data, and of which kind."""
+"""The fields with personal data, and the kind of each."""
 
 from collections.abc import Mapping
 
@@ -12,8 +12,8 @@ PERSONAL = (
     "usage",
     "access_log",
 )
-"""The kinds of personal data: labels that stand on `_info` series only on demand, what
-each user has used of the Agent Network, and what is left out of the access log.
+"""The kinds of personal data. `usage` is the Agent Network usage of each user.
+`access_log` is left out of the access log, all others are labels of `_info` series.
 """
 
 PEER = {
@@ -38,16 +38,16 @@ META = {
     "location_geo_name_id": "city",
     "location_connection_ip": "connection_ip",
 }
-"""In the `meta` of an event."""
+"""The kind of fields in the `meta` of an event."""
 
 
 def personal_labels(
     fields: Mapping[str, str], record: object, kinds: frozenset[str]
 ) -> dict[str, str]:
-    """What may be told of a record, by kind."""
-    if not kinds:  # nearly always, and of each peer
+    """Return the labels of a record that may be published, by kind."""
+    if not kinds:  # the usual case, for each peer
         return {}
     found = {kind: getattr(record, f) for f, kind in fields.items() if kind in kinds}
-    if found.get("connection_ip") == "<nil>":  # Go's printer of an unknown address
+    if found.get("connection_ip") == "<nil>":  # how Go prints an unknown address
         found["connection_ip"] = ""
     return found

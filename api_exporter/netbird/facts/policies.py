@@ -1,4 +1,4 @@
-"""Policies whose sides are empty, and the peers that posture checks shut out."""
+"""Policies with empty sides, and the peers that posture checks block."""
 
 import re
 from bisect import bisect_left
@@ -17,12 +17,12 @@ from api_exporter.netbird.records import (
 
 
 def sizes(groups: Iterable[Group]) -> dict[str, int]:
-    """How many peers and network resources each group has, by its id."""
+    """Return the number of peers and network resources of each group, by its id."""
     return {group.id: group.peers_count + group.resources_count for group in groups}
 
 
 def empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
-    """How many sides of its enabled rules reach nothing; none where it is not enabled.
+    """Return the number of empty sides of a policy's enabled rules; 0 if disabled.
 
     Args:
         sizes: of the groups, by their ids.
@@ -51,7 +51,7 @@ def _empty(
 
 
 def policies_by_check(policies: Iterable[Policy]) -> dict[str, list[Policy]]:
-    """The enabled policies that use a posture check, by the check's id."""
+    """Return the enabled policies that use a posture check, by the check's id."""
     found: dict[str, list[Policy]] = {}
     for policy in policies:
         if policy.enabled:
@@ -69,7 +69,7 @@ def outdated(
     groups: Iterable[Group],
     peers: tuple[Peer, ...],
 ) -> Mapping[str, int]:
-    """How many peers each check shuts out because of their versions, by its id.
+    """Return the number of peers that each check blocks for their version, by its id.
 
     They are in source groups of enabled rules of the policies that use the check.
     """
@@ -78,7 +78,7 @@ def outdated(
     if not demands:
         return {}
     ids = _by_version(peers, max(demands.values()))
-    # Peers in the order of their versions, so that older ones are lower bits.
+    # Peers stand in the order of their versions: older peers have lower places.
     versions = sorted(ids)
     places: dict[str, int] = {}
     first: list[int] = []
@@ -104,7 +104,6 @@ def outdated(
 
 
 def _demands(checks: Iterable[PostureCheck]) -> Mapping[str, Release]:
-    """The lowest versions that checks let pass, by the checks' ids."""
     found: dict[str, Release] = {}
     for check in checks:
         demanded = check.checks.nb_version_check
@@ -114,7 +113,7 @@ def _demands(checks: Iterable[PostureCheck]) -> Mapping[str, Release]:
 
 
 Used = Mapping[tuple[int, ...], tuple[Sequence[Policy], list[str]]]
-"""Policies, and the checks that just these use."""
+"""The policies that use a check, and all checks that the same policies use."""
 
 
 def _used(checks: Iterable[str], by_check: Mapping[str, Sequence[Policy]]) -> Used:
@@ -128,7 +127,7 @@ def _used(checks: Iterable[str], by_check: Mapping[str, Sequence[Policy]]) -> Us
 def names_through_policies(
     checks: Iterable[PostureCheck], policies: Iterable[Policy]
 ) -> int:
-    """Return how many source groups posture checks have through their policies."""
+    """Return the number of source groups that posture checks have through policies."""
     by_check = policies_by_check(policies)
     names = {id(policy): len(source_groups(policy)) for policy in policies}
     used = _used(_demands(checks), by_check)
@@ -136,7 +135,6 @@ def names_through_policies(
 
 
 def _by_version(peers: tuple[Peer, ...], limit: Release) -> Mapping[Release, list[str]]:
-    """The ids of the peers whose version is below a limit."""
     releases = {version: release(version) for version in {p.version for p in peers}}
     found: dict[Release, list[str]] = {}
     for peer in peers:
@@ -146,7 +144,7 @@ def _by_version(peers: tuple[Peer, ...], limit: Release) -> Mapping[Release, lis
 
 
 def source_groups(policy: Policy) -> frozenset[str]:
-    """The ids of the groups that its enabled rules let in."""
+    """Return the ids of the source groups of a policy's enabled rules."""
     return frozenset(
         group.id
         for rule in distinct(policy.rules)
@@ -156,6 +154,6 @@ def source_groups(policy: Policy) -> frozenset[str]:
 
 
 def release(version: str) -> Release | None:
-    """A release's three numbers; None for development builds and whatever else."""
+    """Return the three numbers of a release; None for development builds and others."""
     match = re.fullmatch(r"v?(\d{1,99})\.(\d{1,99})\.(\d{1,99})", version, re.ASCII)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None

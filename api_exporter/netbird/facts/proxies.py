@@ -1,10 +1,10 @@
-"""Reverse proxy services: whether they authenticate, and whom they let in."""
+"""Reverse proxy services: their authentication and access restrictions."""
 
 from api_exporter.netbird.records import ProxyAuth, ProxyService
 
 
 def authenticated(service: ProxyService) -> bool:
-    """Whether the proxy asks who is there, or lets only peers in."""
+    """Return whether the service requires authentication or admits only peers."""
     ways = (
         way
         for under in (service.auth or {}).values()
@@ -19,7 +19,7 @@ _EVERYBODY = ("0.0.0.0/0", "::/0")
 
 
 def restricted(service: ProxyService) -> bool:
-    """Whether a list says who may come in; one that only blocks says no such thing."""
+    """Return whether an allow-list restricts the service. Block-lists do not count."""
     lists = service.access_restrictions
     cidrs = lists.allowed_cidrs or ()
     return bool(lists.allowed_countries) or (
@@ -28,6 +28,6 @@ def restricted(service: ProxyService) -> bool:
 
 
 def unrestricting(service: ProxyService) -> str:
-    """The allowed range that contains all addresses, "" where there is none."""
+    """Return the allowed range that contains all addresses; "" if there is none."""
     cidrs = service.access_restrictions.allowed_cidrs or ()
     return next((cidr for cidr in cidrs if cidr in _EVERYBODY), "")

@@ -1,6 +1,6 @@
 """Routing peers: single peers, and the members of groups of peers.
 
-A join may be much work: a record of a few kilobytes can name many large groups. So sets
+A join may be expensive: a record of a few kilobytes can name many large groups. So sets
 of peers are numbers, whose union is one step of the processor for 64 peers.
 """
 
@@ -17,7 +17,7 @@ from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer, Ro
 
 
 class Router(Protocol):
-    """A network's router, or a route: a peer, or groups of peers, that route."""
+    """A network's router or a route: one peer, or groups of peers."""
 
     @property
     def peer(self) -> str: ...
@@ -31,16 +31,15 @@ RouterKey = tuple[str, tuple[str, ...] | None]
 
 
 class RoutingPeers(Struct, frozen=True):
-    """Existing peers that route for something.
-
-    Attributes:
-        gone: when the last of those that are not connected went. It is looked for only
-            where at most one is connected, and None where nobody knows.
-    """
+    """The number of existing routing peers of a network or a route."""
 
     peers: int
     connected: int
     gone: datetime | None = None
+    """When the last offline peer disconnected.
+
+    None if that is unknown, or if more than one peer is connected.
+    """
 
 
 def routing_peers(
@@ -48,10 +47,10 @@ def routing_peers(
     peers: Sequence[Peer],
     routers: Iterable[tuple[str, Iterable[Router]]],
 ) -> Mapping[str, RoutingPeers]:
-    """The routing peers of networks or routes, by their ids.
+    """Return the routing peers of networks or routes, by their ids.
 
     Args:
-        routers: the enabled ones of each, beside its id.
+        routers: the id of each network or route, and its enabled routers.
     """
     ways: dict[str, frozenset[RouterKey]] = {}
     wanted, ids = set[str](), set[str]()
@@ -76,7 +75,7 @@ def routing_peers(
 
 
 def _joined(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> "_Join":
-    # Connected peers first, so that they have the lower places.
+    # Connected peers come first: they have the lower places.
     connected = [peer.id for peer in peers if peer.connected]
     places = {id_: place for place, id_ in enumerate(connected)}
     gone = [peer for peer in peers if not peer.connected]
@@ -90,12 +89,12 @@ def _joined(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> "_Join":
 
 
 class _Join(Struct, frozen=True):
-    """Peers that may route, and the groups that are wanted.
+    """Peers that may route, and the groups that routers name.
 
     Attributes:
-        connected: how many peers are; these have the lowest places.
-        offline: when each other peer went, as far as that is known.
-        last: when the last offline member of a group went.
+        connected: the number of connected peers, which have the lowest places.
+        offline: when each other peer disconnected, as far as known.
+        last: when the last offline member of each group disconnected.
     """
 
     groups: PeerSets
@@ -104,7 +103,6 @@ class _Join(Struct, frozen=True):
     last: Mapping[str, datetime | None]
 
     def behind(self, ways: Iterable[RouterKey]) -> RoutingPeers:
-        """The peers of all these, each once."""
         peers = {peer for peer, _ in ways}
         names = {name for _, some in ways for name in some or ()}
         found = self.groups.union(names, peers)
@@ -117,7 +115,7 @@ class _Join(Struct, frozen=True):
 
 
 def names_through_routers(inventory: Inventory) -> int:
-    """Return how many groups the networks name through their routers."""
+    """Return the number of groups that networks name through their routers."""
     names = {r.id: len(r.peer_groups or ()) for r in inventory.network_routers or ()}
     return sum(
         names.get(id_, 0)
@@ -127,7 +125,7 @@ def names_through_routers(inventory: Inventory) -> int:
 
 
 def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
-    """Those behind the enabled routers of each network."""
+    """Return the routing peers of the enabled routers of each network."""
     by_id = {router.id: router for router in inventory.network_routers or ()}
     enabled = (
         (n.id, (router for router in routers_of(n, by_id) if router.enabled))
@@ -138,7 +136,7 @@ def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
 
 
 def route_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
-    """Those of each enabled route."""
+    """Return the routing peers of each enabled route."""
     enabled = ((r.id, (r,)) for r in inventory.routes or () if r.enabled)
     groups, peers = inventory.groups or (), inventory.peers or ()
     return routing_peers(groups, peers, enabled)
@@ -147,14 +145,14 @@ def route_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
 def routers_of(
     network: Network, by_id: Mapping[str, NetworkRouter]
 ) -> Iterator[NetworkRouter]:
-    """The routers that the network lists and that exist, each once."""
+    """Yield the existing routers that the network lists, each once."""
     for router_id in dict.fromkeys(network.routers or ()):
         if router_id in by_id:
             yield by_id[router_id]
 
 
 def network_of(networks: Iterable[Network]) -> Mapping[str, str]:
-    """The id of each resource's network, which is the last that lists it."""
+    """Return the network id of each resource: the last network that lists it."""
     found: dict[str, str] = {}
     for network in networks:
         found.update(dict.fromkeys(network.resources or (), network.id))
@@ -162,7 +160,7 @@ def network_of(networks: Iterable[Network]) -> Mapping[str, str]:
 
 
 def destination(route: Route) -> str:
-    """Where it leads: the address, or the domains."""
-    if route.network_type == "Domain":  # the upstream sends a placeholder address
+    """Return the destination of a route: the address, or the domains."""
+    if route.network_type == "Domain":  # NetBird sends a placeholder address
         return ",".join(sorted(route.domains or ()))
     return route.network
