@@ -1,4 +1,4 @@
-"""What is published of the network: pure functions from an inventory to families.
+"""Collectors: pure functions from an inventory to metric families.
 
-They know no text, no HTTP and no time but what the records hold.
+They use no text format, no HTTP and no clock.
 """

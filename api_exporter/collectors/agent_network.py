@@ -75,10 +75,10 @@ def _share(shares: Mapping[Limit, float], limit: Limit) -> float | None:
 
 
 class Spent(Struct, frozen=True):
-    """What somebody has used in a window that is current.
+    """The consumption of a group or consumer in a current window.
 
     Attributes:
-        of: labels that say who.
+        of: the labels of the group or consumer.
     """
 
     of: Mapping[str, str]
@@ -98,7 +98,6 @@ def _of_groups(inventory: Inventory) -> Iterable[Spent]:
 
 
 def _of_consumers(inventory: Inventory) -> Iterable[Spent]:
-    """Of nobody, unless that may be told."""
     if "usage" not in inventory.personal:
         return []
     listed = listed_ids(inventory)

@@ -15,7 +15,7 @@ GROUPS = ObjectKind[Group](
 
 
 def _members(inventory: Inventory) -> Callable[[Group], tuple[int, int]]:
-    """How many members are connected, and how many listed ones are not."""
+    """Return a function that counts connected and offline members of a group."""
     peers = inventory.peers or ()
     connected = {peer.id for peer in peers if peer.connected}
     offline = {peer.id for peer in peers if not peer.connected}

@@ -19,7 +19,7 @@ def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
 
 
 MEMBERS = ObjectKind[tuple[Group, Member]]("groups", "groups[].peers[]", find=_members)
-"""A peer without series of its own has none here, either."""
+"""Memberships of the peers that may have series of their own."""
 
 ROWS = (
     MEMBERS.each(

@@ -14,7 +14,7 @@ from api_exporter.netbird.inventory import Inventory
 
 
 class MetricFilter(Struct, frozen=True, kw_only=True):
-    """What METRICS_DENY and PEER_DETAIL leave.
+    """The families that METRICS_DENY and PEER_DETAIL permit.
 
     Attributes:
         deny: patterns of the names that are left out.
@@ -30,9 +30,9 @@ class MetricFilter(Struct, frozen=True, kw_only=True):
         return not matches(metric.name, self.deny)
 
     def of(self, collector: Collector) -> Collector | None:
-        """The collector with what is wanted of it; None where that is nothing.
+        """Return the collector with the permitted families; None if there are none.
 
-        Whose peers have series of their own cannot be told without the groups.
+        It reads the groups if these decide which peers have series of their own.
         """
         wanted = tuple(filter(self.wants, collector.families))
         if not wanted:
@@ -51,7 +51,7 @@ EVERYTHING = MetricFilter()
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a name is one of these, in which `*` stands for anything."""
+    """Return whether a name matches a pattern, in which `*` stands for anything."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -61,7 +61,7 @@ def _only(
     inventory: Inventory,
     before: Mapping[str, Edition] = {},
 ) -> Iterator[Family]:
-    """Families of these names; nobody goes through the samples of others."""
+    """Yield families of these names without computing the samples of others."""
     for family in measure(inventory, before):
         if family.metric.name in names:
             yield family

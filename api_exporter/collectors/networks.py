@@ -37,7 +37,7 @@ HALVES = ObjectKind[tuple[Network, bool]](
     find=_halves,
     needs=("network_resources",),
 )
-"""A network's enabled resources, and the others."""
+"""Each network twice: for its enabled and its disabled resources."""
 
 
 def _routers(inventory: Inventory) -> Iterable[tuple[Network, NetworkRouter]]:

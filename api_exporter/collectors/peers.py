@@ -26,12 +26,12 @@ DETAILED = ObjectKind[Peer](
     find=Inventory.detailed,
     in_blocks=True,
 )
-"""Those that may have series of their own, as PEER_DETAIL says. There may be so
-many that their rows name no field: that would be one more call for each."""
+"""Peers that may have series of their own, as PEER_DETAIL says. Their rows name no
+field: among very many peers that would be one more call for each."""
 
 
 def system(os: str) -> str:
-    """The operating system without its version: the words before the first number."""
+    """Return the system without its version: the words before the first number."""
     words = []
     for word in os.split():
         if word[0].isdigit():
@@ -64,7 +64,7 @@ def _lifetime(inventory: Inventory) -> int | None:
 
 
 Enrolment = tuple[str, bool]
-"""Who enrolled peers, and whether they are connected."""
+"""`user` or `setup_key`, and whether the peers are connected."""
 
 ENROLMENTS = ObjectKind[Enrolment](
     "peers",

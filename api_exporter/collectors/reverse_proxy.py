@@ -21,7 +21,7 @@ STATUSES = (
     "certificate_failed",
     "error",
 )
-"""The statuses that the upstream is known to send."""
+"""The statuses that NetBird is known to send."""
 
 SERVICES = ObjectKind[ProxyService](
     "proxy_services",

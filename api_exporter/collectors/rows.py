@@ -1,6 +1,6 @@
-"""Rows: a family's name, HELP, source, labels and value stand together.
+"""Rows: the name, HELP, source, labels and value of each family in one place.
 
-A row is of the objects of one kind, each of which may have a sample in the family.
+A row is for objects of one kind, each of which may have a sample in the family.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -27,10 +27,10 @@ from api_exporter.netbird.references import waits
 
 
 class Measure(Protocol):
-    """Makes families from records.
+    """A function that makes families from records.
 
     Args:
-        before: the editions of families that the page before has.
+        before: the editions of the families on the previous page.
     """
 
     def __call__(
@@ -42,15 +42,15 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 Value = float | None
-"""None where an object has no sample."""
+"""The value of a sample; None if the object has no sample."""
 
 
 Join = Callable[[Inventory], T]
-"""What follows from several records together."""
+"""A function that concludes something from several records together."""
 
 
 class MetricOptions(TypedDict, total=False):
-    """What few metrics have."""
+    """Options of few metrics."""
 
     alert: str
     of_peer: bool
@@ -58,7 +58,7 @@ class MetricOptions(TypedDict, total=False):
 
 
 class Objects(Struct, Generic[R], frozen=True):
-    """Those of a kind in one measurement, and the labels of each, made once."""
+    """The objects of a kind in one measurement, with labels that are made once."""
 
     every: Iterable[R]
     blocks: Blocks[Any]
@@ -66,7 +66,7 @@ class Objects(Struct, Generic[R], frozen=True):
 
 
 class Measurement:
-    """The records that families are made of, and what several of them share."""
+    """The records that families are made of, and results that they share."""
 
     def __init__(self, inventory: Inventory) -> None:
         self.inventory = inventory
@@ -75,7 +75,7 @@ class Measurement:
         self._editions: dict[tuple[str, ...], Edition] = {}
 
     def edition(self, needs: tuple[str, ...]) -> Edition:
-        """Of what is made of these resources: most families share one."""
+        """Return the edition of these resources, which most families share."""
         if needs not in self._editions:
             self._editions[needs] = self.inventory.edition(needs)
         return self._editions[needs]
@@ -88,7 +88,7 @@ class Measurement:
         return found
 
     def objects(self, kind: "ObjectKind[R]") -> Objects[R]:
-        """Those of a kind, which are looked for once."""
+        """Return the objects of a kind, which are found once."""
         if kind not in self._objects:
             every = kind.find(self.inventory)
             if not isinstance(every, Sequence):
@@ -101,8 +101,8 @@ class Row(Struct, frozen=True):
     """A family.
 
     Attributes:
-        needs: the resources without which it is absent, all that it is made of.
-        make: the family; None where it has no sample.
+        needs: the resources that it is made of. It is absent while one is unknown.
+        make: returns the family; None if it has no sample.
     """
 
     metric: Metric
@@ -111,7 +111,7 @@ class Row(Struct, frozen=True):
 
 
 def measurement(rows: Iterable[Row]) -> Measure:
-    """What makes the families of these rows, as far as their resources are known."""
+    """Return a function that makes the families whose resources are known."""
 
     def measure(
         inventory: Inventory, before: Mapping[str, Edition] = {}
@@ -142,12 +142,12 @@ class ObjectKind(Generic[R]):
     """Objects that have a sample each in several families.
 
     Args:
-        resource: the one that holds them.
-        path: how the sources of their fields begin.
-        key: an object's labels, unless a row has others.
-        find: the objects, where they are not the resource's records.
-        needs: other resources without which there are none.
-        in_blocks: whether they are so many that lines of the last page are used again.
+        resource: the resource that holds them.
+        path: the beginning of the sources of their fields.
+        key: returns an object's labels, unless a row has others.
+        find: returns the objects, unless they are the resource's records.
+        needs: other resources without which there are no objects.
+        in_blocks: true for very many objects: lines of the last page are copied.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class ObjectKind(Generic[R]):
         make: Callable[[Metric, Iterable[R]], Family],
         **about: Unpack[MetricOptions],
     ) -> Row:
-        """Of all the objects together."""
+        """Return a row that is made of all objects together."""
 
         def families(metric: Metric, known: Measurement) -> Family:
             return make(metric, known.objects(self).every)
@@ -190,13 +190,13 @@ class ObjectKind(Generic[R]):
     def true(
         self, name: str, description: str, field: str, **about: Unpack[MetricOptions]
     ) -> Row:
-        """For how many of them a field is true."""
+        """Return a row that counts the objects with a true field."""
         return self._values(name, description, field, text.count_true, **about)
 
     def halves(
         self, name: str, description: str, field: str, **about: Unpack[MetricOptions]
     ) -> Row:
-        """For how many of them a field is true, and for how many it is false."""
+        """Return a row that counts objects with a true field and with a false one."""
         make = partial(text.halves, field)
         return self._values(name, description, field, make, **about)
 
@@ -208,7 +208,6 @@ class ObjectKind(Generic[R]):
         make: Callable[[Metric, Iterable[bool]], Family],
         **about: Unpack[MetricOptions],
     ) -> Row:
-        """Of the values of a field."""
         source, get = f"{self._path}.{field}", attrgetter(field)
         return self.family(
             name, description, source, lambda m, e: make(m, map(get, e)), **about
@@ -225,12 +224,12 @@ class ObjectKind(Generic[R]):
         source: str = "",
         **about: Unpack[MetricOptions],
     ) -> Row:
-        """How many there are with the same labels.
+        """Return a row that counts objects with the same labels.
 
         Args:
-            by: the field that a label is made of.
-            word: what the label says of the field.
-            elements: what is counted of each object, unless it is the object itself.
+            by: the field of each label.
+            word: returns the label's value for a field.
+            elements: returns what is counted of each object instead of the object.
         """
         get, names = attrgetter(*by.values()), tuple(by)
 
@@ -256,7 +255,7 @@ class ObjectKind(Generic[R]):
         known: Sequence[str],
         **about: Unpack[MetricOptions],
     ) -> Row:
-        """For each object 1 for the state that it is in, and 0 for each other one."""
+        """Return a row with 1 for the state of each object and 0 for other states."""
         get = attrgetter(field)
 
         def make(metric: Metric, every: Iterable[R]) -> Family:
@@ -275,7 +274,7 @@ class ObjectKind(Generic[R]):
         labels: Callable[[R], Labels] | None = None,
         **about: Unpack[MetricOptions],
     ) -> Row:
-        """A sample of each object that has a value."""
+        """Return a row with a sample for each object that has a value."""
 
         def make(metric: Metric, known: Measurement) -> Family:
             objects = known.objects(self)
@@ -295,7 +294,7 @@ class ObjectKind(Generic[R]):
         value: Callable[[Any], Value] = int,
         **about: Unpack[MetricOptions],
     ) -> Row:
-        """The same of a field."""
+        """Return a row with the value of a field of each object."""
         get, source = attrgetter(field), f"{self._path}.{field}"
         return self.each(name, description, source, lambda r: value(get(r)), **about)
 
@@ -311,10 +310,10 @@ class ObjectKind(Generic[R]):
         needs: tuple[str, ...] = (),
         **about: Unpack[MetricOptions],
     ) -> Row:
-        """The same where labels or values follow from a join.
+        """Return a row whose labels or values follow from a join.
 
-        Of objects in blocks the join is something small; where it is None, the family
-        is absent.
+        For objects in blocks the join must be small and hashable; if it is None, the
+        family is absent.
         """
 
         def make(metric: Metric, known: Measurement) -> Family | None:
@@ -325,7 +324,7 @@ class ObjectKind(Generic[R]):
                 key = partial(labels, found) if labels else objects.key
                 return found, key, partial(value, found)
 
-            def samples() -> Iterator[Sample]:  # a denied family computes no join
+            def samples() -> Iterator[Sample]:  # denied families need no join
                 _, key, valued = joined()
                 yield from _samples(objects.every, key, valued)
 
@@ -347,7 +346,7 @@ def personal(inventory: Inventory) -> frozenset[str]:
 
 
 def unknown(value: str | None) -> str:
-    """What a label says where an empty one would say too little."""
+    """Return a label's value, or `unknown` for an empty one."""
     return value or "unknown"
 
 

@@ -1,4 +1,4 @@
-"""The selection: the collectors that are on, and the resources that they need."""
+"""The selection: the enabled collectors, and the resources that they need."""
 
 from collections.abc import Container, Iterable, Mapping
 
@@ -13,13 +13,13 @@ from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS, BY_NAME, OFF, Res
 
 
 class Selection(Struct, frozen=True):
-    """The collectors that are on, and what they need.
+    """The enabled collectors, and the resources that they need.
 
     Attributes:
-        collectors: in the order of the page, with the families that are wanted.
-        resources: those that they read, and those that are always read, in the order
-            of the first round.
-        periods: seconds between refreshes of each of these.
+        collectors: in the order of the page, with the permitted families.
+        resources: those that collectors read and those that are always read, in the
+            order of the first requests.
+        periods: seconds between refreshes of each resource.
     """
 
     collectors: tuple[Collector, ...]
@@ -35,14 +35,14 @@ def selection(
     choice: MetricFilter = EVERYTHING,
     beside: Iterable[str] = (),
 ) -> Selection:
-    """The collectors of these names, but for those of which nothing is wanted.
+    """Return a selection of the collectors of these names that have a family left.
 
     Args:
-        intervals: seconds between refreshes of resources, where not the usual ones;
-            OFF for those that are not asked for.
-        omitted: resources that are not asked for, whoever reads them.
-        beside: resources that are asked for, whoever reads them. Where no collector
-            does, their records are not decoded.
+        intervals: seconds between refreshes of resources, if not the usual ones; OFF
+            for resources that are not requested.
+        omitted: resources that are not requested even if a collector reads them.
+        beside: resources that are always requested. If no collector reads them, their
+            records are not decoded.
     """
     chosen = (choice.of(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)

@@ -5,7 +5,7 @@ from api_exporter.exposition.text import boolean, labels, timestamp
 from api_exporter.netbird.records import SetupKey
 
 STATES = ("valid", "expired", "revoked", "overused")
-"""The states that the upstream is known to send."""
+"""The states that NetBird is known to send."""
 
 KEYS = ObjectKind[SetupKey](
     "setup_keys", "setup-keys[]", lambda k: labels(setup_key_id=k.id, setup_key=k.name)

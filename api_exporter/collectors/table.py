@@ -1,4 +1,4 @@
-"""The table of collectors. One subject a file."""
+"""The table of collectors. Each file is one collector."""
 
 from types import ModuleType
 
@@ -24,11 +24,11 @@ from api_exporter.exposition.text import Metric
 
 
 class Collector(Struct, frozen=True):
-    """A subject: the resources that it reads and the families that it makes of them.
+    """The resources that a collector reads and the families that it makes of them.
 
     Attributes:
-        families: what it may tell of, known without measuring.
-        default: whether it is on unless the settings say otherwise.
+        families: all families that it may publish, known without measuring.
+        default: true if it is enabled unless the settings disable it.
     """
 
     name: str
@@ -39,7 +39,6 @@ class Collector(Struct, frozen=True):
 
 
 def _collector(subject: ModuleType, *, default: bool = True) -> Collector:
-    """Of a module, by its name and its rows."""
     name = subject.__name__.rpartition(".")[2]
     families = tuple(row.metric for row in subject.ROWS)
     reads = tuple(dict.fromkeys(need for row in subject.ROWS for need in row.needs))
@@ -67,4 +66,4 @@ COLLECTORS: tuple[Collector, ...] = (
     _collector(memberships, default=False),
     _collector(events, default=False),
 )
-"""In the order of the page."""
+"""All collectors, in the order of the page."""

@@ -25,7 +25,7 @@ def _info(kinds: frozenset[str], user: User) -> Labels:
 
 
 Token = tuple[str, AccessToken]
-"""The id of its user, and the token."""
+"""The id of the token's user, and the token."""
 
 
 def _tokens(inventory: Inventory) -> Iterable[Token]:
