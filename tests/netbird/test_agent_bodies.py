@@ -1,4 +1,4 @@
-"""Bodies of the Agent Network: rows by the hundred thousand, and prompts."""
+"""Bodies of the Agent Network, with hundreds of thousands of rows and with prompts."""
 
 import json
 import tracemalloc
@@ -32,7 +32,7 @@ ROW = (
 
 class MidnightTests(SynchronousTestCase):
     def test_next(self) -> None:
-        """A day ends with the next midnight in UTC, also one that begins now."""
+        """A day ends at the next UTC midnight, even a day that begins now."""
         end = midnight(NOON)
         self.assertEqual(NOON - 30 + 12 * 3600, end)
         self.assertEqual(end + 24 * 3600, midnight(end))
@@ -40,8 +40,8 @@ class MidnightTests(SynchronousTestCase):
 
 class ConsumptionTests(SynchronousTestCase):
     def test_memory(self) -> None:
-        """120,000 rows of past windows cost next to nothing beside their body."""
-        # Of one length, of which the cache of records looks at all.
+        """120,000 rows of past windows take hardly any memory beside their body."""
+        # All have one length, for which the record cache looks up every record.
         pad = -len(ROW % (100_000, b"2026-11-22T11:00:00Z")) % 16
         row = ROW.replace(b"%d", b"%d" + b"x" * pad)
         past = [row % (n, b"2026-11-22T11:00:00Z") for n in range(100_000, 220_000)]
@@ -61,7 +61,7 @@ class ConsumptionTests(SynchronousTestCase):
         self.assertLess(peak, 4 * 1024 * 1024)
 
     def test_windows(self) -> None:
-        """Rows of the window that holds the time, of two with one key the last."""
+        """Rows of the current window are kept, of two rows with one key the last."""
         rows = [
             {
                 "dimension_id": "a",
@@ -86,14 +86,13 @@ class ConsumptionTests(SynchronousTestCase):
         self.assertEqual((8, 1), (found.rows, decoded.rejected))
 
     def test_null(self) -> None:
-        """No row at all."""
         [found] = ConsumptionBody().decode(b"null", AT_NOON).records
         self.assertEqual(Consumption(rows=0), found)
 
 
 class DenialsTests(SynchronousTestCase):
     def test_number(self) -> None:
-        """Only the number is read, whatever the prompt holds."""
+        """Only the number is read, with any prompt."""
         for prompt in (CANARY, '"total_records":9', "\ud83d", "x" * 3_000_000, None):
             row = {"request_prompt": prompt, "total_records": 7}
             text = json.dumps({"data": [row], "total_records": 3}).encode()
@@ -103,13 +102,13 @@ class DenialsTests(SynchronousTestCase):
             self.assertNotIn(CANARY, repr(decoded))
 
     def test_not_utf8(self) -> None:
-        """Nor do bytes matter that are no text."""
+        """Invalid UTF-8 does not matter."""
         text = b'{"data":[{"request_prompt":"\xff\xfe"}],"total_records":3}'
         [found] = DenialsBody().decode(text, AT_NOON).records
         self.assertEqual(Denials(day="2026-11-22", requests=3), found)
 
     def test_error(self) -> None:
-        """No error repeats what was sent."""
+        """No error repeats the body."""
         for text in (
             f'{{"data":[{{"request_prompt":"{CANARY}"}}],"total_records":"{CANARY}"}}',
             f'{{"data":[{{"request_prompt":"{CANARY}',

@@ -1,4 +1,4 @@
-"""Bodies as the upstream sends them, as it should not, and as nobody ever would."""
+"""Bodies that NetBird sends, that it should not send, and hostile bodies."""
 
 import contextlib
 import json
@@ -43,7 +43,7 @@ POLICIES = Listing(Policy)
 DNS_SETTINGS = Document(DnsSettings)
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
-"""Nested beyond what anything can follow."""
+"""JSON that is nested too deeply for any decoder."""
 
 
 def decode(
@@ -52,7 +52,6 @@ def decode(
     before: Sequence[msgspec.Struct] = (),
     recognized: KnownRecords = NO_RECORDS,
 ) -> Decoded:
-    """What a body holds."""
     return body.decode(text, DecodeContext(before, recognized))
 
 
@@ -66,7 +65,7 @@ class ListingTests(SynchronousTestCase):
         self.assertEqual(Decoded(records), decoded, text)
 
     def peer_with(self, field: bytes, **expected: object) -> None:
-        """A peer with such a field is a peer with these values, and none is missing."""
+        """A peer with such a field has these values, and no peer is left out."""
         peer = msgspec.structs.replace(Peer(id="a"), **expected)
         self.holds(PEERS, listed(b'{"id":"a",' + field + b"}"), peer)
 
@@ -76,7 +75,7 @@ class ListingTests(SynchronousTestCase):
             self.holds(PEERS, text)
 
     def test_all_fields(self) -> None:
-        """What a record says is read, under the names of the upstream."""
+        """Every field is read under NetBird's name."""
         self.holds(
             POLICIES,
             b'[{"id":"a","name":"b","enabled":true,"rules":[{"action":"accept",'
@@ -98,13 +97,13 @@ class ListingTests(SynchronousTestCase):
         )
 
     def test_absent(self) -> None:
-        """Only an id is needed: all else may be absent or `null`."""
+        """Only an id is required: all other fields may be absent or `null`."""
         nulls = ",".join(f'"{name}":null' for name in Peer.__struct_fields__[1:])
         self.holds(PEERS, b'[{"id":"a"}]', Peer(id="a"))
         self.holds(PEERS, f'[{{"id":"a",{nulls}}}]'.encode(), Peer(id="a"))
 
     def test_null_inside(self) -> None:
-        """A `null` anywhere inside of a record is as if it were absent."""
+        """A `null` anywhere inside a record counts as absent."""
         self.holds(
             GROUPS,
             b'[{"id":"a","peers":null,"resources":[null,{"id":"b","type":null}]}]',
@@ -144,7 +143,7 @@ class ListingTests(SynchronousTestCase):
             self.peer_with(b'"last_seen":"' + text + b'"', last_seen=instant)
 
     def test_zero_times(self) -> None:
-        """A zero time is read in any zone, as absent where no calendar has it."""
+        """A zero time is read in any zone, and is absent if the calendar lacks it."""
         for text, instant in {
             b"0001-01-01T00:00:00Z": datetime(1, 1, 1, tzinfo=UTC),
             b"0001-01-01T05:00:00+05:00": datetime(
@@ -156,7 +155,7 @@ class ListingTests(SynchronousTestCase):
             self.peer_with(b'"last_login":"' + text + b'"', last_login=instant)
 
     def test_duplicates(self) -> None:
-        """Of two records with one id the last counts."""
+        """The last of two records with one id counts."""
         self.holds(
             PEERS,
             b'[{"id":"a","name":"old"},{"id":"b"},{"id":"a","name":"new"}]',
@@ -165,7 +164,7 @@ class ListingTests(SynchronousTestCase):
         )
 
     def test_duplicates_in_order(self) -> None:
-        """Where the order counts it stands where the last one stands."""
+        """If the order counts, the last of two records with one id gives the place."""
         self.holds(
             Listing(Peer, ordered=True),
             b'[{"id":"a","name":"old"},{"id":"b"},{"id":"a","name":"new"}]',
@@ -174,7 +173,7 @@ class ListingTests(SynchronousTestCase):
         )
 
     def test_same_name(self) -> None:
-        """Records with one name and two ids are two."""
+        """Records with one name and two ids are two records."""
         self.holds(
             PEERS,
             b'[{"id":"a","name":"x"},{"id":"b","name":"x"}]',
@@ -183,7 +182,7 @@ class ListingTests(SynchronousTestCase):
         )
 
     def test_no_list(self) -> None:
-        """Where `null` is no empty list it is refused."""
+        """A `null` is refused if the list may not be `null`."""
         error = self.assertRaises(
             UpstreamError, decode, Listing(Peer, nullable=False), b" null"
         )
@@ -229,12 +228,12 @@ class ListingTests(SynchronousTestCase):
         )
 
     def test_empty_id(self) -> None:
-        """A record with an empty id is left out, and is no failure."""
+        """A record with an empty id is left out without an error."""
         self.holds(PEERS, b'[{"id":""},{"id":"a"}]', Peer(id="a"))
         self.holds(PEERS, b'[{"id":""}]')
 
     def test_one_bad(self) -> None:
-        """A bad record costs itself alone, and its place is named."""
+        """A bad record costs itself alone, and its place is reported."""
         for bad, words in {
             b"{}": "missing required field `id`",
             b'{"id":null}': "missing required field `id`",
@@ -255,14 +254,14 @@ class ListingTests(SynchronousTestCase):
             self.assertIn(words, complaint)
 
     def test_many_bad(self) -> None:
-        """All bad records are counted; the first twenty are named."""
+        """All bad records are counted; the first twenty are reported."""
         decoded = decode(PEERS, listed(b'{"id":"a"}', *[b"7"] * 1000))
         self.assertEqual(1000, decoded.rejected)
         self.assertEqual(20, len(decoded.complaints))
         self.assertEqual("[20]: ", decoded.complaints[-1][:6])
 
     def test_numbers(self) -> None:
-        """Numbers that no sample could hold, or that are none, cost their record."""
+        """Invalid numbers, and numbers that no sample can hold, reject their record."""
         for number in (b"1e400", b"9" * 5000, b"9007199254740993", b"0.5", b'"1"'):
             bad = b'{"id":"b","peers_count":' + number + b"}"
             decoded = decode(GROUPS, listed(b'{"id":"a"}', bad))
@@ -275,7 +274,7 @@ class ListingTests(SynchronousTestCase):
         )
 
     def test_all_bad(self) -> None:
-        """A list in which no record can be read is not what was promised."""
+        """A list without any readable record is refused."""
         with self.assertRaises(UpstreamError) as caught:
             decode(PEERS, b'[{"name":"a"},7]')
         self.assertEqual("decode", caught.exception.reason)
@@ -285,7 +284,7 @@ class ListingTests(SynchronousTestCase):
         )
 
     def test_not_a_list(self) -> None:
-        """A body that is no list of records is not decoded at all."""
+        """A body that is no list of records is refused."""
         for text in (
             b"",
             b"{}",
@@ -305,14 +304,14 @@ class ListingTests(SynchronousTestCase):
             self.assertNotEqual("", str(caught.exception))
 
     def test_deep(self) -> None:
-        """A record that is nested too deeply is left out, and no other one is."""
+        """A record that is nested too deeply is left out, and no other one."""
         deep = b'{"id":"b","new":' + DEEP + b"}"
         found = decode(PEERS, listed(b'{"id":"a"}', deep, b'{"id":"c"}'))
         self.assertEqual((2, 1), (len(found.records), found.rejected))
         self.assertIn("[1]: ", found.complaints[0])
 
     def test_equal_labels(self) -> None:
-        """Ids that labels would cut to equal ones are left out, however few letters."""
+        """Ids that labels would cut to equal ones are left out."""
         for letter in ("x", "é", "漢", "😀"):
             most = 4096 // len(letter.encode())
             for many in (most, 2 * most, 4 * most):
@@ -327,7 +326,7 @@ class ListingTests(SynchronousTestCase):
 
 class PageTests(SynchronousTestCase):
     def test_counted(self) -> None:
-        """The records of a page of a log are counted; null is none."""
+        """The records of a page of a log are counted; `null` counts 0."""
         for body, unread in ((b'{"data": [{}, {"id": 1}]}', 2), (b'{"data": null}', 0)):
             self.assertEqual(Decoded((), unread=unread), decode(Page(), body))
 
@@ -339,7 +338,7 @@ class PageTests(SynchronousTestCase):
 
 class DocumentTests(SynchronousTestCase):
     def test_document(self) -> None:
-        """A document is one record, absent and unknown fields and nulls included."""
+        """A document is one record, with absent fields, unknown fields and nulls."""
         for text, groups in {
             b"{}": None,
             b'{"disabled_management_groups":null}': None,
@@ -351,7 +350,7 @@ class DocumentTests(SynchronousTestCase):
             )
 
     def test_not_a_document(self) -> None:
-        """A body that is no such object is not decoded at all."""
+        """A body that is no such object is refused."""
         for text in (
             b"",
             b"null",
@@ -392,7 +391,7 @@ BODIES = st.sampled_from([resource.body for resource in RESOURCES])
 
 class HostileTests(SynchronousTestCase):
     def check(self, body: Body, text: bytes) -> None:
-        """Nothing but UpstreamError is raised, and what is rejected is named."""
+        """Raise nothing but UpstreamError, and report what is rejected."""
         try:
             decoded = decode(body, text)
         except UpstreamError as error:
@@ -400,12 +399,12 @@ class HostileTests(SynchronousTestCase):
             return
         for complaint in decoded.complaints:
             self.assertRegex(complaint, r"^\[\d+\]: .")
-        msgspec.json.encode(decoded.records)  # so it can be written as UTF-8
+        msgspec.json.encode(decoded.records)  # it can be written as UTF-8
 
     @settings(deadline=None)
     @given(body=BODIES, value=VALUES | st.lists(RECORDS | VALUES))
     def test_json(self, body: Body, value: object) -> None:
-        """Any JSON is decoded, or refused, or refused in part with the places named."""
+        """Any JSON is decoded, refused, or refused in part with the places reported."""
         self.check(body, json.dumps(value).encode())
 
     @settings(deadline=None)
@@ -418,7 +417,7 @@ class HostileTests(SynchronousTestCase):
     def test_damaged(
         self, body: Body, value: list[object], cut: int, junk: bytes
     ) -> None:
-        """JSON with some bytes put in anywhere does no harm."""
+        """JSON with extra bytes anywhere raises no other error."""
         text = json.dumps(value).encode()
         cut %= len(text)
         self.check(body, text[:cut] + junk + text[cut:])
@@ -426,13 +425,13 @@ class HostileTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(body=BODIES, text=st.binary())
     def test_bytes(self, body: Body, text: bytes) -> None:
-        """Any bytes do no harm."""
+        """Any bytes raise no other error."""
         self.check(body, text)
 
     @settings(deadline=None)
     @given(records=st.lists(RECORDS | VALUES, max_size=20))
     def test_places(self, records: list[object]) -> None:
-        """Every record with an id is read or replaced, or rejected by its place."""
+        """Every record with an id is read, replaced, or rejected with its place."""
         texts = [json.dumps(record).encode() for record in records]
         try:
             decoded = decode(PEERS, listed(*texts))
@@ -451,7 +450,7 @@ class HostileTests(SynchronousTestCase):
 
 class LongDocumentTests(SynchronousTestCase):
     def test_too_long(self) -> None:
-        """A document far longer than any real one is not even looked at."""
+        """A document that is far too long is not decoded."""
         error = self.assertRaises(
             UpstreamError, decode, DNS_SETTINGS, b" " * 2**20 + b"{}"
         )
@@ -460,14 +459,14 @@ class LongDocumentTests(SynchronousTestCase):
 
 class BeforeTests(SynchronousTestCase):
     def test_order(self) -> None:
-        """Records stay in their order, whatever that of the body; new ones follow."""
+        """Records keep their order when the body's order changes; new ones follow."""
         a, b, c, new = (b'{"id":"%b"}' % id_ for id_ in (b"a", b"b", b"c", b"new"))
         before = decode(PEERS, listed(a, b, c)).records
         after = decode(PEERS, listed(new, c, a), before).records
         self.assertEqual((Peer(id="a"), Peer(id="c"), Peer(id="new")), after)
 
     def test_same_objects(self) -> None:
-        """Records that have not changed are the objects that they were before."""
+        """Unchanged records stay the same objects."""
         first = decode(PEERS, b'[{"id":"a"},{"id":"b","name":"x"}]').records
         body = b'[{"id":"b","name":"y"},{"id":"a"},{"id":"c"}]'
         second = decode(PEERS, body, first).records
@@ -483,7 +482,7 @@ LISTS = st.lists(st.builds(Peer, id=st.sampled_from("abcde"), name=NAMES), max_s
 class RecognizedTests(SynchronousTestCase):
     @given(st.lists(LISTS, max_size=6))
     def test_same_as_decoded(self, lists: list[list[Peer]]) -> None:
-        """Records that were known by their bytes are those that decoding makes."""
+        """Recognized records equal those that decoding makes."""
         before: Decoded = Decoded(())
         for peers in lists:
             text = msgspec.json.encode(peers)
@@ -501,18 +500,18 @@ class RecognizedTests(SynchronousTestCase):
         )
 
     def test_few_changed(self) -> None:
-        """What has not changed is not decoded again, whatever the order."""
+        """Unchanged records are not decoded again, in any order."""
         before = decode(PEERS, self.many("a"))
         for _ in range(3):
             before = decode(PEERS, self.many("a"), before.records, before.recognized)
         turned = msgspec.json.encode(msgspec.json.decode(self.many("a"))[::-1])
-        # Without the records of before: an equal one would be taken for the same.
+        # Without the previous records, because an equal one would be reused.
         after = decode(PEERS, turned, (), before.recognized)
         same = sum(map(is_, before.records, reversed(after.records)))
         self.assertEqual(len(LENGTHS), same)
 
     def test_all_changed(self) -> None:
-        """Where all change, few are looked up; they are found again when they stay."""
+        """If all records change, few are looked up; unchanged ones are found later."""
         before = decode(PEERS, self.many("a"))
         for _ in range(3):
             before = decode(PEERS, self.many("a"), before.records, before.recognized)
@@ -526,22 +525,22 @@ class RecognizedTests(SynchronousTestCase):
         self.assertEqual(len(LENGTHS), len(changed.recognized))
 
     def test_only_what_is_there(self) -> None:
-        """Of a record that is gone nothing is kept."""
+        """Removed records are not kept."""
         before = decode(PEERS, self.many("a"))
         after = decode(PEERS, b"[]", before.records, before.recognized)
         self.assertEqual({}, after.recognized)
 
 
 LENGTHS = [10**n + m for n in range(1, 41) for m in range(9)]
-"""Ids of many lengths, so that one of sixteen is in any sample."""
+"""Ids of many lengths, so that any sample holds one of sixteen."""
 
 
 STALL = 1_500_000
-"""Work of one call, as `Work` counts it: some tens of milliseconds."""
+"""The maximum work of one call, as `Work` counts it: some tens of milliseconds."""
 
 
 class Work:
-    """What is given to decoders: unlike seconds, no other program changes that.
+    """The text that decoders get. Unlike seconds, it does not depend on other programs.
 
     Each comma, bracket and 64 bytes of a text count one, a text itself sixteen.
     """
@@ -566,7 +565,7 @@ class Work:
         return counted
 
     def calls(self, text: bytes) -> list[int]:
-        """The work of each call in the decoding of a text."""
+        """Return the work of each call in the decoding of a text."""
         self._done = []
         with contextlib.suppress(UpstreamError):
             self._body.decode(text)
@@ -579,7 +578,7 @@ SHORT = b'{"id":"a"}'
 
 class StallTests(SynchronousTestCase):
     def test_hostile(self) -> None:
-        """Megabytes that are made to hurt stop nothing for long."""
+        """Megabytes of hostile text block no call for long."""
         work = Work(self, GROUPS)
         for text in (
             b"[" + b"1," * 10_000_000 + b"1]",
@@ -609,13 +608,13 @@ class StallTests(SynchronousTestCase):
             self.assertLess(max(work.calls(text), default=0), STALL, text[:30])
 
     def test_odd_spaces(self) -> None:
-        """Records that are told apart by no usual comma are one piece."""
+        """Records with an unusual separator are one piece."""
         some = [b'{"id":"%d","name":"%b"}' % (n, b"a" * 100_000) for n in range(90)]
         found = decode(GROUPS, b"[" + b" ,".join(some) + b"]")
         self.assertEqual((90, ()), (len(found.records), found.complaints))
 
     def test_nothing_in_it(self) -> None:
-        """Of a quarter of a gigabyte of tiny strings hardly anything is looked at."""
+        """A quarter of a gigabyte of tiny strings is refused after a small part."""
         text = b"[" + b'"aaa",' * 44_000_000 + b'"aaa"]'
         tracemalloc.start()
         self.addCleanup(tracemalloc.stop)
@@ -626,7 +625,7 @@ class StallTests(SynchronousTestCase):
         self.assertEqual([], Work(self, GROUPS).calls(text))
 
     def test_hopeless(self) -> None:
-        """Of a long list whose first thousand records are bad no more is read."""
+        """Decoding of a long list ends after a thousand bad first records."""
         bad = b'{"id":7,"name":"' + b"x" * 2000 + b'"}'
         work = Work(self, PEERS)
         few, many = (listed(*[bad] * number) for number in (1500, 50_000))

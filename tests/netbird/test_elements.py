@@ -1,4 +1,4 @@
-"""Long lists in pieces hold what they hold as a whole."""
+"""Long lists are split into pieces without loss."""
 
 import json
 from itertools import chain
@@ -39,7 +39,7 @@ class ElementsTests(SynchronousTestCase):
         self.patch(elements, "_SHORTEST", 1)
 
     def pieces(self, body: bytes) -> list[list[bytes]]:
-        """What is in the pieces; those that only are pauses are left out."""
+        """Return the pieces without empty ones."""
         return [
             [bytes(raw) for raw in piece] for piece in elements.elements(body) if piece
         ]
@@ -49,7 +49,7 @@ class ElementsTests(SynchronousTestCase):
     def test_any(
         self, records: list[object], style: dict[str, object], size: int
     ) -> None:
-        """Whatever the records hold, and however they are written, none is lost."""
+        """No record is lost, with any content and any style."""
         self.patch(elements, "LONG", size)
         body = json.dumps(records, **style).encode()  # type: ignore[arg-type]
         whole = [
@@ -58,7 +58,7 @@ class ElementsTests(SynchronousTestCase):
         self.assertEqual(whole, list(chain(*self.pieces(body))))
 
     def test_sizes(self) -> None:
-        """Pieces are as long as they should be, in every usual style."""
+        """Pieces have the intended size in every usual style."""
         records = [{"id": str(n), "in": [{"id": "x"}] * 3} for n in range(60_000)]
         for style in ({}, {"indent": 1}, {"separators": (",", ":")}):
             body = json.dumps(records, **style).encode()
@@ -68,7 +68,7 @@ class ElementsTests(SynchronousTestCase):
                 self.assertLess(sum(map(len, piece)), elements.LONG + 1000)
 
     def test_long_record(self) -> None:
-        """A record of megabytes is one, whatever is in it."""
+        """A record of several megabytes is one element, with any content."""
         inner = b'{"id":"x","name":"a]}"},'
         string = b'{"id":"' + b"a]},{" * 300_000 + b'"}'
         for long in (b'{"id":"g","peers":[' + inner * 60_000 + b"{}]}", string):
@@ -77,7 +77,7 @@ class ElementsTests(SynchronousTestCase):
             self.assertEqual([long, b'{"id":"h"}', long], found)
 
     def test_too_long(self) -> None:
-        """A record that is far too long, or does not end, ends all."""
+        """A record that is far too long, or has no end, is refused."""
         self.patch(elements, "_LONGEST", 3_000_000)
         for long in (
             b'{"id":"' + b"x" * 4_000_000 + b'"}',
@@ -88,7 +88,7 @@ class ElementsTests(SynchronousTestCase):
             self.assertRaises(UpstreamError, self.pieces, b'[{"id":1},' + long + b"]")
 
     def test_deep(self) -> None:
-        """A record that is nested too deeply is null, and no other one is lost."""
+        """A record that is nested too deeply is null, and no other one."""
         deep = b'{"id":"b","x":' + b'[{"a":' * 5000 + b'"}]"' + b"}]" * 5000 + b"}"
         for more in (b"", b'{"id":"c","x":"%b"},' % (b"x" * 1000) * 300):
             body = b'[{"id":"a","x":"\\ud800"},' + more + deep + b',{"id":"d"}]'
@@ -107,11 +107,11 @@ class ElementsTests(SynchronousTestCase):
         self.assertEqual(9001, sum(map(len, pieces)))
 
     def test_no_end_of_a_string(self) -> None:
-        """A deep record with a string that does not end is looked through once."""
+        """A deep record with a string without end is scanned once."""
         body = b'[{"id":"a","x":' + b"[" * 2000 + b'"' + b'\\"' * 200_000
         self.assertRaises(UpstreamError, self.pieces, body)
 
     def test_long_text(self) -> None:
-        """A text that would take long is not mended."""
+        """A text that is too long is not mended."""
         text = b'"' + rb"\ud800" * (elements.LONG // 2) + b'"'
         self.assertTrue(text is elements.mend(text), "it is another one")

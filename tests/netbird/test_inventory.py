@@ -5,13 +5,13 @@ from api_exporter.netbird.records import AccessToken, Peer, User
 
 
 def known(inventory: Inventory) -> tuple[object, ...]:
-    """What it knows of some resources, and what of them it may tell."""
+    """Return an inventory with some resources and settings."""
     return inventory.personal, inventory.users, inventory.peers
 
 
 class InventoryTests(SynchronousTestCase):
     def test_with(self) -> None:
-        """What is learned or forgotten of a resource leaves all others as they were."""
+        """Replacing or removing a resource leaves all other resources unchanged."""
         peers = (Peer(id="p"),)
         personal = frozenset({"city"})
         before = Inventory(personal=personal, users=())
@@ -20,7 +20,7 @@ class InventoryTests(SynchronousTestCase):
         self.assertEqual(known(before), known(after.with_("peers", None)))
 
     def test_edition(self) -> None:
-        """An edition ends when one of its resources is learned or forgotten."""
+        """An edition changes when one of its resources is replaced or removed."""
         start = Inventory().with_("peers", ()).with_("groups", ())
         reads = ("peers", "groups")
         for resource, same in (("users", True), ("peers", False), ("groups", False)):
@@ -31,7 +31,7 @@ class InventoryTests(SynchronousTestCase):
         self.assertNotEqual(start.edition(reads), again.edition(reads))
 
     def test_another_user(self) -> None:
-        """Access tokens are those of the current user, and go with it."""
+        """Access tokens are removed with the current user."""
         tokens = (AccessToken(id="t"),)
         before = Inventory(users=(User(id="a", is_current=True),), access_tokens=tokens)
         for users, kept in (
@@ -43,7 +43,7 @@ class InventoryTests(SynchronousTestCase):
             self.assertEqual(kept, before.with_("users", users).access_tokens, users)
 
     def test_gone(self) -> None:
-        """What goes with another resource has another edition."""
+        """Resources that are removed with another one get another edition."""
         before = Inventory(users=(User(id="a", is_current=True),))
         for resource, others in (
             ("users", ("access_tokens",)),
@@ -54,16 +54,16 @@ class InventoryTests(SynchronousTestCase):
                 self.assertNotEqual(before.edition([other]), after.edition([other]))
 
     def test_frozen(self) -> None:
-        """Nobody changes an inventory that somebody else is reading."""
+        """An inventory cannot be changed."""
         with self.assertRaises(AttributeError):
             Inventory().peers = ()  # type: ignore[misc]
 
     def test_unknown_resource(self) -> None:
-        """A resource that has no place here is a mistake."""
+        """An unknown resource is an error."""
         self.assertRaises(TypeError, Inventory().with_, "sheep", ())
 
     def test_current_user(self) -> None:
-        """The current user is the first that says so of itself, if any does."""
+        """The current user is the marked user with the lowest id, if any is marked."""
         me, you = User(id="me", is_current=True), User(id="you")
         for users, current in (
             (None, None),
@@ -75,7 +75,7 @@ class InventoryTests(SynchronousTestCase):
             self.assertEqual(current, Inventory(users=users).current_user_id)
 
     def test_partial(self) -> None:
-        """A person with the role `user` sees only their own peers, and nobody else."""
+        """A human with the role `user` sees only their own peers."""
         other = User(id="other", role="user")
         for current, expected in (
             (User(id="me", role="user", is_current=True), True),

@@ -1,4 +1,4 @@
-"""Which records joins use, list by list."""
+"""The records that joins use, list by list."""
 
 from collections.abc import Iterator
 
@@ -46,14 +46,14 @@ class Lists:
         return self
 
     def reread(self, name: str) -> "Lists":
-        """The same body again."""
+        """Read the same body again."""
         self._clock += 2
         reading = Reading(self._clock, self._clock + 1)
         self.inventory = self.inventory.settle(self.inventory, name, reading)
         return self
 
     def used(self, name: str) -> list[str]:
-        """The ids of the records that joins use."""
+        """Return the ids of the records that joins use."""
         return sorted(record.id for record in getattr(self.inventory.joined, name))
 
     @property
@@ -71,12 +71,12 @@ class NewTests(SynchronousTestCase):
         self.lists = Lists().read(peers=PEERS, groups=GROUPS, routes=ROUTES)
 
     def test_settled(self) -> None:
-        """Joins use what is listed where all ids are there."""
+        """Joins use all records if all ids exist."""
         self.assertIs(self.lists.inventory, self.lists.inventory.joined)
         self.assertEqual(set(), self.lists.due)
 
     def test_new(self) -> None:
-        """A new record is left out until what it names was read after it."""
+        """A new record is left out until the lists that it names were read after it."""
         self.lists.read(routes=(*ROUTES, route("new", "later"), route("n", "h")))
         self.assertEqual(["r"], self.lists.used("routes"))
         self.assertEqual({"groups", "peers"}, self.lists.due)
@@ -89,7 +89,7 @@ class NewTests(SynchronousTestCase):
         self.assertEqual(set(), self.lists.due)
 
     def test_changed(self) -> None:
-        """A changed record keeps its previous version, however often it changes."""
+        """Joins use the previous version of a record, even after more changes."""
         for groups in (("h",), ("g", "h")):
             self.lists.read(routes=(route("r", *groups),))
             self.assertEqual(ROUTES, self.lists.inventory.joined.routes)
@@ -97,7 +97,7 @@ class NewTests(SynchronousTestCase):
         self.assertEqual((route("r", "g", "h"),), self.lists.inventory.joined.routes)
 
     def test_overlap(self) -> None:
-        """A reading that had begun before says nothing of what came then."""
+        """A reading that had begun earlier does not count."""
         before = self.lists.inventory
         after = before.with_("routes", (*ROUTES, route("new", "g")))
         after = after.settle(before, "routes", Reading(50, 60))
@@ -107,12 +107,12 @@ class NewTests(SynchronousTestCase):
         self.assertEqual({"peers"}, set(after.joins.due))
 
     def test_other_lists(self) -> None:
-        """A list that no join names an id of changes nothing."""
+        """A list whose ids no join names changes nothing."""
         self.lists.read(setup_keys=())
         self.assertEqual(set(), self.lists.due)
 
     def test_withdrawn(self) -> None:
-        """Nothing waits for a list that is withdrawn, and of it nothing is kept."""
+        """No record waits for a withdrawn list, and none of that list is kept."""
         self.lists.read(routes=(*ROUTES, route("new", "g")), groups=None)
         self.assertEqual({"peers"}, self.lists.due)
         self.lists.read(routes=None, peers=None)
@@ -121,7 +121,7 @@ class NewTests(SynchronousTestCase):
         self.assertEqual({}, self.lists.inventory.joins.removed)
 
     def test_gone_again(self) -> None:
-        """A new record that goes was never there."""
+        """A new record that is removed again leaves no trace."""
         self.lists.read(routes=(*ROUTES, route("new", "g")))
         self.lists.read(routes=ROUTES)
         self.assertEqual(SETTLED.held, self.lists.inventory.joins.held)
@@ -130,7 +130,7 @@ class NewTests(SynchronousTestCase):
 
 class FirstTests(SynchronousTestCase):
     def test_missing(self) -> None:
-        """Of a first reading only records wait whose ids are not there."""
+        """After a first reading only records with missing ids wait."""
         lists = Lists().read(peers=PEERS, groups=(*GROUPS, group("odd", "x")))
         self.assertEqual(["g", "h"], lists.used("groups"))
         self.assertEqual({"peers"}, lists.due)
@@ -142,14 +142,14 @@ class FirstTests(SynchronousTestCase):
         self.assertEqual(set(), lists.due)
 
     def test_stays(self) -> None:
-        """What is missing once stays so, whoever names it, until it is there."""
+        """An id that counts as missing once stays missing until it exists."""
         lists = Lists().read(peers=PEERS, groups=(group("odd", "x"),))
         lists.reread("peers").reread("groups").reread("peers").reread("peers")
         self.assertEqual(["odd"], lists.used("groups"))
         self.assertEqual(set(), lists.due)
 
     def test_missing_meanwhile(self) -> None:
-        """The peers are read much more often: the groups need only one reading."""
+        """One reading of groups is enough after several readings of peers."""
         lists = Lists().read(peers=PEERS, groups=(group("odd", "x"),))
         lists.reread("peers").reread("peers").reread("peers")
         self.assertEqual([], lists.used("groups"))
@@ -157,7 +157,7 @@ class FirstTests(SynchronousTestCase):
         self.assertEqual(["odd"], lists.used("groups"))
 
     def test_changes_each_time(self) -> None:
-        """A group that changes at each reading, and names a missing id, is used."""
+        """Joins use a group that names a missing id and changes at each reading."""
         lists = Lists().read(peers=PEERS, groups=(group("odd", "x"),))
         for turn in range(4):
             lists.reread("peers")
@@ -166,7 +166,7 @@ class FirstTests(SynchronousTestCase):
         self.assertEqual(["odd"], lists.used("groups"))
 
     def test_two_lists(self) -> None:
-        """Whom a rule names is a user or a peer."""
+        """A target user of a rule may be a user or a peer."""
         rule = AgentBudgetRule(id="rule", target_users=("p", "u"))
         lists = Lists().read(agent_providers=(AgentProvider(id="a"),))
         lists.read(peers=PEERS, users=(User(id="u"),), agent_budget_rules=(rule,))
@@ -178,7 +178,7 @@ class RemovedTests(SynchronousTestCase):
         self.lists = Lists().read(peers=PEERS, groups=GROUPS, routes=ROUTES)
 
     def test_named(self) -> None:
-        """A removed record stays until what names it was read again."""
+        """A removed record stays until the list that names it was read again."""
         self.lists.read(groups=GROUPS[1:])
         self.assertEqual(["g", "h"], self.lists.used("groups"))
         self.assertEqual({"routes"}, self.lists.due)
@@ -187,33 +187,33 @@ class RemovedTests(SynchronousTestCase):
         self.assertEqual(["h"], self.lists.used("groups"))
 
     def test_still_named(self) -> None:
-        """A record that is named after that is missing."""
+        """A removed record that is named after that is missing."""
         self.lists.read(groups=GROUPS[1:]).reread("routes")
         self.assertEqual(["h"], self.lists.used("groups"))
         self.assertEqual(set(), self.lists.due)
 
     def test_not_named(self) -> None:
-        """A removed record that no other names goes at once."""
+        """A removed record that no other record names is removed at once."""
         self.lists.read(groups=GROUPS[:1])
         self.assertEqual(["g"], self.lists.used("groups"))
         self.assertEqual(set(), self.lists.due)
 
     def test_back(self) -> None:
-        """A removed record that is there again is used as it is now."""
+        """A removed record that returns is used in its new version."""
         self.lists.read(peers=PEERS[1:])
         self.assertEqual(["p", "q"], self.lists.used("peers"))
         self.lists.read(peers=PEERS)
         self.assertEqual({}, self.lists.inventory.joins.removed)
 
     def test_of_a_held_version(self) -> None:
-        """What a previous version names stays as long as that is used."""
+        """A record that a previous version names stays while joins use that version."""
         self.lists.read(groups=GROUPS[1:], routes=(route("r", "h"),))
         self.assertEqual(["g", "h"], self.lists.used("groups"))
         self.lists.reread("groups").reread("peers")
         self.assertEqual(["h"], self.lists.used("groups"))
 
     def test_chain(self) -> None:
-        """So does what a removed record names."""
+        """A record that a removed record names stays, too."""
         self.lists.read(groups=GROUPS[1:], peers=PEERS[1:])
         self.assertEqual(["p", "q"], self.lists.used("peers"))
         self.lists.read(routes=())
@@ -245,7 +245,7 @@ class NetworkTests(SynchronousTestCase):
         )
 
     def test_new_resource(self) -> None:
-        """A new resource, which a network lists, waits for the networks."""
+        """A new resource in a network waits for the list of networks."""
         both = (NetworkResource(id="s"), NetworkResource(id="t"))
         self.lists.read(network_resources=both)
         self.assertEqual(["s"], self.lists.used("network_resources"))
@@ -257,7 +257,7 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual((listing,), self.lists.inventory.joined.networks)
 
     def test_new_network(self) -> None:
-        """A network and its resource come together, whichever is read first."""
+        """A network and its resource are used together, in any order of reading."""
         listing = Network(id="m", routers=(), resources=("t",))
         both = (NetworkResource(id="s"), NetworkResource(id="t"))
         self.lists.read(networks=(self.network, listing), network_resources=both)
@@ -269,7 +269,7 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(["m", "n"], self.lists.used("networks"))
 
     def test_other_router(self) -> None:
-        """A router is replaced: its network, which is older, keeps the one before."""
+        """A network that is older than its new router keeps the previous router."""
         [before] = self.lists.inventory.network_routers or ()
         routers = (NetworkRouter(id="w", enabled=True, peer="p"), NetworkRouter(id="v"))
         self.lists.read(network_routers=routers).reread("groups").reread("peers")
@@ -277,14 +277,14 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual({"networks"}, self.lists.due)
 
     def test_removed_network(self) -> None:
-        """A network stays as long as its resources are older."""
+        """A removed network stays while the list of its resources is older."""
         self.lists.read(networks=())
         self.assertEqual(["n"], self.lists.used("networks"))
         self.lists.read(network_resources=())
         self.assertEqual([], self.lists.used("networks"))
 
     def test_long_chain(self) -> None:
-        """Of records that wait for each other in a row each is looked at few times."""
+        """A long chain of waiting records needs few look-ups of each record."""
         looked = 0
 
         class Ids(tuple[str, ...]):
@@ -314,7 +314,7 @@ class NetworkTests(SynchronousTestCase):
 
 class PartialTests(SynchronousTestCase):
     def test_hidden(self) -> None:
-        """A token that sees a part of the peers concludes nothing from the others."""
+        """A token that sees only some peers draws no conclusion from other peers."""
         me = User(id="me", is_current=True, role="user")
         lists = Lists().read(peers=PEERS, users=(me,))
         groups = (*GROUPS, group("odd", "p", "hidden"))
@@ -327,7 +327,7 @@ class PartialTests(SynchronousTestCase):
         self.assertEqual(["p", "q"], lists.used("peers"))
 
     def test_known_later(self) -> None:
-        """What is made of the peers is made again when a part turns out to be all."""
+        """Metrics of peers are made again when the list turns out to be complete."""
         me = User(id="me", is_current=True, role="user")
         lists = Lists().read(peers=PEERS, users=(me,))
         before = lists.inventory.changes["peers"]
@@ -335,7 +335,7 @@ class PartialTests(SynchronousTestCase):
         self.assertIsNot(before, lists.inventory.changes["peers"])
 
     def test_all_seen(self) -> None:
-        """Where all ids are there nothing is left out."""
+        """Nothing is left out if all ids exist."""
         me = User(id="me", is_current=True, role="user")
         lists = Lists().read(peers=PEERS, users=(me,), groups=GROUPS, routes=ROUTES)
         self.assertIs(lists.inventory, lists.inventory.joined)

@@ -1,4 +1,4 @@
-"""What bodies are recognized by: nothing that somebody else can compute."""
+"""Fingerprints of bodies and records, which no attacker can compute."""
 
 from msgspec import Raw, Struct
 from twisted.trial.unittest import SynchronousTestCase
@@ -12,10 +12,10 @@ from api_exporter.netbird.record_cache import (
 
 class FingerprintTests(SynchronousTestCase):
     def test_seed(self) -> None:
-        """With a seed that others may know, nothing goes by Python's hash.
+        """With a seed that may be known, Python's hash is not used.
 
-        Python says of each seed but 0 that its hash is randomized, and ignores the
-        variable with its option -E.
+        Python calls its hash randomized with any seed but 0, and ignores the variable
+        with its option -E.
         """
         for seed, randomized, ours in (
             (None, True, True),
@@ -30,7 +30,7 @@ class FingerprintTests(SynchronousTestCase):
             )
 
     def test_digest(self) -> None:
-        """Without it, the same bytes are still recognized, and no others."""
+        """With SHA-256 equal bytes are recognized, and no others."""
         digest = fingerprint_function("0", randomized=False)
         self.assertEqual(digest(b"ab"), digest(memoryview(b"abc")[:2]))
         self.assertNotEqual(digest(b"ab"), digest(b"ba"))
@@ -38,8 +38,9 @@ class FingerprintTests(SynchronousTestCase):
 
 class CacheTests(SynchronousTestCase):
     def test_tries(self) -> None:
-        """After 33 unknown records it looks up only a sample, by their lengths; each
-        that was recognized pays for two more.
+        """After 33 unknown records only a sample is looked up, by the records' lengths.
+
+        Each recognized record pays for two more.
         """
         record = Struct()
         for length, known, unknown, found in (

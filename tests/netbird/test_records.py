@@ -1,4 +1,4 @@
-"""What records say where the upstream says nothing, and what they are made of."""
+"""Defaults of absent fields, and memory of records."""
 
 import tracemalloc
 
@@ -12,7 +12,7 @@ from api_exporter.netbird import agent_records, records
 
 class DefaultsTests(SynchronousTestCase):
     def test_absent(self) -> None:
-        """An absent key says no, nothing, or that it is not known; never yes."""
+        """An absent field is false, empty or None, and never true."""
         kinds = [
             kind
             for kind in (*vars(records).values(), *vars(agent_records).values())
@@ -27,7 +27,7 @@ class DefaultsTests(SynchronousTestCase):
 
 class AmountTests(SynchronousTestCase):
     def test_bounds(self) -> None:
-        """An amount is one that a number tells to the dollar."""
+        """An amount has no more digits than a double holds to the dollar."""
         for value, taken in ((2.0**53, True), (2.0**53 + 2, False)):
             for amount in (value, -value):
                 try:
@@ -40,14 +40,14 @@ class AmountTests(SynchronousTestCase):
 
 class PeerTests(SynchronousTestCase):
     def test_alike(self) -> None:
-        """What two machines have in common is in memory once."""
+        """Equal texts of two peers are in memory once."""
         bodies = [b'{"id": "%d", "os": "Debian 13"}' % number for number in range(2)]
         one, other = (msgspec.json.decode(body, type=records.Peer) for body in bodies)
         self.assertEqual("Debian 13", one.os)
         self.assertIs(one.os, other.os)
 
     def test_long(self) -> None:
-        """A long text goes with its machine, whatever machines call their system."""
+        """A long text is removed from memory with its peer."""
         tracemalloc.start()
         self.addCleanup(tracemalloc.stop)
         for number in range(20):

@@ -1,4 +1,4 @@
-"""The table of what is asked for."""
+"""The table of resources."""
 
 from typing import get_args, get_type_hints
 from urllib.parse import unquote
@@ -31,7 +31,7 @@ class ResourcesTests(SynchronousTestCase):
         self.assertEqual(told, others)
 
     def test_fields(self) -> None:
-        """The inventory has a field for each resource, in order, of its records."""
+        """The inventory has a field for each resource, in the same order and type."""
         hints = get_type_hints(Inventory)
         names = [resource.name for resource in RESOURCES]
         self.assertEqual(names, [name for name in hints if name in {*names}])
@@ -56,7 +56,7 @@ class ResourcesTests(SynchronousTestCase):
         self.assertEqual({resource.name for resource in RESOURCES}, read)
 
     def test_paths(self) -> None:
-        """No path is asked for twice, and none moves while nothing is known."""
+        """No two resources have one path, and no path depends on an empty inventory."""
         paths = [resource.path for resource in RESOURCES]
         self.assertEqual(len(paths), len(set(paths)))
         for resource in RESOURCES:
@@ -67,9 +67,9 @@ class ResourcesTests(SynchronousTestCase):
                 self.assertEqual(None if dormant else resource.path, located)
 
     def test_absent(self) -> None:
-        """What an upstream lacks is told from what it refuses, and both from failures.
+        """A missing path, a refusal and a failure are distinguished.
 
-        Peers are never lacking; a role may not be allowed to read anything else.
+        Every server has peers; a role may deny all other resources.
         """
         unknown_path = UpstreamError("not_found", "404", unsupported=True)
         routers = "network: routers not found"
@@ -94,15 +94,16 @@ class ResourcesTests(SynchronousTestCase):
                 self.assertEqual(error in refused, resource.refused(error), case)
 
     def test_periods(self) -> None:
-        """By default fewer than six requests a minute are sent, the least allowed."""
+        """By default fewer requests are sent than the minimum quota of six a minute."""
         self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
         self.assertEqual(30, BY_NAME[ACCESS_LOG].period)  # as docs/access-log.md says
 
 
 class AccessLogTests(SynchronousTestCase):
     def test_pointless(self) -> None:
-        """Without a service or a cluster there is no access log to ask for. Where lists
-        are unknown, because they are off or refused, there may be one.
+        """Without a service or a cluster the access log is not requested.
+
+        Unknown lists, which are off or refused, do not prevent it.
         """
         resource = BY_NAME[ACCESS_LOG]
         service, cluster = ProxyService(id="a"), ProxyCluster(address="b")
@@ -121,13 +122,13 @@ class AccessLogTests(SynchronousTestCase):
 
 class AccessTokensTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """While it is unknown who we are, there is no path to our tokens."""
+        """Without a known user there is no path to access tokens."""
         self.assertTrue(TOKENS.optional)
         for users in (None, (), (User(id="someone"),)):
             self.assertIsNone(TOKENS.located(Inventory(users=users), 0.0))
 
     def test_percent_encoding(self) -> None:
-        """An id is one segment of the path, whatever is in it."""
+        """An id is one segment of the path, with any characters."""
         for id_, segment in (
             ("7a1f3c1e-3a30", "7a1f3c1e-3a30"),
             ("google-oauth2|1041", "google-oauth2%7C1041"),
@@ -142,7 +143,7 @@ class AccessTokensTests(SynchronousTestCase):
 
     @given(st.text(min_size=1).filter(lambda id_: id_ not in {".", ".."}))
     def test_any_id(self, id_: str) -> None:
-        """Any id can be read back from the path, which has always four segments."""
+        """Any id can be read back from the path, which always has four segments."""
         path = TOKENS.located(as_user(id_), 0.0) or ""
         self.assertTrue(path.isascii())
         self.assertEqual(

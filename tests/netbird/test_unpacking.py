@@ -1,4 +1,4 @@
-"""Packed bodies: cut, doubled, damaged, and far too long."""
+"""Compressed bodies: cut, doubled, damaged, and far too long."""
 
 import gzip
 import tracemalloc
@@ -29,7 +29,7 @@ class UnpackingTests(SynchronousTestCase):
         self.assertIn(f"the gzip body is {why}", str(error))
 
     def test_unpacked(self) -> None:
-        """A body comes out as it was, packed or not, up to its limit."""
+        """A body is unchanged, compressed or not, up to its limit."""
         for body in (b"", b'[{"id":"a"}]', b"[1,2]" * 10**6, bytes(64 * MIB)):
             for level in (0, 1, 9):
                 packed = gzip.compress(body, level)
@@ -37,7 +37,7 @@ class UnpackingTests(SynchronousTestCase):
             self.assertEqual(body, unpack(Body(body)))
 
     def test_too_long(self) -> None:
-        """A bomb ends at the limit, with the memory of the limit."""
+        """A decompression bomb ends at the limit, with the memory of the limit."""
         for data in (ZEROS, gzip.compress(bytes(MIB)) * 64):
             tracemalloc.start()
             self.addCleanup(tracemalloc.stop)
@@ -46,11 +46,11 @@ class UnpackingTests(SynchronousTestCase):
             tracemalloc.stop()
             self.assertEqual("too_large", error.reason)
             self.assertEqual(f"the body is longer than {16 * MIB} bytes", str(error))
-            # A piece is unpacked beside what is gathered.
+            # A piece is decompressed beside the collected data.
             self.assertLess(peak, 16 * MIB * 9 / 8 + 4 * MIB)
 
     def test_one_copy(self) -> None:
-        """A body is never in memory twice after it is unpacked."""
+        """A body is in memory only once after decompression."""
         for level in (0, 1):
             packed = gzip.compress(bytes(64 * MIB), level)
             tracemalloc.start()
@@ -62,7 +62,7 @@ class UnpackingTests(SynchronousTestCase):
             self.assertLess(peak, 64 * MIB * 9 / 8 + 4 * MIB)
 
     def test_nothing_in_it(self) -> None:
-        """Megabytes that are unpacked to nothing end, too."""
+        """Megabytes that decompress to nothing are refused."""
         empty = gzip.compress(b"")
         for data in (empty[:10] + b"\x00\x00\x00\xff\xff" * MIB, empty * MIB):
             error = self.failing(data, 64 * MIB)
@@ -70,31 +70,31 @@ class UnpackingTests(SynchronousTestCase):
             self.assertIn("extra data at its end", str(error))
 
     def test_cut(self) -> None:
-        """A body that is cut short is incomplete, wherever that is."""
+        """A body that is cut anywhere is incomplete."""
         packed = gzip.compress(b"[]" * 1000)
         for length in (0, 5, 20, len(packed) - 9, len(packed) - 1):
             self.assert_damaged(packed[:length], "incomplete")
 
     def test_members(self) -> None:
-        """Several members are one body; an empty one is nothing."""
+        """Several members are one body; an empty member adds nothing."""
         for parts in (
             (b"[1,", b"", b"2,3" * 1000, b"]"),
-            (b"x" * MIB, b"y" * MIB, b""),  # which end with a step
+            (b"x" * MIB, b"y" * MIB, b""),  # each ends with a step
             tuple(b"%d," % number for number in range(10_000)),
         ):
             data = b"".join(map(gzip.compress, parts))
             self.assertEqual(b"".join(parts), unpack(Body(data, True, 8 * MIB)))
 
     def test_followed(self) -> None:
-        """Data behind the end must be another member."""
+        """Data behind the end must be another gzip member."""
         packed = gzip.compress(b"[]")
         for more in (b"xyz", b"\0" * 10):
             self.assert_damaged(packed + more, "damaged")
         self.assert_damaged(packed + packed[:-1], "incomplete")
 
     def test_damaged(self) -> None:
-        """Data that is no gzip, or was damaged on its way, is refused."""
+        """Data that is no gzip, or is damaged, is refused."""
         packed = bytearray(gzip.compress(b"[]" * 1000))
-        packed[-6] ^= 1  # in the checksum
+        packed[-6] ^= 1  # a byte of the checksum
         for data in (b"[]" * 100, zlib.compress(b"[]"), bytes(packed)):
             self.assert_damaged(data, "damaged")

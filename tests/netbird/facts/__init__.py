@@ -1,1 +1,1 @@
-"""What follows from several records together."""
+"""Conclusions from several records together."""

@@ -1,4 +1,4 @@
-"""What the Agent Network was used for, by days."""
+"""The usage of the Agent Network, by days."""
 
 import tracemalloc
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ class UsageTests(SynchronousTestCase):
         return {name: used.input_tokens or 0 for name, used in usage([known], NOW)}
 
     def test_day_counted_once(self) -> None:
-        """After midnight the earlier days may have the day that was today before."""
+        """After midnight the earlier days may include the day that was today before."""
         last = period("2026-11-21", "2026-11-21", 5)
         until = period("2026-11-01", "2026-11-20", 7)
         self.assertEqual(
@@ -42,7 +42,7 @@ class UsageTests(SynchronousTestCase):
         )
 
     def test_unknown(self) -> None:
-        """Nothing is told before today was read."""
+        """There is no usage before today was read."""
         until = period("2026-11-01", "2026-11-21", 12)
         self.assertEqual({}, self.told(Usage(earlier=until)))
 
@@ -51,7 +51,7 @@ PEERS = 2000
 
 
 def consumed(number: int) -> ConsumptionRow:
-    """What a peer has used today: as many tokens as its number says."""
+    """Return the consumption of a peer today: as many tokens as its number."""
     return ConsumptionRow(
         dimension_kind="user",
         dimension_id=f"p{number}",
@@ -104,7 +104,7 @@ class ManyLimitsTests(SynchronousTestCase):
             self.assertLess(peak, 5_000_000)
 
     def test_bound(self) -> None:
-        """The largest amount is of somebody whom the limit binds."""
+        """The ratio is that of the largest consumption of a bound user or peer."""
         known = self.known(rule(1, 1000, "g3"), rule(2, 1000, "unknown"))
         of_three = Group(id="g3", peers=(Member(id="p7"), Member(id="p5")))
         known = known.with_("groups", (of_three,))

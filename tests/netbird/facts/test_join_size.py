@@ -22,7 +22,7 @@ PAIRS = MOST_NAMED // NAMES
 
 
 def networks(count: int) -> Inventory:
-    """Networks with one router, which names many groups."""
+    """Return networks with one router, which names many groups."""
     router = NetworkRouter(id="r", peer_groups=("g",) * NAMES)
     return Inventory(
         networks=tuple(Network(id=f"{n}", routers=("r", "no")) for n in range(count)),
@@ -31,7 +31,7 @@ def networks(count: int) -> Inventory:
 
 
 def posture_checks(count: int, minimum: str = "1.0.0") -> Inventory:
-    """Checks that a policy with many source groups uses, each beside another one."""
+    """Return checks, each used by a large policy and by one without groups."""
     checks = Checks(nb_version_check=VersionCheck(min_version=minimum))
     ids = tuple(f"{n}" for n in range(count))
     rule = Rule(enabled=True, sources=tuple(GroupId(id=f"{n}") for n in range(NAMES)))
@@ -46,7 +46,7 @@ def posture_checks(count: int, minimum: str = "1.0.0") -> Inventory:
 
 class JoinSizeTests(SynchronousTestCase):
     def refused(self, inventory: Inventory, changed: str) -> str:
-        """What is said of it."""
+        """Return the error."""
         error = self.assertRaises(UpstreamError, check_joins, inventory, changed)
         self.assertEqual("too_large", error.reason)
         return str(error)
@@ -62,7 +62,7 @@ class JoinSizeTests(SynchronousTestCase):
             )
 
     def test_policies(self) -> None:
-        """Source groups that posture checks have through policies are, too."""
+        """Source groups of posture checks through policies are bounded together."""
         for changed in ("policies", "posture_checks"):
             check_joins(posture_checks(PAIRS), changed)
             self.assertIn(

@@ -1,4 +1,4 @@
-"""Lists inside of records; what they mean is tested with the collectors."""
+"""Lists inside records. Their meaning is tested with the collectors."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from api_exporter.netbird.records import Group, TypedId
 
 class MembersTests(SynchronousTestCase):
     def test_distinct(self) -> None:
-        """Of two with one id the last counts; without an id each does."""
+        """The last element with an id counts, and all without an id."""
         first, last, nameless = (
             TypedId(id=i, type=t) for i, t in ("aA", "aB", ("", ""))
         )
@@ -19,7 +19,7 @@ class MembersTests(SynchronousTestCase):
         self.assertEqual([], list(distinct(None)))
 
     def test_named(self) -> None:
-        """Groups are found by name or id; the names are not gone through for each."""
+        """Groups are found by name or id, without a search of all names."""
 
         class Names(tuple[str, ...]):
             def __contains__(self, name: object) -> bool:
@@ -50,7 +50,7 @@ class PeerSetTests(SynchronousTestCase):
         self.assertEqual(sum(n < place for n in wanted), found.below(place))
 
     def test_small(self) -> None:
-        """A small set is no number: that would have as many bits as there are peers."""
+        """A small set is no number, which would have a bit for each peer."""
         sets = PeerSets({f"{n}": n for n in range(MANY)})
         sets.add("last", [f"{MANY - 1}"])
         self.assertEqual(PeerSet(0, {MANY - 1}), sets.union(["last"]))

@@ -1,4 +1,4 @@
-"""Who routes: peers and members of groups, each once, however often they are named."""
+"""Routing peers: single peers and members of groups, each counted once."""
 
 import tracemalloc
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ GROUPS = (
 
 
 def behind(*routers: NetworkRouter) -> RoutingPeers:
-    """Who routes for something that has these routers."""
+    """Return the routing peers of these routers."""
     return routing_peers(GROUPS, PEERS, [("n", routers)])["n"]
 
 
@@ -65,7 +65,7 @@ def router(peer: str = "", *groups: str) -> NetworkRouter:
 
 class RoutingPeersTests(SynchronousTestCase):
     def test_each_once(self) -> None:
-        """Existing peers count once, whoever names them; so do those connected."""
+        """An existing peer counts once, with any number of routers."""
         for routers, peers, connected in (
             ((), 0, 0),
             ((router(),), 0, 0),
@@ -80,7 +80,7 @@ class RoutingPeersTests(SynchronousTestCase):
             self.assertEqual((peers, connected), (told.peers, told.connected))
 
     def test_gone(self) -> None:
-        """It is told when the last one went, where few or none are left."""
+        """The last time of disconnection is known if at most one peer is connected."""
         self.assertEqual(LATE, behind(router("", "g2")).gone)
         self.assertEqual(EARLY, behind(router("", "g1")).gone)
         self.assertIsNone(behind(router("a")).gone)
@@ -89,7 +89,7 @@ class RoutingPeersTests(SynchronousTestCase):
     def test_more_members(
         self, peer: str, names: list[str], members: dict[str, list[str]]
     ) -> None:
-        """A member more never takes anybody away."""
+        """Another member never removes a routing peer."""
         peers = [Peer(id=id_) for id_ in (*"abcd", "new")]
         routers = [("n", (router(peer, *names),))]
 
@@ -103,7 +103,7 @@ class RoutingPeersTests(SynchronousTestCase):
         self.assertLessEqual(count(()), count(("new",)))
 
     def test_last(self) -> None:
-        """A resource that two networks list is in the last of them."""
+        """The last network that lists a resource is its network."""
         both = (Network(id="n1", resources=("r",)), Network(id="n2", resources=("r",)))
         self.assertEqual({"r": "n2"}, network_of(both))
 
@@ -152,7 +152,7 @@ class UnionsTests(SynchronousTestCase):
         self.assertLess(CountedId.lookups, 8 * self.once)
 
     def test_checks(self) -> None:
-        """Likewise with posture checks."""
+        """Members are looked up for each group, not for each posture check."""
         uses, checks = [], []
         for n, some in enumerate(self.sets):
             sources = tuple(GroupId(id=id_) for id_ in some)
@@ -195,7 +195,7 @@ class HostileTests(SynchronousTestCase):
         self.quick(measurement(networks.ROWS), replace_(BIG, **routed(100)))
 
     def test_findings(self) -> None:
-        """So it is when it is looked at what needs attention."""
+        """Findings look up members as rarely."""
         route = Route(id="r", enabled=True, peer_groups=NAMES)
         known = replace_(BIG, routes=(route,), **routed(100))
         CountedId.lookups = 0
@@ -235,7 +235,7 @@ class HostileTests(SynchronousTestCase):
 
 
 def routed(count: int) -> dict[str, object]:
-    """A network with so many routers."""
+    """Return a network with this many routers."""
     routers = tuple(
         NetworkRouter(id=f"r{n}", enabled=True, peer_groups=(*NAMES[n:], f"g{n % 20}"))
         for n in range(count)
