@@ -1,4 +1,4 @@
-"""Families as text and as samples: what the collectors' tests compare."""
+"""Families as text and as samples, which the collectors' tests compare."""
 
 import re
 from collections.abc import Iterable
@@ -19,12 +19,11 @@ _SAMPLE = r"(\w+)(\{.*\})? (\S+)"
 
 
 def rendered(families: Iterable[Family]) -> str:
-    """Return the text of families."""
     return "".join(chain.from_iterable(map(render, families)))
 
 
 def told(collector: str, inventory: Inventory, prefix: str = PREFIX) -> Told:
-    """All that a collector says; a family without samples is not there."""
+    """Return the samples of a collector. A family without samples is missing."""
     found: Told = {}
     (measure,) = (c.measure for c in COLLECTORS if c.name == collector)
     for line in rendered(measure(inventory)).split("\n"):
@@ -37,7 +36,7 @@ def told(collector: str, inventory: Inventory, prefix: str = PREFIX) -> Told:
 
 
 def page(inventory: Inventory, collectors: Iterable[Collector] = COLLECTORS) -> str:
-    """What collectors say: all, those that are off by default included."""
+    """Return the page of collectors, by default of all, even of those that are off."""
     return "".join(rendered(c.measure(inventory)) for c in collectors)
 
 
@@ -46,7 +45,7 @@ Key = tuple[str, frozenset[tuple[str, str]]]
 
 
 def parsed(text: str) -> list[tuple[Key, float]]:
-    """The samples of a page in the Prometheus text format, repeated ones too."""
+    """Return the samples of a Prometheus text page, even repeated ones."""
     return [
         ((sample.name, frozenset(sample.labels.items())), sample.value)
         for family in text_string_to_metric_families(text)

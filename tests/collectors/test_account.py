@@ -1,4 +1,4 @@
-"""The account collector, a claim of the contract at a time."""
+"""The account collector."""
 
 from datetime import UTC, datetime
 
@@ -18,12 +18,12 @@ ME = '{account_id="a1"}'
 
 class AccountTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of what is unknown."""
+        """Unknown resources have no families."""
         self.assertEqual({}, told("account", Inventory()))
         self.assertEqual({}, told("account", Inventory(accounts=())))
 
     def test_account(self) -> None:
-        """An account has its settings, under its id."""
+        """An account has its settings under its id."""
         account = Account(
             id="a1",
             domain="fjord.example",
@@ -61,7 +61,7 @@ class AccountTests(SynchronousTestCase):
         )
 
     def test_sparse_account(self) -> None:
-        """What is missing is 0 or no; a time or a range has no series then."""
+        """Missing settings are 0 or absent; a missing time or range has no series."""
         self.assertEqual(
             {
                 "account_info": ['{account_id="a1",domain=""} 1'],
@@ -74,7 +74,7 @@ class AccountTests(SynchronousTestCase):
         )
 
     def test_network_addresses(self) -> None:
-        """An IPv4 range holds all its addresses but two, and never fewer than none."""
+        """An IPv4 range holds all its addresses but two, and at least none."""
         for network, addresses in (
             ("100.64.0.0/10", [4_194_302]),
             ("100.92.3.4/16", [65_534]),
@@ -100,7 +100,7 @@ class AccountTests(SynchronousTestCase):
             )
 
     def test_management(self) -> None:
-        """The server's version stands beside whether there is a newer one."""
+        """The server's version has a series beside whether there is a newer one."""
         for version, update in (("0.76.3", True), ("development", False), ("", False)):
             known = InstanceVersion(
                 management_current_version=version, management_update_available=update
@@ -114,7 +114,7 @@ class AccountTests(SynchronousTestCase):
             )
 
     def test_available(self) -> None:
-        """An available version is told while there is an update that has a name."""
+        """The available version has a series if there is an update with a name."""
         for update, version, samples in (
             (True, "0.77.1", ['{version="0.77.1"} 1']),
             (True, "", []),

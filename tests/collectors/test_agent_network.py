@@ -1,6 +1,6 @@
-"""The collector of the Agent Network, by the bodies of a real server.
+"""The collector of the Agent Network, with the bodies of a real server.
 
-The figures are worked out by hand from `tests/bodies/recorded_agents`.
+The figures are computed by hand from `tests/bodies/recorded_agents`.
 """
 
 import json
@@ -36,7 +36,7 @@ def known(
     personal: bool = False,
     consumption_period: float = 600,
 ) -> Inventory:
-    """What the recorded server says, with other bodies in place of some."""
+    """Return the inventory of the recorded server, with some bodies replaced."""
     bodies = recorded("recorded_agents")
     inventory = Inventory(
         now=now,
@@ -64,7 +64,7 @@ def known(
 
 
 def ratios(inventory: Inventory) -> dict[tuple[str, str, str], str]:
-    """By limit, whom it binds, and unit."""
+    """Return ratios by limit, `group` or `user`, and unit."""
     found = {}
     for line in told("agent_network", inventory)["agent_limit_used_ratio"]:
         labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
@@ -82,7 +82,7 @@ def raw(name: str) -> list[dict[str, object]]:
 
 class LimitsTests(SynchronousTestCase):
     def test_ratios(self) -> None:
-        """The largest share of those who are bound, in the current window.
+        """A ratio is the largest share of a bound group or user in the current window.
 
         Absent: the money of a policy with two windows, windows of a minute, caps of
         groups without target groups, disabled halves, policies and rules.
@@ -107,7 +107,7 @@ class LimitsTests(SynchronousTestCase):
         )
 
     def test_no_user(self) -> None:
-        """What is booked on no user counts for no limit: not for peers without one."""
+        """Consumption without a user counts for no limit of users or peers."""
         peers = [{**peer, "user_id": ""} for peer in raw("peers")]
         rows = raw("agent_consumption")
         nobody = [{**row, "dimension_id": "", "tokens_input": 10**9} for row in rows]
@@ -117,7 +117,7 @@ class LimitsTests(SynchronousTestCase):
         )
 
     def test_caps(self) -> None:
-        """Of enabled halves of what is enabled, above 0; split windows have theirs."""
+        """Enabled caps above 0 are published, even those of split windows."""
         families = told("agent_network", known())
         caps = [
             re.sub(r'.*limit_id="(\w+)".*per="(\w+)".*="(\d+)"} ', r"\1 \2 \3 ", line)
@@ -143,7 +143,7 @@ class LimitsTests(SynchronousTestCase):
         )
 
     def test_ended(self) -> None:
-        """A window that has ended counts 0 without an answer; others go on."""
+        """A window that has ended counts 0 at once; others continue."""
         before, after = ratios(known()), ratios(known(NOON + 3600 - 30))
         self.assertEqual(
             {(GONE_AND_BEN, "user", "tokens"): "0"},
@@ -159,12 +159,12 @@ class LimitsTests(SynchronousTestCase):
         self.assertTrue(hour.endswith(" 0"), hour)
 
     def test_short_windows(self) -> None:
-        """One that is shorter than the interval has a ratio where that is shorter."""
+        """A short window has a ratio if the interval is even shorter."""
         ratio = ratios(known(consumption_period=60))[BURST, "user", "tokens"]
         self.assertEqual("0.11", ratio)  # 2,200 of 20,000
 
     def test_one_window(self) -> None:
-        """A policy with two halves of one window has a ratio of its money."""
+        """A policy with two limits of one window has a ratio of its money."""
         policies = raw("agent_policies")
         limits = policies[0]["limits"]
         assert isinstance(limits, dict)
@@ -175,7 +175,7 @@ class LimitsTests(SynchronousTestCase):
         self.assertEqual("0.04583333333333333", found[ENGINEERING, "user", "usd"])
 
     def test_nobody(self) -> None:
-        """Where nobody is known to be bound there is no ratio."""
+        """A limit that binds no known group or user has no ratio."""
         policies = raw("agent_policies")
         for policy in policies:
             policy["source_groups"] = ["gone"]
@@ -186,18 +186,18 @@ class LimitsTests(SynchronousTestCase):
         self.assertEqual({COMPANY, CONTRACTORS}, limits)
 
     def test_unlisted_user(self) -> None:
-        """A consumer that a peer's user_id tells of need not be a listed user."""
+        """A consumer in the user_id of a peer need not be a listed user."""
         changed: dict[str, object] = {"users": []}
         found = ratios(known(changed=changed))
         self.assertEqual("1", found[ENGINEERING, "user", "tokens"])
-        # Ben's 48.10 go, and the machine's 0.00 of 100 stay.
+        # Ben's 48.10 is removed, and the machine's 0.00 of 100 remains.
         self.assertEqual("0", found[COMPANY, "user", "usd"])
         self.assertNotIn((GONE_AND_BEN, "user", "tokens"), found)
 
 
 class ReferencesTests(SynchronousTestCase):
     def test_missing(self) -> None:
-        """A deleted guardrail, group and user count; what is there does not."""
+        """Deleted guardrails, groups and users count; existing ones do not."""
         families = told("agent_network", known())
         missing = {
             line.split('"')[1]: line.rpartition(" ")[2]
@@ -214,7 +214,7 @@ class ReferencesTests(SynchronousTestCase):
         self.assertEqual(10, len(missing))
 
     def test_providers_enabled(self) -> None:
-        """Those that are there and enabled."""
+        """Only existing and enabled providers count."""
         enabled = {
             line.split('"')[1]: line.rpartition(" ")[2]
             for line in told("agent_network", known())["agent_policy_providers_enabled"]
@@ -234,7 +234,7 @@ class ReferencesTests(SynchronousTestCase):
 
 class UsedTests(SynchronousTestCase):
     def test_groups(self) -> None:
-        """Rows of listed groups, in their current window only."""
+        """Only rows of listed groups in their current window have series."""
         families = told("agent_network", known())
         engineering = (
             'group_id="dc1di05qmd2oq13d8k30",group="ai-engineering",'
@@ -259,7 +259,7 @@ class UsedTests(SynchronousTestCase):
         self.assertEqual(["54"], families["agent_consumption_rows"])
 
     def test_consumers(self) -> None:
-        """Users and machines, only where that may be told; none that is gone."""
+        """Listed users and machines have series if personal data may be published."""
         self.assertNotIn("agent_consumer_tokens", told("agent_network", known()))
         families = told("agent_network", known(personal=True))
         rows = {
@@ -283,7 +283,7 @@ class UsedTests(SynchronousTestCase):
         )
 
     def test_usage(self) -> None:
-        """Today's answer, and with the earlier days the month as the server has it."""
+        """The month is the sum of today and the earlier days, as on the server."""
         families = told("agent_network", known())
         self.assertEqual(
             [
@@ -291,7 +291,7 @@ class UsedTests(SynchronousTestCase):
                 '{period="day",kind="output"} 4038',
                 '{period="day",kind="cached_input"} 33162',
                 '{period="day",kind="cache_creation"} 0',
-                # granularity=month: what the server itself adds up
+                # granularity=month: the sum of the server itself
                 '{period="month",kind="input"} 3068308',
                 '{period="month",kind="output"} 300126',
                 '{period="month",kind="cached_input"} 530829',
@@ -310,7 +310,7 @@ class UsedTests(SynchronousTestCase):
         )
 
     def test_midnight(self) -> None:
-        """From 00:00 UTC on the day is 0, and on the first the month is, too."""
+        """From 00:00 UTC on the day is 0, and on the first day the month is 0, too."""
         evening, month = known(NOON + 43200), known(NOON + 9 * 86400)
         for inventory, day_, month_ in ((evening, "0", "3068308"), (month, "0", "0")):
             lines = told("agent_network", inventory)["agent_usage_tokens"]
@@ -322,19 +322,19 @@ class UsedTests(SynchronousTestCase):
             self.assertEqual(["0"], denied)
 
     def test_nothing_used(self) -> None:
-        """A period without requests is missing in the answer, and 0 on the page."""
+        """A period without requests is missing in the response, and 0 on the page."""
         families = told("agent_network", known(changed={"agent_usage": []}))
         self.assertEqual("0", families["agent_usage_tokens"][0].rpartition(" ")[2])
 
     def test_before_today(self) -> None:
-        """While only the earlier days are known nothing is said: it would be wrong."""
+        """There is no usage while only the earlier days are known."""
         usage = known().agent_usage
         assert usage is not None
         early = known().with_("agent_usage", (Usage(earlier=usage[0].earlier),))
         self.assertNotIn("agent_usage_tokens", told("agent_network", early))
 
     def test_denied(self) -> None:
-        """The number alone; none where nobody counts."""
+        """Only the number is published, and nothing while requests are not logged."""
         self.assertEqual(["6"], told("agent_network", known())["agent_denied_requests"])
         for settings in (None, {"enable_log_collection": False}):
             families = told(
@@ -343,7 +343,7 @@ class UsedTests(SynchronousTestCase):
             self.assertNotIn("agent_denied_requests", families)
 
     def test_settings(self) -> None:
-        """Settings that were never made are null, on older servers: four zeros."""
+        """Missing settings are null; on older servers they are four zeros."""
         families = told("agent_network", known(changed={"agent_settings": None}))
         values = [line.rpartition(" ")[2] for line in families["agent_setting_enabled"]]
         self.assertEqual(["0"] * 4, values)
@@ -354,7 +354,7 @@ class UsedTests(SynchronousTestCase):
 
 class DormantTests(SynchronousTestCase):
     def test_no_provider(self) -> None:
-        """Without a provider there is the first family alone; nothing else is asked."""
+        """Without a provider only the providers are requested and published."""
         inventory = known(changed={"agent_providers": []})
         self.assertEqual(
             {"agent_providers": ['{enabled="true"} 0', '{enabled="false"} 0']},
@@ -364,14 +364,14 @@ class DormantTests(SynchronousTestCase):
             self.assertIsNone(BY_NAME[name].located(inventory, NOON))
 
     def test_last_provider(self) -> None:
-        """With the last provider all goes that was known."""
+        """The last provider removes all other records of the Agent Network."""
         inventory = known().with_("agent_providers", ())
         self.assertEqual(["agent_providers"], list(told("agent_network", inventory)))
 
 
 class QuestionsTests(SynchronousTestCase):
     def test_usage(self) -> None:
-        """The earlier days once a day, then today; on the first there are none."""
+        """The earlier days are requested once a day, then today; the first has none."""
         overview = "api/agent-network/usage/overview?granularity=day&start_date="
         usage = BY_NAME["agent_usage"]
         inventory = known(changed={"agent_usage": []})
@@ -392,7 +392,7 @@ class QuestionsTests(SynchronousTestCase):
         )
 
     def test_denials(self) -> None:
-        """Today's, and one row of them."""
+        """Denials of today are requested with one row."""
         self.assertEqual(
             "api/agent-network/access-logs?decision=deny&page_size=1"
             "&start_date=2026-11-22T00:00:00Z",

@@ -1,4 +1,4 @@
-"""The dns collector, a claim of the contract at a time."""
+"""The dns collector."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -17,7 +17,7 @@ INNER = '{nameserver_group_id="n1",nameserver_group="inner"}'
 
 class DnsTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of what is unknown; each resource stands alone."""
+        """Unknown resources have no families, each without effect on the others."""
         for inventory, families in (
             (Inventory(), set()),
             (Inventory(nameservers=()), {"nameserver_groups"}),
@@ -30,7 +30,7 @@ class DnsTests(SynchronousTestCase):
             self.assertEqual(families, set(told("dns", inventory)))
 
     def test_nameserver_groups(self) -> None:
-        """A group of nameservers has sizes; a null list is an empty one."""
+        """A nameserver group has sizes; a null list is an empty one."""
         public = NameserverGroup(
             id="n1",
             name="inner",
@@ -105,9 +105,7 @@ class DnsTests(SynchronousTestCase):
             )
 
     def test_zones(self) -> None:
-        """A zone has its domain, and is enabled or not; its records are counted by
-        type, so an empty zone has no such series.
-        """
+        """A zone has its domain and state; records are counted by type, if any."""
         zones = (
             DnsZone(
                 id="z1",

@@ -1,4 +1,4 @@
-"""The events collector, a claim of the contract at a time."""
+"""The events collector."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,12 +14,12 @@ EARLIER = NOON - timedelta(hours=1)
 
 class EventsTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of events while they are unknown, nor if there are none."""
+        """Unknown or missing events have no series."""
         self.assertEqual({}, told("events", Inventory()))
         self.assertEqual({}, told("events", Inventory(events=())))
 
     def test_by_activity(self) -> None:
-        """Events are counted by activity, and the newest of each is told."""
+        """Events are counted by activity, each with the time of its newest event."""
         events = (
             AuditEvent(id="1", activity_code="user.block", timestamp=EARLIER),
             AuditEvent(id="2", activity_code="user.block", timestamp=NOON),

@@ -1,4 +1,4 @@
-"""The groups collector, a claim of the contract at a time."""
+"""The groups collector."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -15,11 +15,11 @@ def of(*groups: Group, peers: tuple[Peer, ...] | None = ()) -> Told:
 
 class GroupsTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of groups while they are unknown."""
+        """Unknown groups have no families."""
         self.assertEqual({}, told("groups", Inventory(peers=())))
 
     def test_by_issuer(self) -> None:
-        """Groups are counted by origin, an unknown word as it is, none as "unknown"."""
+        """Groups are counted by origin, as it is sent; an empty one is "unknown"."""
         issuers = ("api", "api", "jwt", "", "unknown", "carrier-pigeon")
         self.assertEqual(
             [
@@ -32,7 +32,7 @@ class GroupsTests(SynchronousTestCase):
         )
 
     def test_one_group(self) -> None:
-        """Sizes are published as the upstream sends them, resources by type too."""
+        """Sizes are published as NetBird sends them, resources by type too."""
         group = Group(
             id="g1",
             name="dev",
@@ -64,7 +64,7 @@ class GroupsTests(SynchronousTestCase):
         )
 
     def test_empty_group(self) -> None:
-        """Null lists are empty ones, and types that do not occur have no series."""
+        """Null lists are empty, and types that do not occur have no series."""
         families = of(Group(id="g1", name="dev", peers=None, resources=None))
         self.assertEqual(
             ['{group_id="g1",group="dev",issued=""} 1'], families["group_info"]
@@ -73,7 +73,7 @@ class GroupsTests(SynchronousTestCase):
         self.assertNotIn("group_resources_by_type", families)
 
     def test_connected_members(self) -> None:
-        """Listed members count, as connected or as offline, each once."""
+        """Listed members count once, as connected or as offline."""
         up, down = Peer(id="up", connected=True), Peer(id="down")
         for members, connected, offline in (
             (("up", "down"), 1, 1),
@@ -92,7 +92,7 @@ class GroupsTests(SynchronousTestCase):
                 )
 
     def test_peers_unknown(self) -> None:
-        """While the peers are unknown only the states of members are left out."""
+        """Only the states of members are missing while the peers are unknown."""
         group = Group(id="g1", peers=(Member(id="up"),))
         self.assertEqual(
             {"group_peers_connected", "group_peers_offline"},

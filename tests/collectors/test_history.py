@@ -1,4 +1,4 @@
-"""Equal answers make equal pages, whatever was read before them."""
+"""Equal responses make equal pages, with any earlier responses."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ PEER = {
 
 
 def after(*answers: Answer) -> Inventory:
-    """What is known after these, one after the other."""
+    """Return the inventory after these responses, one after the other."""
     known = Inventory()
     for answer in answers:
         for name, listed in answer.items():
@@ -53,18 +53,18 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual(*(dict(parsed(page(k, COLLECTORS))) for k in (once, later)))
 
     def test_networks(self) -> None:
-        """A resource in two networks is in the last of the answer."""
+        """A resource in two networks is in the last network of the response."""
         answer: Answer = {"network_resources": [{"id": "r"}], "networks": NETWORKS}
         self.same(answer, {"networks": NETWORKS[1:]})
         self.assertIn('network_id="n2"', page(after(answer)))
 
     def test_current_user(self) -> None:
-        """Of two current users the same is asked for tokens, in whatever order."""
+        """Tokens of the same one of two current users are requested, in any order."""
         answer: Answer = {"users": USERS, "access_tokens": [{"id": "t"}]}
         self.assertEqual("u1", after(answer).current_user_id)
         for before in (USERS[1:], [USERS[1], USERS[0]]):
             self.assertEqual("u1", after({"users": before}, answer).current_user_id)
 
     def test_accounts(self) -> None:
-        """Of two accounts the first says when logins end."""
+        """The first of two accounts determines the expiry of logins."""
         self.same({"peers": [PEER], "accounts": ACCOUNTS}, {"accounts": ACCOUNTS[1:]})

@@ -1,4 +1,4 @@
-"""Whatever the upstream sends: it is refused with its place, or makes a sound page."""
+"""Any body is refused with its place, or makes a valid page."""
 
 import json
 import math
@@ -123,7 +123,7 @@ class HostileTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=tries(150))
     @given(bodies=BODIES, personal=st.booleans())
     def test_page(self, bodies: dict[str, object], personal: bool) -> None:
-        """What can be read makes a page without repeated samples."""
+        """Readable records make a page without repeated samples."""
         inventory = Inventory(personal=frozenset(PERSONAL if personal else ()))
         for resource in EVERYTHING:
             text = json.dumps(bodies[resource.name]).encode()
@@ -144,7 +144,7 @@ class HostileTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=tries(50))
     @given(resource=st.sampled_from(sorted(RECORDS)), value=ANYTHING)
     def test_any_json(self, resource: str, value: object) -> None:
-        """A body of another shape is refused, and so is a list of other things."""
+        """A body of another shape is refused, and so is a list of other values."""
         for whole in (value, [value]):
             try:
                 decoded(resource, json.dumps(whole).encode())
@@ -154,7 +154,7 @@ class HostileTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=tries(50))
     @given(resource=st.sampled_from(sorted(RECORDS)), raw=st.binary(max_size=40))
     def test_any_bytes(self, resource: str, raw: bytes) -> None:
-        """A body that is no JSON is refused, inside of a record too."""
+        """A body that is no JSON is refused, even inside a record."""
         for whole in (raw, b'[{"id":"a"},{"id":"%b"}]' % raw):
             try:
                 decoded(resource, whole)
@@ -186,7 +186,7 @@ class LongTests(SynchronousTestCase):
         self.assertLess(len(text), 2_000_000)
 
     def test_id(self) -> None:
-        """A record whose own id is that long is left out, and named."""
+        """A record with an id that is too long is left out and reported."""
         for name, key in (("peers", "id"), ("proxy_clusters", "address")):
             for long, rejected in ((4096, 0), (4097, 1)):
                 listed = [{key: "a"}, {key: "x" * long}]
@@ -222,6 +222,6 @@ def _value(kind: inspect.Type, last: str) -> object:
 
 
 def _long(kind: inspect.Type, last: str) -> dict[str, object]:
-    """A record of which each text is too long, and differs behind that only."""
+    """Return a record with texts that are too long and differ only behind the limit."""
     assert isinstance(kind, inspect.StructType)
     return {field.encode_name: _value(field.type, last) for field in kind.fields}

@@ -1,4 +1,4 @@
-"""Whatever has been before: a page is what a process that has just begun would make."""
+"""An incremental page equals the page of a new process."""
 
 import json
 import zlib
@@ -48,13 +48,13 @@ LIFETIMES = st.sampled_from((0, 60, 3600))
 
 
 def account(lifetime: int) -> object:
-    """The account, in which logins last so many seconds."""
+    """Return the account, with logins that expire after this many seconds."""
     on = {"peer_login_expiration_enabled": True, "peer_login_expiration": lifetime}
     return [{"id": "a", "settings": on}]
 
 
 def some(record: st.SearchStrategy[dict[str, object]]) -> st.SearchStrategy[object]:
-    """A list of records, in any order, with ids of which there are few."""
+    """Return a list of records, in any order, with few different ids."""
     ids = st.integers(0, 12).map(lambda number: f"id{number}")
     return st.dictionaries(ids, record, max_size=12).map(
         lambda found: [{"id": id_, **fields} for id_, fields in found.items()]
@@ -70,7 +70,7 @@ CHANGES = st.fixed_dictionaries(
         "groups": st.none() | st.just("groups"),
     },
 )
-"""Of resources: withdrawn, another body, or one of those that are kept as files."""
+"""For each resource: withdrawn, another body, or the name of a body in a file."""
 
 PATTERNS = st.lists(
     st.sampled_from(("netbird_api_peer_*", "*_info", "*_timestamp*", "*connected*")),
@@ -87,7 +87,7 @@ ROUNDS = st.lists(st.tuples(CHANGES, CHOICES, PEOPLE), max_size=6)
 
 
 def read(inventory: Inventory, resource: str, told: object) -> Inventory:
-    """What is known after a body, or after a withdrawal."""
+    """Return the inventory after a body, or after a withdrawal."""
     if told is None:
         return inventory.with_(resource, None)
     [found] = [r for r in EVERYTHING if r.name == resource]
@@ -99,13 +99,13 @@ def read(inventory: Inventory, resource: str, told: object) -> Inventory:
 
 
 def records(inventory: Inventory) -> set[int]:
-    """The identities of all that is known."""
+    """Return the identities of all known records."""
     values = (getattr(inventory, r.name) or () for r in EVERYTHING)
     return {id(record) for found in values for record in found}
 
 
 def held(page: RenderedPage) -> set[int]:
-    """The identities of the records that it holds."""
+    """Return the identities of the records that a page holds."""
     return {id(r) for lines in page.lines for r in (*lines.block, *lines.told)}
 
 
@@ -120,9 +120,10 @@ class KeptTests(SynchronousTestCase):
     def test_any_rounds(
         self, rounds: list[tuple[dict[str, object], MetricFilter, frozenset[str]]]
     ) -> None:
-        """Peers come, go and change, resources end and come back, families and labels
-        are switched: the text is to the byte that of a new process, its compressed
-        form says the same, and nothing is held that is not known any more.
+        """The text equals that of a new process, after any changes.
+
+        Peers, resources, families and labels come and go. The compressed form has the
+        same text. A page holds no record that is not known any more.
         """
         known = Inventory()
         pages: dict[str, RenderedPage] = {}
@@ -155,8 +156,9 @@ class KeptTests(SynchronousTestCase):
 
 
 class EditionTests(SynchronousTestCase):
-    """A family is taken over from the page before while all that it needs is the same:
-    so it must name all that it needs.
+    """A family is copied from the previous page while its edition is the same.
+
+    So an edition must depend on all resources that the family needs.
     """
 
     def setUp(self) -> None:
@@ -165,7 +167,7 @@ class EditionTests(SynchronousTestCase):
         self.check()
 
     def check(self) -> None:
-        """All pages, each made of the one before."""
+        """Compare all pages, each made of the previous one, with new ones."""
         for collector in COLLECTORS:
             before = self.pages[collector.name]
             families = collector.measure(self.known, before.editions)
@@ -174,7 +176,7 @@ class EditionTests(SynchronousTestCase):
             self.assertEqual(anew, b"".join(p.text for p in after.page).decode())
 
     def turn(self, resource: str) -> None:
-        """A resource loses half of its records, all of them, itself, and returns."""
+        """Remove half of the records, all of them, the resource, and restore it."""
         told = getattr(self.known, resource)
         for some in (told[::2], (), None, told):
             self.known = self.known.with_(resource, some)
@@ -184,24 +186,24 @@ class EditionTests(SynchronousTestCase):
         for resource in EVERYTHING:
             whole = self.known
             self.turn(resource.name)
-            self.known = whole  # what went with it is back
+            self.known = whole  # restores records that were removed with it
             self.check()
 
     def test_pieces(self) -> None:
-        """So short that families are cut in two."""
+        """Families may be cut into pieces."""
         for size in (1, 700, 5000):
             self.patch(incremental, "PIECE_BYTES", size)
             self.turn("groups")
             self.turn("peers")
 
     def test_time(self) -> None:
-        """Windows and days end though nothing is read."""
+        """Windows and days end without a reading."""
         for seconds in (3600.0, 86400.0, 40 * 86400.0):
             self.known = replace(self.known, now=self.known.now + seconds)
             self.check()
 
     def test_needs(self) -> None:
-        """What has nothing to do with a change is not made again."""
+        """Families that do not depend on a change are not made again."""
         self.known = self.known.with_("peers", self.known.peers)
         [collector] = [c for c in COLLECTORS if c.name == "networks"]
         families = collector.measure(self.known, self.pages["networks"].editions)

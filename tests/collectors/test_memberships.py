@@ -1,4 +1,4 @@
-"""The memberships collector, a claim of the contract at a time."""
+"""The memberships collector."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -10,19 +10,19 @@ from tests.collectors.samples import told
 
 class MembershipsTests(SynchronousTestCase):
     def test_off(self) -> None:
-        """Only memberships and events are off unless they are asked for."""
+        """Only memberships and events are off by default."""
         self.assertEqual(
             ["memberships", "events"],
             [c.name for c in COLLECTORS if not c.default],
         )
 
     def test_unknown(self) -> None:
-        """Nothing is said while groups are unknown, nor if nobody is in them."""
+        """Unknown groups and groups without members have no series."""
         self.assertEqual({}, told("memberships", Inventory()))
         self.assertEqual({}, told("memberships", Inventory(groups=(Group(id="g"),))))
 
     def test_members(self) -> None:
-        """Each member of each group has a series; one listed twice has one."""
+        """Each member of each group has one series, even if it is listed twice."""
         groups = (
             Group(
                 id="g1",

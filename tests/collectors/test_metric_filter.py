@@ -1,4 +1,4 @@
-"""What METRICS_DENY and PEER_DETAIL leave of the collectors."""
+"""The families and series that METRICS_DENY and PEER_DETAIL permit."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def chosen(choice: MetricFilter) -> Selection:
 
 
 def text(choice: MetricFilter, known: Inventory = KNOWN) -> str:
-    """The whole page."""
+    """Return the whole page."""
     known = replace(known, detail=choice.detail)
     return "".join(
         rendered(collector.measure(known)) for collector in chosen(choice).collectors
@@ -39,22 +39,22 @@ def member(id_: str) -> Member:
 
 
 def told(text: str) -> set[str]:
-    """The names on a page."""
+    """Return the names on a page."""
     return {name for (name, _), _ in parsed(text)}
 
 
 class FamiliesTests(SynchronousTestCase):
     def test_known_without_measuring(self) -> None:
-        """Each collector knows the families that it tells of, in their order."""
+        """Each collector knows its families, in their order, without measuring."""
         for collector in COLLECTORS:
             measured = [family.metric for family in collector.measure(KNOWN)]
             self.assertEqual(set(measured), set(collector.families), collector.name)
         self.assertEqual(len(NAMES), len(set(NAMES)))
 
     def test_of_peers(self) -> None:
-        """Those in which peers have series of their own are all marked, and no other.
+        """All families with series for single peers are marked, and no others.
 
-        They are those with a peer's id among the labels.
+        These have a peer's id among their labels.
         """
         marked = {m.name for c in COLLECTORS for m in c.families if m.of_peer}
         found = {
@@ -65,13 +65,13 @@ class FamiliesTests(SynchronousTestCase):
         self.assertEqual(marked, found)
 
     def test_unread_families_cost_nothing(self) -> None:
-        """Whoever only looks at the families has no record looked at."""
+        """Reading only the families touches no record."""
 
         def looked() -> object:
             raise AssertionError("somebody looked")
 
         class Untouched(tuple[object, ...]):
-            """Records through which nobody may go."""
+            """Records that may not be iterated."""
 
             __slots__ = ()
 
@@ -90,11 +90,11 @@ class FamiliesTests(SynchronousTestCase):
 
 class MetricsTests(SynchronousTestCase):
     def test_everything(self) -> None:
-        """Without a choice the collectors are as they were: nothing is looked at."""
+        """Without a filter the collectors are unchanged."""
         self.assertEqual(COLLECTORS, chosen(EVERYTHING).collectors)
 
     def test_deny(self) -> None:
-        """What is denied goes, and nothing else."""
+        """Only denied families are left out."""
         every = told(page(KNOWN, COLLECTORS))
         self.assertEqual(
             {n for n in every if not n.startswith("netbird_api_user_")},
@@ -102,11 +102,11 @@ class MetricsTests(SynchronousTestCase):
         )
 
     def test_collector_without_families(self) -> None:
-        """A collector of which nothing is wanted is not measured."""
+        """A collector without permitted families is not measured."""
         names = [
             c.name for c in chosen(MetricFilter(deny=("netbird_api_user*",))).collectors
         ]
-        self.assertIn("users", names)  # access tokens are left
+        self.assertIn("users", names)  # because of access tokens
         deny = (
             "netbird_api_user*",
             "netbird_api_access_token_*",
@@ -116,7 +116,7 @@ class MetricsTests(SynchronousTestCase):
         self.assertEqual([name for name in EVERY if name != "users"], names)
 
     def test_resources(self) -> None:
-        """What no measured collector reads is not fetched; three always are."""
+        """Only three resources are fetched without a collector that reads them."""
         others = [n for n in NAMES if not n.startswith("netbird_api_setup_key")]
         only = chosen(MetricFilter(deny=tuple(others)))
         self.assertEqual(
@@ -131,7 +131,7 @@ class MetricsTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=tries(60))
     @given(deny=st.sets(st.sampled_from(NAMES)))
     def test_any(self, deny: set[str]) -> None:
-        """Whole families go; what stays is to the letter what it was."""
+        """Whole families are left out; the others are unchanged."""
         choice = MetricFilter(deny=tuple(deny))
         every = parsed(page(KNOWN, COLLECTORS))
         wanted = {n for n in NAMES if n not in deny}
@@ -142,7 +142,7 @@ class MetricsTests(SynchronousTestCase):
 
 class DetailTests(SynchronousTestCase):
     def test_none(self) -> None:
-        """No peer has series of its own; all else is what it was."""
+        """No peer has series of its own; all other series are unchanged."""
         left = parsed(text(MetricFilter(detail=frozenset())))
         self.assertEqual(
             [
@@ -156,7 +156,7 @@ class DetailTests(SynchronousTestCase):
         self.assertNotIn("memberships", [c.name for c in none.collectors])
 
     def test_groups(self) -> None:
-        """Peers of these groups have all of theirs, others none; totals are of all."""
+        """Only peers of these groups have series; totals count all peers."""
         groups = KNOWN.groups or ()
         for group in groups:
             ids = {m.id for m in group.peers or ()}
@@ -175,7 +175,7 @@ class DetailTests(SynchronousTestCase):
                 )
 
     def test_several(self) -> None:
-        """A peer of any of several groups has its series, and once."""
+        """A peer of several groups has its series once."""
         known = Inventory(
             peers=tuple(Peer(id=id_, name=id_) for id_ in "abc"),
             groups=(
@@ -191,7 +191,7 @@ class DetailTests(SynchronousTestCase):
         ]
         self.assertEqual(2, len(connected))
         self.assertNotIn('netbird_api_peer_info{peer_id="c"', found)
-        # Of a peer with series of its own, each group is told.
+        # A peer with series of its own has a membership in each group.
         self.assertIn('{group_id="3",group="all",peer_id="a"', found)
         self.assertNotIn('{group_id="3",group="all",peer_id="c"', found)
 
@@ -202,7 +202,7 @@ class DetailTests(SynchronousTestCase):
         self.assertIn("netbird_api_peers{", found)
 
     def test_groups_are_read(self) -> None:
-        """Where groups say which peers are told of, their collector reads groups."""
+        """A collector reads groups if groups select peers with series."""
         for choice, expected in (
             (MetricFilter(detail=SERVERS), True),
             (MetricFilter(detail=frozenset()), False),
@@ -212,7 +212,7 @@ class DetailTests(SynchronousTestCase):
             self.assertEqual(expected, "groups" in peers.reads)
 
     def test_missing(self) -> None:
-        """What is neither id nor name of a group is known to be missing."""
+        """A name that is neither id nor name of a group is reported as missing."""
         known = Inventory(groups=(Group(id="1", name="servers"),))
         for detail, missing in (
             (None, ()),

@@ -1,4 +1,4 @@
-"""The networks collector, a claim of the contract at a time."""
+"""The networks collector."""
 
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
@@ -65,9 +65,7 @@ def resource(id_: str, name: str = "lan") -> str:
 
 class NetworksTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of networks while they are unknown, and of resources only
-        what they say of themselves.
-        """
+        """Without networks, resources have only their own properties."""
         self.assertEqual({}, told("networks", Inventory()))
         self.assertEqual(
             {"network_resource_enabled", "network_resource_groups"},
@@ -103,7 +101,7 @@ class NetworksTests(SynchronousTestCase):
         )
 
     def test_each_resource(self) -> None:
-        """A resource has its properties, its groups as sent, and who leads to it."""
+        """A resource has its properties, its groups as sent, and its routing peers."""
         families = told("networks", KNOWN)
         on, off, adrift = resource("on"), resource("off"), resource("adrift", "")
         empty = 'resource_type="",address=""} 1'
@@ -139,7 +137,7 @@ class NetworksTests(SynchronousTestCase):
             )
 
     def test_nothing_in_it(self) -> None:
-        """Null lists count nothing, and both kinds of resources are told as 0."""
+        """Null lists count 0, for enabled and for disabled resources."""
         for lists in (None, ()):
             empty = Network(
                 id="n1", name="hq", routers=lists, resources=lists, policies=lists
@@ -207,7 +205,7 @@ class NetworksTests(SynchronousTestCase):
             )
 
     def test_routers(self) -> None:
-        """A router belongs to each network that lists it; listed twice it is one."""
+        """A router belongs to each network that lists it, once."""
         networks = (
             Network(id="n1", routers=("r", "r", "deleted")),
             Network(id="n2", routers=("r",)),
@@ -226,7 +224,7 @@ class NetworksTests(SynchronousTestCase):
             )
 
     def test_sides_unknown(self) -> None:
-        """A join is left out while one of its sides is unknown; all others stay."""
+        """A join is left out while one of its lists is unknown; all others stay."""
         everything = set(told("networks", KNOWN))
         for resource, missing in {
             "network_resources": {"network_resources"} | EACH_RESOURCE,

@@ -1,4 +1,4 @@
-"""The peers collector, a claim of the contract at a time."""
+"""The peers collector."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
@@ -32,11 +32,11 @@ def of(*peers: Peer, personal: Iterable[str] = ()) -> Told:
 
 class TestPeerExporter(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of peers while they are unknown."""
+        """Unknown peers have no families."""
         self.assertEqual({}, told("peers", Inventory(accounts=())))
 
     def test_none(self) -> None:
-        """Without a peer there are zeros, and no series of an object."""
+        """Without a peer counts are 0, and no object has a series."""
         self.assertEqual(
             {
                 "peers": ['{connected="true"} 0', '{connected="false"} 0'],
@@ -51,7 +51,7 @@ class TestPeerExporter(SynchronousTestCase):
         )
 
     def test_enrolment(self) -> None:
-        """Peers are counted by who enrolled them, all but the ephemeral ones."""
+        """Peers that are not ephemeral are counted by enrolment."""
         families = of(
             Peer(id="1"),
             Peer(id="2", connected=True),
@@ -69,7 +69,7 @@ class TestPeerExporter(SynchronousTestCase):
         )
 
     def test_counts(self) -> None:
-        """Peers are counted by each property; an empty one is "unknown"."""
+        """Peers are counted by each property; an empty property is "unknown"."""
         families = of(
             Peer(id="1", os="Ubuntu 24.04", version="0.77.1", country_code="NO"),
             Peer(id="2", os="Ubuntu 22.04", version="0.77.1", connected=True),
@@ -90,7 +90,7 @@ class TestPeerExporter(SynchronousTestCase):
             self.assertEqual(samples, families[family], family)
 
     def test_operating_systems(self) -> None:
-        """A system is the words before the first that begins with a digit."""
+        """A system is the words before the first word that begins with a digit."""
         for os, system in (
             ("Debian GNU/Linux 12 (bookworm)", "Debian GNU/Linux"),
             ("Alpine Linux 3.22.1", "Alpine Linux"),
@@ -104,7 +104,7 @@ class TestPeerExporter(SynchronousTestCase):
             self.assertEqual([f'{{os="{system}"}} 1'], families["peers_by_os"], os)
 
     def test_never_logged_in(self) -> None:
-        """Only a user's peer can fail to log in: one of a setup key never does."""
+        """Only a user's peer counts as never logged in: a setup key needs no login."""
         for user_id, last_login, count in (
             ("u1", NOON, "0"),
             ("", NOON, "0"),
@@ -115,7 +115,7 @@ class TestPeerExporter(SynchronousTestCase):
             self.assertEqual([count], families["peers_never_logged_in"])
 
     def test_info(self) -> None:
-        """All properties stand on the info series, personal ones only on demand."""
+        """Properties are labels of the info series, personal ones only on request."""
         peer = Peer(
             id="p1",
             name='the "db"',
@@ -150,7 +150,7 @@ class TestPeerExporter(SynchronousTestCase):
         )
 
     def test_kinds(self) -> None:
-        """Of personal data, only the kinds that are wanted have a label."""
+        """Only the selected kinds of personal data have a label."""
         peer = Peer(id="1", hostname="HOST", city_name="Bergen", serial_number="SN")
         for kinds, shown in (
             ({"city", "hostname"}, ',city="Bergen",hostname="HOST"} 1'),
@@ -161,7 +161,7 @@ class TestPeerExporter(SynchronousTestCase):
             self.assertTrue(line.endswith(shown), line)
 
     def test_info_of_little(self) -> None:
-        """What is not known of a peer is an empty label, `<nil>` for an address too."""
+        """An unknown property is an empty label, and so is the address `<nil>`."""
         self.assertEqual(
             [
                 (
@@ -194,7 +194,7 @@ class TestPeerExporter(SynchronousTestCase):
         )
 
     def test_instants(self) -> None:
-        """Instants are seconds with their fraction; "never" has no series."""
+        """Times are seconds with their fraction; "never" has no series."""
         for family, peer in {
             "peer_last_seen_timestamp_seconds": Peer(
                 id="p1", name="db", last_seen=NOON
@@ -212,7 +212,7 @@ class TestPeerExporter(SynchronousTestCase):
             self.assertEqual([], [name for name in families if "timestamp" in name])
 
     def test_many(self) -> None:
-        """Thousands of peers are measured in parts, and each is there."""
+        """Thousands of peers are measured in parts without loss."""
         peers = [Peer(id=str(number)) for number in range(2_500)]
         self.assertEqual(2_500, len(of(*peers)["peer_connected"]))
 
@@ -244,13 +244,13 @@ class LoginExpirationTests(SynchronousTestCase):
         return told("peers", inventory).get(self.family, [])
 
     def test_expires(self) -> None:
-        """A login ends as long after it as the account says."""
+        """A login expires after the lifetime in the account's settings."""
         self.assertEqual([f"{DB} 1779454800.25"], self.expiration(self.peer))
         self.assertEqual([f"{DB} 1779451200.25"], self.expiration(self.peer, seconds=0))
         self.assertEqual([], self.expiration(self.peer, enabled=False))
 
     def test_several_accounts(self) -> None:
-        """A token sees one account; of more the first counts, and nothing twice."""
+        """The first of several accounts counts, and no series is repeated."""
         accounts = tuple(
             Account(
                 id=str(seconds),
@@ -264,11 +264,11 @@ class LoginExpirationTests(SynchronousTestCase):
         self.assertEqual([f"{DB} 1779454800.25"], found[self.family])
 
     def test_never_before_1970(self) -> None:
-        """An account with a senseless duration does not make a negative instant."""
+        """A lifetime that makes no sense does not make a negative time."""
         self.assertEqual([], self.expiration(self.peer, seconds=-(2**40)))
 
     def test_never_expires(self) -> None:
-        """Only a user's peer that may expire and has logged in has an end."""
+        """Only the login of a user's peer that has this enabled expires."""
         for never in (
             Peer(id="1", login_expiration_enabled=True, last_login=NOON),
             Peer(id="1", user_id="u", last_login=NOON),
@@ -280,7 +280,7 @@ class LoginExpirationTests(SynchronousTestCase):
             self.assertEqual([], self.expiration(never))
 
     def test_accounts_unknown(self) -> None:
-        """While the account is unknown this family is left out, and no other."""
+        """Only this family is missing while the account is unknown."""
         known = told(
             "peers",
             Inventory(

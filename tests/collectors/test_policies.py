@@ -1,4 +1,4 @@
-"""The policies collector, a claim of the contract at a time."""
+"""The policies collector."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -35,17 +35,17 @@ def of(*policies: Policy) -> Told:
 
 class PoliciesTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said while policies and posture checks are unknown."""
+        """Unknown policies and posture checks have no families."""
         self.assertEqual({}, told("policies", Inventory(groups=GROUPS, peers=())))
 
     def test_none(self) -> None:
-        """Without policies both halves are 0."""
+        """Without policies both counts are 0."""
         self.assertEqual(
             {"policies": ['{enabled="true"} 0', '{enabled="false"} 0']}, of()
         )
 
     def test_rules(self) -> None:
-        """Rules are counted over all policies, unknown words as they are."""
+        """Rules are counted over all policies, even unknown words."""
         families = of(
             Policy(
                 id="1",
@@ -75,7 +75,7 @@ class PoliciesTests(SynchronousTestCase):
         )
 
     def test_one_policy(self) -> None:
-        """A policy has its name on the info series, and is enabled or not."""
+        """A policy has its name on the info series, and a state."""
         for enabled in (True, False):
             families = of(Policy(id="p1", name="ssh", enabled=enabled))
             self.assertEqual([f"{SSH} 1"], families["policy_info"])
@@ -83,7 +83,7 @@ class PoliciesTests(SynchronousTestCase):
             self.assertEqual([f"{SSH} 0"], families["policy_empty_sides"])
 
     def test_enabled_rules(self) -> None:
-        """Enabled rules are counted, whether or not their policy is enabled itself."""
+        """Enabled rules are counted, even if their policy is disabled."""
         on, off = Rule(enabled=True), Rule()
         for rules, count in ((None, 0), ((), 0), ((off,), 0), ((on, off, on), 2)):
             for enabled in (True, False):
@@ -91,7 +91,7 @@ class PoliciesTests(SynchronousTestCase):
                 self.assertEqual([f"{SSH} {count}"], of(policy)["policy_enabled_rules"])
 
     def test_empty_sides(self) -> None:
-        """A side is empty that names no resource and no group with anything in it."""
+        """A side without a resource is empty if all its groups are empty."""
         host = TypedId(id="host", type="host")
         for rule, empty in (
             (Rule(sources=(PEERS,), destinations=(RESOURCES,)), 0),
@@ -128,14 +128,14 @@ class PoliciesTests(SynchronousTestCase):
         self.assertEqual([f"{SSH} 4"], of(policy)["policy_empty_sides"])
 
     def test_groups_unknown(self) -> None:
-        """While the groups are unknown only the empty sides are left out."""
+        """Only the empty sides are missing while the groups are unknown."""
         policy = Policy(id="p1", enabled=True, rules=(Rule(enabled=True),))
         left = told("policies", Inventory(policies=(policy,)))
         self.assertEqual({"policy_empty_sides"}, set(of(policy)) - set(left))
 
 
 def policy(*names: object, enabled: bool = True) -> Policy:
-    """A policy with these posture checks and rules."""
+    """Return a policy with these posture checks and rules."""
     return Policy(
         id="p",
         enabled=enabled,
@@ -148,7 +148,7 @@ class PostureChecksTests(SynchronousTestCase):
     family = "posture_check_peers_below_min_version"
 
     def below(self, minimum: str, *versions: str) -> list[str]:
-        """Of peers in a source group of an enabled policy that names the check."""
+        """Peers count in source groups of enabled policies with the check."""
         peers = tuple(Peer(id=str(n), version=v) for n, v in enumerate(versions))
         rule = Rule(enabled=True, sources=(PEERS,))
         return self.told(minimum, peers, policy("c1", rule)).get(self.family, [])
@@ -175,7 +175,7 @@ class PostureChecksTests(SynchronousTestCase):
         )
 
     def test_policies(self) -> None:
-        """Enabled policies count that name the check, each once."""
+        """Enabled policies with the check count once."""
         for policies, count in (
             ((), 0),
             ((policy("c1"),), 1),
@@ -188,7 +188,7 @@ class PostureChecksTests(SynchronousTestCase):
             )
 
     def test_concerned(self) -> None:
-        """Peers count that the check shuts out of a policy, each once."""
+        """Peers that the check blocks count once."""
         peers = tuple(Peer(id=str(n), version="0.1.0") for n in range(5))
         first, other = GroupId(id="first"), GroupId(id="other")
         host = TypedId(id="0", type="peer")
@@ -228,7 +228,7 @@ class PostureChecksTests(SynchronousTestCase):
         )
 
     def test_releases(self) -> None:
-        """Releases are compared as numbers, and peers of one release all count."""
+        """Releases are compared as numbers, and all peers of one release count."""
         for minimum, versions, count in (
             ("0.60.0", ("0.9.0", "0.59.13", "0.60.0", "0.60.1", "1.0.0"), 2),
             ("v0.60.0", ("v0.59.9", "0.59.9", "v0.60.0"), 2),
@@ -246,7 +246,7 @@ class PostureChecksTests(SynchronousTestCase):
         self.assertEqual([f"{BASELINE} 1"], self.below(long, "0.77.1"))
 
     def test_not_releases(self) -> None:
-        """Whatever is not three numbers is not counted, and no minimum."""
+        """A version without three numbers is not counted, and is no minimum."""
         for version in (
             "",
             "development",
@@ -264,7 +264,7 @@ class PostureChecksTests(SynchronousTestCase):
             self.assertEqual([], self.below(version, "0.0.1"), version)
 
     def test_unknown(self) -> None:
-        """What peers, groups and policies are needed for is left out without them."""
+        """Families that need peers, groups or policies are missing without them."""
         check = PostureCheck(
             id="c1",
             checks=Checks(nb_version_check=VersionCheck(min_version="1.0.0")),

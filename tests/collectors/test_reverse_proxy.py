@@ -1,4 +1,4 @@
-"""The reverse_proxy collector, a claim of the contract at a time."""
+"""The reverse_proxy collector."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ def of(*services: ProxyService) -> Told:
 
 class ServicesTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of what is unknown; each resource stands alone."""
+        """Unknown resources have no families, each without effect on the others."""
         for inventory, families in (
             (Inventory(), set()),
             (Inventory(proxy_services=()), {"proxy_services"}),
@@ -60,7 +60,7 @@ class ServicesTests(SynchronousTestCase):
             self.assertEqual(families, set(told("reverse_proxy", inventory)))
 
     def test_counts(self) -> None:
-        """All known statuses are counted, and others that occur."""
+        """All known statuses are counted, and other statuses that occur."""
         for statuses, others in (
             ((), {}),
             (("active", "active", "error"), {}),
@@ -74,11 +74,11 @@ class ServicesTests(SynchronousTestCase):
             )
 
     def test_no_status(self) -> None:
-        """A service without a status is counted too, as what it was sent with."""
+        """A service without a status is counted with an empty one."""
         self.assertIn('{status=""} 1', of(service(""))["proxy_services"])
 
     def test_status(self) -> None:
-        """A service has a series for each known status, and for its own."""
+        """A service has a series for each known status and for its own."""
         for status, statuses in (
             ("active", KNOWN),
             ("error", KNOWN),
@@ -95,7 +95,7 @@ class ServicesTests(SynchronousTestCase):
             )
 
     def test_restricted(self) -> None:
-        """A list of those that are allowed restricts a service, and no other list."""
+        """Only an allow-list restricts a service."""
         everybody = ("0.0.0.0/0", "::/0")
         cases: tuple[tuple[Mapping[str, object] | None, int], ...] = (
             (None, 0),
@@ -116,7 +116,7 @@ class ServicesTests(SynchronousTestCase):
             )
 
     def test_one_service(self) -> None:
-        """A service has its properties, and a certificate once it was issued."""
+        """A service has its properties, and a certificate's time once it has one."""
         for issued, samples in (
             (NOON, [f"{APP} 1779451200"]),
             (ZERO, None),
@@ -149,7 +149,7 @@ class ServicesTests(SynchronousTestCase):
         self.assertEqual([f"{APP} 0"], of(service(""))["proxy_service_enabled"])
 
     def test_authenticated(self) -> None:
-        """Any way to authenticate that is enabled will do, or being private."""
+        """A private service, or any enabled authentication method, counts."""
         on, off = {"enabled": True}, {"enabled": False}
         cases: tuple[tuple[Mapping[str, object] | None, bool, int], ...] = (
             (None, False, 0),
@@ -181,9 +181,7 @@ class ServicesTests(SynchronousTestCase):
             )
 
     def test_authenticated_bodies(self) -> None:
-        """What is under `auth` is read as the upstream sends it, and no reason to
-        reject a service; its secrets are not kept.
-        """
+        """Any value below `auth` is accepted, and its secrets are not kept."""
         for auth, authenticated in (
             ("null", 0),
             ('{"pin_auth":null}', 0),
@@ -202,7 +200,7 @@ class ServicesTests(SynchronousTestCase):
             )
 
     def test_not_http(self) -> None:
-        """Only HTTP services can ask who somebody is."""
+        """Only HTTP services can require authentication."""
         for mode in ("tcp", "udp", "tls", "HTTP", ""):
             families = of(ProxyService(id="s1", name="app", mode=mode, private=True))
             self.assertNotIn("proxy_service_authenticated", families)
@@ -210,7 +208,7 @@ class ServicesTests(SynchronousTestCase):
 
 class ProxiesTests(SynchronousTestCase):
     def test_domains(self) -> None:
-        """Only domains whose type is exactly custom are validated or not."""
+        """Only domains with the type custom have a validation."""
         domains = (
             ProxyDomain(id="d1", domain="a.example", type="custom", validated=True),
             ProxyDomain(id="d2", domain="a.example", type="custom"),
@@ -229,7 +227,7 @@ class ProxiesTests(SynchronousTestCase):
         )
 
     def test_clusters(self) -> None:
-        """A cluster goes by its address."""
+        """The address identifies a cluster."""
         clusters = (
             ProxyCluster(address="x.example", online=True, connected_proxies=2),
             ProxyCluster(address="y.example"),
@@ -244,7 +242,7 @@ class ProxiesTests(SynchronousTestCase):
         )
 
     def test_cluster_bodies(self) -> None:
-        """Its `id` changes with each restart of a proxy, and nothing goes by it."""
+        """The `id` of a cluster, which changes with each start, has no effect."""
         for body, online in (
             (b'[{"id":"p1","address":"x","online":true}]', ["x"]),
             (b'[{"id":"p2","address":"x","online":true}]', ["x"]),
@@ -267,9 +265,7 @@ class ProxiesTests(SynchronousTestCase):
             )
 
     def test_tokens(self) -> None:
-        """A token that never ends, or is revoked, has no end; a revoked one may still
-        have been used.
-        """
+        """A revoked token has no expiry, but may have a time of last use."""
         tokens = (
             ProxyToken(id="t1", name="edge", expires_at=NOON, last_used=NOON),
             ProxyToken(

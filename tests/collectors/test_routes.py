@@ -1,4 +1,4 @@
-"""The routes collector, a claim of the contract at a time."""
+"""The routes collector."""
 
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
@@ -21,7 +21,7 @@ def of(*routes: Route) -> Told:
 
 class RoutesTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of routes while they are unknown, nor if there are none."""
+        """Unknown or missing routes have no series."""
         self.assertEqual({}, told("routes", replace(KNOWN, routes=None)))
         self.assertEqual({}, of())
 
@@ -42,7 +42,7 @@ class RoutesTests(SynchronousTestCase):
         )
 
     def test_info(self) -> None:
-        """The network is the address, of a domain route its sorted domains."""
+        """The network label is the address, or the sorted domains of a domain route."""
         for kind, domains, network in (
             ("IPv4", None, "192.0.2.0/32"),
             ("IPv6", ("x.example",), "192.0.2.0/32"),
@@ -68,7 +68,7 @@ class RoutesTests(SynchronousTestCase):
             )
 
     def test_enabled(self) -> None:
-        """A route is enabled or not, under its id and that of its network."""
+        """A route has a state, under its id and that of its network."""
         for enabled in (True, False):
             route = Route(id="r1", network_id="exit", enabled=enabled)
             self.assertEqual([f"{EXIT} {int(enabled)}"], of(route)["route_enabled"])
@@ -94,13 +94,13 @@ class RoutesTests(SynchronousTestCase):
             )
 
     def test_disabled(self) -> None:
-        """A disabled route has no routing peers, not even none of them."""
+        """A disabled route has no series of routing peers, not even 0."""
         self.assertEqual(
             {"routes", "route_info", "route_enabled"}, set(of(Route(id="1", peer="up")))
         )
 
     def test_sides_unknown(self) -> None:
-        """Without groups or peers the routing peers are left out; all else stays."""
+        """Only the routing peers are missing without groups or peers."""
         for resource in ("groups", "peers"):
             left = told("routes", KNOWN.with_(resource, None))
             self.assertEqual(

@@ -1,4 +1,4 @@
-"""What the names of collectors and intervals come to."""
+"""Selections from the names of collectors and intervals."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -10,7 +10,7 @@ from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, OFF
 
 class SelectionTests(SynchronousTestCase):
     def test_some(self) -> None:
-        """Resources are those that are read, in the order of the first round."""
+        """Resources that are read are selected, in the order of first requests."""
         selected = selection({"groups", "peers"}, {})
         self.assertEqual(["peers", "groups"], [c.name for c in selected.collectors])
         self.assertEqual(
@@ -19,7 +19,7 @@ class SelectionTests(SynchronousTestCase):
         )
 
     def test_always(self) -> None:
-        """Peers, groups and permissions are always read, whatever is published."""
+        """Peers, groups and permissions are always read."""
         for names, more in ((set[str](), []), ({"setup_keys"}, ["setup_keys"])):
             selected = selection(names, {})
             self.assertEqual(
@@ -29,7 +29,7 @@ class SelectionTests(SynchronousTestCase):
             self.assertEqual(more, [c.name for c in selected.collectors])
 
     def test_all(self) -> None:
-        """All collectors together read everything there is."""
+        """All collectors together read all resources of the table."""
         selected = selection([c.name for c in COLLECTORS], {})
         self.assertEqual(
             [r.name for r in BY_NAME.values() if r.name != ACCESS_LOG],
@@ -37,7 +37,7 @@ class SelectionTests(SynchronousTestCase):
         )
 
     def test_omitted(self) -> None:
-        """What is omitted is not asked for, although a collector would read it."""
+        """An omitted resource is not requested, although a collector reads it."""
         selected = selection({"users"}, {}, {"access_tokens"})
         self.assertEqual(
             [
@@ -53,7 +53,7 @@ class SelectionTests(SynchronousTestCase):
         self.assertNotIn("access_tokens", selected.periods)
 
     def test_off(self) -> None:
-        """What is off is not asked for; without providers nothing of agents is."""
+        """A resource that is off is not requested, and neither are its dependents."""
         everything = {r.name for r in selection({"agent_network"}, {}).resources}
         for name, gone in (
             ("agent_consumption", {"agent_consumption"}),
@@ -64,7 +64,7 @@ class SelectionTests(SynchronousTestCase):
             self.assertEqual(everything - gone, set(selected.periods))
 
     def test_periods(self) -> None:
-        """Intervals are for what is named, and only for what is read."""
+        """Intervals apply only to named resources that are read."""
         selected = selection({"peers"}, {"peers": 15, "events": 5})
         self.assertEqual(
             {"peers": 15, "current_user": 600, "accounts": 300, "groups": 300},

@@ -1,4 +1,4 @@
-"""The setup_keys collector, a claim of the contract at a time."""
+"""The setup_keys collector."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,7 @@ KNOWN = ("valid", "expired", "revoked", "overused")
 
 
 def states(current: str, *each: str) -> list[str]:
-    """The samples of a key that is in that state."""
+    """Return the samples of a key in this state."""
     return [f'{RACK[:-1]},state="{s}"}} {int(s == current)}' for s in each]
 
 
@@ -28,12 +28,12 @@ def of(*keys: SetupKey) -> Told:
 
 class SetupKeysTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of keys while they are unknown, nor if there are none."""
+        """Unknown or missing keys have no series."""
         self.assertEqual({}, told("setup_keys", Inventory()))
         self.assertEqual({}, of())
 
     def test_counts(self) -> None:
-        """Keys are counted by type, state and kind of peers, as these are sent."""
+        """Keys are counted by type, state and kind of peers, as NetBird sends them."""
         self.assertEqual(
             [
                 '{key_type="",state="",ephemeral="false"} 1',
@@ -57,7 +57,7 @@ class SetupKeysTests(SynchronousTestCase):
         )
 
     def test_one_key(self) -> None:
-        """All of a key is told but its secret."""
+        """All properties of a key but its secret have series."""
         key = SetupKey(
             id="k1",
             name="rack",
@@ -94,7 +94,7 @@ class SetupKeysTests(SynchronousTestCase):
         )
 
     def test_never(self) -> None:
-        """Never expires, never used, unlimited: no series; no groups are 0 groups."""
+        """A key that never expires, is unused and unlimited has no such series."""
         for never in (None, ZERO):
             families = of(
                 SetupKey(id="k1", name="rack", expires=never, last_used=never)
@@ -106,7 +106,7 @@ class SetupKeysTests(SynchronousTestCase):
             self.assertEqual({"setup_keys", "setup_key_info"}, set(families))
 
     def test_state(self) -> None:
-        """A key has a series for each known state, and for its own."""
+        """A key has a series for each known state and for its own."""
         for state, each in (
             ("expired", KNOWN),
             ("", KNOWN),

@@ -1,4 +1,4 @@
-"""The users collector, a claim of the contract at a time."""
+"""The users collector."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -20,12 +20,12 @@ def of(*users: User, personal: Iterable[str] = ()) -> Told:
 
 class UsersTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said while the users are unknown, of tokens neither."""
+        """Unknown users have no families, and neither have tokens."""
         tokens = (AccessToken(id="t", expiration_date=NOON),)
         self.assertEqual({}, told("users", Inventory(access_tokens=tokens)))
 
     def test_counts(self) -> None:
-        """Users are counted by role, status and kind, unknown words as they are."""
+        """Users are counted by role, status and kind, even unknown words."""
         families = of(
             User(id="1", role="owner", status="active"),
             User(id="2", role="user", status="blocked", is_blocked=True),
@@ -52,7 +52,7 @@ class UsersTests(SynchronousTestCase):
         self.assertEqual(["1"], families["users_pending_approval"])
 
     def test_info(self) -> None:
-        """Name and e-mail stand on the info series only on demand."""
+        """Name and e-mail are labels of the info series only on request."""
         user = User(
             id="auth0|1",
             name="Åse",
@@ -81,12 +81,12 @@ class UsersTests(SynchronousTestCase):
         )
 
     def test_kinds(self) -> None:
-        """Names may be told without the addresses."""
+        """Names may be published without addresses."""
         [line] = of(User(id="1", name="Å", email="e@x"), personal={"name"})["user_info"]
         self.assertTrue(line.endswith(',issued="",name="Å"} 1'), line)
 
     def test_last_login(self) -> None:
-        """A user who never logged in has no time of it."""
+        """A user without a login has no time of a login."""
         for last_login, samples in (
             (NOON, ['{user_id="1"} 1779451200']),
             (ZERO, None),
@@ -114,7 +114,7 @@ class AccessTokensTests(SynchronousTestCase):
         return {name: families[name] for name in (self.end, self.use) & families.keys()}
 
     def test_own(self) -> None:
-        """Tokens belong to the current user; one never used has no time of use."""
+        """Tokens belong to the current user; an unused token has no time of use."""
         self.assertEqual(
             {
                 self.end: [
@@ -135,7 +135,7 @@ class AccessTokensTests(SynchronousTestCase):
         )
 
     def test_absent(self) -> None:
-        """Without tokens, or without knowing whose they are, there is no family."""
+        """Without tokens, or without a current user, there is no family."""
         tokens = (AccessToken(id="t", expiration_date=NOON, last_used=NOON),)
         self.assertEqual({}, self.tokens(None))
         self.assertEqual({}, self.tokens(()))

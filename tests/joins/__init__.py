@@ -1,1 +1,1 @@
-"""Joins of lists that were read at different times, while somebody works in NetBird."""
+"""Joins of lists that were read at different times, during changes in NetBird."""

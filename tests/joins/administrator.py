@@ -1,4 +1,4 @@
-"""An account in which an administrator works: its lists after each step."""
+"""An account with the changes of an administrator: its lists after each step."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -208,7 +208,7 @@ def _begin() -> World:
 
 
 def _changes(world: World) -> Iterator[None]:
-    """What of the first ones the administrator changes, a step at a time."""
+    """Change some of the first objects, one step at a time."""
     _by_id(world, "network_routers", "router-group-a")["peer_groups"] = ["group-b"]
     yield
     _by_id(world, "routes", "route-group-a")["peer_groups"] = ["group-b"]
@@ -233,7 +233,7 @@ def _worlds() -> tuple[World, ...]:
 
 
 WORLDS = _worlds()
-"""The lists at first, and after each step. Backwards they are deleted again."""
+"""The lists at first, and after each step. In reverse order objects are deleted."""
 
 
 def body(world: World, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Alerts of several lists: which rule makes each of them safe."""
+"""Alerts on several lists, and the reason why each of them is safe."""
 
 import re
 
@@ -12,19 +12,19 @@ from tests.joins.administrator import WORLDS
 from tests.joins.test_joined_lists import JOINED_FAMILIES, NEEDS
 
 BOTH = {"NetBirdImportantLoginExpired": "a member and its login must both be there"}
-"""Alerts that match series of two lists, and conclude nothing from a missing one."""
+"""Alerts that match series of two lists, and do not fire for a missing series."""
 
 AS_ONE = {
     "ApiExporterTokenExpiresSoon": "tokens are read for the current user alone",
     "ApiExporterTokenExpiresVerySoon": "the same",
     "NetBirdLoginExpiresSoon": "the account's setting holds for every peer",
 }
-"""Alerts of lists that name no ids of each other."""
+"""Alerts on lists that name no ids of each other."""
 
 
 class AlertTests(SynchronousTestCase):
     def test_safe(self) -> None:
-        """Each alert of several lists is of joined families, which wait."""
+        """Each alert on several lists uses joined families, which wait."""
         groups = yaml.safe_load(rules("alerts", shipped()))["groups"]
         seen = set()
         for rule in (rule for group in groups for rule in group["rules"]):

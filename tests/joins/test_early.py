@@ -1,4 +1,4 @@
-"""Lists that joins wait for are refreshed early, and how soon all is true again."""
+"""Lists that joins wait for are refreshed early."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ CREATED = WORLDS[16]
 
 
 class Working(Network):
-    """An exporter with its usual intervals, and an administrator's account."""
+    """An exporter with its usual intervals, and the account of an administrator."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -45,7 +45,7 @@ class Working(Network):
         return succeed(Body(body(self.world, name)))
 
     def advance(self, seconds: int) -> None:
-        """Let time pass in steps of a second, and all that is due be done."""
+        """Advance the clock in steps of a second, and run all that is due."""
         for _ in range(seconds):
             self.clock.pump([1.0, *[0.0] * 20])
 
@@ -61,7 +61,7 @@ POSSIBLE = frozenset().union(*(truth.said for truth in TRUTH))
 
 class EarlyTests(SynchronousTestCase):
     def check(self, before: World, after: World) -> None:
-        """What is said meanwhile was true after one step, and soon all is true."""
+        """All lines were true after some step, and soon the page is complete."""
         working = Working(before)
         self.assertEqual(frozenset(), working.said() - POSSIBLE)
         working.world = after
@@ -71,15 +71,15 @@ class EarlyTests(SynchronousTestCase):
         self.assertEqual(Working(after).said(), working.said())
 
     def test_created(self) -> None:
-        """While all is created it says nothing false."""
+        """Creation of objects never publishes a false line."""
         self.check(WORLDS[0], CREATED)
 
     def test_deleted(self) -> None:
-        """The same while it is deleted."""
+        """Deletion of objects never publishes a false line."""
         self.check(CREATED, WORLDS[0])
 
     def test_early(self) -> None:
-        """A router by a new group has groups refreshed at once, not minutes later."""
+        """A router with a new group refreshes the groups at once."""
         working = Working(WORLDS[0])
         begin = working.clock.seconds()
         due = working.times("network_routers")[0] + 300
@@ -90,7 +90,7 @@ class EarlyTests(SynchronousTestCase):
         self.assertLess(working.times("groups", routers)[0] - routers, 2)
 
     def test_at_most_once_a_minute(self) -> None:
-        """A peer that goes each half minute has the groups refreshed once a minute."""
+        """A peer that is removed every half minute refreshes groups once a minute."""
         working = Working(CREATED)
         begin = working.clock.seconds()
         for number in range(20):
@@ -112,7 +112,7 @@ class EarlyTests(SynchronousTestCase):
             self.assertLessEqual(30, other - one)
 
     def test_nothing_changes(self) -> None:
-        """An account in which nothing changes costs no request more."""
+        """An account without changes needs no extra request."""
         working = Working(CREATED)
         working.advance(3600)
         for name in ("groups", "networks", "network_routers", "routes"):

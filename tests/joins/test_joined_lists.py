@@ -1,4 +1,4 @@
-"""Whatever lists are read alone: what is published was true at one instant."""
+"""Any lists may be read alone: all published lines were true at one instant."""
 
 from collections.abc import Sequence
 from itertools import pairwise, permutations
@@ -33,7 +33,7 @@ JOINED = {
     for needs in (*NEEDS.values(), *(finder.reads for finder in FINDERS))
     if len(needs) > 1
 }
-"""The resources of each join, from the rows and the finders themselves."""
+"""The resources of each join, from rows and finders."""
 
 PAIRS = sorted(
     {
@@ -56,7 +56,7 @@ ALONE = {
 
 
 class Page:
-    """What an exporter shows: series with their values, and findings."""
+    """The output of an exporter: series with their values, and findings."""
 
     def __init__(self, inventory: Inventory) -> None:
         text = b"".join(
@@ -72,7 +72,7 @@ class Page:
 
 
 class Exporter:
-    """Reads one list after the other from the worlds that there are by then."""
+    """An inventory that is read one list after the other, from changing worlds."""
 
     def __init__(self, world: World) -> None:
         self.inventory = Inventory(now=1_800_000_000.0)
@@ -90,7 +90,7 @@ class Exporter:
         )
 
     def settle(self, world: World) -> int:
-        """Read what joins wait for; how many requests that took."""
+        """Read the lists that joins wait for, and return the number of requests."""
         for requests in range(100):
             due = sorted(self.inventory.joins.due)
             if not due:
@@ -103,15 +103,15 @@ class Exporter:
 
 
 PATH = (*WORLDS, *WORLDS[-2::-1])
-"""All is created, and deleted again: no id comes back."""
+"""All objects are created and deleted again, without a repeated id."""
 
 TRUTH = [Exporter(world).page() for world in WORLDS]
-"""What a reading of all lists at one instant shows, after each step."""
+"""The page of all lists that were read at one instant, after each step."""
 
 
 class TableTests(SynchronousTestCase):
     def test_references(self) -> None:
-        """Each resource of a join names another one of it, is named, or needs none."""
+        """Each resource of a join names another, is named, or needs no reference."""
         named = {n for r in REFERENCES for n in (r.resource, *r.targets)}
         for needs in JOINED:
             for name in needs:
@@ -126,7 +126,7 @@ class JoinedListTests(SynchronousTestCase):
     def check(
         self, exporter: Exporter, possible: Sequence[Page], about: object
     ) -> None:
-        """What it shows was true in one of these; it shows what all of them do."""
+        """Check that lines are in one of these pages, and series of all are there."""
         page = exporter.page()
         false = page.said - frozenset().union(*(truth.said for truth in possible))
         self.assertEqual([], sorted(false), about)
@@ -134,7 +134,7 @@ class JoinedListTests(SynchronousTestCase):
         self.assertEqual([], sorted(lost), about)
 
     def test_pairs(self) -> None:
-        """Two lists of a join are read alone, after all was created, or deleted."""
+        """Two lists of a join are read alone after all creations or deletions."""
         for pair in PAIRS:
             for first, last in ((0, len(WORLDS) - 1), (len(WORLDS) - 1, 0)):
                 exporter = Exporter(WORLDS[first])
@@ -143,7 +143,7 @@ class JoinedListTests(SynchronousTestCase):
                     self.check(exporter, TRUTH, (pair, first, last, name))
 
     def test_each_step(self) -> None:
-        """Of each step one list is read before any other, created or deleted."""
+        """One list of a step is read before any other, for creation and deletion."""
         for before, after in (*pairwise(WORLDS), *pairwise(reversed(WORLDS))):
             changed = [n for n in before if before[n] != after[n]]
             at, to = WORLDS.index(before), WORLDS.index(after)
@@ -165,7 +165,7 @@ class JoinedListTests(SynchronousTestCase):
         ),
     )
     def test_any_order(self, start: int, readings: list[tuple[str, int]]) -> None:
-        """Between any two readings the administrator works: creates, then deletes."""
+        """The administrator creates and deletes objects between any two readings."""
         exporter, at = Exporter(PATH[start]), start
         for name, steps in readings:
             at = min(at + steps, len(PATH) - 1)
