@@ -76,7 +76,7 @@ def midnight(now: float) -> float:
     return (now // DAY + 1) * DAY
 
 
-def start(row: ConsumptionRow) -> float:
+def window_start(row: ConsumptionRow) -> float:
     """Return when the window of a row began, or 0 if that is not after 1970-01-01."""
     return timestamp(row.window_start_utc) or 0.0
 
@@ -84,27 +84,27 @@ def start(row: ConsumptionRow) -> float:
 def is_current(row: ConsumptionRow, now: float) -> bool:
     """Return whether the row's window holds a time. Windows count from the epoch."""
     length = row.window_seconds
-    return length > 0 and start(row) == now // length * length
+    return length > 0 and window_start(row) == now // length * length
 
 
 def window_end(consumption: Sequence[Consumption], now: float) -> float | None:
     """Return the earliest end of a window that has not ended; None without one."""
     ends = (
-        start(row) + row.window_seconds
+        window_start(row) + row.window_seconds
         for found in consumption
         for row in found.current
     )
     return min((end for end in ends if end > now), default=None)
 
 
-_SUMS = [f.name for f in fields(UsageBucket) if f.type is not str]
+_SUMMED_FIELDS = [f.name for f in fields(UsageBucket) if f.type is not str]
 
 
-def added(buckets: Sequence[UsageBucket]) -> UsageBucket:
+def add_up(buckets: Sequence[UsageBucket]) -> UsageBucket:
     """Return the sums of all fields. They are exact and then rounded once."""
     sums = {
         name: (fsum if name.endswith("_usd") else sum)(map(attrgetter(name), buckets))
-        for name in _SUMS
+        for name in _SUMMED_FIELDS
     }
     return replace(UsageBucket(), **sums)
 

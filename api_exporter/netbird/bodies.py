@@ -32,20 +32,20 @@ _INSTANTS = frozenset(
 _ZERO_TIME = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:")
 """Go's zero time. West of Greenwich it falls into the year 0, which Python lacks."""
 
-_NAMED = 20
+_MAX_COMPLAINTS = 20
 """The maximum number of rejected records of one body that are reported."""
 
-_HOPELESS = 1000
+_MAX_UNREADABLE = 1000
 """Decoding of a long body ends if this many first records are all rejected."""
 
-_LONGEST_REREAD = 128 * 1024
+_MAX_CONVERTED_BYTES = 128 * 1024
 """The maximum bytes of a record in which `null` and the like is removed: it is slow."""
 
-_LONGEST_MENDED = 512 * 1024
+_MAX_MENDED_BYTES = 512 * 1024
 """The maximum bytes of a record in which invalid UTF-8 is replaced, which takes up to
 ten milliseconds. A group of five thousand peers has fewer."""
 
-_LONGEST_DOCUMENT = 1024 * 1024
+_MAX_DOCUMENT_BYTES = 1024 * 1024
 """In bytes, far more than any real document has."""
 
 
@@ -139,14 +139,14 @@ class Listing:
                     record = cache.find(raw) or self.read(raw)
                 except FAILURES as error:
                     rejected += 1
-                    if rejected <= _NAMED:
+                    if rejected <= _MAX_COMPLAINTS:
                         complaints.append(f"[{place}]: {error}")
-                    if place + 1 == rejected == _HOPELESS and len(body) > LONG:
+                    if place + 1 == rejected == _MAX_UNREADABLE and len(body) > LONG:
                         raise _unreadable(complaints) from None
                     continue
                 id_: str = self._id(record)
-                same = old.get(id_)
-                record = record if same is None or same != record else same
+                previous = old.get(id_)
+                record = record if previous is None or previous != record else previous
                 if self._ordered:
                     found.pop(id_, None)  # the last of two records gives the place
                 found[id_] = record
@@ -155,16 +155,16 @@ class Listing:
         if rejected and rejected == count:
             raise _unreadable(complaints)
         found.pop("", None)
-        there = tuple([record for record in found.values() if record is not None])
+        readable = tuple([record for record in found.values() if record is not None])
         recognized = MappingProxyType(cache.now)
-        return Decoded(there, rejected, tuple(complaints), recognized)
+        return Decoded(readable, rejected, tuple(complaints), recognized)
 
     def read(self, raw: msgspec.Raw) -> Struct:
         """Return one record; raise one of FAILURES."""
         try:
             record = self._decoder.decode(raw)
         except FAILURES:
-            record = _leniently(self._decoder, raw)
+            record = _decode_loosely(self._decoder, raw)
         id_: str = self._id(record)
         if len(id_) > SHORT and cut(id_) != id_:
             # Labels would cut it, and would no longer identify the record.
@@ -221,39 +221,39 @@ class Document:
     def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoded:
         if self._nullable and body.strip() == b"null":
             body = b"{}"
-        if len(body) > _LONGEST_DOCUMENT:
+        if len(body) > _MAX_DOCUMENT_BYTES:
             raise UpstreamError(
                 "too_large",
-                f"{len(body)} bytes; the maximum is {_LONGEST_DOCUMENT} bytes",
+                f"{len(body)} bytes; the maximum is {_MAX_DOCUMENT_BYTES} bytes",
             )
         try:
-            return Decoded((_leniently(self._decoder, msgspec.Raw(mend(body))),))
+            return Decoded((_decode_loosely(self._decoder, msgspec.Raw(mend(body))),))
         except FAILURES as error:
             raise UpstreamError("decode", str(error)) from None
 
 
-def _leniently(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:
+def _decode_loosely(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:
     """Decode a record, with every `null` and zero time treated as an absent key.
 
     A byte that is not UTF-8 becomes U+FFFD.
     """
-    if len(raw) > _LONGEST_MENDED:
+    if len(raw) > _MAX_MENDED_BYTES:
         return decoder.decode(raw)
     text = bytes(raw).decode("utf-8", "replace")
-    if len(raw) > _LONGEST_REREAD:
+    if len(raw) > _MAX_CONVERTED_BYTES:
         return decoder.decode(text)
-    return msgspec.convert(_present(msgspec.json.decode(text)), decoder.type)
+    return msgspec.convert(_without_absent(msgspec.json.decode(text)), decoder.type)
 
 
-def _present(value: object) -> object:
+def _without_absent(value: object) -> object:
     if isinstance(value, dict):
-        return {k: _present(v) for k, v in value.items() if not _absent(k, v)}
+        return {k: _without_absent(v) for k, v in value.items() if not _is_absent(k, v)}
     if isinstance(value, list):
-        return [_present(v) for v in value if v is not None]
+        return [_without_absent(v) for v in value if v is not None]
     return value
 
 
-def _absent(key: str, value: object) -> bool:
+def _is_absent(key: str, value: object) -> bool:
     if key in _INSTANTS and isinstance(value, str):
         return _ZERO_TIME.match(value) is not None
     return value is None

@@ -20,13 +20,13 @@ FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
 LONG = 1024 * 1024
 """The size of a piece in bytes. The decoder takes one to three milliseconds for it."""
 
-_LONGEST = 32 * 1024 * 1024
+_MAX_RECORD = 32 * 1024 * 1024
 """The maximum bytes of one record. A group of a hundred thousand peers has 6 MB."""
 
-_MOST_VALUES = 400_000
+_MAX_VALUES = 400_000
 """The maximum number of values in a long piece. Such a group has 300,000."""
 
-_SHORTEST = 32
+_MIN_ELEMENT_BYTES = 32
 """The minimum average bytes of the elements of a long body. Records have hundreds."""
 
 _HEAD = re.compile(rb'\s{0,9}\[(\s{0,9})(\{\s{0,9}(?:"[^"\\]{0,99}"\s?:)?)')
@@ -37,7 +37,7 @@ _LONE_SURROGATE = re.compile(
 )
 """The escape of a lone surrogate, in a text where each backslash begins an escape."""
 
-_DEEPEST = 100
+_MAX_DEPTH = 100
 """The maximum depth of a record that is kept beside one that is nested too deeply."""
 
 _MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[][{}]', re.DOTALL)
@@ -58,20 +58,20 @@ def elements(body: bytes) -> Iterator[Elements | None]:
     Raise UpstreamError for anything else, and for a long array of short elements.
     """
     if len(body) <= LONG:
-        yield _decoded(body)
+        yield _decode_array(body)
         return
     head = _HEAD.match(body)
     if head is None:
         raise UpstreamError("decode", "a long response that is not a list of records")
-    between = b"}," + head[1] + head[2]
-    if body.find(between, 0, _LONGEST) < 0:
-        between = b"}, " + head[2]
-    marks = between, b"}," + head[1] + b"{"
+    separator = b"}," + head[1] + head[2]
+    if body.find(separator, 0, _MAX_RECORD) < 0:
+        separator = b"}, " + head[2]
+    marks = separator, b"}," + head[1] + b"{"
     start, count = body.index(b"[") + 1, 0
     while start < len(body):
-        found, end = _piece(body, marks, start)
+        found, end = _split(body, marks, start)
         count += len(found)
-        if count * _SHORTEST > end:
+        if count * _MIN_ELEMENT_BYTES > end:
             raise UpstreamError(
                 "decode", "the elements of the list are too short for records"
             )
@@ -79,7 +79,7 @@ def elements(body: bytes) -> Iterator[Elements | None]:
         start = end + 1
 
 
-def _piece(body: bytes, marks: tuple[bytes, ...], start: int) -> tuple[Elements, int]:
+def _split(body: bytes, marks: tuple[bytes, ...], start: int) -> tuple[Elements, int]:
     """Return the elements of a piece, and the place of the comma behind the piece.
 
     Args:
@@ -87,27 +87,27 @@ def _piece(body: bytes, marks: tuple[bytes, ...], start: int) -> tuple[Elements,
     """
     after, skipped = start + LONG, 1
     while True:
-        found = (body.find(mark, after, start + _LONGEST) + 1 for mark in marks)
+        found = (body.find(mark, after, start + _MAX_RECORD) + 1 for mark in marks)
         end = next(filter(None, found), len(body))
-        if end - start > _LONGEST:
-            raise UpstreamError("decode", f"a record has more than {_LONGEST} bytes")
-        if end - start > 2 * LONG and body.count(b",", start, end) > _MOST_VALUES:
+        if end - start > _MAX_RECORD:
+            raise UpstreamError("decode", f"a record has more than {_MAX_RECORD} bytes")
+        if end - start > 2 * LONG and body.count(b",", start, end) > _MAX_VALUES:
             raise UpstreamError("decode", "a record has too many values")
         closing = b"]" if end < len(body) else b""
         text = b"".join((b"[", memoryview(body)[start:end], closing))
         try:
-            return _decoded(text, start - 1) or [], end
+            return _decode_array(text, start - 1) or [], end
         except UpstreamError:
             if end == len(body):
                 raise
         # That was inside of a record. Go on behind the next end of a list.
-        after = body.find(b"]", end + skipped, start + _LONGEST)
+        after = body.find(b"]", end + skipped, start + _MAX_RECORD)
         if after < 0:
             after = len(body)
         skipped *= 4
 
 
-_MENDED = 64 * 1024
+_MEND_BYTES = 64 * 1024
 """Bytes of text in which lone surrogates are replaced in one step."""
 
 
@@ -120,7 +120,7 @@ def mend(text: bytes) -> bytes:
         return text
     parts, start = [], 0
     while start < len(text):
-        end = text.find(b",", start + _MENDED) + 1 or len(text)
+        end = text.find(b",", start + _MEND_BYTES) + 1 or len(text)
         escapes = text[start:end].replace(b"\\\\", b"\0\0")  # escaped backslashes
         mended = _LONE_SURROGATE.sub(rb"\\ufffd", escapes)
         parts.append(mended.replace(b"\0\0", b"\\\\"))
@@ -128,7 +128,7 @@ def mend(text: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _without_deep(text: bytes, level: int) -> bytes:
+def _replace_deep(text: bytes, level: int) -> bytes:
     """Return the text with `null` for each value that is too deep inside `level`."""
     parts: list[bytes] = []
     depth = deepest = start = end = 0
@@ -140,7 +140,7 @@ def _without_deep(text: bytes, level: int) -> bytes:
             deepest = max(deepest, depth)
         elif mark[0] in {b"}", b"]"}:
             depth -= 1
-            if depth == level and deepest > _DEEPEST:
+            if depth == level and deepest > _MAX_DEPTH:
                 parts += text[end:start], b"null"
                 end = mark.end()
     return b"".join([*parts, text[end:]])
@@ -160,7 +160,7 @@ def decoded(decoder: msgspec.json.Decoder[T], text: bytes, level: int) -> T:
             if len(text) > 2 * LONG:  # it would take long
                 raise
             if isinstance(error, RecursionError):
-                repaired = _without_deep(text, level)
+                repaired = _replace_deep(text, level)
             elif b"\\ud" in text or b"\\uD" in text:
                 repaired = mend(text)
             if repaired == text:
@@ -168,7 +168,7 @@ def decoded(decoder: msgspec.json.Decoder[T], text: bytes, level: int) -> T:
             text = repaired
 
 
-def _decoded(text: bytes, start: int = 0) -> Elements | None:
+def _decode_array(text: bytes, start: int = 0) -> Elements | None:
     try:
         return decoded(_DECODER, text, 1)
     except FAILURES as error:

@@ -136,25 +136,25 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         Another current user removes access tokens. The last provider removes what
         depends on one. Permissions remove what they withhold.
         """
-        after = self._replace({resource: records})
-        gone: set[str] = set()
+        after = self._with_records({resource: records})
+        removed: set[str] = set()
         if resource in {"users", "current_user"}:
             if after.current_user_id != self.current_user_id:
-                gone.add("access_tokens")
-            gone |= after.withheld
+                removed.add("access_tokens")
+            removed |= after.withheld
             if after.partial != self.partial:  # joins draw more conclusions, or fewer
-                anew = {name: object() for name in LISTS}
-                after = after._changed(anew)
-        idle = resource == "agent_providers" and not records
-        if idle or "agent_providers" in gone:
-            gone.update(OF_AGENTS)
-        return after._replace(dict.fromkeys(gone)) if gone else after
+                changes = {name: object() for name in LISTS}
+                after = after._with_changes(changes)
+        has_no_provider = resource == "agent_providers" and not records
+        if has_no_provider or "agent_providers" in removed:
+            removed.update(OF_AGENTS)
+        return after._with_records(dict.fromkeys(removed)) if removed else after
 
-    def _replace(self, records: Mapping[str, object]) -> "Inventory":
+    def _with_records(self, records: Mapping[str, object]) -> "Inventory":
         changes = {name: object() for name in records}
-        return replace(self._changed(changes), **records)
+        return replace(self._with_changes(changes), **records)
 
-    def _changed(self, changes: Mapping[str, object]) -> "Inventory":
+    def _with_changes(self, changes: Mapping[str, object]) -> "Inventory":
         return replace(self, changes=MappingProxyType({**self.changes, **changes}))
 
     def settle(
@@ -176,7 +176,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             resource
         ):  # joins leave out records of any list that name an unknown peer
             changes = {n: object() for n in LISTS}
-        return replace(self._changed(changes), joins=state)
+        return replace(self._with_changes(changes), joins=state)
 
     def _lists(self) -> dict[str, tuple[Any, ...] | None]:
         return {name: getattr(self, name) for name in LISTS}
@@ -222,8 +222,8 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         """Names in `detail` that no group has; none while the groups are unknown."""
         if self.detail is None or self.groups is None:
             return ()
-        there = {name for group in self.groups for name in (group.id, group.name)}
-        return tuple(sorted(self.detail - there))
+        names = {name for group in self.groups for name in (group.id, group.name)}
+        return tuple(sorted(self.detail - names))
 
     @cached_property  # read after every refresh
     def current_user_id(self) -> str | None:
@@ -237,7 +237,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def withheld(self) -> frozenset[str]:
         """The resources that the token's user may not read, or only in part."""
-        return frozenset(n for n, module in MODULES.items() if self._denied(module))
+        return frozenset(n for n, module in MODULES.items() if self._is_denied(module))
 
     @cached_property
     def _permissions(self) -> records.Permissions:
@@ -247,7 +247,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
                 return user.permissions
         return records.Permissions()
 
-    def _denied(self, module: str) -> bool:
+    def _is_denied(self, module: str) -> bool:
         # An unknown module is not denied.
         modules = self._permissions.modules or {}
         return modules.get(module, {}).get("read") is False
@@ -256,8 +256,8 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     def role(self) -> str:
         """The role of the token's user; "" if it is unknown."""
         me = self.current_user_id
-        named = [u.role for u in self.current_user or () if u.id == me]
-        return (named or [u.role for u in self.users or () if u.id == me] or [""])[0]
+        roles = [u.role for u in self.current_user or () if u.id == me]
+        return (roles or [u.role for u in self.users or () if u.id == me] or [""])[0]
 
     @property
     def service_names(self) -> Mapping[str, str] | None:
@@ -272,7 +272,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
 
         Fact: a human without the permission gets 200 and only their own peers, or none.
         """
-        if self._permissions.is_restricted or self._denied("peers"):
+        if self._permissions.is_restricted or self._is_denied("peers"):
             return True
         return any(
             user.is_current and not user.is_service_user and user.role == "user"

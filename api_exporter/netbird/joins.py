@@ -25,9 +25,9 @@ from msgspec.structs import replace
 
 from api_exporter.netbird.references import (
     LISTS,
-    NAMED,
-    NAMING,
     REFERENCES,
+    REFERENCES_FROM,
+    REFERENCES_TO,
     Lists,
     Reference,
 )
@@ -72,8 +72,8 @@ class Removed(Struct, frozen=True, gc=False):
     listed: bool = False
 
 
-Waiting = dict[str, dict[str, Held]]
-Gone = dict[str, dict[str, Removed]]
+HeldRecords = dict[str, dict[str, Held]]
+RemovedRecords = dict[str, dict[str, Removed]]
 """Records by list and id."""
 
 
@@ -122,7 +122,7 @@ def advance(
     if reading is not None and lists[name] is not None:
         settling.readings[name] = reading
         if before is None:
-            settling.begin(name, reading.ended)
+            settling.hold_incomplete(name, reading.ended)
         elif before is not lists[name]:
             settling.compare(name, before, reading.ended)
     return settling.settled()
@@ -139,16 +139,16 @@ class _Settling:
         self._removed = {n: dict(r) for n, r in state.removed.items() if n in known}
         self._due = set[str]()
 
-    def begin(self, name: str, ended: int) -> None:
+    def hold_incomplete(self, name: str, ended: int) -> None:
         """Hold records of a first reading that name an id which joins do not have.
 
         Every record is new then, so joins use a record whose ids all exist.
         """
-        for reference in NAMING[name]:
-            if (there := self._there(reference, self._held)) is None:
+        for reference in REFERENCES_FROM[name]:
+            if (known := self._known_ids(reference, self._held)) is None:
                 continue  # the target is read later
             for record in self._lists[name] or ():
-                if not there.issuperset(reference.ids(record)):
+                if not known.issuperset(reference.ids(record)):
                     held = self._held.setdefault(name, {})
                     held[record.id] = Held(None, record, ended)
 
@@ -158,24 +158,24 @@ class _Settling:
         An unchanged record is the same object as before.
         """
         after = self._lists[name] or ()
-        was, there = set(map(id, before)), set(map(id, after))
-        new = {record.id: record for record in after if id(record) not in was}
-        old = {record.id: record for record in before if id(record) not in there}
+        old_objects, new_objects = set(map(id, before)), set(map(id, after))
+        new = {record.id: record for record in after if id(record) not in old_objects}
+        old = {record.id: record for record in before if id(record) not in new_objects}
         held = self._held.setdefault(name, {})
         removed = self._removed.setdefault(name, {})
         for i in old.keys() - new.keys():
             used = removed[i].record if i in removed else old[i]
             used = held.pop(i).previous if i in held else used
-            if NAMED[name] and used is not None:
+            if REFERENCES_TO[name] and used is not None:
                 removed[i] = Removed(used, ended)
         for i, record in new.items():
             used = removed.pop(i).record if i in removed else old.get(i)
             missed = None
             if i in held:
                 used, missed = held[i].previous, held[i].missed
-            if NAMING[name]:
+            if REFERENCES_FROM[name]:
                 held[i] = Held(used, record, ended, missed)
-            if used is not None and _stays(name, used, record):
+            if used is not None and _keeps_previous(name, used, record):
                 removed[i] = Removed(used, ended, listed=True)
 
     def settled(self) -> JoinState:
@@ -189,12 +189,12 @@ class _Settling:
             frozenset(self._due),
         )
 
-    def _still_held(self) -> Waiting:
+    def _still_held(self) -> HeldRecords:
         """Return records that wait for a list, or for a record that waits."""
-        found: Waiting = {}
+        found: HeldRecords = {}
         for name, target in self._awaited():
-            began, some = self.readings[target].began, self._held[name]
-            if old := {i: one for i, one in some.items() if began <= one.since}:
+            began, records = self.readings[target].began, self._held[name]
+            if old := {i: one for i, one in records.items() if began <= one.since}:
                 found.setdefault(name, {}).update(old)
                 self._due.add(target)
         self._hold_naming(found)
@@ -208,29 +208,29 @@ class _Settling:
     def _awaited(self) -> Iterator[tuple[str, str]]:
         """Yield lists with held records, each with a known list that these name."""
         for name in self._held:
-            for reference in NAMING[name]:
+            for reference in REFERENCES_FROM[name]:
                 for target in reference.targets:
                     if target in self.readings:
                         yield name, target
 
-    def _hold_naming(self, waiting: Waiting) -> None:
+    def _hold_naming(self, waiting: HeldRecords) -> None:
         """Add held records that name a waiting record, directly or through others."""
         naming: dict[int, dict[str, list[str]]] = {}
-        fresh = [(name, i) for name, some in waiting.items() for i in some]
+        fresh = [(name, i) for name, records in waiting.items() for i in records]
         while fresh:
             name, i = fresh.pop()
             newest = self._held[name][i].newest
-            for reference in NAMED[name]:
+            for reference in REFERENCES_TO[name]:
                 source = reference.resource
                 if id(reference) not in naming:
                     naming[id(reference)] = self._naming(reference)
-                there = waiting.get(source, {})
+                already = waiting.get(source, {})
                 for unused in reference.has(newest):
                     # Each id is looked up once: then all records that name it wait.
                     for other in naming[id(reference)].pop(unused, ()):
-                        if other not in there:
-                            there = waiting.setdefault(source, {})
-                            there[other] = self._held[source][other]
+                        if other not in already:
+                            already = waiting.setdefault(source, {})
+                            already[other] = self._held[source][other]
                             fresh.append((source, other))
 
     def _naming(self, reference: Reference) -> dict[str, list[str]]:
@@ -241,16 +241,16 @@ class _Settling:
                 found.setdefault(named, []).append(i)
         return found
 
-    def _missing(self, waiting: Waiting) -> Iterator[tuple[tuple[str, str], Held]]:
+    def _missing(self, waiting: HeldRecords) -> Iterator[tuple[tuple[str, str], Held]]:
         """Yield held records that name a missing id, until their list is read again."""
-        for name, some in self._held.items():
-            rest = some.keys() - waiting.get(name, {}).keys()
-            for reference in NAMING[name] if rest else ():
-                there = self._there(reference, waiting)
-                for i in rest:
-                    one = some[i]
+        for name, records in self._held.items():
+            others = records.keys() - waiting.get(name, {}).keys()
+            for reference in REFERENCES_FROM[name] if others else ():
+                known = self._known_ids(reference, waiting)
+                for i in others:
+                    one = records[i]
                     if not (
-                        there is None or there.issuperset(reference.ids(one.newest))
+                        known is None or known.issuperset(reference.ids(one.newest))
                     ):
                         ended = max(reading.ended for reading in self.readings.values())
                         missed = ended if one.missed is None else one.missed
@@ -258,33 +258,33 @@ class _Settling:
                             self._due.add(name)
                             yield (name, i), replace(one, missed=missed)
 
-    def _there(self, reference: Reference, held: Waiting) -> set[str] | None:
+    def _known_ids(self, reference: Reference, held: HeldRecords) -> set[str] | None:
         """Return the ids that joins have; None while a target is not known."""
         if any(self._lists.get(target) is None for target in reference.targets):
             return None
         return {
             i
             for target in reference.targets
-            for record in _used(target, self._lists, held, self._removed)
+            for record in _used_records(target, self._lists, held, self._removed)
             for i in reference.has(record)
         }
 
-    def _still_named(self) -> Gone:
+    def _still_named(self) -> RemovedRecords:
         """Return removed records that joins still need.
 
         An older list names them, or a record that joins use in place of a newer one.
         """
-        found: Gone = {}
+        found: RemovedRecords = {}
         for name in reversed(LISTS):
-            for reference in NAMED[name] if self._removed.get(name) else ():
+            for reference in REFERENCES_TO[name] if self._removed.get(name) else ():
                 if reference.resource in self.readings:
                     self._keep(name, reference, found)
         return found
 
-    def _keep(self, name: str, reference: Reference, found: Gone) -> None:
+    def _keep(self, name: str, reference: Reference, found: RemovedRecords) -> None:
         source = reference.resource
         held, removed = self._held.get(source, {}), found.get(source, {})
-        instead = [
+        substitutes = [
             *(one.previous for one in held.values() if one.previous is not None),
             *(one.record for one in removed.values()),
         ]
@@ -293,13 +293,13 @@ class _Settling:
         for i, one in self._removed[name].items():
             older[i] = set(reference.has(one.record)) if began <= one.at else set()
             removed_ids |= older[i]
-        named = _named(reference, removed_ids, self._lists[source] or ())
-        instead_ids = set(chain.from_iterable(map(reference.ids, instead)))
+        named = _named_ids(reference, removed_ids, self._lists[source] or ())
+        substitute_ids = set(chain.from_iterable(map(reference.ids, substitutes)))
         for i, one in self._removed[name].items():
             if not older[i].isdisjoint(named):
                 self._due.add(source)
                 found.setdefault(name, {})[i] = one
-            elif not one.listed and not instead_ids.isdisjoint(
+            elif not one.listed and not substitute_ids.isdisjoint(
                 reference.has(one.record)
             ):
                 found.setdefault(name, {})[i] = one
@@ -311,23 +311,23 @@ def _frozen(lists: Mapping[str, Mapping[str, K]]) -> Mapping[str, Mapping[str, K
     )
 
 
-def _named(
+def _named_ids(
     reference: Reference, ids: set[str], records: Iterable[Any]
 ) -> frozenset[str]:
     named = chain.from_iterable(map(reference.ids, records if ids else ()))
     return frozenset(ids.intersection(named))
 
 
-_OFTEN = frozenset({"peers", "users", "groups"})
+_CHANGING_LISTS = frozenset({"peers", "users", "groups"})
 """Lists whose records change often."""
 
 
-def _stays(name: str, before: Any, after: Any) -> bool:
+def _keeps_previous(name: str, before: Any, after: Any) -> bool:
     """Return whether joins keep the previous version for records that name it."""
-    if name not in _OFTEN:
-        return bool(NAMED[name])
+    if name not in _CHANGING_LISTS:
+        return bool(REFERENCES_TO[name])
     named = [
-        any(any(reference.ids(record)) for reference in NAMING[name])
+        any(any(reference.ids(record)) for reference in REFERENCES_FROM[name])
         for record in (before, after)
     ]
     return named == [True, False]
@@ -343,7 +343,7 @@ def joined(
             there. Joins leave out a record that names an id which such a list lacks.
     """
     found = {
-        name: tuple(_used(name, lists, state.held, state.removed))
+        name: tuple(_used_records(name, lists, state.held, state.removed))
         for name in state.held.keys() | state.removed.keys()
     }
     if any(lists.get(name) is not None for name in incomplete):
@@ -351,19 +351,19 @@ def joined(
     return found
 
 
-def _used(
+def _used_records(
     name: str,
     lists: Lists,
     held: Mapping[str, Mapping[str, Held]],
     removed: Mapping[str, Mapping[str, Removed]],
 ) -> Iterator[Any]:
-    waiting, gone = held.get(name, {}), removed.get(name, {})
-    instead = {**waiting, **gone}
-    yield from [r for r in lists[name] or () if r.id not in instead]
-    for i, held_ in waiting.items():
-        if i not in gone and held_.previous is not None:
-            yield held_.previous
-    for one in gone.values():
+    waiting, kept = held.get(name, {}), removed.get(name, {})
+    replaced = {**waiting, **kept}
+    yield from [r for r in lists[name] or () if r.id not in replaced]
+    for i, record in waiting.items():
+        if i not in kept and record.previous is not None:
+            yield record.previous
+    for one in kept.values():
         yield one.record
 
 
@@ -371,25 +371,25 @@ def _leave_out(
     found: dict[str, tuple[Any, ...]], lists: Lists, incomplete: frozenset[str]
 ) -> None:
     """Leave out records that name a missing id, directly or through other records."""
-    out: dict[str, dict[str, Any]] = {}
+    left_out: dict[str, dict[str, Any]] = {}
     for reference in REFERENCES:
         targets = [found.get(n, lists.get(n)) or () for n in reference.targets]
-        gone = {
+        missing = {
             i
             for target in reference.targets
-            for record in out.get(target, {}).values()
+            for record in left_out.get(target, {}).values()
             for i in reference.has(record)
         }
-        there: set[str] | None = None
+        known: set[str] | None = None
         if not incomplete.isdisjoint(reference.targets):
-            there = {record.id for records in targets for record in records}
-        elif not gone:
+            known = {record.id for records in targets for record in records}
+        elif not missing:
             continue
         name = reference.resource
         for record in found.get(name, lists.get(name)) or ():
             named = set(reference.ids(record))
-            if not named.isdisjoint(gone) or not (there is None or named <= there):
-                out.setdefault(name, {})[record.id] = record
-    for name, records in out.items():
+            if not named.isdisjoint(missing) or not (known is None or named <= known):
+                left_out.setdefault(name, {})[record.id] = record
+    for name, records in left_out.items():
         every = found.get(name, lists.get(name)) or ()
         found[name] = tuple([record for record in every if record.id not in records])

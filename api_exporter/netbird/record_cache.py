@@ -9,13 +9,13 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Struct
 
-_SAMPLE = 16
+_SAMPLED_LENGTHS = 16
 """A record is always looked up if its length is a multiple of this."""
 
-_WORTH = 3
+_LOOKUPS_PER_HIT = 3
 """Look-ups for each recognized record: a look-up costs a third of decoding."""
 
-_TRIES = 32
+_FREE_LOOKUPS = 32
 """Look-ups that are made even if no record is recognized."""
 
 KnownRecords = Mapping[Hashable, Struct]
@@ -60,17 +60,17 @@ class RecordCache:
     def __init__(self, before: KnownRecords) -> None:
         self.now: dict[Hashable, Struct] = {}
         self._before = before
-        self._vain = -_TRIES
+        self._wasted_lookups = -_FREE_LOOKUPS
         self._digest: Hashable | None = None
 
     def find(self, raw: msgspec.Raw) -> Struct | None:
         """Return the record that was decoded from the same bytes, or None."""
         self._digest = None
-        if self._vain > 0 and len(raw) % _SAMPLE:
+        if self._wasted_lookups > 0 and len(raw) % _SAMPLED_LENGTHS:
             return None
         self._digest = fingerprint(bytes(raw))
         found = self._before.get(self._digest)
-        self._vain += 1 if found is None else 1 - _WORTH
+        self._wasted_lookups += 1 if found is None else 1 - _LOOKUPS_PER_HIT
         return found
 
     def learn(self, record: Struct, *, kept: bool = True) -> None:

@@ -20,22 +20,22 @@ Count = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 """An integer that a sample's value, a double, holds exactly."""
 
 
-MOST_GROUPS = 10_000
+MAX_GROUPS_PER_RECORD = 10_000
 """The maximum number of groups in one record: joins look up each of them."""
 
-_SOME_GROUPS = Meta(max_length=MOST_GROUPS)
+_LIMITED_GROUPS = Meta(max_length=MAX_GROUPS_PER_RECORD)
 
 
 @lru_cache(10_000)
-def _same(text: str) -> str:
+def _interned(text: str) -> str:
     """Return the same object for equal texts."""
     return text
 
 
-_ALIKE = ("country_code", "city_name", "os", "kernel_version", "version", "ui_version")
+_SHARED = ("country_code", "city_name", "os", "kernel_version", "version", "ui_version")
 """Fields whose values many peers share: a quarter of the memory of peers."""
 
-_LONGEST_SHARED = 256
+_MAX_SHARED_LENGTH = 256
 """In characters. A shared text outlives its peers, and a peer may send any text."""
 
 
@@ -69,10 +69,10 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     last_seen: Instant = None
 
     def __post_init__(self) -> None:
-        for name in _ALIKE:
+        for name in _SHARED:
             text = getattr(self, name)
-            if len(text) <= _LONGEST_SHARED:
-                force_setattr(self, name, _same(text))
+            if len(text) <= _MAX_SHARED_LENGTH:
+                force_setattr(self, name, _interned(text))
 
 
 Choice = bool | None
@@ -256,7 +256,7 @@ class NetworkRouter(Struct, frozen=True, gc=False, kw_only=True):
     enabled: bool = False
     metric: Count = 0
     peer: str = ""
-    peer_groups: Annotated[tuple[str, ...], _SOME_GROUPS] | None = None
+    peer_groups: Annotated[tuple[str, ...], _LIMITED_GROUPS] | None = None
 
 
 class NetworkResource(Struct, frozen=True, gc=False, kw_only=True):
@@ -282,7 +282,7 @@ class Route(Struct, frozen=True, gc=False, kw_only=True):
     enabled: bool = False
     masquerade: bool = False
     peer: str = ""
-    peer_groups: Annotated[tuple[str, ...], _SOME_GROUPS] | None = None
+    peer_groups: Annotated[tuple[str, ...], _LIMITED_GROUPS] | None = None
 
 
 class Rule(Struct, frozen=True, gc=False, kw_only=True):
@@ -292,8 +292,8 @@ class Rule(Struct, frozen=True, gc=False, kw_only=True):
     action: str = ""
     protocol: str = ""
     enabled: bool = False
-    sources: Annotated[tuple[GroupId, ...], _SOME_GROUPS] | None = None
-    destinations: Annotated[tuple[GroupId, ...], _SOME_GROUPS] | None = None
+    sources: Annotated[tuple[GroupId, ...], _LIMITED_GROUPS] | None = None
+    destinations: Annotated[tuple[GroupId, ...], _LIMITED_GROUPS] | None = None
     source_resource: TypedId | None = field(default=None, name="sourceResource")
     destination_resource: TypedId | None = field(
         default=None, name="destinationResource"
@@ -393,7 +393,7 @@ class AccessRestrictions(Struct, frozen=True, gc=False, kw_only=True):
     allowed_countries: tuple[str, ...] | None = None
 
 
-_Way = ProxyAuth | str | float | bool | None
+_AuthMethod = ProxyAuth | str | float | bool | None
 """A value below `auth`. Only objects are used; no other value rejects the service."""
 
 
@@ -406,7 +406,7 @@ class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     domain: str = ""
     enabled: bool = False
     private: bool = False
-    auth: dict[str, _Way | tuple[_Way, ...]] | None = None
+    auth: dict[str, _AuthMethod | tuple[_AuthMethod, ...]] | None = None
     access_restrictions: AccessRestrictions = AccessRestrictions()
     meta: ProxyServiceMeta = ProxyServiceMeta()
 

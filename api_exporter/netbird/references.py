@@ -116,8 +116,8 @@ LISTS = tuple(dict.fromkeys(n for r in REFERENCES for n in (*r.targets, r.resour
 """All lists that name ids or have them. Most lists stand behind those that they name.
 """
 
-NAMING = {n: [r for r in REFERENCES if r.resource == n] for n in LISTS}
-NAMED = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
+REFERENCES_FROM = {n: [r for r in REFERENCES if r.resource == n] for n in LISTS}
+REFERENCES_TO = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
 """By list: the references of its own records, and those to them."""
 
 
@@ -131,7 +131,7 @@ def check_named(name: str, records: Sequence[Any]) -> None:
     """Raise UpstreamError if the records of a list name more ids than joins take."""
     total = sum(
         sum(1 for _ in reference.ids(record))
-        for reference in (() if name == "groups" else NAMING.get(name, ()))
+        for reference in (() if name == "groups" else REFERENCES_FROM.get(name, ()))
         for record in records
     )
     if total > MOST_NAMED:

@@ -40,7 +40,7 @@ OFF = math.inf
 PROBE = "api/health"
 """A path that tests the connection. NetBird lacks it, so 404 is no failure."""
 
-_CURRENT_USER = "{current_user}"
+_USER_PLACEHOLDER = "{current_user}"
 
 _ROLE_UNKNOWN = "user role: "
 """The beginning of a 404 message that is a refusal: some paths know only some roles."""
@@ -77,7 +77,7 @@ class Resource(Struct, frozen=True):
     @property
     def optional(self) -> bool:
         """True if a refusal is expected and no failure."""
-        return self.name == CURRENT_USER or _CURRENT_USER in self.path
+        return self.name == CURRENT_USER or _USER_PLACEHOLDER in self.path
 
     def refused(self, error: UpstreamError) -> bool:
         """Return whether the server knows the path and denies access."""
@@ -98,12 +98,12 @@ class Resource(Struct, frozen=True):
             return None
         if self.pointless(inventory):
             return None
-        if _CURRENT_USER not in self.path:
+        if _USER_PLACEHOLDER not in self.path:
             return self.path + self.query(inventory, now)
         user = inventory.current_user_id
         if user in {None, ".", ".."}:  # dots would lead to another path
             return None
-        return self.path.replace(_CURRENT_USER, quote(user, safe=""))
+        return self.path.replace(_USER_PLACEHOLDER, quote(user, safe=""))
 
     def rest(self, records: int, period: float, seconds: float) -> float:
         """Return the minimum number of seconds from one request to the next.
@@ -268,7 +268,7 @@ RESOURCES = (
 )
 """The resources of collectors, in the order of the first requests: the peers first."""
 
-BESIDE = (
+OTHERS = (
     Resource(CURRENT_USER, "api/users/current", Document(records.CurrentUser)),
     Resource(  # one page, which `events.access_log` chooses
         ACCESS_LOG,
@@ -282,7 +282,7 @@ BESIDE = (
 
 BY_NAME = {
     resource.name: resource
-    for resource in (RESOURCES[0], BESIDE[0], *RESOURCES[1:], *BESIDE[1:])
+    for resource in (RESOURCES[0], OTHERS[0], *RESOURCES[1:], *OTHERS[1:])
 }
 """In the order of the first requests: permissions before all that they may withhold."""
 

@@ -5,13 +5,13 @@ from io import BytesIO
 
 from api_exporter.ports import Body, UpstreamError
 
-_STEP = 1024 * 1024
+_STEP_BYTES = 1024 * 1024
 """The maximum number of bytes that one call decompresses to."""
 
-_READ = 64 * 1024
+_CHUNK = 64 * 1024
 """Compressed bytes for one call, which copies those that it does not consume."""
 
-_OVERHEAD = 1024 * 1024
+_MAX_OVERHEAD = 1024 * 1024
 """Bytes by which compressed data may be longer than its content."""
 
 _GZIP = 16 + zlib.MAX_WBITS
@@ -29,14 +29,14 @@ def unpack(body: Body) -> bytes:
     member = zlib.decompressobj(_GZIP)
     try:
         while (
-            data := member.unconsumed_tail or member.unused_data or packed.read(_READ)
+            data := member.unconsumed_tail or member.unused_data or packed.read(_CHUNK)
         ):
-            if packed.tell() - len(data) - plain.tell() > _OVERHEAD:
+            if packed.tell() - len(data) - plain.tell() > _MAX_OVERHEAD:
                 message = "the gzip body has extra data at its end"
                 raise UpstreamError("too_large", message)
             if member.eof:
                 member = zlib.decompressobj(_GZIP)
-            plain.write(member.decompress(data, _STEP))
+            plain.write(member.decompress(data, _STEP_BYTES))
             if plain.tell() > body.limit:
                 message = f"the body is longer than {body.limit} bytes"
                 raise UpstreamError("too_large", message)

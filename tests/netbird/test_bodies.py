@@ -552,7 +552,7 @@ class Work:
             real = getattr(owner, name)
             counted = SimpleNamespace(type=real.type, decode=self._counted(real.decode))
             test.patch(owner, name, counted)
-        for owner, name in ((elements, "mend"), (bodies, "_leniently")):
+        for owner, name in ((elements, "mend"), (bodies, "_decode_loosely")):
             test.patch(owner, name, self._counted(getattr(owner, name)))
 
     def _counted(self, do: Callable[..., object]) -> Callable[..., object]:

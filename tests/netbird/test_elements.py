@@ -36,7 +36,7 @@ STYLES = st.sampled_from(
 
 class ElementsTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.patch(elements, "_SHORTEST", 1)
+        self.patch(elements, "_MIN_ELEMENT_BYTES", 1)
 
     def pieces(self, body: bytes) -> list[list[bytes]]:
         """Return the pieces without empty ones."""
@@ -78,7 +78,7 @@ class ElementsTests(SynchronousTestCase):
 
     def test_too_long(self) -> None:
         """A record that is far too long, or has no end, is refused."""
-        self.patch(elements, "_LONGEST", 3_000_000)
+        self.patch(elements, "_MAX_RECORD", 3_000_000)
         for long in (
             b'{"id":"' + b"x" * 4_000_000 + b'"}',
             b'{"id":"' + b"x" * 4_000_000,

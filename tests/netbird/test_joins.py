@@ -45,7 +45,7 @@ class Lists:
             self.inventory = after.settle(before, name, reading)
         return self
 
-    def reread(self, name: str) -> "Lists":
+    def repeat(self, name: str) -> "Lists":
         """Read the same body again."""
         self._clock += 2
         reading = Reading(self._clock, self._clock + 1)
@@ -80,11 +80,11 @@ class NewTests(SynchronousTestCase):
         self.lists.read(routes=(*ROUTES, route("new", "later"), route("n", "h")))
         self.assertEqual(["r"], self.lists.used("routes"))
         self.assertEqual({"groups", "peers"}, self.lists.due)
-        self.lists.reread("peers")
+        self.lists.repeat("peers")
         self.lists.read(groups=(*GROUPS, group("later", "p")))
         self.assertEqual(["n", "r"], self.lists.used("routes"))
         self.assertEqual(["g", "h"], self.lists.used("groups"))
-        self.lists.reread("peers")
+        self.lists.repeat("peers")
         self.assertEqual(["n", "new", "r"], self.lists.used("routes"))
         self.assertEqual(set(), self.lists.due)
 
@@ -93,7 +93,7 @@ class NewTests(SynchronousTestCase):
         for groups in (("h",), ("g", "h")):
             self.lists.read(routes=(route("r", *groups),))
             self.assertEqual(ROUTES, self.lists.inventory.joined.routes)
-        self.lists.reread("groups").reread("peers")
+        self.lists.repeat("groups").repeat("peers")
         self.assertEqual((route("r", "g", "h"),), self.lists.inventory.joined.routes)
 
     def test_overlap(self) -> None:
@@ -134,35 +134,35 @@ class FirstTests(SynchronousTestCase):
         lists = Lists().read(peers=PEERS, groups=(*GROUPS, group("odd", "x")))
         self.assertEqual(["g", "h"], lists.used("groups"))
         self.assertEqual({"peers"}, lists.due)
-        lists.reread("peers")
+        lists.repeat("peers")
         self.assertEqual(["g", "h"], lists.used("groups"))
         self.assertEqual({"groups"}, lists.due, "both may be deleted by now")
-        lists.reread("groups")
+        lists.repeat("groups")
         self.assertEqual(["g", "h", "odd"], lists.used("groups"))
         self.assertEqual(set(), lists.due)
 
     def test_stays(self) -> None:
         """An id that counts as missing once stays missing until it exists."""
         lists = Lists().read(peers=PEERS, groups=(group("odd", "x"),))
-        lists.reread("peers").reread("groups").reread("peers").reread("peers")
+        lists.repeat("peers").repeat("groups").repeat("peers").repeat("peers")
         self.assertEqual(["odd"], lists.used("groups"))
         self.assertEqual(set(), lists.due)
 
     def test_missing_meanwhile(self) -> None:
         """One reading of groups is enough after several readings of peers."""
         lists = Lists().read(peers=PEERS, groups=(group("odd", "x"),))
-        lists.reread("peers").reread("peers").reread("peers")
+        lists.repeat("peers").repeat("peers").repeat("peers")
         self.assertEqual([], lists.used("groups"))
-        lists.reread("groups")
+        lists.repeat("groups")
         self.assertEqual(["odd"], lists.used("groups"))
 
     def test_changes_each_time(self) -> None:
         """Joins use a group that names a missing id and changes at each reading."""
         lists = Lists().read(peers=PEERS, groups=(group("odd", "x"),))
-        for turn in range(4):
-            lists.reread("peers")
-            lists.read(groups=(group("odd", "x", *["p", "q"][: turn % 2 + 1]),))
-        lists.reread("peers")
+        for number in range(4):
+            lists.repeat("peers")
+            lists.read(groups=(group("odd", "x", *["p", "q"][: number % 2 + 1]),))
+        lists.repeat("peers")
         self.assertEqual(["odd"], lists.used("groups"))
 
     def test_two_lists(self) -> None:
@@ -183,12 +183,12 @@ class RemovedTests(SynchronousTestCase):
         self.assertEqual(["g", "h"], self.lists.used("groups"))
         self.assertEqual({"routes"}, self.lists.due)
         self.lists.read(routes=(route("other", "h"),))
-        self.lists.reread("groups").reread("peers")
+        self.lists.repeat("groups").repeat("peers")
         self.assertEqual(["h"], self.lists.used("groups"))
 
     def test_still_named(self) -> None:
         """A removed record that is named after that is missing."""
-        self.lists.read(groups=GROUPS[1:]).reread("routes")
+        self.lists.read(groups=GROUPS[1:]).repeat("routes")
         self.assertEqual(["h"], self.lists.used("groups"))
         self.assertEqual(set(), self.lists.due)
 
@@ -209,7 +209,7 @@ class RemovedTests(SynchronousTestCase):
         """A record that a previous version names stays while joins use that version."""
         self.lists.read(groups=GROUPS[1:], routes=(route("r", "h"),))
         self.assertEqual(["g", "h"], self.lists.used("groups"))
-        self.lists.reread("groups").reread("peers")
+        self.lists.repeat("groups").repeat("peers")
         self.assertEqual(["h"], self.lists.used("groups"))
 
     def test_chain(self) -> None:
@@ -221,7 +221,7 @@ class RemovedTests(SynchronousTestCase):
 
     def test_emptied(self) -> None:
         """A group that lost its last peer keeps it until its routes are read again."""
-        self.lists.read(groups=(group("g"), GROUPS[1])).reread("peers")
+        self.lists.read(groups=(group("g"), GROUPS[1])).repeat("peers")
         self.assertEqual(
             GROUPS,
             tuple(sorted(self.lists.inventory.joined.groups or (), key=lambda g: g.id)),
@@ -252,7 +252,7 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual({"networks"}, self.lists.due)
         listing = Network(id="n", routers=("w",), resources=("s", "t"))
         self.lists.read(networks=(listing,))
-        self.lists.reread("network_routers").reread("network_resources")
+        self.lists.repeat("network_routers").repeat("network_resources")
         self.assertEqual(["s", "t"], self.lists.used("network_resources"))
         self.assertEqual((listing,), self.lists.inventory.joined.networks)
 
@@ -262,9 +262,9 @@ class NetworkTests(SynchronousTestCase):
         both = (NetworkResource(id="s"), NetworkResource(id="t"))
         self.lists.read(networks=(self.network, listing), network_resources=both)
         self.assertEqual(["n"], self.lists.used("networks"))
-        self.lists.reread("network_routers")
+        self.lists.repeat("network_routers")
         self.assertEqual(["s"], self.lists.used("network_resources"))
-        self.lists.reread("networks")
+        self.lists.repeat("networks")
         self.assertEqual(["s", "t"], self.lists.used("network_resources"))
         self.assertEqual(["m", "n"], self.lists.used("networks"))
 
@@ -272,7 +272,7 @@ class NetworkTests(SynchronousTestCase):
         """A network that is older than its new router keeps the previous router."""
         [before] = self.lists.inventory.network_routers or ()
         routers = (NetworkRouter(id="w", enabled=True, peer="p"), NetworkRouter(id="v"))
-        self.lists.read(network_routers=routers).reread("groups").reread("peers")
+        self.lists.read(network_routers=routers).repeat("groups").repeat("peers")
         self.assertIn(before, self.lists.inventory.joined.network_routers or ())
         self.assertEqual({"networks"}, self.lists.due)
 
@@ -321,7 +321,7 @@ class PartialTests(SynchronousTestCase):
         routes = (*ROUTES, route("odd", "odd"), route("hidden", peer="hidden"))
         lists.read(groups=groups, routes=routes)
         for _ in range(3):
-            lists.reread("peers").reread("groups").reread("routes")
+            lists.repeat("peers").repeat("groups").repeat("routes")
         self.assertEqual(["g", "h"], lists.used("groups"))
         self.assertEqual(["r"], lists.used("routes"))
         self.assertEqual(["p", "q"], lists.used("peers"))

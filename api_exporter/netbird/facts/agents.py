@@ -11,9 +11,9 @@ from msgspec import Struct
 from api_exporter.netbird.agent_bodies import (
     Consumption,
     Usage,
-    added,
+    add_up,
     day,
-    start,
+    window_start,
 )
 from api_exporter.netbird.agent_records import (
     AgentBudgetRule,
@@ -82,19 +82,19 @@ def _limits(
     booked: bool = True,
 ) -> Iterator[Limit]:
     tokens, budget = record.limits.token_limit, record.limits.budget_limit
-    for unit, half, caps in (
+    for unit, limit, caps in (
         ("tokens", tokens, (tokens.group_cap, tokens.user_cap)),
         ("usd", budget, (budget.group_cap_usd, budget.user_cap_usd)),
     ):
         for per, cap in zip(("group", "user"), caps, strict=True):
-            if record.enabled and half.enabled and cap > 0:
+            if record.enabled and limit.enabled and cap > 0:
                 yield Limit(
                     of=of,
                     id=record.id,
                     name=record.name,
                     per=per,
                     unit=unit,
-                    window=half.window_seconds,
+                    window=limit.window_seconds,
                     cap=cap,
                     groups=groups,
                     users=users,
@@ -106,7 +106,7 @@ def running(consumption: Iterable[Consumption], now: float) -> Iterator[Consumpt
     """Yield the rows; a row whose window has ended is 0."""
     for found in consumption:
         for row in found.current:
-            if now < start(row) + row.window_seconds:
+            if now < window_start(row) + row.window_seconds:
                 yield row
             else:
                 yield ConsumptionRow(
@@ -137,19 +137,19 @@ def used(inventory: Inventory) -> Mapping[Limit, float]:
     It may exceed 1. A limit is left out if it binds no known group or user, or if its
     window is shorter than the refresh interval.
     """
-    bound = _Bound(amounts(inventory))
+    bound = _BoundConsumers(amounts(inventory))
     found: dict[Limit, float] = {}
     every = limits(inventory)
     bound.read(inventory, every)
     for limit in every:
         if limit.booked and limit.window >= inventory.consumption_period:
-            most = bound.most(limit)
-            if most is not None:
-                found[limit] = most / limit.cap
+            largest = bound.largest(limit)
+            if largest is not None:
+                found[limit] = largest / limit.cap
     return found
 
 
-class _Bound:
+class _BoundConsumers:
     """The groups and users that limits bind, and their largest consumption.
 
     The maximum of several groups is that of their maxima. So each group is visited
@@ -160,7 +160,7 @@ class _Bound:
         self._amounts = amounts
         self._listed: set[str] = set()
         self._consumers: dict[str, set[str]] = {}
-        self._most: dict[tuple[Unit, str | None], float] = {}
+        self._largest: dict[tuple[Unit, str | None], float] = {}
 
     def read(self, inventory: Inventory, every: Iterable[Limit]) -> None:
         """Store the listed users and peers, and those of the groups."""
@@ -174,7 +174,7 @@ class _Bound:
             found.update(ids, map(user_of.__getitem__, ids))
             found.discard("")
 
-    def most(self, limit: Limit) -> float | None:
+    def largest(self, limit: Limit) -> float | None:
         """Return the largest amount; None if the limit binds no known group or user."""
         unit = limit.per, limit.window, limit.unit
         amounts = self._amounts.get(unit, {})
@@ -186,13 +186,13 @@ class _Bound:
         for group in (None,) if limit.everybody else limit.groups:
             ids = self._listed if group is None else self._consumers.get(group)
             if ids:
-                if (unit, group) not in self._most:
-                    self._most[unit, group] = _most(amounts, ids)
-                found.append(self._most[unit, group])
+                if (unit, group) not in self._largest:
+                    self._largest[unit, group] = _largest(amounts, ids)
+                found.append(self._largest[unit, group])
         return max(found, default=None)
 
 
-def _most(amounts: Mapping[str, float], ids: Set[str]) -> float:
+def _largest(amounts: Mapping[str, float], ids: Set[str]) -> float:
     # Iterate over the smaller one of both.
     if len(ids) < len(amounts):
         return max((amounts[id_] for id_ in ids if id_ in amounts), default=0.0)
@@ -258,9 +258,9 @@ def usage(known: Iterable[Usage], now: float) -> Iterator[tuple[str, UsageBucket
             periods = [earlier]
         elif earlier is not None:
             periods = [earlier, today]
-        yield "day", added(today.buckets if today.first == date else ())
+        yield "day", add_up(today.buckets if today.first == date else ())
         this_month = [p for p in periods if p.first[:7] == date[:7]]
-        yield "month", added([bucket for p in this_month for bucket in p.buckets])
+        yield "month", add_up([bucket for p in this_month for bucket in p.buckets])
 
 
 def month_cost(known: Iterable[Usage], now: float) -> float | None:

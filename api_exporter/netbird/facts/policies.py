@@ -74,49 +74,49 @@ def outdated(
     They are in source groups of enabled rules of the policies that use the check.
     """
     by_check = policies_by_check(policies)
-    demands = _demands(checks)
-    if not demands:
+    minimums = _minimum_versions(checks)
+    if not minimums:
         return {}
-    ids = _by_version(peers, max(demands.values()))
+    ids = _by_version(peers, max(minimums.values()))
     # Peers stand in the order of their versions: older peers have lower places.
     versions = sorted(ids)
     places: dict[str, int] = {}
-    first: list[int] = []
+    first_places: list[int] = []
     for version in versions:
-        first.append(len(places))
+        first_places.append(len(places))
         places.update(zip(ids[version], count(len(places)), strict=False))
-    first.append(len(places))
-    used = _used(demands, by_check)
-    users = {id(p): p for some, _ in used.values() for p in some}
-    names = {key: source_groups(policy) for key, policy in users.items()}
-    wanted = frozenset().union(*names.values())
+    first_places.append(len(places))
+    uses = _uses(minimums, by_check)
+    used_policies = {id(p): p for using, _ in uses.values() for p in using}
+    source_ids = {key: source_groups(policy) for key, policy in used_policies.items()}
+    group_ids = frozenset().union(*source_ids.values())
     sets = PeerSets(places)
     for group in groups:
-        if group.id in wanted:
+        if group.id in group_ids:
             sets.add(group.id, [member.id for member in group.peers or ()])
     counts: dict[str, int] = {}
-    for some, ids_of_checks in used.values():
-        every = sets.union(set().union(*[names[id(p)] for p in some]))
+    for using, ids_of_checks in uses.values():
+        members = sets.union(set().union(*[source_ids[id(p)] for p in using]))
         for id_ in ids_of_checks:
-            place = first[bisect_left(versions, demands[id_])]
-            counts[id_] = every.below(place)
+            place = first_places[bisect_left(versions, minimums[id_])]
+            counts[id_] = members.below(place)
     return counts
 
 
-def _demands(checks: Iterable[PostureCheck]) -> Mapping[str, Release]:
+def _minimum_versions(checks: Iterable[PostureCheck]) -> Mapping[str, Release]:
     found: dict[str, Release] = {}
     for check in checks:
-        demanded = check.checks.nb_version_check
-        if demanded is not None and (minimum := release(demanded.min_version)):
+        version = check.checks.nb_version_check
+        if version is not None and (minimum := release(version.min_version)):
             found[check.id] = minimum
     return found
 
 
-Used = Mapping[tuple[int, ...], tuple[Sequence[Policy], list[str]]]
+Uses = Mapping[tuple[int, ...], tuple[Sequence[Policy], list[str]]]
 """The policies that use a check, and all checks that the same policies use."""
 
 
-def _used(checks: Iterable[str], by_check: Mapping[str, Sequence[Policy]]) -> Used:
+def _uses(checks: Iterable[str], by_check: Mapping[str, Sequence[Policy]]) -> Uses:
     found: dict[tuple[int, ...], tuple[Sequence[Policy], list[str]]] = {}
     for check in checks:
         policies = by_check.get(check, ())
@@ -129,9 +129,9 @@ def names_through_policies(
 ) -> int:
     """Return the number of source groups that posture checks have through policies."""
     by_check = policies_by_check(policies)
-    names = {id(policy): len(source_groups(policy)) for policy in policies}
-    used = _used(_demands(checks), by_check)
-    return sum(sum(map(names.__getitem__, key)) for key in used)
+    group_counts = {id(policy): len(source_groups(policy)) for policy in policies}
+    uses = _uses(_minimum_versions(checks), by_check)
+    return sum(sum(map(group_counts.__getitem__, key)) for key in uses)
 
 
 def _by_version(peers: tuple[Peer, ...], limit: Release) -> Mapping[Release, list[str]]:

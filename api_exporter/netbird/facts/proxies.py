@@ -5,17 +5,17 @@ from api_exporter.netbird.records import ProxyAuth, ProxyService
 
 def authenticated(service: ProxyService) -> bool:
     """Return whether the service requires authentication or admits only peers."""
-    ways = (
-        way
-        for under in (service.auth or {}).values()
-        for way in (under if isinstance(under, tuple) else (under,))
+    methods = (
+        method
+        for values in (service.auth or {}).values()
+        for method in (values if isinstance(values, tuple) else (values,))
     )
     return service.private or any(
-        isinstance(way, ProxyAuth) and way.enabled for way in ways
+        isinstance(method, ProxyAuth) and method.enabled for method in methods
     )
 
 
-_EVERYBODY = ("0.0.0.0/0", "::/0")
+_ALL_ADDRESSES = ("0.0.0.0/0", "::/0")
 
 
 def restricted(service: ProxyService) -> bool:
@@ -30,4 +30,4 @@ def restricted(service: ProxyService) -> bool:
 def unrestricting(service: ProxyService) -> str:
     """Return the allowed range that contains all addresses; "" if there is none."""
     cidrs = service.access_restrictions.allowed_cidrs or ()
-    return next((cidr for cidr in cidrs if cidr in _EVERYBODY), "")
+    return next((cidr for cidr in cidrs if cidr in _ALL_ADDRESSES), "")

@@ -52,40 +52,40 @@ def routing_peers(
     Args:
         routers: the id of each network or route, and its enabled routers.
     """
-    ways: dict[str, frozenset[RouterKey]] = {}
-    wanted, ids = set[str](), set[str]()
-    for id_, some in routers:
-        mine: set[RouterKey] = set()
-        for router in some:
-            mine.add((router.peer, router.peer_groups))
-            ids.add(router.peer)
-            wanted.update(router.peer_groups or ())
-        ways[id_] = frozenset(mine)
+    router_keys: dict[str, frozenset[RouterKey]] = {}
+    group_ids, peer_ids = set[str](), set[str]()
+    for id_, enabled in routers:
+        own_keys: set[RouterKey] = set()
+        for router in enabled:
+            own_keys.add((router.peer, router.peer_groups))
+            peer_ids.add(router.peer)
+            group_ids.update(router.peer_groups or ())
+        router_keys[id_] = frozenset(own_keys)
     members: dict[str, list[str]] = {}
     for group in groups:
-        if group.id in wanted:
+        if group.id in group_ids:
             members[group.id] = [m.id for m in group.peers or ()]
-            ids.update(members[group.id])
-    join = _joined([peer for peer in peers if peer.id in ids], members)
+            peer_ids.update(members[group.id])
+    join = _build_join([peer for peer in peers if peer.id in peer_ids], members)
     found: dict[frozenset[RouterKey], RoutingPeers] = {}
-    for each in ways.values():
-        if each not in found:
-            found[each] = join.behind(each)
-    return {id_: found[each] for id_, each in ways.items()}
+    for keys in router_keys.values():
+        if keys not in found:
+            found[keys] = join.peers_of(keys)
+    return {id_: found[keys] for id_, keys in router_keys.items()}
 
 
-def _joined(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> "_Join":
+def _build_join(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> "_Join":
     # Connected peers come first: they have the lower places.
     connected = [peer.id for peer in peers if peer.connected]
     places = {id_: place for place, id_ in enumerate(connected)}
-    gone = [peer for peer in peers if not peer.connected]
-    places.update({p.id: len(places) + n for n, p in enumerate(gone)})
-    offline = {p.id: p.last_seen for p in gone if p.last_seen}
-    groups, last = PeerSets(places), dict[str, datetime | None]()
+    offline_peers = [peer for peer in peers if not peer.connected]
+    places.update({p.id: len(places) + n for n, p in enumerate(offline_peers)})
+    offline = {p.id: p.last_seen for p in offline_peers if p.last_seen}
+    groups, last_seen = PeerSets(places), dict[str, datetime | None]()
     for id_, ids in members.items():
-        last[id_] = max(filter(None, map(offline.get, ids)), default=None)
+        last_seen[id_] = max(filter(None, map(offline.get, ids)), default=None)
         groups.add(id_, ids)
-    return _Join(groups, len(connected), offline, last)
+    return _Join(groups, len(connected), offline, last_seen)
 
 
 class _Join(Struct, frozen=True):
@@ -94,24 +94,24 @@ class _Join(Struct, frozen=True):
     Attributes:
         connected: the number of connected peers, which have the lowest places.
         offline: when each other peer disconnected, as far as known.
-        last: when the last offline member of each group disconnected.
+        last_seen: when the last offline member of each group disconnected.
     """
 
     groups: PeerSets
     connected: int
     offline: Mapping[str, datetime]
-    last: Mapping[str, datetime | None]
+    last_seen: Mapping[str, datetime | None]
 
-    def behind(self, ways: Iterable[RouterKey]) -> RoutingPeers:
-        peers = {peer for peer, _ in ways}
-        names = {name for _, some in ways for name in some or ()}
+    def peers_of(self, keys: Iterable[RouterKey]) -> RoutingPeers:
+        peers = {peer for peer, _ in keys}
+        names = {name for _, group_ids in keys for name in group_ids or ()}
         found = self.groups.union(names, peers)
         connected = found.below(self.connected)
-        gone: datetime | None = None
+        lost_at: datetime | None = None
         if connected <= 1:
-            times = chain(map(self.offline.get, peers), map(self.last.get, names))
-            gone = max(filter(None, times), default=None)
-        return RoutingPeers(len(found), connected, gone)
+            times = chain(map(self.offline.get, peers), map(self.last_seen.get, names))
+            lost_at = max(filter(None, times), default=None)
+        return RoutingPeers(len(found), connected, lost_at)
 
 
 def names_through_routers(inventory: Inventory) -> int:

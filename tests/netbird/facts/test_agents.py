@@ -26,7 +26,7 @@ def period(first: str, last: str, tokens: int) -> Period:
 
 
 class UsageTests(SynchronousTestCase):
-    def told(self, known: Usage) -> dict[str, int]:
+    def usage_of(self, known: Usage) -> dict[str, int]:
         return {name: used.input_tokens or 0 for name, used in usage([known], NOW)}
 
     def test_day_counted_once(self) -> None:
@@ -34,17 +34,17 @@ class UsageTests(SynchronousTestCase):
         last = period("2026-11-21", "2026-11-21", 5)
         until = period("2026-11-01", "2026-11-20", 7)
         self.assertEqual(
-            {"day": 0, "month": 12}, self.told(Usage(today=last, earlier=until))
+            {"day": 0, "month": 12}, self.usage_of(Usage(today=last, earlier=until))
         )
         until = period("2026-11-01", "2026-11-21", 12)
         self.assertEqual(
-            {"day": 0, "month": 12}, self.told(Usage(today=last, earlier=until))
+            {"day": 0, "month": 12}, self.usage_of(Usage(today=last, earlier=until))
         )
 
     def test_unknown(self) -> None:
         """There is no usage before today was read."""
         until = period("2026-11-01", "2026-11-21", 12)
-        self.assertEqual({}, self.told(Usage(earlier=until)))
+        self.assertEqual({}, self.usage_of(Usage(earlier=until)))
 
 
 PEERS = 2000

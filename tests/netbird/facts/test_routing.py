@@ -20,7 +20,7 @@ from api_exporter.netbird.facts.routing import (
 )
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
-    MOST_GROUPS,
+    MAX_GROUPS_PER_RECORD,
     Checks,
     Group,
     GroupId,
@@ -76,8 +76,8 @@ class RoutingPeersTests(SynchronousTestCase):
             ((router("a"), router("", "g2"), router("a")), 3, 1),
             ((router("", "g3"),), 0, 0),
         ):
-            told = behind(*routers)
-            self.assertEqual((peers, connected), (told.peers, told.connected))
+            behind_ = behind(*routers)
+            self.assertEqual((peers, connected), (behind_.peers, behind_.connected))
 
     def test_gone(self) -> None:
         """The last time of disconnection is known if at most one peer is connected."""
@@ -128,7 +128,7 @@ BIG = Inventory(
         for g in range(20)
     ),
 )
-NAMES = ("g0",) * MOST_GROUPS
+NAMES = ("g0",) * MAX_GROUPS_PER_RECORD
 
 
 class UnionsTests(SynchronousTestCase):
@@ -147,8 +147,8 @@ class UnionsTests(SynchronousTestCase):
     def test_routes(self) -> None:
         """Members are looked up for each group, not for each route."""
         named = [(str(n), (router("", *some),)) for n, some in enumerate(self.sets)]
-        told = routing_peers(self.groups, self.peers, named)
-        self.assertEqual(500, told["0"].peers)
+        behind_ = routing_peers(self.groups, self.peers, named)
+        self.assertEqual(500, behind_["0"].peers)
         self.assertLess(CountedId.lookups, 8 * self.once)
 
     def test_checks(self) -> None:
@@ -224,12 +224,12 @@ class HostileTests(SynchronousTestCase):
         """A record that names more groups than any network has is left out."""
         for resource in ("network_routers", "routes"):
             self.assertIn(resource, BY_NAME)
-            names = b'"g",' * MOST_GROUPS + b'"g"'
+            names = b'"g",' * MAX_GROUPS_PER_RECORD + b'"g"'
             body = b'[{"id":"a"},{"id":"b","peer_groups":[%b]}]' % names
             read = decoded(resource, body)
             self.assertEqual(1, read.rejected)
             self.assertIn("$.peer_groups", read.complaints[0])
-        side = b'{"id":"g"},' * MOST_GROUPS + b'{"id":"g"}'
+        side = b'{"id":"g"},' * MAX_GROUPS_PER_RECORD + b'{"id":"g"}'
         body = b'[{"id":"b","rules":[{"sources":[%b]}]}]' % side
         self.assertRaises(UpstreamError, decoded, "policies", body)
 
