@@ -50,7 +50,7 @@ SETTINGS = ObjectKind[AgentSettings]("agent_settings", "agent-network/settings")
 CONSUMPTION = ObjectKind[Consumption]("agent_consumption", "agent-network/consumption")
 
 
-def _limit(limit: Limit, **more: str) -> Labels:
+def _limit_labels(limit: Limit, **more: str) -> Labels:
     return labels(
         limit_of=limit.of,
         limit_id=limit.id,
@@ -64,13 +64,13 @@ def _limit(limit: Limit, **more: str) -> Labels:
 LIMITS = ObjectKind[Limit](
     "agent_policies",
     "agent-network/{policies,budget-rules}[].limits",
-    _limit,
+    _limit_labels,
     find=limits,
     needs=("agent_budget_rules",),
 )
 
 
-def _share(shares: Mapping[Limit, float], limit: Limit) -> float | None:
+def _used_share(shares: Mapping[Limit, float], limit: Limit) -> float | None:
     return shares.get(limit)
 
 
@@ -81,14 +81,14 @@ class Spent(Struct, frozen=True):
         of: the labels of the group or consumer.
     """
 
-    of: Mapping[str, str]
+    owner: Mapping[str, str]
     row: ConsumptionRow
 
     def labels(self, **more: str) -> Labels:
-        return labels(**self.of, window_seconds=str(self.row.window_seconds), **more)
+        return labels(**self.owner, window_seconds=str(self.row.window_seconds), **more)
 
 
-def _of_groups(inventory: Inventory) -> Iterable[Spent]:
+def _group_consumption(inventory: Inventory) -> Iterable[Spent]:
     names = {group.id: group.name for group in inventory.groups or ()}
     return [
         Spent({"group_id": row.dimension_id, "group": names[row.dimension_id]}, row)
@@ -97,7 +97,7 @@ def _of_groups(inventory: Inventory) -> Iterable[Spent]:
     ]
 
 
-def _of_consumers(inventory: Inventory) -> Iterable[Spent]:
+def _listed_consumption(inventory: Inventory) -> Iterable[Spent]:
     if "usage" not in inventory.personal:
         return []
     listed = listed_ids(inventory)
@@ -125,19 +125,19 @@ def _cost(metric: Metric, every: Iterable[Spent]) -> Family:
 GROUPS = ObjectKind[Spent](
     "agent_consumption",
     "agent-network/consumption[], of listed groups",
-    find=_of_groups,
+    find=_group_consumption,
     needs=("groups",),
 )
 CONSUMERS = ObjectKind[Spent](
     "agent_consumption",
     "agent-network/consumption[], of listed users and peers",
-    find=_of_consumers,
+    find=_listed_consumption,
     needs=("users", "peers"),
 )
 
 Period = tuple[str, UsageBucket]
 
-KINDS = ("input", "output", "cached_input", "cache_creation")
+TOKEN_KINDS = ("input", "output", "cached_input", "cache_creation")
 
 
 def _usage(inventory: Inventory) -> Iterable[Period]:
@@ -150,7 +150,7 @@ def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
         (
             (labels(period=period, kind=kind), getattr(used, f"{kind}_{field}"))
             for period, used in periods
-            for kind in KINDS
+            for kind in TOKEN_KINDS
         ),
     )
 
@@ -158,7 +158,7 @@ def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
 USAGE = ObjectKind[Period]("agent_usage", "agent-network/usage/overview[]", find=_usage)
 
 
-def _denied(inventory: Inventory) -> Iterable[int]:
+def _denied_count(inventory: Inventory) -> Iterable[int]:
     number = denied(inventory)
     return () if number is None else (number,)
 
@@ -166,11 +166,11 @@ def _denied(inventory: Inventory) -> Iterable[int]:
 DENIALS = ObjectKind[int](
     "agent_denials",
     "agent-network/access-logs",
-    find=_denied,
+    find=_denied_count,
     needs=("agent_settings",),
 )
 
-YES_OR_NO = (
+BOOL_SETTINGS = (
     "enable_log_collection",
     "enable_prompt_collection",
     "redact_pii",
@@ -178,13 +178,13 @@ YES_OR_NO = (
 )
 
 
-def _settings(metric: Metric, every: Iterable[AgentSettings]) -> Family:
+def _enabled(metric: Metric, every: Iterable[AgentSettings]) -> Family:
     return Family(
         metric,
         (
             (labels(setting=name), int(getattr(settings, name)))
             for settings in every
-            for name in YES_OR_NO
+            for name in BOOL_SETTINGS
         ),
     )
 
@@ -294,8 +294,8 @@ ROWS: tuple[Row, ...] = (
         "agent-network/{policies,budget-rules}[].limits, agent-network/consumption[],"
         " groups[], users[], peers[]",
         used,
-        _share,
-        labels=lambda _, limit: _limit(limit, unit=limit.unit),
+        _used_share,
+        labels=lambda _, limit: _limit_labels(limit, unit=limit.unit),
         needs=("agent_consumption", "groups", "users", "peers"),
         alert="0.9: from 1 on NetBird denies requests",
     ),
@@ -357,7 +357,7 @@ ROWS: tuple[Row, ...] = (
         "netbird_api_agent_setting_enabled",
         "Whether a setting of the Agent Network is enabled (1 = yes, 0 = no)",
         "agent-network/settings",
-        _settings,
+        _enabled,
     ),
     SETTINGS.field(
         "netbird_api_agent_access_log_retention_seconds",

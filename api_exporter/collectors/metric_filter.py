@@ -34,17 +34,17 @@ class MetricFilter(Struct, frozen=True, kw_only=True):
 
         It reads the groups if these decide which peers have series of their own.
         """
-        wanted = tuple(filter(self.wants, collector.families))
-        if not wanted:
+        kept = tuple(filter(self.wants, collector.families))
+        if not kept:
             return None
         if self == EVERYTHING:  # all accounts share it
             return collector
         reads, measure = collector.reads, collector.measure
-        if self.detail and any(metric.of_peer for metric in wanted):
+        if self.detail and any(metric.of_peer for metric in kept):
             reads = tuple(dict.fromkeys((*reads, "groups")))
-        if wanted != collector.families:
-            measure = partial(_only, frozenset(m.name for m in wanted), measure)
-        return replace(collector, reads=reads, measure=measure, families=wanted)
+        if kept != collector.families:
+            measure = partial(_measure_only, frozenset(m.name for m in kept), measure)
+        return replace(collector, reads=reads, measure=measure, families=kept)
 
 
 EVERYTHING = MetricFilter()
@@ -55,7 +55,7 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _only(
+def _measure_only(
     names: frozenset[str],
     measure: Measure,
     inventory: Inventory,

@@ -59,8 +59,8 @@ Routed = tuple[NetworkResource, str | None]
 
 
 def _routed(inventory: Inventory) -> Iterable[Routed]:
-    homes = network_of(inventory.networks or ())
-    return ((r, homes.get(r.id)) for r in inventory.network_resources or ())
+    network_ids = network_of(inventory.networks or ())
+    return ((r, network_ids.get(r.id)) for r in inventory.network_resources or ())
 
 
 ROUTED = ObjectKind[Routed](
@@ -74,7 +74,7 @@ ROUTED = ObjectKind[Routed](
 )
 
 
-def _enabled(inventory: Inventory) -> Mapping[str, bool]:
+def _enabled_by_id(inventory: Inventory) -> Mapping[str, bool]:
     return {r.id: r.enabled for r in inventory.network_resources or ()}
 
 
@@ -89,7 +89,7 @@ ROWS = (
         "netbird_api_network_resources",
         "Number of the network's resources by whether they are enabled",
         "networks[].resources[] among networks/resources[].enabled",
-        _enabled,
+        _enabled_by_id,
         lambda enabled, half: sum(
             enabled.get(id_) is half[1] for id_ in set(half[0].resources or ())
         ),

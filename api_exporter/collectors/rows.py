@@ -134,7 +134,7 @@ def measurement(rows: Iterable[Row]) -> Measure:
     return measure
 
 
-def _word(value: object) -> str:
+def _label_value(value: object) -> str:
     return text.boolean(value) if isinstance(value, bool) else str(value)
 
 
@@ -218,7 +218,7 @@ class ObjectKind(Generic[R]):
         name: str,
         description: str,
         by: Mapping[str, str],
-        word: Callable[[Any], str] = _word,
+        word: Callable[[Any], str] = _label_value,
         *,
         elements: Callable[[R], Iterable[object]] | None = None,
         source: str = "",
@@ -325,16 +325,16 @@ class ObjectKind(Generic[R]):
                 return found, key, partial(value, found)
 
             def samples() -> Iterator[Sample]:  # denied families need no join
-                _, key, valued = joined()
-                yield from _samples(objects.every, key, valued)
+                _, key, value_of = joined()
+                yield from _samples(objects.every, key, value_of)
 
             if not self._in_blocks:
                 return Family(metric, samples())
-            found, key, valued = joined()
+            found, key, value_of = joined()
             if found is None:
                 return None
             assert isinstance(found, Hashable)
-            return PerRecordFamily(metric, objects.blocks, key, valued, given=found)
+            return PerRecordFamily(metric, objects.blocks, key, value_of, given=found)
 
         metric = Metric(name=name, help=description, source=source, **about)
         return Row(metric, (*self._needs, *needs), make)
@@ -359,10 +359,10 @@ def distinct(found: tuple[Hashable, ...] | None) -> int:
 
 
 def _samples(
-    every: Iterable[R], key: Callable[[R], Labels], valued: Callable[[R], Value]
+    every: Iterable[R], key: Callable[[R], Labels], value_of: Callable[[R], Value]
 ) -> Iterator[Sample]:
     for record in every:
-        if (value := valued(record)) is not None:
+        if (value := value_of(record)) is not None:
             yield key(record), value
 
 

@@ -50,15 +50,15 @@ def selection(
     if "agent_providers" in off:
         off.update(OF_AGENTS)
     beside = frozenset(beside)
-    needed = (BY_NAME[name].of for name in beside)
-    read = ALWAYS.union(*(collector.reads for collector in collectors), *needed)
+    dependencies = (BY_NAME[name].of for name in beside)
+    read = ALWAYS.union(*(collector.reads for collector in collectors), *dependencies)
     unread = beside - read - {ACCESS_LOG}
     bodies: dict[str, Body] = {name: Unread() for name in unread}
     read = read.union(beside)
-    wanted = (r for r in BY_NAME.values() if r.name in read)
+    selected = (r for r in BY_NAME.values() if r.name in read)
     resources = tuple(
         replace(r, body=bodies[r.name]) if r.name in bodies else r
-        for r in wanted
+        for r in selected
         if r.name not in omitted and r.name not in off
     )
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}

@@ -12,7 +12,7 @@ from api_exporter.netbird.inventory import Inventory
 
 PREFIX = "netbird_api_"
 
-Told = dict[str, list[str]]
+Samples = dict[str, list[str]]
 """Samples by family, without the prefix: labels and value, in the order of the page."""
 
 _SAMPLE = r"(\w+)(\{.*\})? (\S+)"
@@ -22,9 +22,9 @@ def rendered(families: Iterable[Family]) -> str:
     return "".join(chain.from_iterable(map(render, families)))
 
 
-def told(collector: str, inventory: Inventory, prefix: str = PREFIX) -> Told:
+def scrape(collector: str, inventory: Inventory, prefix: str = PREFIX) -> Samples:
     """Return the samples of a collector. A family without samples is missing."""
-    found: Told = {}
+    found: Samples = {}
     (measure,) = (c.measure for c in COLLECTORS if c.name == collector)
     for line in rendered(measure(inventory)).split("\n"):
         if line and not line.startswith("#"):

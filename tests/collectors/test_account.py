@@ -11,7 +11,7 @@ from api_exporter.netbird.records import (
     ExtraSettings,
     InstanceVersion,
 )
-from tests.collectors.samples import told
+from tests.collectors.samples import scrape
 
 ME = '{account_id="a1"}'
 
@@ -19,8 +19,8 @@ ME = '{account_id="a1"}'
 class AccountTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Unknown resources have no families."""
-        self.assertEqual({}, told("account", Inventory()))
-        self.assertEqual({}, told("account", Inventory(accounts=())))
+        self.assertEqual({}, scrape("account", Inventory()))
+        self.assertEqual({}, scrape("account", Inventory(accounts=())))
 
     def test_account(self) -> None:
         """An account has its settings under its id."""
@@ -57,7 +57,7 @@ class AccountTests(SynchronousTestCase):
                 ],
                 "account_network_addresses": [f"{ME} 65534"],
             },
-            told("account", Inventory(accounts=(account,))),
+            scrape("account", Inventory(accounts=(account,))),
         )
 
     def test_sparse_account(self) -> None:
@@ -70,7 +70,7 @@ class AccountTests(SynchronousTestCase):
                 "account_peer_login_expiration_seconds": [f"{ME} 0"],
                 "account_peer_inactivity_expiration_seconds": [f"{ME} 0"],
             },
-            told("account", Inventory(accounts=(Account(id="a1"),))),
+            scrape("account", Inventory(accounts=(Account(id="a1"),))),
         )
 
     def test_network_addresses(self) -> None:
@@ -93,7 +93,7 @@ class AccountTests(SynchronousTestCase):
             account = Account(id="a1", settings=AccountSettings(network_range=network))
             self.assertEqual(
                 [f"{ME} {count}" for count in addresses],
-                told("account", Inventory(accounts=(account,))).get(
+                scrape("account", Inventory(accounts=(account,))).get(
                     "account_network_addresses", []
                 ),
                 network,
@@ -110,7 +110,7 @@ class AccountTests(SynchronousTestCase):
                     "management_info": [f'{{version="{version}"}} 1'],
                     "management_update_available": [str(int(update))],
                 },
-                told("account", Inventory(instance_version=(known,))),
+                scrape("account", Inventory(instance_version=(known,))),
             )
 
     def test_available(self) -> None:
@@ -126,7 +126,7 @@ class AccountTests(SynchronousTestCase):
             )
             self.assertEqual(
                 samples,
-                told("account", Inventory(instance_version=(known,))).get(
+                scrape("account", Inventory(instance_version=(known,))).get(
                     "management_available_info", []
                 ),
             )

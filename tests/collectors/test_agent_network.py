@@ -16,7 +16,7 @@ from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import OF_AGENTS, Inventory
 from api_exporter.netbird.resources import BY_NAME
 from tests.bodies import recorded
-from tests.collectors.samples import told
+from tests.collectors.samples import scrape
 
 NOON = datetime(2026, 11, 22, 12, 0, 30, tzinfo=UTC).timestamp()
 READ = ("groups", "users", "peers", "agent_providers", *OF_AGENTS)
@@ -66,7 +66,7 @@ def known(
 def ratios(inventory: Inventory) -> dict[tuple[str, str, str], str]:
     """Return ratios by limit, `group` or `user`, and unit."""
     found = {}
-    for line in told("agent_network", inventory)["agent_limit_used_ratio"]:
+    for line in scrape("agent_network", inventory)["agent_limit_used_ratio"]:
         labels = dict(re.findall(r'(\w+)="([^"]*)"', line))
         key = labels["limit_id"], labels["per"], labels["unit"]
         found[key] = line.rpartition(" ")[2]
@@ -118,7 +118,7 @@ class LimitsTests(SynchronousTestCase):
 
     def test_caps(self) -> None:
         """Enabled caps above 0 are published, even those of split windows."""
-        families = told("agent_network", known())
+        families = scrape("agent_network", known())
         caps = [
             re.sub(r'.*limit_id="(\w+)".*per="(\w+)".*="(\d+)"} ', r"\1 \2 \3 ", line)
             for name in ("agent_limit_tokens", "agent_limit_usd")
@@ -151,7 +151,7 @@ class LimitsTests(SynchronousTestCase):
         )
         [hour] = [
             line
-            for line in told("agent_network", known(NOON + 3600, personal=True))[
+            for line in scrape("agent_network", known(NOON + 3600, personal=True))[
                 "agent_consumer_tokens"
             ]
             if 'window_seconds="3600",direction="input"' in line
@@ -198,7 +198,7 @@ class LimitsTests(SynchronousTestCase):
 class ReferencesTests(SynchronousTestCase):
     def test_missing(self) -> None:
         """Deleted guardrails, groups and users count; existing ones do not."""
-        families = told("agent_network", known())
+        families = scrape("agent_network", known())
         missing = {
             line.split('"')[1]: line.rpartition(" ")[2]
             for name in (
@@ -217,7 +217,9 @@ class ReferencesTests(SynchronousTestCase):
         """Only existing and enabled providers count."""
         enabled = {
             line.split('"')[1]: line.rpartition(" ")[2]
-            for line in told("agent_network", known())["agent_policy_providers_enabled"]
+            for line in scrape("agent_network", known())[
+                "agent_policy_providers_enabled"
+            ]
         }
         self.assertEqual(
             {
@@ -235,7 +237,7 @@ class ReferencesTests(SynchronousTestCase):
 class UsedTests(SynchronousTestCase):
     def test_groups(self) -> None:
         """Only rows of listed groups in their current window have series."""
-        families = told("agent_network", known())
+        families = scrape("agent_network", known())
         engineering = (
             'group_id="dc1di05qmd2oq13d8k30",group="ai-engineering",'
             'window_seconds="86400"'
@@ -260,8 +262,8 @@ class UsedTests(SynchronousTestCase):
 
     def test_consumers(self) -> None:
         """Listed users and machines have series if personal data may be published."""
-        self.assertNotIn("agent_consumer_tokens", told("agent_network", known()))
-        families = told("agent_network", known(personal=True))
+        self.assertNotIn("agent_consumer_tokens", scrape("agent_network", known()))
+        families = scrape("agent_network", known(personal=True))
         rows = {
             tuple(re.findall(r'="([^"]*)"', line)): line.rpartition(" ")[2]
             for line in families["agent_consumer_cost_usd"]
@@ -284,7 +286,7 @@ class UsedTests(SynchronousTestCase):
 
     def test_usage(self) -> None:
         """The month is the sum of today and the earlier days, as on the server."""
-        families = told("agent_network", known())
+        families = scrape("agent_network", known())
         self.assertEqual(
             [
                 '{period="day",kind="input"} 47103',
@@ -313,17 +315,17 @@ class UsedTests(SynchronousTestCase):
         """From 00:00 UTC on the day is 0, and on the first day the month is 0, too."""
         evening, month = known(NOON + 43200), known(NOON + 9 * 86400)
         for inventory, day_, month_ in ((evening, "0", "3068308"), (month, "0", "0")):
-            lines = told("agent_network", inventory)["agent_usage_tokens"]
+            lines = scrape("agent_network", inventory)["agent_usage_tokens"]
             self.assertEqual(
                 [day_, month_],
                 [line.rpartition(" ")[2] for line in (lines[0], lines[4])],
             )
-            denied = told("agent_network", inventory)["agent_denied_requests"]
+            denied = scrape("agent_network", inventory)["agent_denied_requests"]
             self.assertEqual(["0"], denied)
 
     def test_nothing_used(self) -> None:
         """A period without requests is missing in the response, and 0 on the page."""
-        families = told("agent_network", known(changed={"agent_usage": []}))
+        families = scrape("agent_network", known(changed={"agent_usage": []}))
         self.assertEqual("0", families["agent_usage_tokens"][0].rpartition(" ")[2])
 
     def test_before_today(self) -> None:
@@ -331,24 +333,26 @@ class UsedTests(SynchronousTestCase):
         usage = known().agent_usage
         assert usage is not None
         early = known().with_("agent_usage", (Usage(earlier=usage[0].earlier),))
-        self.assertNotIn("agent_usage_tokens", told("agent_network", early))
+        self.assertNotIn("agent_usage_tokens", scrape("agent_network", early))
 
     def test_denied(self) -> None:
         """Only the number is published, and nothing while requests are not logged."""
-        self.assertEqual(["6"], told("agent_network", known())["agent_denied_requests"])
+        self.assertEqual(
+            ["6"], scrape("agent_network", known())["agent_denied_requests"]
+        )
         for settings in (None, {"enable_log_collection": False}):
-            families = told(
+            families = scrape(
                 "agent_network", known(changed={"agent_settings": settings})
             )
             self.assertNotIn("agent_denied_requests", families)
 
     def test_settings(self) -> None:
         """Missing settings are null; on older servers they are four zeros."""
-        families = told("agent_network", known(changed={"agent_settings": None}))
+        families = scrape("agent_network", known(changed={"agent_settings": None}))
         values = [line.rpartition(" ")[2] for line in families["agent_setting_enabled"]]
         self.assertEqual(["0"] * 4, values)
         self.assertNotIn("agent_access_log_retention_seconds", families)
-        kept = told("agent_network", known())["agent_access_log_retention_seconds"]
+        kept = scrape("agent_network", known())["agent_access_log_retention_seconds"]
         self.assertEqual([str(30 * 86400)], kept)
 
 
@@ -358,7 +362,7 @@ class DormantTests(SynchronousTestCase):
         inventory = known(changed={"agent_providers": []})
         self.assertEqual(
             {"agent_providers": ['{enabled="true"} 0', '{enabled="false"} 0']},
-            told("agent_network", inventory),
+            scrape("agent_network", inventory),
         )
         for name in OF_AGENTS:
             self.assertIsNone(BY_NAME[name].located(inventory, NOON))
@@ -366,7 +370,7 @@ class DormantTests(SynchronousTestCase):
     def test_last_provider(self) -> None:
         """The last provider removes all other records of the Agent Network."""
         inventory = known().with_("agent_providers", ())
-        self.assertEqual(["agent_providers"], list(told("agent_network", inventory)))
+        self.assertEqual(["agent_providers"], list(scrape("agent_network", inventory)))
 
 
 class QuestionsTests(SynchronousTestCase):

@@ -10,7 +10,7 @@ from api_exporter.netbird.records import (
     Nameserver,
     NameserverGroup,
 )
-from tests.collectors.samples import told
+from tests.collectors.samples import scrape
 
 INNER = '{nameserver_group_id="n1",nameserver_group="inner"}'
 
@@ -27,7 +27,7 @@ class DnsTests(SynchronousTestCase):
             ),
             (Inventory(dns_zones=()), {"dns_zones"}),
         ):
-            self.assertEqual(families, set(told("dns", inventory)))
+            self.assertEqual(families, set(scrape("dns", inventory)))
 
     def test_nameserver_groups(self) -> None:
         """A nameserver group has sizes; a null list is an empty one."""
@@ -62,7 +62,7 @@ class DnsTests(SynchronousTestCase):
                     '{ns_type="udp",port="53"} 2',
                 ],
             },
-            told("dns", Inventory(nameservers=(public,))),
+            scrape("dns", Inventory(nameservers=(public,))),
         )
         self.assertEqual(
             {
@@ -78,7 +78,7 @@ class DnsTests(SynchronousTestCase):
                 "nameserver_group_domains": [f"{INNER} 0"],
                 "nameserver_group_groups": [f"{INNER} 0"],
             },
-            told(
+            scrape(
                 "dns",
                 Inventory(nameservers=(NameserverGroup(id="n1", name="inner"),)),
             ),
@@ -92,7 +92,7 @@ class DnsTests(SynchronousTestCase):
         )
         self.assertEqual(
             ['{ns_type="udp",port="53"} 2'],
-            told("dns", Inventory(nameservers=groups))["nameservers"],
+            scrape("dns", Inventory(nameservers=groups))["nameservers"],
         )
 
     def test_settings(self) -> None:
@@ -101,7 +101,7 @@ class DnsTests(SynchronousTestCase):
             settings = DnsSettings(disabled_management_groups=groups)
             self.assertEqual(
                 {"dns_disabled_management_groups": [count]},
-                told("dns", Inventory(dns_settings=(settings,))),
+                scrape("dns", Inventory(dns_settings=(settings,))),
             )
 
     def test_zones(self) -> None:
@@ -140,5 +140,5 @@ class DnsTests(SynchronousTestCase):
                     '{dns_zone_id="z2",dns_zone="svc",record_type="A"} 1',
                 ],
             },
-            told("dns", Inventory(dns_zones=zones)),
+            scrape("dns", Inventory(dns_zones=zones)),
         )

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AuditEvent
-from tests.collectors.samples import told
+from tests.collectors.samples import scrape
 
 NOON = datetime(2026, 5, 22, 12, tzinfo=UTC)
 EARLIER = NOON - timedelta(hours=1)
@@ -15,8 +15,8 @@ EARLIER = NOON - timedelta(hours=1)
 class EventsTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Unknown or missing events have no series."""
-        self.assertEqual({}, told("events", Inventory()))
-        self.assertEqual({}, told("events", Inventory(events=())))
+        self.assertEqual({}, scrape("events", Inventory()))
+        self.assertEqual({}, scrape("events", Inventory(events=())))
 
     def test_by_activity(self) -> None:
         """Events are counted by activity, each with the time of its newest event."""
@@ -41,5 +41,5 @@ class EventsTests(SynchronousTestCase):
                     '{activity_code="user.block"} 1779451200',
                 ],
             },
-            told("events", Inventory(events=events)),
+            scrape("events", Inventory(events=events)),
         )

@@ -4,19 +4,19 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer, TypedId
-from tests.collectors.samples import Told, told
+from tests.collectors.samples import Samples, scrape
 
 DEV = '{group_id="g1",group="dev"}'
 
 
-def of(*groups: Group, peers: tuple[Peer, ...] | None = ()) -> Told:
-    return told("groups", Inventory(groups=groups, peers=peers))
+def of(*groups: Group, peers: tuple[Peer, ...] | None = ()) -> Samples:
+    return scrape("groups", Inventory(groups=groups, peers=peers))
 
 
 class GroupsTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Unknown groups have no families."""
-        self.assertEqual({}, told("groups", Inventory(peers=())))
+        self.assertEqual({}, scrape("groups", Inventory(peers=())))
 
     def test_by_issuer(self) -> None:
         """Groups are counted by origin, as it is sent; an empty one is "unknown"."""

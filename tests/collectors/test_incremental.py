@@ -172,10 +172,10 @@ class EditionTests(SynchronousTestCase):
             before = self.pages[collector.name]
             families = collector.measure(self.known, before.editions)
             after = self.pages[collector.name] = render_page(families, before)
-            anew = rendered(collector.measure(self.known))
-            self.assertEqual(anew, b"".join(p.text for p in after.page).decode())
+            new_text = rendered(collector.measure(self.known))
+            self.assertEqual(new_text, b"".join(p.text for p in after.page).decode())
 
-    def turn(self, resource: str) -> None:
+    def cycle(self, resource: str) -> None:
         """Remove half of the records, all of them, the resource, and restore it."""
         told = getattr(self.known, resource)
         for some in (told[::2], (), None, told):
@@ -185,7 +185,7 @@ class EditionTests(SynchronousTestCase):
     def test_each_resource(self) -> None:
         for resource in EVERYTHING:
             whole = self.known
-            self.turn(resource.name)
+            self.cycle(resource.name)
             self.known = whole  # restores records that were removed with it
             self.check()
 
@@ -193,8 +193,8 @@ class EditionTests(SynchronousTestCase):
         """Families may be cut into pieces."""
         for size in (1, 700, 5000):
             self.patch(incremental, "PIECE_BYTES", size)
-            self.turn("groups")
-            self.turn("peers")
+            self.cycle("groups")
+            self.cycle("peers")
 
     def test_time(self) -> None:
         """Windows and days end without a reading."""

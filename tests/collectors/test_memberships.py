@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member
-from tests.collectors.samples import told
+from tests.collectors.samples import scrape
 
 
 class MembershipsTests(SynchronousTestCase):
@@ -18,8 +18,8 @@ class MembershipsTests(SynchronousTestCase):
 
     def test_unknown(self) -> None:
         """Unknown groups and groups without members have no series."""
-        self.assertEqual({}, told("memberships", Inventory()))
-        self.assertEqual({}, told("memberships", Inventory(groups=(Group(id="g"),))))
+        self.assertEqual({}, scrape("memberships", Inventory()))
+        self.assertEqual({}, scrape("memberships", Inventory(groups=(Group(id="g"),))))
 
     def test_members(self) -> None:
         """Each member of each group has one series, even if it is listed twice."""
@@ -43,10 +43,10 @@ class MembershipsTests(SynchronousTestCase):
                     '{group_id="g2",group="dev",peer_id="p1",peer="db"} 1',
                 ]
             },
-            told("memberships", Inventory(groups=groups)),
+            scrape("memberships", Inventory(groups=groups)),
         )
 
     def test_without_id(self) -> None:
         """A member without an id is left out."""
         group = Group(id="g1", peers=(Member(name="nobody"),))
-        self.assertEqual({}, told("memberships", Inventory(groups=(group,))))
+        self.assertEqual({}, scrape("memberships", Inventory(groups=(group,))))

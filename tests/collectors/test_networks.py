@@ -13,7 +13,7 @@ from api_exporter.netbird.records import (
     NetworkRouter,
     Peer,
 )
-from tests.collectors.samples import told
+from tests.collectors.samples import scrape
 
 HQ = '{network_id="n1",network="hq"}'
 KNOWN = Inventory(
@@ -66,15 +66,15 @@ def resource(id_: str, name: str = "lan") -> str:
 class NetworksTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Without networks, resources have only their own properties."""
-        self.assertEqual({}, told("networks", Inventory()))
+        self.assertEqual({}, scrape("networks", Inventory()))
         self.assertEqual(
             {"network_resource_enabled", "network_resource_groups"},
-            set(told("networks", replace(KNOWN, networks=None))),
+            set(scrape("networks", replace(KNOWN, networks=None))),
         )
 
     def test_one_network(self) -> None:
         """A network has its resources, policies, routers and the peers behind them."""
-        families = told("networks", KNOWN)
+        families = scrape("networks", KNOWN)
         for name in EACH_RESOURCE:
             families.pop(name)
         self.assertEqual(
@@ -102,7 +102,7 @@ class NetworksTests(SynchronousTestCase):
 
     def test_each_resource(self) -> None:
         """A resource has its properties, its groups as sent, and its routing peers."""
-        families = told("networks", KNOWN)
+        families = scrape("networks", KNOWN)
         on, off, adrift = resource("on"), resource("off"), resource("adrift", "")
         empty = 'resource_type="",address=""} 1'
         self.assertEqual(
@@ -128,7 +128,7 @@ class NetworksTests(SynchronousTestCase):
             ((behind, nowhere), "n3", 0),
             ((nowhere, behind), "n2", 1),
         ):
-            families = told("networks", replace(KNOWN, networks=networks))
+            families = scrape("networks", replace(KNOWN, networks=networks))
             info = families["network_resource_info"][0]
             self.assertIn(f'network_id="{id_}"', info)
             self.assertEqual(
@@ -142,7 +142,7 @@ class NetworksTests(SynchronousTestCase):
             empty = Network(
                 id="n1", name="hq", routers=lists, resources=lists, policies=lists
             )
-            families = told(
+            families = scrape(
                 "networks", replace(KNOWN, networks=(empty,), network_resources=())
             )
             self.assertEqual(
@@ -161,7 +161,7 @@ class NetworksTests(SynchronousTestCase):
             )
         self.assertEqual(
             {"networks": ["0"]},
-            told("networks", replace(KNOWN, networks=(), network_resources=())),
+            scrape("networks", replace(KNOWN, networks=(), network_resources=())),
         )
 
     def test_routing_peers(self) -> None:
@@ -191,7 +191,7 @@ class NetworksTests(SynchronousTestCase):
                 0,
             ),
         ):
-            families = told(
+            families = scrape(
                 "networks",
                 replace(
                     KNOWN,
@@ -212,7 +212,7 @@ class NetworksTests(SynchronousTestCase):
         )
         for enabled in (True, False):
             router = NetworkRouter(id="r", enabled=enabled)
-            families = told(
+            families = scrape(
                 "networks", Inventory(networks=networks, network_routers=(router,))
             )
             self.assertEqual(
@@ -225,7 +225,7 @@ class NetworksTests(SynchronousTestCase):
 
     def test_sides_unknown(self) -> None:
         """A join is left out while one of its lists is unknown; all others stay."""
-        everything = set(told("networks", KNOWN))
+        everything = set(scrape("networks", KNOWN))
         for resource, missing in {
             "network_resources": {"network_resources"} | EACH_RESOURCE,
             "network_routers": ROUTING
@@ -233,5 +233,5 @@ class NetworksTests(SynchronousTestCase):
             "groups": ROUTING,
             "peers": ROUTING,
         }.items():
-            left = set(told("networks", KNOWN.with_(resource, None)))
+            left = set(scrape("networks", KNOWN.with_(resource, None)))
             self.assertEqual(missing, everything - left, resource)

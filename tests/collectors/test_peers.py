@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Account, AccountSettings, Peer
-from tests.collectors.samples import Told, told
+from tests.collectors.samples import Samples, scrape
 
 NOON = datetime(2026, 5, 22, 12, 0, 0, 250_000, tzinfo=UTC)
 NEVER = (
@@ -26,14 +26,14 @@ ENROLMENTS = [
 ]
 
 
-def of(*peers: Peer, personal: Iterable[str] = ()) -> Told:
-    return told("peers", Inventory(peers=peers, personal=frozenset(personal)))
+def of(*peers: Peer, personal: Iterable[str] = ()) -> Samples:
+    return scrape("peers", Inventory(peers=peers, personal=frozenset(personal)))
 
 
 class TestPeerExporter(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Unknown peers have no families."""
-        self.assertEqual({}, told("peers", Inventory(accounts=())))
+        self.assertEqual({}, scrape("peers", Inventory(accounts=())))
 
     def test_none(self) -> None:
         """Without a peer counts are 0, and no object has a series."""
@@ -47,7 +47,7 @@ class TestPeerExporter(SynchronousTestCase):
                 "peers_never_logged_in": ["0"],
                 "peers_by_enrolment": [f"{labels} 0" for labels in ENROLMENTS],
             },
-            told("peers", Inventory(peers=(), accounts=())),
+            scrape("peers", Inventory(peers=(), accounts=())),
         )
 
     def test_enrolment(self) -> None:
@@ -241,7 +241,7 @@ class LoginExpirationTests(SynchronousTestCase):
             ),
         )
         inventory = Inventory(peers=(peer,), accounts=(account,))
-        return told("peers", inventory).get(self.family, [])
+        return scrape("peers", inventory).get(self.family, [])
 
     def test_expires(self) -> None:
         """A login expires after the lifetime in the account's settings."""
@@ -260,7 +260,7 @@ class LoginExpirationTests(SynchronousTestCase):
             )
             for seconds in (3600, 0)
         )
-        found = told("peers", Inventory(peers=(self.peer,), accounts=accounts))
+        found = scrape("peers", Inventory(peers=(self.peer,), accounts=accounts))
         self.assertEqual([f"{DB} 1779454800.25"], found[self.family])
 
     def test_never_before_1970(self) -> None:
@@ -281,7 +281,7 @@ class LoginExpirationTests(SynchronousTestCase):
 
     def test_accounts_unknown(self) -> None:
         """Only this family is missing while the account is unknown."""
-        known = told(
+        known = scrape(
             "peers",
             Inventory(
                 peers=(self.peer,),
@@ -293,6 +293,6 @@ class LoginExpirationTests(SynchronousTestCase):
                 ),
             ),
         )
-        unknown = told("peers", Inventory(peers=(self.peer,)))
+        unknown = scrape("peers", Inventory(peers=(self.peer,)))
         self.assertEqual({self.family}, set(known) - set(unknown))
         self.assertEqual(set(), set(unknown) - set(known))

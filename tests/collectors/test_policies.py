@@ -15,7 +15,7 @@ from api_exporter.netbird.records import (
     TypedId,
     VersionCheck,
 )
-from tests.collectors.samples import Told, told
+from tests.collectors.samples import Samples, scrape
 
 SSH = '{policy_id="p1",policy="ssh"}'
 BASELINE = '{posture_check_id="c1",posture_check="baseline"}'
@@ -29,14 +29,14 @@ PEERS, RESOURCES, EMPTY, DELETED = (
 )
 
 
-def of(*policies: Policy) -> Told:
-    return told("policies", Inventory(policies=policies, groups=GROUPS))
+def of(*policies: Policy) -> Samples:
+    return scrape("policies", Inventory(policies=policies, groups=GROUPS))
 
 
 class PoliciesTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Unknown policies and posture checks have no families."""
-        self.assertEqual({}, told("policies", Inventory(groups=GROUPS, peers=())))
+        self.assertEqual({}, scrape("policies", Inventory(groups=GROUPS, peers=())))
 
     def test_none(self) -> None:
         """Without policies both counts are 0."""
@@ -130,7 +130,7 @@ class PoliciesTests(SynchronousTestCase):
     def test_groups_unknown(self) -> None:
         """Only the empty sides are missing while the groups are unknown."""
         policy = Policy(id="p1", enabled=True, rules=(Rule(enabled=True),))
-        left = told("policies", Inventory(policies=(policy,)))
+        left = scrape("policies", Inventory(policies=(policy,)))
         self.assertEqual({"policy_empty_sides"}, set(of(policy)) - set(left))
 
 
@@ -151,11 +151,11 @@ class PostureChecksTests(SynchronousTestCase):
         """Peers count in source groups of enabled policies with the check."""
         peers = tuple(Peer(id=str(n), version=v) for n, v in enumerate(versions))
         rule = Rule(enabled=True, sources=(PEERS,))
-        return self.told(minimum, peers, policy("c1", rule)).get(self.family, [])
+        return self.scrape(minimum, peers, policy("c1", rule)).get(self.family, [])
 
-    def told(
+    def scrape(
         self, minimum: str, peers: tuple[Peer, ...] | None, *policies: Policy
-    ) -> Told:
+    ) -> Samples:
         check = PostureCheck(
             id="c1",
             name="baseline",
@@ -167,7 +167,7 @@ class PostureChecksTests(SynchronousTestCase):
             Group(id="first", peers=(*members[:1], Member(id="of nobody"))),
             Group(id="other", peers=members[1:]),
         )
-        return told(
+        return scrape(
             "policies",
             Inventory(
                 posture_checks=(check,), peers=peers, groups=groups, policies=policies
@@ -182,7 +182,7 @@ class PostureChecksTests(SynchronousTestCase):
             ((policy("c2", "c1", "c1"), policy("c1")), 2),
             ((policy("c1", enabled=False), policy("c2"), Policy(id="p")), 0),
         ):
-            families = self.told("1.0.0", (), *policies)
+            families = self.scrape("1.0.0", (), *policies)
             self.assertEqual(
                 [f"{BASELINE} {count}"], families["posture_check_policies"], policies
             )
@@ -210,7 +210,7 @@ class PostureChecksTests(SynchronousTestCase):
                 5,
             ),
         ):
-            families = self.told("1.0.0", peers, *policies)
+            families = self.scrape("1.0.0", peers, *policies)
             self.assertEqual([f"{BASELINE} {count}"], families[self.family], policies)
 
     def test_checks(self) -> None:
@@ -224,7 +224,7 @@ class PostureChecksTests(SynchronousTestCase):
                     '{posture_check_id="c2",posture_check=""} 1',
                 ],
             },
-            told("policies", Inventory(posture_checks=checks, peers=())),
+            scrape("policies", Inventory(posture_checks=checks, peers=())),
         )
 
     def test_releases(self) -> None:
@@ -276,5 +276,5 @@ class PostureChecksTests(SynchronousTestCase):
             ("groups", checks | {"posture_check_policies"}),
             ("policies", checks),
         ):
-            families = set(told("policies", known.with_(missing, None)))
+            families = set(scrape("policies", known.with_(missing, None)))
             self.assertEqual(left, {f for f in families if "posture_check" in f})

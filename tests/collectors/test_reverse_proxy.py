@@ -15,7 +15,7 @@ from api_exporter.netbird.records import (
     ProxyToken,
 )
 from tests.bodies import decoded
-from tests.collectors.samples import Told, told
+from tests.collectors.samples import Samples, scrape
 
 NOON = datetime(2026, 5, 22, 12, tzinfo=UTC)
 ZERO = datetime(1, 1, 1, tzinfo=UTC)
@@ -34,8 +34,8 @@ def service(status: str, *, id_: str = "s1") -> ProxyService:
     return ProxyService(id=id_, name="app", meta=ProxyServiceMeta(status=status))
 
 
-def of(*services: ProxyService) -> Told:
-    return told("reverse_proxy", Inventory(proxy_services=services))
+def of(*services: ProxyService) -> Samples:
+    return scrape("reverse_proxy", Inventory(proxy_services=services))
 
 
 class ServicesTests(SynchronousTestCase):
@@ -57,7 +57,7 @@ class ServicesTests(SynchronousTestCase):
                 {"proxy_token_expiration_timestamp_seconds"},
             ),
         ):
-            self.assertEqual(families, set(told("reverse_proxy", inventory)))
+            self.assertEqual(families, set(scrape("reverse_proxy", inventory)))
 
     def test_counts(self) -> None:
         """All known statuses are counted, and other statuses that occur."""
@@ -196,7 +196,7 @@ class ServicesTests(SynchronousTestCase):
             known = Inventory().with_("proxy_services", found.records)
             self.assertEqual(
                 [f"{APP} {authenticated}"],
-                told("reverse_proxy", known)["proxy_service_authenticated"],
+                scrape("reverse_proxy", known)["proxy_service_authenticated"],
             )
 
     def test_not_http(self) -> None:
@@ -223,7 +223,7 @@ class ProxiesTests(SynchronousTestCase):
                     '{proxy_domain_id="d2",domain="a.example"} 0',
                 ]
             },
-            told("reverse_proxy", Inventory(proxy_domains=domains)),
+            scrape("reverse_proxy", Inventory(proxy_domains=domains)),
         )
 
     def test_clusters(self) -> None:
@@ -238,7 +238,7 @@ class ProxiesTests(SynchronousTestCase):
                 "proxy_cluster_online": [f"{x} 1", f"{y} 0"],
                 "proxy_cluster_connected_proxies": [f"{x} 2", f"{y} 0"],
             },
-            told("reverse_proxy", Inventory(proxy_clusters=clusters)),
+            scrape("reverse_proxy", Inventory(proxy_clusters=clusters)),
         )
 
     def test_cluster_bodies(self) -> None:
@@ -255,7 +255,7 @@ class ProxiesTests(SynchronousTestCase):
             (b'[{"id":"p"}]', []),
         ):
             clusters = decoded("proxy_clusters", body).records
-            families = told(
+            families = scrape(
                 "reverse_proxy", Inventory().with_("proxy_clusters", clusters)
             )
             self.assertEqual(
@@ -284,5 +284,5 @@ class ProxiesTests(SynchronousTestCase):
                     '{proxy_token_id="t2",proxy_token="edge"} 1779451200',
                 ],
             },
-            told("reverse_proxy", Inventory(proxy_tokens=tokens)),
+            scrape("reverse_proxy", Inventory(proxy_tokens=tokens)),
         )

@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer, Route
-from tests.collectors.samples import Told, told
+from tests.collectors.samples import Samples, scrape
 
 EXIT = '{route_id="r1",network_id="exit"}'
 KNOWN = Inventory(
@@ -15,14 +15,14 @@ KNOWN = Inventory(
 )
 
 
-def of(*routes: Route) -> Told:
-    return told("routes", replace(KNOWN, routes=routes))
+def of(*routes: Route) -> Samples:
+    return scrape("routes", replace(KNOWN, routes=routes))
 
 
 class RoutesTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Unknown or missing routes have no series."""
-        self.assertEqual({}, told("routes", replace(KNOWN, routes=None)))
+        self.assertEqual({}, scrape("routes", replace(KNOWN, routes=None)))
         self.assertEqual({}, of())
 
     def test_counts(self) -> None:
@@ -102,8 +102,8 @@ class RoutesTests(SynchronousTestCase):
     def test_sides_unknown(self) -> None:
         """Only the routing peers are missing without groups or peers."""
         for resource in ("groups", "peers"):
-            left = told("routes", KNOWN.with_(resource, None))
+            left = scrape("routes", KNOWN.with_(resource, None))
             self.assertEqual(
                 {"route_routing_peers", "route_routing_peers_connected"},
-                set(told("routes", KNOWN)) - set(left),
+                set(scrape("routes", KNOWN)) - set(left),
             )

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import SetupKey
-from tests.collectors.samples import Told, told
+from tests.collectors.samples import Samples, scrape
 
 NOON = datetime(2026, 5, 22, 12, 0, 0, 500_112, tzinfo=UTC)
 LATER = NOON + timedelta(minutes=1)
@@ -22,14 +22,14 @@ def states(current: str, *each: str) -> list[str]:
     return [f'{RACK[:-1]},state="{s}"}} {int(s == current)}' for s in each]
 
 
-def of(*keys: SetupKey) -> Told:
-    return told("setup_keys", Inventory(setup_keys=keys))
+def of(*keys: SetupKey) -> Samples:
+    return scrape("setup_keys", Inventory(setup_keys=keys))
 
 
 class SetupKeysTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Unknown or missing keys have no series."""
-        self.assertEqual({}, told("setup_keys", Inventory()))
+        self.assertEqual({}, scrape("setup_keys", Inventory()))
         self.assertEqual({}, of())
 
     def test_counts(self) -> None:

@@ -8,21 +8,21 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AccessToken, User
-from tests.collectors.samples import Told, told
+from tests.collectors.samples import Samples, scrape
 
 NOON = datetime(2026, 5, 22, 12, tzinfo=UTC)
 ZERO = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def of(*users: User, personal: Iterable[str] = ()) -> Told:
-    return told("users", Inventory(users=users, personal=frozenset(personal)))
+def of(*users: User, personal: Iterable[str] = ()) -> Samples:
+    return scrape("users", Inventory(users=users, personal=frozenset(personal)))
 
 
 class UsersTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Unknown users have no families, and neither have tokens."""
         tokens = (AccessToken(id="t", expiration_date=NOON),)
-        self.assertEqual({}, told("users", Inventory(access_tokens=tokens)))
+        self.assertEqual({}, scrape("users", Inventory(access_tokens=tokens)))
 
     def test_counts(self) -> None:
         """Users are counted by role, status and kind, even unknown words."""
@@ -110,7 +110,7 @@ class AccessTokensTests(SynchronousTestCase):
         self, tokens: tuple[AccessToken, ...] | None, *, current: str = "me"
     ) -> dict[str, list[str]]:
         users = (User(id="you"), User(id=current, is_current=current == "me"))
-        families = told("users", Inventory(users=users, access_tokens=tokens))
+        families = scrape("users", Inventory(users=users, access_tokens=tokens))
         return {name: families[name] for name in (self.end, self.use) & families.keys()}
 
     def test_own(self) -> None:

@@ -26,7 +26,7 @@ class Working(Network):
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.asked: list[tuple[float, str]] = []
+        self.sent: list[tuple[float, str]] = []
         self.clock = Clock()
         super().__init__(
             fetch=self.fetch,
@@ -41,7 +41,7 @@ class Working(Network):
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
         name = PATHS.get(path.partition("?")[0], "")
-        self.asked.append((self.clock.seconds(), name))
+        self.sent.append((self.clock.seconds(), name))
         return succeed(Body(body(self.world, name)))
 
     def advance(self, seconds: int) -> None:
@@ -50,25 +50,25 @@ class Working(Network):
             self.clock.pump([1.0, *[0.0] * 20])
 
     def times(self, name: str, since: float = 0.0) -> list[float]:
-        return [at for at, asked in self.asked if asked == name and at >= since]
+        return [at for at, sent in self.sent if sent == name and at >= since]
 
-    def said(self) -> frozenset[str]:
-        return Page(self.inventory).said
+    def lines(self) -> frozenset[str]:
+        return Page(self.inventory).lines
 
 
-POSSIBLE = frozenset().union(*(truth.said for truth in TRUTH))
+POSSIBLE = frozenset().union(*(truth.lines for truth in TRUTH))
 
 
 class EarlyTests(SynchronousTestCase):
     def check(self, before: World, after: World) -> None:
         """All lines were true after some step, and soon the page is complete."""
         working = Working(before)
-        self.assertEqual(frozenset(), working.said() - POSSIBLE)
+        self.assertEqual(frozenset(), working.lines() - POSSIBLE)
         working.world = after
         for _ in range(240):
             working.advance(5)
-            self.assertEqual(frozenset(), working.said() - POSSIBLE)
-        self.assertEqual(Working(after).said(), working.said())
+            self.assertEqual(frozenset(), working.lines() - POSSIBLE)
+        self.assertEqual(Working(after).lines(), working.lines())
 
     def test_created(self) -> None:
         """Creation of objects never publishes a false line."""

@@ -67,7 +67,7 @@ class Page:
         ).decode()
         lines = {line for line in text.splitlines() if not line.startswith("#")}
         found = {f"{one.object} {one.message}" for one in findings(seen(inventory))}
-        self.said = frozenset(lines | found)
+        self.lines = frozenset(lines | found)
         self.series = frozenset(line.rpartition(" ")[0] for line in lines) | found
 
 
@@ -128,7 +128,7 @@ class JoinedListTests(SynchronousTestCase):
     ) -> None:
         """Check that lines are in one of these pages, and series of all are there."""
         page = exporter.page()
-        false = page.said - frozenset().union(*(truth.said for truth in possible))
+        false = page.lines - frozenset().union(*(truth.lines for truth in possible))
         self.assertEqual([], sorted(false), about)
         lost = frozenset.intersection(*(t.series for t in possible)) - page.series
         self.assertEqual([], sorted(lost), about)
@@ -155,7 +155,7 @@ class JoinedListTests(SynchronousTestCase):
                 for other in changed:
                     exporter.read(other, after)
                 exporter.settle(after)
-                self.assertEqual(TRUTH[to].said, exporter.page().said)
+                self.assertEqual(TRUTH[to].lines, exporter.page().lines)
 
     @given(
         st.integers(0, len(PATH) - 1),
@@ -175,4 +175,4 @@ class JoinedListTests(SynchronousTestCase):
         for name in PATH[at]:
             exporter.read(name, PATH[at])
         exporter.settle(PATH[at])
-        self.assertEqual(TRUTH[WORLDS.index(PATH[at])].said, exporter.page().said)
+        self.assertEqual(TRUTH[WORLDS.index(PATH[at])].lines, exporter.page().lines)
