@@ -106,6 +106,15 @@ class LimitsTests(SynchronousTestCase):
             ratios(known()),
         )
 
+    def test_refunds(self) -> None:
+        """A negative consumption uses nothing of a limit."""
+        rows = [
+            {**row, "cost_usd": -5, "tokens_input": -5, "tokens_output": 0}
+            for row in raw("agent_consumption")
+        ]
+        found = ratios(known(changed={"agent_consumption": rows}))
+        self.assertEqual({"0"}, set(found.values()))
+
     def test_no_user(self) -> None:
         """Consumption without a user counts for no limit of users or peers."""
         peers = [{**peer, "user_id": ""} for peer in raw("peers")]

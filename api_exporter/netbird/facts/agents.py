@@ -134,8 +134,8 @@ def amounts(inventory: Inventory) -> Mapping[Unit, Mapping[str, float]]:
 def used(inventory: Inventory) -> Mapping[Limit, float]:
     """Return the largest share of each limit that a bound group or user has used.
 
-    It may exceed 1. A limit is left out if it binds no known group or user, or if its
-    window is shorter than the refresh interval.
+    A share is at least 0 and may exceed 1. A limit is left out if it binds no known
+    group or user, or if its window is shorter than the refresh interval.
     """
     bound = _BoundConsumers(amounts(inventory))
     found: dict[Limit, float] = {}
@@ -145,7 +145,7 @@ def used(inventory: Inventory) -> Mapping[Limit, float]:
         if limit.booked and limit.window >= inventory.consumption_period:
             largest = bound.largest(limit)
             if largest is not None:
-                found[limit] = largest / limit.cap
+                found[limit] = max(largest, 0.0) / limit.cap
     return found
 
 
