@@ -1,4 +1,4 @@
-"""How bytes come: one request, its deadline, retries, and failures with their names.
+"""The HTTP client: requests with deadlines and retries; each failure has a reason.
 
-It knows HTTP and nothing of what the bodies mean.
+It does not decode the bodies.
 """

@@ -1,7 +1,6 @@
-"""Advice: what is wrong where the upstream cannot be read, and what to do, by reason.
+"""Advice by reason of a failure: what is wrong, and what the operator does about it.
 
-Each begins with what it is that went wrong. The status page, `/ready` and `--check`
-tell the same.
+The status page, `/ready` and `--check` show the same text.
 """
 
 from collections.abc import Mapping
@@ -73,9 +72,9 @@ ADVICE: Mapping[Reason, str] = {
     " Look for the traceback in its log, and report it. If the traceback is about"
     " memory, increase the memory limit.",
 }
-"""Sentences by reason, in the order of `ports.REASONS`."""
+"""Advice by reason, in the order of `ports.REASONS`; the problem comes first."""
 
 
 def advice(error: UpstreamError) -> str:
-    """What went wrong in plain words, and what to do about it, in one line."""
+    """Return what is wrong and what to do about it, in one line."""
     return ADVICE[error.reason]

@@ -1,4 +1,4 @@
-"""The HTTP agent: requests on kept connections, directly or through a proxy."""
+"""The HTTP agent: sends requests over kept connections, directly or through a proxy."""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,25 +30,23 @@ from api_exporter.upstream.connection import (
 )
 
 IDLE_CONNECTION = 50
-"""Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
+"""Seconds for which an idle connection is kept; proxies keep it for 60."""
 
 LONGEST_KEPT = 3600.0
-"""Seconds after which connections are made anew, however busy: so a certificate that
-was replaced is noticed, theirs or ours."""
+"""Seconds between closings of all kept connections: a certificate may be new."""
 
 
 @implementer(IAgent, IAgentEndpointFactory)
 class UpstreamAgent:
-    """Makes requests the way that an account's settings want.
+    """An HTTP agent with a connection pool and an optional proxy.
 
-    A plain http upstream is asked for by its whole address, which a proxy passes on
-    with all that is in the request; an https one through a tunnel.
+    The proxy forwards http requests, and can read them. For https there is a tunnel.
 
     Args:
-        policy: for the upstream's TLS.
-        proxy_policy: for the proxy's.
+        policy: TLS settings for the NetBird API.
+        proxy_policy: TLS settings for the proxy.
         timeout: seconds for connecting.
-        seen: told of the upstream's certificate, once for each connection.
+        seen: called with the NetBird API's certificate, once for each connection.
     """
 
     def __init__(
@@ -69,12 +67,12 @@ class UpstreamAgent:
         self._renewed = reactor.seconds()
         self._pool = pool = HTTPConnectionPool(reactor)
         pool.cachedConnectionTimeout = IDLE_CONNECTION
-        # Only where a kept connection ends without a single byte: the upstream closed
-        # it at the moment of its reuse, which is nobody's failure and counts nowhere.
+        # Twisted retries only if a kept connection ends without a single byte: the
+        # server closed it at the moment of its reuse. That is no failed attempt.
         pool.retryAutomatically = True
         self._whole_addresses: IAgent | None = None
         self._login: bytes | None = None
-        if proxy is not None:  # nobody else pays for importing the ways through one
+        if proxy is not None:  # without a proxy these modules need no memory
             from api_exporter.upstream.proxy_endpoint import ProxyEndpoint  # noqa: PLC0415
             from api_exporter.upstream.tunnel import Tunnel  # noqa: PLC0415
 
@@ -87,7 +85,7 @@ class UpstreamAgent:
         self._agent: IAgent = Agent.usingEndpointFactory(reactor, self, pool)
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The upstream's, whose URL is of one of two schemes, or a tunnel to it."""
+        """Return an endpoint of the NetBird API, or of a tunnel to it."""
         host = uri.host.decode("ascii")
         if self._through is None:
             endpoint = plain(self._reactor, host, uri.port, self._timeout)
@@ -116,6 +114,6 @@ class UpstreamAgent:
         return self._whole_addresses.request(method, uri, headers, bodyProducer)
 
     def close(self) -> Deferred[None]:
-        """Fires when no connection is open but those that carry a request."""
+        """Close idle connections. The result fires when they are closed."""
         closed: Deferred[None] = self._pool.closeCachedConnections()
         return closed

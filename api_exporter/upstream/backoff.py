@@ -1,41 +1,41 @@
-"""Backoff: how long to wait before asking again. Stateless; chance is an argument."""
+"""Backoff: the wait before a retry. Stateless; chance is an argument."""
 
 from api_exporter.ports import Jitter
 
 FIRST = 0.5
-"""Seconds: the longest pause after the first attempt; doubled with each further one."""
+"""The longest wait after the first failed attempt, in seconds; then it doubles."""
 
 LONGEST = 5.0
-"""The longest pause inside a refresh, in seconds: the refresh holds a slot meanwhile.
-If the server asks for more, the refresh fails and the schedule waits instead.
-"""
+"""The longest wait inside a refresh, in seconds: the refresh occupies a slot meanwhile.
+If the server requires more, the refresh fails and the schedule waits instead."""
 
 
 def pause(failures: int, jitter: Jitter, asked: float | None = None) -> float:
-    """Seconds to wait after so many failed attempts: exponential, with full jitter.
+    """Return the seconds before the next attempt: exponential, with full jitter.
 
     Args:
         failures: attempts that have failed so far, at least 1.
-        jitter: chance.
-        asked: seconds that the upstream asked for (Retry-After): never undercut.
+        jitter: a number from [0, 1).
+        asked: the server's Retry-After in seconds, a lower limit of the wait.
     """
     ceiling = min(LONGEST, FIRST * 2.0 ** min(failures - 1, 16))
     return max(jitter() * ceiling, asked or 0.0)
 
 
 FIRST_AGAIN = 30.0
-"""Seconds from the end of a failed round to the next one; doubled with each further."""
+"""Seconds from a failed refresh to the next one; each further failure doubles them."""
 
 
 def again(
     failures: int, period: float, jitter: Jitter, asked: float | None = None
 ) -> float:
-    """Seconds from the end of a failed round to the next, after so many in a row.
+    """Return the seconds from a failed refresh to the next one.
 
     Args:
-        period: seconds: what is usual between two rounds is never exceeded.
-        asked: seconds that the server asked for (Retry-After). They replace the first
-            wait; the later ones are never shorter.
+        failures: failed refreshes in a row, at least 1.
+        period: the refresh interval in seconds, an upper limit of the wait.
+        asked: the server's Retry-After in seconds. It replaces the first wait, and is a
+            lower limit of the later ones.
     """
     if asked is not None and asked > LONGEST:
         later = again(failures - 1, period, jitter) if failures > 1 else 0.0
@@ -45,5 +45,5 @@ def again(
 
 
 def spread(period: float, jitter: Jitter) -> float:
-    """A period give or take a tenth, so that restarted exporters do not keep step."""
+    """Return a period changed by up to a tenth: exporters must not refresh in step."""
     return period * (0.9 + 0.2 * jitter())

@@ -1,4 +1,4 @@
-"""Bodies of responses: requested as gzip, received as they come, and bounded."""
+"""Response bodies: requested as gzip, received as sent, and limited."""
 
 from collections.abc import Callable
 from io import BytesIO
@@ -18,7 +18,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.upstream.headers import GZIP, RECEIVED_ENCODING, codings
 
 LONGEST_BODY = 256 * 1024 * 1024
-"""Bytes, unpacked: more than a hundred thousand peers need."""
+"""Bytes of an unpacked body: more than a hundred thousand peers need."""
 
 ALL_BODIES = LONGEST_BODY
 """Bytes that the bodies of all accounts may have before some of them wait."""
@@ -30,16 +30,15 @@ _CODINGS = {GZIP, "br", "compress", "deflate", "x-gzip", "zstd"}
 """Codings that error messages may repeat; others could contain the token."""
 
 _COMPLETE = (ResponseDone, PotentialDataLoss)
-"""How a body ends in good order.
+"""Reasons of Twisted's for the complete end of a body.
 
-PotentialDataLoss: neither a length nor chunks were promised, and the server closed. So
-does HTTP/1.0 end a body; what is missing shows when it is decoded.
-"""
+PotentialDataLoss: the response has no length and no chunks, and the server closed the
+connection, as in HTTP/1.0. Decoding detects missing bytes."""
 
 
 @implementer(IAgent)
 class GzipAgent:
-    """Requests gzip, and hides it from treq, which would unpack it without a bound."""
+    """Requests gzip, and hides it from treq, which would unpack without a limit."""
 
     def __init__(self, agent: IAgent) -> None:
         self._agent = agent
@@ -69,9 +68,9 @@ class BodyMemory:
 
     While they have more than ALL_BODIES bytes, no body above LARGE is received as long
     as a body waits to be decoded. If none waits, only the longest one proceeds. So the
-    bodies that wait have at most ALL_BODIES bytes, and LARGE for each connection. A
-    server that stops in the middle holds up the other large ones until its deadline.
-    What a log gets is unpacked first, and not counted.
+    waiting bodies have at most ALL_BODIES bytes, and LARGE for each connection. A
+    server that stops in the middle holds up the other large bodies until its deadline.
+    Unpacked data of logs does not count.
     """
 
     def __init__(self) -> None:
@@ -79,16 +78,15 @@ class BodyMemory:
         self._waiting = 0
 
     def enter(self, body: "ResponseBody") -> None:
-        """Begin to receive a body."""
         self._receiving.add(body)
 
     def leave(self, body: "ResponseBody") -> None:
-        """End to receive a body: it is complete, or has failed."""
+        """Remove a body that is complete or has failed."""
         self._receiving.discard(body)
         self.update()
 
     def hold(self, size: int) -> Callable[[], None]:
-        """Let a complete body wait to be decoded. Return a function that ends this."""
+        """Count a body until it is decoded. Return a function that ends this."""
         self._waiting += size
         self.update()
 
@@ -99,7 +97,7 @@ class BodyMemory:
         return release
 
     def update(self) -> None:
-        """Pause and resume connections."""
+        """Pause and resume connections so that the limits hold."""
         received = sum(body.received for body in self._receiving)
         full = received + self._waiting > ALL_BODIES
         longest = max((body.received for body in self._receiving), default=0)
@@ -109,12 +107,12 @@ class BodyMemory:
 
 
 class ResponseBody(Protocol):
-    """Gathers a body up to a limit and cuts the connection there, or when cancelled.
+    """A protocol that collects a body up to a limit, and aborts the connection there.
 
     Attributes:
-        status: of HTTP; None while there is no answer.
-        packed: whether the body is gzip.
-        limit: bytes of the body, packed and unpacked.
+        status: the HTTP status; None before the response.
+        packed: True if the body is gzip.
+        limit: the most bytes of the body, both packed and unpacked.
         received: bytes of the body so far.
     """
 
@@ -128,17 +126,18 @@ class ResponseBody(Protocol):
         self._memory = memory
         self._problem: UpstreamError | None = None
         self._paused = False
-        self._body = BytesIO()  # joins nothing: its value is its buffer
+        self._body = BytesIO()  # getvalue() does not copy
 
     def receive(
         self, response: IResponse, limit: int, problem: UpstreamError | None = None
     ) -> Deferred[bytes]:
-        """Return the body as it comes over the wire.
+        """Return the body as it was sent. Cancelling the result aborts the connection.
 
-        It fails with the problem, or where the body is too long or not gzip but packed.
+        The result fails with the problem, or with UpstreamError if the body is too long
+        or has a coding other than gzip.
 
         Args:
-            problem: why the body cannot be used at all, and is not read.
+            problem: why the body is useless and is not read; None if it is not.
         """
         named = codings(response.headers)
         if named not in ([], [GZIP]):
@@ -157,7 +156,7 @@ class ResponseBody(Protocol):
             self._refuse(self._problem)
 
     def dataReceived(self, data: bytes) -> None:
-        if self._whole.called:  # given up, and this came before the connection noticed
+        if self._whole.called:  # data that arrives before the abort takes effect
             return
         self.received += len(data)
         if self.received > self.limit:
@@ -179,7 +178,6 @@ class ResponseBody(Protocol):
             self._whole.errback(reason)
 
     def pause(self, paused: bool) -> None:
-        """Receive nothing for now, or go on."""
         if paused == self._paused:
             return
         self._paused = paused

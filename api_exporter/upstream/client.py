@@ -1,4 +1,4 @@
-"""The client of an account's upstream: a service with its agent, token and TLS."""
+"""The client of an account: a service with its HTTP agent, token and TLS settings."""
 
 from collections.abc import Callable
 
@@ -26,23 +26,24 @@ from api_exporter.world import World, log_of
 log = Logger()
 
 RELOAD_INTERVAL = 60.0
-"""Seconds between two looks at our own certificate and its key."""
+"""Seconds between two checks of the client certificate and its key."""
 
 
 class Client(Service):
-    """Warns of what is odd about the way to the upstream; leaves nothing behind.
+    """The client of one account. It logs warnings about proxy, token and certificate.
 
     Args:
-        observe: told of every attempt as it ends.
-        body_memory: of all clients of the process.
+        observe: called with each attempt when it ends.
+        body_memory: shared by all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
 
     Attributes:
-        upstream: may be used without starting the service, if that is stopped after it.
-        token: gives the token to use now.
-        way: how the upstream is reached.
-        trust: whom we trust, and who we are to a gateway.
-        shown: what the upstream says that it is; None before the first answer.
+        upstream: usable without starting the service, if the service is stopped
+            afterwards.
+        token: returns the current token.
+        way: the proxy to use, if any, and where the setting comes from.
+        trust: certificate authorities and the client certificate.
+        shown: the server's certificate; None before the first response.
     """
 
     def __init__(
@@ -101,14 +102,14 @@ class Client(Service):
             self._reloading.start(RELOAD_INTERVAL)
 
     def stopService(self) -> Deferred[None]:
-        """Fires when no connection is open but those that carry a request."""
+        """Stop the service. The result fires when all idle connections are closed."""
         super().stopService()
         if self._reloading is not None and self._reloading.running:
             self._reloading.stop()
         return self._agent.close()
 
     def reload(self) -> None:
-        """Look at our own certificate, and say once why it is of no use."""
+        """Check the client certificate; log once why it is not valid."""
         wrong, self._wrong = self._wrong, self.trust.reload()
         if self._wrong not in {"", wrong}:
             self._log.warn(
@@ -131,7 +132,7 @@ class Client(Service):
 
 
 def token_source(settings: AccountSettings, log: Logger) -> TokenSource:
-    """Where the token comes from; says so where it cannot be right."""
+    """Return the source of the token; log a warning if the token is mistyped."""
     file = settings.upstream_api_token_file
     if file is not None:
         source: TokenSource = TokenReader(

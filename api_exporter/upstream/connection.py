@@ -1,4 +1,4 @@
-"""Connections: plain or TLS, with a bound to what precedes a body."""
+"""Connections: plain or TLS, with a limit to the bytes before a body."""
 
 from collections.abc import Callable
 from typing import cast
@@ -31,18 +31,17 @@ from api_exporter.ports import UpstreamError
 from api_exporter.upstream.failures import TLS
 
 LONGEST_HEAD = 256 * 1024
-"""Bytes before a body: status line and headers, those of all 1xx answers included."""
+"""Bytes of status line and headers, those of all 1xx responses included."""
 
 
 LONGEST_GOODBYE = 5.0
-"""Seconds that the other end may take to end a connection that we have ended."""
+"""Seconds from closing a connection until it is aborted."""
 
 
 class BoundedConnection(ProtocolWrapper):
-    """Counts what comes between a request and the body of its answer; ends for certain.
+    """A connection that limits a response's headers, and always ends.
 
-    Twisted bounds the length of a header line, not their number. And it waits for ever
-    for the other end's close_notify.
+    Twisted limits a header line, not their number, and waits forever for close_notify.
     """
 
     _head = 0
@@ -51,18 +50,19 @@ class BoundedConnection(ProtocolWrapper):
     _goodbye: IDelayedCall | None = None
 
     def writeSequence(self, data: list[bytes]) -> None:
-        """A request: what comes now is the head of its answer."""
+        """Start counting header bytes: Twisted sends a request by this method."""
         self._head, self._in_head = 0, True
         super().writeSequence(data)
 
     def pauseProducing(self) -> None:
-        """The head has ended: Twisted pauses until somebody wants the body."""
+        """Stop counting header bytes: Twisted pauses between headers and body."""
         self._in_head = False
         cast("IPushProducer", self.transport).pauseProducing()
 
     def stopProducing(self) -> None:
-        """Nobody wants the rest of a body: what Twisted gives its protocol cannot abort
-        (#8227), and closing in good order would wait for a peer that may never answer.
+        """Abort the connection: a clean close would wait for the peer.
+
+        Twisted gives the body protocol no other method (#8227).
         """
         cast("ITCPTransport", self.transport).abortConnection()
 
@@ -93,7 +93,7 @@ class BoundedConnection(ProtocolWrapper):
 
 
 def insecure(untrusted: Failure | None) -> Failure:
-    """Why there is no TLS: what is wrong with it, or an end without a word."""
+    """Return the failure of TLS; without one, the peer closed during the handshake."""
     if untrusted is not None:
         return untrusted
     message = "the connection closed within the TLS handshake"
@@ -102,11 +102,11 @@ def insecure(untrusted: Failure | None) -> Failure:
 
 @implementer(IHandshakeListener)
 class TlsConnection(BoundedConnection):
-    """Knows whether the TLS handshake was completed: some servers end it in silence.
+    """A TLS connection that reports a missing handshake: some servers just close.
 
     Args:
-        seen: told of the certificate of whoever answers, which is one that was trusted.
-        insecure: makes the failure where there is no TLS.
+        seen: called with the peer's certificate, which has been verified.
+        insecure: returns the failure of a connection without TLS.
     """
 
     _secure = False
@@ -155,10 +155,10 @@ class _BoundedConnectionFactory(WrappingFactory[BoundedConnection]):
 
 @implementer(IStreamClientEndpoint)
 class BoundedEndpoint:
-    """An endpoint with one of the above round each protocol.
+    """An endpoint that wraps each protocol in a `BoundedConnection`.
 
     Args:
-        protocol: makes it, from its factory and what it wraps.
+        protocol: makes the wrapper from its factory and the wrapped protocol.
     """
 
     def __init__(
@@ -178,17 +178,16 @@ class BoundedEndpoint:
 
 
 def _wrapped(bounded: IProtocol) -> IProtocol:
-    """What the pool wants to ask; it knows the wrapper as its transport."""
     return cast("BoundedConnection", bounded).wrappedProtocol
 
 
 @implementer(IStreamClientEndpoint)
 class TlsEndpoint:
-    """An endpoint with TLS over it.
+    """An endpoint with TLS over another endpoint.
 
     Args:
-        policy: asked at each connection, as what it goes by may have changed.
-        host: whose certificate it has to be.
+        policy: called for each connection, as its files may have changed.
+        host: the name or address that the certificate must have.
     """
 
     def __init__(
@@ -212,7 +211,6 @@ class TlsEndpoint:
 
 
 def _unusual(host: str) -> bool:
-    """Whether it is neither an address nor a name that a domain may have."""
     try:
         idna.encode(host)
     except UnicodeError:
@@ -223,11 +221,11 @@ def _unusual(host: str) -> bool:
 def plain(
     reactor: PosixReactorBase, host: str, port: int, timeout: float
 ) -> IStreamClientEndpoint:
-    """A host: a name, or an address without brackets.
+    """Return the TCP endpoint of a host: a name, or an address without brackets.
 
     Args:
         timeout: seconds for connecting.
     """
-    # HostnameEndpoint refuses a name that no domain has, such as one with `_`.
+    # HostnameEndpoint rejects a name that is no valid domain, such as one with `_`.
     kind = TCP4ClientEndpoint if _unusual(host) else HostnameEndpoint
     return kind(reactor, host, port, timeout)

@@ -1,4 +1,4 @@
-"""Answers and exceptions that mean failure, translated once into UpstreamError."""
+"""Failed responses and exceptions, translated into UpstreamError in one place."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,13 +24,13 @@ from api_exporter.upstream.masking import masked
 
 _CANCELLED = (CancelledError, error.ConnectingCancelledError)
 TLS = (SSL.Error, VerificationError, CertificateError)
-"""With which a TLS layer ends a connection that it does not trust or understand."""
+"""Exceptions of a TLS layer that does not trust or understand the peer."""
 
 
 class ProxyTimeout(CancelledError):
-    """Given up, or too late, while somebody in between had not let us through.
+    """The proxy had not connected before the deadline, or before the caller cancelled.
 
-    Its words are a sentence about that one, to which a time may be added.
+    The message is a sentence about the proxy; a time may be appended.
     """
 
 
@@ -40,7 +40,7 @@ _MOVED = (
 )
 _BASIC = "Basic"
 _SCHEMES = (_BASIC, "Digest", "NTLM", "Negotiate", "Kerberos", "Bearer")
-"""Ways to log in that are named: a proxy might say anything."""
+"""Authentication schemes that messages may name; a proxy may send anything."""
 
 _TO_TLS = re.compile(
     rb"HTTP request to an HTTPS server|HTTP request was sent to HTTPS port"
@@ -49,7 +49,7 @@ _TO_TLS = re.compile(
 """How Go (NetBird, Traefik, Caddy), nginx and Apache answer a request without TLS."""
 
 _PLAIN = "wrong version number"
-"""What OpenSSL says of an answer that is not TLS: mostly it is plain HTTP."""
+"""OpenSSL's message about data without TLS, mostly plain HTTP."""
 
 _NOT_MODIFIED = (
     "a cache in front of the NetBird API answers without a body; exclude /api/ from"
@@ -58,7 +58,7 @@ _NOT_MODIFIED = (
 
 
 class _Message(msgspec.Struct):
-    """The body of every error that the upstream itself sends."""
+    """The body of an error that the NetBird API itself sends."""
 
     message: str = ""
 
@@ -66,7 +66,7 @@ class _Message(msgspec.Struct):
 def refusal(
     status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
 ) -> UpstreamError:
-    """What an answer other than 200 means, and how the upstream's log calls it."""
+    """Return the failure behind a status other than 200."""
     if status == 400 and _TO_TLS.search(body):
         return UpstreamError(
             "tls",
@@ -81,11 +81,11 @@ def refusal(
 def _refusal(
     status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
 ) -> UpstreamError:
-    """The same; secrets that it echoes are cut out.
+    """Return the same without the request id. Repeated secrets are masked.
 
-    Facts: the upstream's 404 is three things: an unknown token (JSON, the message
-    starts with "invalid token"), an unknown path (plain text), an unknown object (other
-    JSON). The body of the first holds a hash of the token and is never repeated.
+    Facts: the NetBird API's 404 has three meanings. An unknown token: JSON, the message
+    starts with "invalid token". An unknown path: plain text. An unknown object: other
+    JSON. The body of the first one holds a hash of the token and is never repeated.
     """
     said = masked(_said(body), *secrets)
     detail = f"{status}: {said}" if said else str(status)
@@ -116,7 +116,7 @@ def _refusal(
 
 
 def login_wanted(status: int, who: str, challenges: Iterable[str]) -> UpstreamError:
-    """A proxy does not know us; it says in Proxy-Authenticate what it would know."""
+    """Return a proxy's failure, given the values of Proxy-Authenticate."""
     schemes = {challenge.partition(" ")[0].lower() for challenge in challenges}
     known = [name for name in _SCHEMES if name.lower() in schemes]
     wanted = "a valid user and password"
@@ -127,7 +127,7 @@ def login_wanted(status: int, who: str, challenges: Iterable[str]) -> UpstreamEr
 
 
 def unusable(headers: Headers) -> UpstreamError | None:
-    """Why a 200 cannot be what was asked for, if its headers tell."""
+    """Return why the headers of a 200 prove it useless; None if they do not."""
     if media_type(headers) == "text/html":
         return UpstreamError(
             "decode",
@@ -138,7 +138,7 @@ def unusable(headers: Headers) -> UpstreamError | None:
 
 
 def too_late(result: object, timeout: float) -> NoReturn:
-    """What was given up after so many seconds."""
+    """Raise the failure of a request that took longer than the timeout in seconds."""
     if isinstance(result, Failure):
         for cause in _causes(result):
             if isinstance(cause, ProxyTimeout):
@@ -148,7 +148,7 @@ def too_late(result: object, timeout: float) -> NoReturn:
 
 
 def translate(failure: Failure) -> NoReturn:
-    """Raise what a failure of the network means; raise anything else as it is."""
+    """Raise UpstreamError for a network failure, and any other exception unchanged."""
     causes = list(_causes(failure))
     for cause in causes:
         if isinstance(cause, UpstreamError):
@@ -168,7 +168,7 @@ def translate(failure: Failure) -> NoReturn:
 
 
 _RETRYABLE: frozenset[Reason] = frozenset({"dns", "connect", "tls"})
-"""Failures of the connection. What took its time may do so again: no `timeout`."""
+"""Failures of the connection. `timeout` is missing: a retry would take as long."""
 
 _UNSENT = (error.DNSLookupError, error.ConnectError)
 
@@ -189,7 +189,7 @@ _TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
     ),
     ((ResponseFailed,), "decode", "the answer does not match its headers"),
 )
-"""First match wins: a wrapper stands behind what it wraps."""
+"""The reasons of exceptions; the first match counts, so a wrapper comes last."""
 
 
 def _causes(failure: Failure) -> Iterator[BaseException]:
@@ -200,7 +200,7 @@ def _causes(failure: Failure) -> Iterator[BaseException]:
 
 
 def explained(cause: BaseException | None) -> str:
-    """A cause's own words, in one line; its type where it has none."""
+    """Return a cause's own message in one line, or its type if it has none."""
     if isinstance(cause, SSL.Error):
         message = (
             ", ".join(text for *_, text in cause.args[0] if text) if cause.args else ""

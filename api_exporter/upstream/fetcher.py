@@ -1,6 +1,6 @@
-"""The fetcher of bodies: attempts, deadlines, retries and the token.
+"""The fetcher of response bodies: attempts, deadlines, retries and the token.
 
-It knows HTTP and nothing of what the bodies mean.
+It does not decode the bodies.
 """
 
 from collections.abc import Callable
@@ -26,30 +26,30 @@ from api_exporter.version import this_build
 from api_exporter.world import World
 
 _LONGEST_REFUSAL = 64 * 1024
-"""Bytes of an error's body that are read: a longer one has no words for us."""
+"""Bytes of an error's body that are read; a longer body is ignored."""
 
 CLOCKS = 1.0
-"""Seconds by which clocks may differ before that is told."""
+"""Seconds by which clocks may differ before a warning is logged."""
 
 SILENT = 5.0
 """Seconds without a response header, after which `on_silent` is called."""
 
 SHORTEST_RETRY = 0.1
-"""Of the time for an attempt: a retry that has less left does not begin."""
+"""The part of the timeout without which a retry does not start."""
 
 UNREACHABLE: frozenset[Reason] = frozenset(
     {"proxy", "proxy_auth", "dns", "connect", "tls", "timeout"}
 )
-"""Reasons that prove nothing but that there was no answer."""
+"""Reasons without a response of the NetBird API."""
 
 _USER_AGENT = f"api-exporter/{this_build().version}".encode("ascii")
 
 
 class _Address(EncodedURL):
-    """Is asked for as it stands.
+    """An address that is sent unchanged.
 
-    hyperlink makes no URI of a host that is an IPv6 address or has a `_`. And it takes
-    addresses apart, and puts them together again, at each request.
+    hyperlink rejects a host that is an IPv6 address or has a `_`. And it would parse
+    and build the address at each request.
     """
 
     def __init__(self, text: str) -> None:
@@ -64,23 +64,23 @@ class _Address(EncodedURL):
 
 
 class _NoCookies(IndexableCookieJar):
-    """Takes none, and reads none: there may be bytes in one that are no text."""
+    """A cookie jar that stays empty: a cookie may hold bytes that are not text."""
 
     def extract_cookies(self, response: object, request: object) -> None:
-        """See CookieJar."""
+        """Ignore cookies; see CookieJar."""
 
 
 class FetchOptions(Struct, frozen=True, kw_only=True):
-    """How requests are made.
+    """Options of all requests.
 
     Attributes:
-        url: the upstream's base address.
-        timeout: seconds for a whole attempt, from connecting to the body's end.
-        attempts: of one fetch, the first included.
-        longest_body: bytes, packed and unpacked.
-        route: how the upstream is reached, in words.
-        secrets: what must not be repeated beside the token.
-        account: whose data is requested, where the token may read several.
+        url: the base address of the NetBird API.
+        timeout: seconds for an attempt, from connecting to the end of the body.
+        attempts: attempts of one fetch, the first included.
+        longest_body: bytes, both packed and unpacked.
+        route: the proxy or direct connection, in words for log lines.
+        secrets: texts besides the token that messages must not repeat.
+        account: the account to request, if the token may read several; "" for its own.
     """
 
     url: str
@@ -93,13 +93,13 @@ class FetchOptions(Struct, frozen=True, kw_only=True):
 
 
 class Fetcher:
-    """Fetches bodies. Redirects are not followed: the token belongs to one host alone.
+    """Fetches bodies. It follows no redirect: the token must not reach another host.
 
     Args:
-        agent: makes no attempts of its own, but for kept connections that were closed.
-        token: read at every fetch, and again when it was refused.
-        observe: called with every attempt as it ends.
-        body_memory: of all clients of the process.
+        agent: retries nothing but requests on kept connections that were closed.
+        token: called at each attempt; it may return a new token.
+        observe: called with each attempt when it ends.
+        body_memory: shared by all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
     """
 
@@ -127,7 +127,7 @@ class Fetcher:
         self._on_silent = on_silent
 
     def fetch(self, path: str, patience: float) -> Deferred[Body]:
-        """A path's body; see `ports.Fetch`. Cancelling it leaves nothing behind."""
+        """Fetch a body; see `ports.Fetch`. Cancelling it leaves no timer behind."""
         given_up = False
 
         def give_up(_: object) -> None:
@@ -154,13 +154,13 @@ class Fetcher:
                 wait_ends = self._body_memory.hold(len(data))
                 return Body(data, answer.packed, answer.limit, wait_ends)
             except UpstreamError as error:
-                # Cancelling the look-up of a name fails as if there were no such name.
+                # A cancelled DNS lookup raises the error of an unknown name.
                 if given_up():
                     raise CancelledError from None
                 refused, token = token, self._token()
                 retryable, most = error.retryable, self._options.attempts
                 if error.reason == "auth" and refused.reveal() != token.reveal():
-                    # It was replaced meanwhile, which is worth a second attempt.
+                    # A new token justifies a second attempt.
                     retryable, most = True, max(2, most)
                 if not retryable or number >= most:
                     raise
@@ -173,7 +173,7 @@ class Fetcher:
             number += 1
 
     async def reach(self) -> str:
-        """Why the upstream cannot be reached, "" where it can: any answer will do."""
+        """Return why the NetBird API cannot be reached, "" if it responds at all."""
         answer = ResponseBody(self._body_memory)
         try:
             await self._attempt(PROBE, 1, self._token(), self._options.timeout, answer)
@@ -183,7 +183,7 @@ class Fetcher:
         return ""
 
     def probe(self) -> Deferred[None]:
-        """Log whether the upstream can be reached. Never fails."""
+        """Log whether the NetBird API can be reached. The result never fails."""
         return Deferred.fromCoroutine(self._probe())
 
     async def _probe(self) -> None:
@@ -284,10 +284,10 @@ class Fetcher:
         )
 
     def _compare(self, theirs: float | None, asked: float, answered: float) -> None:
-        """Log once that the clocks differ: ours decides when windows and days end.
+        """Log once that the clocks differ: this machine's decides when days end.
 
         Args:
-            theirs: what the answer says, in whole seconds.
+            theirs: Date of the response, in whole seconds; None if missing.
         """
         if theirs is None:
             return
@@ -304,7 +304,7 @@ class Fetcher:
 
 
 async def _words(response: IResponse, answer: ResponseBody) -> bytes:
-    """The body of a refusal, which need not be readable."""
+    """Return the body of an error response, b"" if it cannot be read."""
     try:
         data = await answer.receive(response, _LONGEST_REFUSAL)
         return unpack(Body(data, answer.packed, answer.limit))

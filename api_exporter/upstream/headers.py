@@ -1,4 +1,4 @@
-"""Headers of an answer: what they say. No byte in one of them can do harm."""
+"""Values of response headers. Invalid bytes raise no error."""
 
 import re
 from datetime import UTC, datetime
@@ -7,10 +7,10 @@ from email.utils import parsedate_to_datetime
 from twisted.web.http_headers import Headers
 
 GZIP = "gzip"
-"""The one content coding that is requested."""
+"""The only content coding that is requested."""
 
 RECEIVED_ENCODING = b"X-Received-Content-Encoding"
-"""The header to which `GzipAgent` moves Content-Encoding: treq does not know it."""
+"""The header to which `GzipAgent` moves Content-Encoding; treq ignores it."""
 
 
 def codings(headers: Headers) -> list[str]:
@@ -21,29 +21,28 @@ def codings(headers: Headers) -> list[str]:
 
 
 def _values(headers: Headers, name: bytes) -> list[str]:
-    """A header's values; no byte in one of them can do harm."""
     return [value.decode("latin-1") for value in headers.getRawHeaders(name, [])]
 
 
 def media_type(headers: Headers) -> str:
-    """Such as `application/json`, "" where nothing is said."""
+    """Return the media type, such as `application/json`; "" if it is missing."""
     (value, *_) = _values(headers, b"content-type") or [""]
     return value.partition(";")[0].strip().lower()
 
 
 def challenges(headers: Headers) -> list[str]:
-    """How a proxy would have us log in, such as `Basic realm="x"`."""
+    """Return the proxy's authentication challenges, such as `Basic realm="x"`."""
     return _values(headers, b"proxy-authenticate")
 
 
 def request_id(headers: Headers) -> str:
-    """By which the upstream's own log has the request; "" where it tells none."""
+    """Return the request's id in the NetBird API's log; "" if missing or invalid."""
     (value, *_) = _values(headers, b"x-request-id") or [""]
     return value if re.fullmatch(r"[\w.:-]{1,64}", value, re.ASCII) else ""
 
 
 def date(headers: Headers) -> float | None:
-    """When the answer was made, in whole seconds since the epoch; None if unknown."""
+    """Return the Date, in whole seconds since the epoch; None if unknown."""
     (value, *_) = _values(headers, b"date") or [""]
     try:
         return parsedate_to_datetime(value).timestamp()
@@ -52,7 +51,7 @@ def date(headers: Headers) -> float | None:
 
 
 def retry_after(headers: Headers, *, now: float) -> float | None:
-    """Seconds to wait (RFC 9110, 10.2.3: seconds or a date); None where not asked."""
+    """Return Retry-After (RFC 9110, 10.2.3: seconds or a date) in seconds, or None."""
     (value, *_) = _values(headers, b"retry-after") or [""]
     if value.isascii() and value.isdigit() and len(value) <= 9:
         return float(value)

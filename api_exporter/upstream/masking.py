@@ -1,12 +1,12 @@
-"""Masking of secrets that the words of others may repeat. Pure."""
+"""Masking of secrets in texts of servers and proxies. Pure."""
 
 import re
 
 _LONGEST = 200
-"""Characters of such words that are shown."""
+"""Characters of such a text that are shown."""
 
 _TELLING = 8
-"""Characters of a secret that, in a row, tell too much of it."""
+"""Adjacent characters of a secret that are masked."""
 
 _NETBIRD_TOKEN = re.compile(r"nbp_\w*")
 
@@ -14,7 +14,7 @@ _MASK = "<token>"
 
 
 def masked(text: str, *secrets: str) -> str:
-    """The beginning of a text, without tokens and without pieces of the secrets."""
+    """Return the beginning of a text; tokens and pieces of the secrets are masked."""
     text = text[: 2 * _LONGEST]
     for secret in secrets:
         text = text.replace(secret, _MASK)

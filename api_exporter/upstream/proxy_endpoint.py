@@ -1,4 +1,4 @@
-"""Connections to a proxy. Whatever goes wrong with one has the reason `proxy`."""
+"""Connections to a proxy. Their failures have the reason `proxy`."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ from api_exporter.upstream.failures import ProxyTimeout, explained
 
 @implementer(IStreamClientEndpoint)
 class ProxyEndpoint:
-    """A proxy, over TLS where it wants that.
+    """The endpoint of a proxy, with TLS if the proxy uses it.
 
     Args:
         timeout: seconds for connecting.
@@ -58,7 +58,7 @@ class ProxyEndpoint:
             connecting.cancel()
 
         def failed(failure: Failure) -> None:
-            # Cancelling the look-up of a name fails as if there were no such name.
+            # A cancelled DNS lookup raises the error of an unknown name.
             if held_up:
                 connected.errback(
                     ProxyTimeout(f"no connection to the proxy {self._proxy}")
@@ -79,7 +79,6 @@ class ProxyEndpoint:
         return failure
 
     def _insecure(self, untrusted: Failure | None) -> Failure:
-        """TLS is the proxy's."""
         why = "" if untrusted is None else explained(untrusted.value)
         message = f"no trusted TLS connection to the proxy {self._proxy}"
         return Failure(UpstreamError("proxy", f"{message}{why}", retryable=True))

@@ -1,4 +1,4 @@
-"""TLS contexts: what verifies a host, and the state of files that it is made from."""
+"""TLS contexts of client connections, and the state of their files."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ _OPENSSL = tuple(
     for folder in SSL.OpenSSL_version(SSL.OPENSSL_DIR).decode().split('"')[1:2]
     for name in ("cert.pem", "certs")
 )
-"""Where OpenSSL itself looks, if it says so."""
+"""OpenSSL's own paths of certificate authorities, if it reports them."""
 
 _USUAL = (
     "/etc/ssl/certs",
@@ -34,17 +34,17 @@ _USUAL = (
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 )
-"""Where distributions keep the authorities; pyOpenSSL's wheels look there, too."""
+"""Paths of certificate authorities in Linux distributions, as in pyOpenSSL's wheels."""
 
 
 def trusted() -> tuple[object, ...]:
-    """Differs as soon as the files with the authorities do."""
+    """Return a value that changes with the system's certificate authorities."""
     named = map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
     return tuple(map(state, (*named, *_OPENSSL, *_USUAL)))
 
 
 def state(path: str | Path | None) -> tuple[int, int, int] | None:
-    """Of one file: differs when it or its mode changes; None where there is none."""
+    """Return a value that changes with a file or its mode; None if it is missing."""
     if path is None:
         return None
     try:
@@ -55,7 +55,7 @@ def state(path: str | Path | None) -> tuple[int, int, int] | None:
 
 
 def connection_creator(host: str, options: Options) -> IOpenSSLClientConnectionCreator:
-    """Verifies a host as browsers do, and says who we are where that is asked for."""
+    """Return a factory of TLS connections that verify the host as browsers do."""
     others = dict(options)
     trust = others.pop("trustRoot", None) or platformTrust()
     try:
@@ -66,9 +66,9 @@ def connection_creator(host: str, options: Options) -> IOpenSSLClientConnectionC
 
 @implementer(IOpenSSLClientConnectionCreator)
 class _UnusualHost:
-    """For a name that no domain has, such as one with `_`: Twisted refuses to send it.
+    """Connects to a name that is not a valid domain, such as one with `_`.
 
-    The same is verified: the chain by OpenSSL, the name when the handshake is done.
+    Twisted rejects such names. OpenSSL verifies the chain, this class the name.
     """
 
     def __init__(self, host: str, options: Options) -> None:

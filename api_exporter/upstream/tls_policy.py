@@ -1,4 +1,4 @@
-"""The policy of TLS: whom we trust, who we are, and who the upstream says it is."""
+"""The TLS policy: certificate authorities, client certificate, server certificate."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -29,11 +29,11 @@ _USELESS = "the client certificate cannot be used"
 
 
 class UpstreamCertificate(Struct, frozen=True):
-    """What the upstream's certificate says.
+    """The server's certificate.
 
     Attributes:
-        issuer: who vouches for it.
-        ends: seconds since the epoch.
+        issuer: the issuer's name (RFC 4514).
+        ends: the expiry in seconds since the epoch.
     """
 
     issuer: str
@@ -53,15 +53,15 @@ def read_certificate(certificate: X509) -> UpstreamCertificate:
 
 @implementer(IPolicyForHTTPS)
 class TlsPolicy:
-    """Whom we trust and who we are: makes the TLS for connections.
+    """Makes TLS contexts from files; a changed file makes a new context.
 
     Args:
-        authorities: a file with those that we trust; None for this machine's.
-        files: who we are to a gateway, if anybody.
+        authorities: a file of certificate authorities; None for this machine's.
+        files: the client certificate and its key; None without one.
 
     Attributes:
-        unusable: why our own files cannot be used, as they were when they were last
-            looked at; "" if they can.
+        unusable: why the client certificate cannot be used, by the last check; "" if it
+            can.
     """
 
     def __init__(
@@ -85,10 +85,9 @@ class TlsPolicy:
         hostname: bytes,
         port: int,  # noqa: ARG002 - certificates are for hosts
     ) -> IOpenSSLClientConnectionCreator:
-        """What makes the connections to a host, kept until a file changes: it holds the
-        whole bundle of authorities, nearly a megabyte, read in ten milliseconds.
+        """Return a host's cached TLS context. Raise UpstreamError without one.
 
-        Raises UpstreamError where there can be no connection.
+        A context holds all certificate authorities: nearly a megabyte, read in 10 ms.
         """
         made_from = self._state()
         if made_from != self._made_from:
@@ -100,9 +99,9 @@ class TlsPolicy:
         return self._creators[hostname]
 
     def reload(self) -> str:
-        """Why nobody accepts our certificate now, "" where they may.
+        """Return why the client certificate is not valid; "" if it is, or without one.
 
-        One that has ended is shown all the same: it is the gateway that decides.
+        An expired certificate is sent nevertheless: the gateway decides.
         """
         if self._files is None:
             return ""
@@ -120,7 +119,7 @@ class TlsPolicy:
 
     @property
     def own_end(self) -> float | None:
-        """When ours ends, in seconds since the epoch; None where we have none."""
+        """Expiry of the client certificate, seconds since the epoch; None without."""
         return None if self._identity is None else self._identity.ends
 
     def _state(self) -> object:
@@ -159,4 +158,4 @@ class TlsPolicy:
 
 
 MakePolicy = Callable[[Path | None, ClientCertificateFiles | None, Now], TlsPolicy]
-"""One policy is enough for all who trust the same and are the same."""
+"""A factory of policies. Clients with the same files may share one policy."""

@@ -1,6 +1,6 @@
-"""Tunnels through a proxy by CONNECT (RFC 9110, 9.3.6): an endpoint round an endpoint.
+"""Tunnels through a proxy by CONNECT (RFC 9110, 9.3.6).
 
-The proxy carries what goes through one: it sees neither the token nor an answer.
+The proxy carries encrypted data: it sees neither the token nor a response.
 """
 
 import re
@@ -26,7 +26,7 @@ from api_exporter.upstream.failures import ProxyTimeout, login_wanted
 from api_exporter.version import this_build
 
 LONGEST_HEAD = 16 * 1024
-"""Bytes that a proxy may answer to CONNECT, those of all 1xx answers included."""
+"""Bytes of the proxy's response to CONNECT, those of all 1xx responses included."""
 
 _USER_AGENT = f"api-exporter/{this_build().version}"
 
@@ -39,7 +39,7 @@ _CHALLENGE = re.compile(
 
 
 def request(host: str, port: int, proxy: Proxy) -> bytes:
-    """What opens a tunnel to a host: a name, or an address without brackets."""
+    """Return the CONNECT request for a host: a name, or an address without brackets."""
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [
         f"CONNECT {target} HTTP/1.1",
@@ -52,15 +52,15 @@ def request(host: str, port: int, proxy: Proxy) -> bytes:
 
 
 def opened(received: bytes, proxy: Proxy) -> bool:
-    """Whether the whole answer to that has come; raises UpstreamError unless it is yes.
+    """Return whether the response is complete. Raise UpstreamError for a refusal.
 
-    Words of the proxy's are not repeated: it knows the password.
+    Words of the proxy are not repeated: the proxy knows the password.
     """
     if len(received) > LONGEST_HEAD:
         raise _error(proxy, f"answers CONNECT with more than {LONGEST_HEAD} bytes")
     code = 100
     head = b""
-    while code < 200:  # others follow those below
+    while code < 200:  # a 1xx response precedes the final one
         if not received.startswith(_BEGINNING[: len(received)]):
             raise _error(proxy, "answers CONNECT with something that is not HTTP")
         end = _END.search(received)
@@ -71,7 +71,7 @@ def opened(received: bytes, proxy: Proxy) -> bool:
         if status is None:
             raise _error(proxy, "answers CONNECT with something that is not HTTP")
         code = int(status[1])
-    if code in {401, 407}:  # the former is what tinyproxy says to a wrong password
+    if code in {401, 407}:  # tinyproxy answers 401 to a wrong password
         challenges = [c.decode("latin-1") for c in _CHALLENGE.findall(head)]
         raise login_wanted(code, f"the proxy {proxy}", challenges)
     if code >= 300:
@@ -100,8 +100,6 @@ def _error(
 
 
 class _ConnectProtocol(Protocol):
-    """Asks the proxy for a tunnel."""
-
     def __init__(self, proxy: Proxy, request: bytes) -> None:
         self._proxy = proxy
         self._request = request
@@ -111,7 +109,7 @@ class _ConnectProtocol(Protocol):
         self._waiting: Deferred[None] | None = None
 
     def answered(self) -> Deferred[None]:
-        """Fires when the tunnel is open. Cancelling it closes the connection."""
+        """Fires when the tunnel is open. Cancelling it aborts the connection."""
         if not self._ended:
             self._waiting = Deferred(self._give_up)
             return self._waiting
@@ -122,7 +120,7 @@ class _ConnectProtocol(Protocol):
         self.transport.write(self._request)
 
     def dataReceived(self, data: bytes) -> None:
-        if self._ended:  # refused, and this came before the connection noticed
+        if self._ended:  # data that arrives before the abort takes effect
             return
         self._received += data
         try:
@@ -158,7 +156,7 @@ class _ConnectProtocol(Protocol):
 
 
 class _TunnelTransport(ProtocolWrapper):
-    """Carries the question first, then whatever the tunnel is for."""
+    """Carries the CONNECT request first, and the tunnel's data afterwards."""
 
     def __init__(
         self, factory: "_TunnelTransportFactory", asking: _ConnectProtocol
@@ -178,10 +176,10 @@ class _TunnelTransportFactory(WrappingFactory[_TunnelTransport]):
 
 @implementer(IStreamClientEndpoint)
 class Tunnel:
-    """A host behind a proxy.
+    """The endpoint of a host behind a proxy.
 
     Args:
-        endpoint: the proxy's, whose failures are UpstreamErrors.
+        endpoint: the proxy's endpoint, whose failures are UpstreamErrors.
         host: a name, or an address without brackets.
     """
 
@@ -199,7 +197,7 @@ class Tunnel:
         carrier = cast("_TunnelTransport", await self._endpoint.connect(carriers))
         await carrier.asking.answered()
         protocol = factory.buildProtocol(carrier.getPeer())
-        assert protocol is not None  # ours always build one
+        assert protocol is not None  # all factories of this package build one
         carrier.wrappedProtocol = protocol
         protocol.makeConnection(cast("ITransport", carrier))
         return protocol
