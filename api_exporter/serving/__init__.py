@@ -1,1 +1,1 @@
-"""How bytes leave: listening, connections, readers and their limits. Knows no page."""
+"""The HTTP server: listening, connections, requests and their limits."""

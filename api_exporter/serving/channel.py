@@ -1,4 +1,4 @@
-"""One client's connection and its requests, with bounds on what they may cost."""
+"""A client's connection and its requests, with limits to what they may cost."""
 
 import fcntl
 import re
@@ -21,56 +21,55 @@ from api_exporter.serving.idle_connections import IdleConnections
 from api_exporter.serving.visibility import NONE, Accounts
 
 MOST_NOT_SENT = 256 * 1024
-"""Bytes that the system keeps for a connection before the client takes them: by itself
-it would keep megabytes for each."""
+"""Unsent bytes that the kernel keeps for a connection; by default, megabytes."""
 
 LONGEST_ANSWER = 120.0
-"""Seconds from an answer's first byte until its client has received all of it. A client
-that reads slowly keeps an old page in memory for so long."""
+"""Seconds from a response's first byte until its client has received all of it. A
+client that reads slowly keeps an old page in memory for so long."""
 
 MOST_ACCEPTED = 20
-"""Connections that are let in before others have their turn, or a few more."""
+"""Connections that are accepted in one event loop iteration, or a few more."""
 
 _ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
-"""What stands before the path in a target of absolute form (RFC 9112, 3.2.2)."""
+"""The part before the path in a request target of absolute form (RFC 9112, 3.2.2)."""
 
-_log = Logger("api_exporter.serving")  # what this module's name says is Twisted's
+_log = Logger("api_exporter.serving")  # Twisted logs with this module's name
 
 
 class BodilessRequest(Request):
-    """A request whose body nobody reads: one that has any to speak of is refused.
+    """A request without a body; one with a body is refused.
 
     Attributes:
-        accounts: those that the client may know of.
+        accounts: the accounts that the client may see.
     """
 
     accounts: Accounts = NONE
 
     def gotLength(self, length: int | None) -> None:
-        """Called when the headers are complete; None stands for chunks."""
+        """Refuse a body. Called after the headers; None stands for chunks."""
         super().gotLength(0)
         if length is None or length > 0:
-            self.requestHeaders.removeHeader(b"Expect")  # or Twisted would encourage it
+            self.requestHeaders.removeHeader(b"Expect")  # or Twisted sends 100
             assert isinstance(self.channel, Channel)
             self.channel.refuse("413 Content Too Large")
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Called when it is complete."""
+        """Remove scheme and host from the target."""
         path = _ORIGIN.sub(b"", path, 1) if path[:1] != b"/" else path
         super().requestReceived(command, path, version)
 
 
 class Channel(http.HTTPChannel):
-    """A connection that counts, and whose requests may not trickle in for ever.
+    """A connection with a timeout for requests, and a deadline for each response.
 
-    Requests that arrive together are answered one by one, each in its own turn of the
-    event loop, and none while the client does not take the answers before it. Each has
-    one deadline, which begins with its first byte.
+    Each pipelined request is answered in its own event loop iteration, and none while
+    the client does not receive previous responses. The deadline begins with its first
+    byte.
 
     Attributes:
-        connections: all there are; the site's.
-        idle: those of them on which no request is being answered; the site's.
-        host: the address of the client, "" for one on this machine that has none.
+        connections: all connections of the site.
+        idle: the site's connections without a request under way.
+        host: the client's address, "" for a client on this machine without one.
     """
 
     connections: "set[Channel]"
@@ -83,7 +82,7 @@ class Channel(http.HTTPChannel):
         self.connections.add(self)
         self.idle.add(self, self.host)
         below = self._below()
-        if isinstance(below, Server):  # Twisted's port lets in more and more at a time
+        if isinstance(below, Server):  # Twisted's port accepts more and more at once
             port = below.server
             port.numberAccepts = min(port.numberAccepts, MOST_ACCEPTED)
             if below.socket.family in {AF_INET, AF_INET6}:
@@ -98,29 +97,29 @@ class Channel(http.HTTPChannel):
         super().connectionLost(reason)
 
     def forget(self) -> None:
-        """It counts no more."""
+        """Stop counting the connection."""
         self.connections.discard(self)
         self.idle.discard(self, self.host)
 
     def give_way(self) -> None:
-        """Abort the connection, which counts no more from now on."""
+        """Abort the connection, and stop counting it."""
         self.forget()
         cast(ITCPTransport, self.transport).abortConnection()
 
     def resetTimeout(self) -> None:
-        """Not for every byte: the time runs from the connection, or the last answer."""
+        """Do nothing: received bytes do not extend the timeout."""
 
     def requestDone(self, request: http.Request) -> None:
-        """An answer is complete; what has come in meanwhile waits for its turn."""
+        """Called when a response is complete. Requests received meanwhile wait."""
         if self.persistent and (self._buffer or self._dataBuffer):
-            self.paused = True  # then LineReceiver keeps what it gets
+            self.paused = True  # LineReceiver keeps the bytes
         super().requestDone(request)
         if self in self.connections:
             self.idle.add(self, self.host)
         self._wait_for_turn()
 
     def resumeProducing(self) -> None:
-        """The client has taken what was sent."""
+        """Called when the client has received what was sent."""
         super().resumeProducing()
         self._wait_for_turn()
 
@@ -132,14 +131,14 @@ class Channel(http.HTTPChannel):
 
     def _go_on(self) -> None:
         self._turn = None
-        if self._waitingForTransport:  # there will be another turn
+        if self._waitingForTransport:  # resumeProducing() will be called
             return
         self.paused = False
         self._networkProducer.resumeProducing()
         self.dataReceived(b"")
 
     def headerReceived(self, line: bytes) -> bool:
-        """Twisted raises for a Content-Length of more digits than Python reads."""
+        """Refuse a Content-Length of more digits than Python reads: Twisted raises."""
         try:
             received: bool = super().headerReceived(line)
         except ValueError:
@@ -148,7 +147,7 @@ class Channel(http.HTTPChannel):
         return received
 
     def lineLengthExceeded(self, _line: bytes) -> None:
-        """A line of the request is longer than any that makes sense here."""
+        """Refuse a request with a line that is too long."""
         self.refuse(
             "431 Request Header Fields Too Large"
             if self.requests
@@ -156,7 +155,7 @@ class Channel(http.HTTPChannel):
         )
 
     def refuse(self, status: str) -> None:
-        """Answer with a status alone, and close the connection."""
+        """Respond with a status alone, and close the connection."""
         head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
         assert self.transport is not None
         self.transport.write(head.encode())
@@ -165,9 +164,9 @@ class Channel(http.HTTPChannel):
     def writeHeaders(
         self, version: bytes, code: bytes, reason: bytes, headers: Headers
     ) -> None:
-        """Write the first bytes of an answer, and start its deadline.
+        """Write the first bytes of a response, and start its deadline.
 
-        Of the answer before, only what lies in buffers may be left.
+        Only buffered bytes of the previous response may be left.
         """
         if self._deadline is not None:
             self._deadline.cancel()
@@ -175,7 +174,7 @@ class Channel(http.HTTPChannel):
         super().writeHeaders(version, code, reason, headers)
 
     def _end_answer(self) -> None:
-        """Abort the connection unless the client has received all of the answer."""
+        """Abort the connection unless the client has received all of the response."""
         self._deadline = None
         left = self.unsent()
         begun = bool(self.requests and self.requests[0].startedWriting)
@@ -189,7 +188,7 @@ class Channel(http.HTTPChannel):
             self.give_way()
 
     def unsent(self) -> int:
-        """Bytes of answers that the client has not acknowledged yet."""
+        """Return the bytes of responses that the client has not acknowledged yet."""
         below = self._below()
         if below is None:
             return 0
@@ -198,7 +197,7 @@ class Channel(http.HTTPChannel):
         return buffered + int(struct.unpack("i", queued)[0])
 
     def _below(self) -> Connection | None:
-        """The transport that has the socket: with TLS it is not the one that we see."""
+        """Return the TCP transport, which is below TLS; None if it is closed."""
         below: object = self.transport
         if isinstance(below, TLSMemoryBIOProtocol):
             below = below.transport

@@ -1,4 +1,4 @@
-"""The listener: a service that opens the ports where we are reached."""
+"""The listener: a service that opens the listening ports."""
 
 import re
 import socket
@@ -38,16 +38,16 @@ from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.addresses import Address, Endpoint
 
 BACKLOG = 1024
-"""Connections that the system keeps until we come to accept them. Where there is no
-room for one more, its client tries again after a second."""
+"""Connections that the system keeps until they are accepted. If there are too many, a
+client retries after a second."""
 
 _TCP = {"backlog": BACKLOG}
 _DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "tcp": _TCP,
     "tcp6": _TCP,
     "ssl": _TCP,
-    # Twisted's own defaults: each user may connect, and a lock that names a process. In
-    # a container all processes have the same number, so such a lock stays for ever.
+    # Twisted's own defaults would let each user connect, and lock by process id. In a
+    # container the id is always the same, so such a lock would stay forever.
     "unix": {"backlog": BACKLOG, "mode": 660, "lockfile": 0},
 }
 """Options of endpoints, unless the description has them."""
@@ -56,13 +56,13 @@ log = Logger()
 
 
 class ListenError(Exception):
-    """Why we cannot listen, in one line for the operator."""
+    """The exporter cannot listen: the reason in one line for the operator."""
 
 
 def interfaces(host: str) -> Sequence[str]:
-    """The addresses to bind to for a host; an empty one means all, IPv6 and IPv4.
+    """Return the addresses to bind to for a host; "" means all of IPv6 and IPv4.
 
-    Raises OSError where the host cannot be resolved.
+    Raises OSError if the host cannot be resolved.
     """
     if not host:
         return _all_interfaces()
@@ -79,18 +79,18 @@ def _all_interfaces() -> Sequence[str]:
             probe.bind(("::", 0))
             only_ipv6 = probe.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
     except OSError:  # this machine has no IPv6
-        return ["0.0.0.0"]  # noqa: S104 - what an empty host asks for
-    # Where the system keeps the families apart, one socket each.
+        return ["0.0.0.0"]  # noqa: S104 - an empty host means all addresses
+    # If IPv6 sockets do not accept IPv4, each family needs its own socket.
     return ["::", "0.0.0.0"] if only_ipv6 else ["::"]  # noqa: S104
 
 
 def endpoints(
     wanted: Address | Endpoint, reactor: PosixReactorBase
 ) -> Sequence[IStreamServerEndpoint]:
-    """What to listen on for one address of the setting.
+    """Return the endpoints of one address of the setting.
 
-    Raises OSError where a host cannot be resolved or a file of a description cannot be
-    read, and other exceptions where a description is wrong.
+    Raises OSError if a host cannot be resolved or a file of a description cannot be
+    read, and other exceptions if a description is wrong.
     """
     if isinstance(wanted, Endpoint):
         kind = wanted.partition(":")[0]
@@ -111,9 +111,9 @@ def endpoints(
 def wrong(
     addresses: Sequence[Address | Endpoint], reactor: PosixReactorBase
 ) -> list[str]:
-    """What is wrong with descriptions, a line each, as far as nothing will mend it.
+    """Return permanent errors of descriptions, a line each.
 
-    A file may still come, and so may a socket of systemd's.
+    A missing file is no permanent error, and neither is a missing systemd socket.
     """
     found = []
     for description in addresses:
@@ -129,12 +129,12 @@ def wrong(
 
 
 class Listener(Service):
-    """Listens before privileges are dropped, and raises ListenError where it cannot.
+    """Listens before privileges are dropped; raises ListenError if that fails.
 
     Args:
-        ready: told where we can be reached: a URL without a path, or an endpoint.
-        secured: puts what listens on a network behind TLS, if anything does.
-        exposed: called where others than this machine can reach us.
+        ready: called with each address: a URL without a path, or an endpoint.
+        secured: puts TLS in front of network ports; None without TLS.
+        exposed: called once if other machines can connect.
     """
 
     def __init__(
@@ -175,14 +175,14 @@ class Listener(Service):
             self._exposed()
 
     def _factory(self, endpoint: IStreamServerEndpoint) -> IProtocolFactory:
-        """What an endpoint listens with: nothing is encrypted within this machine."""
+        """Return the factory of an endpoint: a UNIX socket has no TLS."""
         site: IProtocolFactory = self._site
         return site if self._tls is None or _unix(endpoint) else self._tls(site)
 
     def reload(self) -> None:
-        """Use keys and certificates as they are now, for connections that begin.
+        """Use the current keys and certificates for new connections.
 
-        Where they cannot be used, those from before are.
+        If they are not valid, the previous ones stay in use.
         """
         for wanted, port in self._secured:
             try:
@@ -207,7 +207,7 @@ class Listener(Service):
         return f"{scheme}://{Address(wanted.host or 'localhost', port)}"
 
     def stopService(self) -> Deferred[None]:
-        """Fires when no port is open and no scrape under way any more."""
+        """Close the ports. The result fires when all responses have been sent."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 
@@ -221,21 +221,20 @@ class Listener(Service):
 
 
 def _reached(host: IAddress) -> str:
-    """What a description may leave open, such as that of a socket of systemd's."""
+    """Return an address that a description may omit, such as a systemd socket's."""
     if isinstance(host, (IPv4Address, IPv6Address)):
         return f" ({Address(host.host, host.port)})"
     return ""
 
 
 def _unix(endpoint: IStreamServerEndpoint) -> bool:
-    """Whether it is a socket in the file system."""
     if isinstance(endpoint, AdoptedStreamServerEndpoint):
         return bool(endpoint.addressFamily == socket.AF_UNIX)
     return isinstance(endpoint, UNIXServerEndpoint)
 
 
 def _remove_unused(path: Path) -> None:
-    """Remove a UNIX socket on which no process listens: a killed exporter left it."""
+    """Remove a UNIX socket without a listening process: a killed exporter left it."""
     with suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         if stat.S_ISSOCK(path.stat().st_mode):
@@ -246,7 +245,6 @@ def _remove_unused(path: Path) -> None:
 
 
 def _local(host: IAddress) -> bool:
-    """Whether only this machine can reach it."""
     if isinstance(host, (IPv4Address, IPv6Address)):
         return ip_address(host.host).is_loopback
     return True
@@ -255,7 +253,7 @@ def _local(host: IAddress) -> bool:
 def _listening(
     endpoint: IStreamServerEndpoint, site: IProtocolFactory
 ) -> IListeningPort:
-    """The port. All of Twisted's endpoints listen at once or fail at once."""
+    """Return the port. All endpoints of Twisted listen at once or fail at once."""
     outcome: list[IListeningPort | Failure] = []
     endpoint.listen(site).addBoth(outcome.append)
     [port] = outcome
@@ -270,7 +268,7 @@ def _explain(wanted: Address | Endpoint, error: Exception) -> str:
     if isinstance(cause, PermissionError) and isinstance(wanted, Address):
         hint = "; ports below 1024 need a privilege"
     message = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
-    if isinstance(cause, LookupError):  # of sockets that systemd should have opened
+    if isinstance(cause, LookupError):  # a socket that systemd should have opened
         message = "systemd has not passed this socket"
-    # Short, because a daemon's start report holds a hundred bytes.
+    # Short: a daemon's start report holds a hundred bytes.
     return f"cannot listen on {wanted}: {' '.join(message.split())}{hint}"

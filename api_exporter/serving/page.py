@@ -1,4 +1,4 @@
-"""Pages that can be read and nothing else: the classes that all others extend."""
+"""Base classes of read-only pages."""
 
 import json
 
@@ -8,17 +8,17 @@ from twisted.web.server import Request
 from api_exporter.serving.visibility import NONE, Accounts
 
 NO_ACCOUNT = "There is no such account."
-"""Also said of one that is there, to a client that may not know of it."""
+"""The message for an account that does not exist, or that the client may not see."""
 
 
 def keep_private(request: Request) -> None:
-    """Let nobody keep the answer, which tells how things are now, or guess its type."""
+    """Forbid caches to store the response, and browsers to guess its type."""
     request.setHeader(b"Cache-Control", b"no-store")
     request.setHeader(b"X-Content-Type-Options", b"nosniff")
 
 
 def keep_at_home(request: Request) -> None:
-    """Let no other site's page have the answer, as a picture, a script or otherwise."""
+    """Forbid pages of other sites to load the response, as an image or otherwise."""
     request.setHeader(b"Cross-Origin-Resource-Policy", b"same-origin")
 
 
@@ -28,20 +28,20 @@ def may_know(request: Request) -> Accounts:
 
 
 def refuse(request: Request, status: int, line: str) -> bytes:
-    """Say in a line of text why there is no page."""
+    """Set the status, and return a line of text that says why there is no page."""
     request.setResponseCode(status)
     request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
     return f"{line}\n".encode()
 
 
 class ReadOnlyPage(Resource):
-    """Answers GET and HEAD; anything else is 405.
+    """A page for GET and HEAD; other methods get 405.
 
     Subclasses implement `render_GET`; HEAD is the same without the body.
     """
 
     def render(self, request: Request) -> bytes | int:
-        """Refuse other methods in one line, as RFC 9110, 15.5.6 asks."""
+        """Refuse other methods in one line (RFC 9110, 15.5.6)."""
         if request.method in {b"GET", b"HEAD"}:
             answer: bytes | int = super().render(request)
             return answer
@@ -50,7 +50,7 @@ class ReadOnlyPage(Resource):
 
 
 class Refusal(Resource):
-    """The same few words for everybody, whatever the method."""
+    """An error in one line, for all methods."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__()
@@ -62,12 +62,12 @@ class Refusal(Resource):
 
 
 class TextPage(ReadOnlyPage):
-    """A page that is made afresh for every request, and small."""
+    """A small page that is made for each request."""
 
     media_type = b"text/plain; charset=utf-8"
 
     def text(self, request: Request) -> str:
-        """The page; what is not 200 sets the request's status."""
+        """Return the page. It sets the request's status if that is not 200."""
         raise NotImplementedError
 
     def render_GET(self, request: Request) -> bytes:
@@ -77,12 +77,12 @@ class TextPage(ReadOnlyPage):
 
 
 class JsonPage(TextPage):
-    """Such a page that is a JSON object."""
+    """A text page that is a JSON object."""
 
     media_type = b"application/json"
 
     def answer(self, request: Request) -> dict[str, object]:
-        """The object; what is not 200 sets the request's status."""
+        """Return the object. It sets the request's status if that is not 200."""
         raise NotImplementedError
 
     def text(self, request: Request) -> str:

@@ -1,4 +1,4 @@
-"""A push producer: sends a long body as fast as the client takes it."""
+"""A push producer: sends a long body as fast as the client receives it."""
 
 from collections.abc import Iterator
 
@@ -7,18 +7,18 @@ from twisted.web.server import Request
 from zope.interface import implementer
 
 MOST_AT_ONCE = 512 * 1024
-"""Bytes: a whole slice. Twisted's quarter of that costs a third of the throughput."""
+"""Bytes of a slice. Twisted's default, a quarter, costs a third of the throughput."""
 
 MOST_ENCRYPTED = 64 * 1024
-"""Bytes: what TLS has encrypted but not sent is each reader's own."""
+"""Bytes of a slice with TLS: encrypted, unsent bytes are not shared by clients."""
 
 
 @implementer(IPushProducer)
 class Sender:
-    """Hands slices to the transport, one whenever it has sent the one before.
+    """Writes slices to the transport, one each time the previous one has been sent.
 
-    Slices may belong to many requests: a slow reader holds at most the copy of one. A
-    push producer, because Twisted drives pull producers through the global reactor.
+    Requests may share the slices: a slow client holds at most one slice's copy. It is a
+    push producer because Twisted drives pull producers through the global reactor.
     """
 
     def __init__(self, request: Request, slices: Iterator[bytes]) -> None:
@@ -27,11 +27,11 @@ class Sender:
         self._paused = False
 
     def start(self) -> None:
-        """Write until the transport has enough; it asks for more by itself."""
+        """Write until the transport pauses the producer; it will resume it."""
         transport = self._request.channel.transport
         if transport is not None and hasattr(
             transport, "SEND_LIMIT"
-        ):  # what it hands to the system at one go
+        ):  # bytes of one write to the socket
             transport.SEND_LIMIT = MOST_AT_ONCE
         self._request.registerProducer(self, True)
         self.resumeProducing()
@@ -50,10 +50,10 @@ class Sender:
         self._paused = True
 
     def stopProducing(self) -> None:
-        """Release the slices, and what the transport could not send of them."""
+        """Release the slices, and the transport's unsent bytes."""
         self._paused = True
         self._slices = iter(())
-        self._request.unregisterProducer()  # it would keep the transport for the gc
+        self._request.unregisterProducer()  # breaks a reference cycle
 
 
 def _shorter(slices: Iterator[bytes]) -> Iterator[bytes]:

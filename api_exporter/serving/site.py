@@ -1,4 +1,4 @@
-"""The HTTP server: one subclass of Twisted's, with bounds and a graceful end."""
+"""The HTTP server: a subclass of Twisted's, with limits and a graceful stop."""
 
 import resource as system
 from collections.abc import Callable
@@ -19,31 +19,31 @@ from api_exporter.serving.page import Refusal
 from api_exporter.serving.visibility import ALL
 
 GRACE = 5.0
-"""Seconds that requests under way are given when we stop."""
+"""Seconds for which a stop waits for requests under way."""
 
 RESERVE = 16
-"""Connections above the limit that still get an answer: 503, or `/health`."""
+"""Connections above the limit that still get a response: 503, or `/health`."""
 
 LONGEST_SILENCE = 60
-"""Seconds in which a request has to be complete, or another one has to come."""
+"""Seconds in which a request must be complete, or the next one must begin."""
 
 ALWAYS = b"/health"
-"""The page that is served however many connections there are."""
+"""The page that is served even if there are too many connections."""
 
 OTHER_FILES = 192
-"""Open files beside the clients' connections: logs, the upstream, the event loop's, and
-connections that are being closed while others come in their place."""
+"""Open files besides the clients' connections: logs, connections to the NetBird API,
+the event loop's, and connections that are being closed."""
 
 FILES_OF_ACCOUNT = 3
-"""Its connections, for each account after the first: two requests and a first try."""
+"""Connections of each account after the first: two requests and a first attempt."""
 
 log = Logger()
 
 
 def max_connections(wanted: int, accounts: int = 1) -> int:
-    """As many as the limit of open files has room for beside what else we open.
+    """Return the given limit of connections, or the most that open files allow.
 
-    Where several accounts need more, the limit is raised as far as it may be.
+    With several accounts, this raises the limit of open files as far as allowed.
     """
     soft, hard = system.getrlimit(system.RLIMIT_NOFILE)
     others = OTHER_FILES + FILES_OF_ACCOUNT * max(0, accounts - 1)
@@ -64,17 +64,17 @@ def max_connections(wanted: int, accounts: int = 1) -> int:
 
 
 class BoundedSite(Site):
-    """Bounds how many clients there are and how long each may take.
+    """An HTTP server that limits connections and their time.
 
-    From `max_connections` on an idle connection goes for each that comes. Where none is
-    idle, every request but `/health` gets 503; above that and a reserve, a connection
-    is closed without an answer.
+    At `max_connections`, each new connection closes an idle one. If none is idle, every
+    request but `/health` gets 503. Above that and RESERVE, a connection is closed
+    without a response.
 
     Attributes:
-        full: what is shown where there is no room.
+        full: the page for a client above the limit.
     """
 
-    noisy = False  # Twisted need not say that it starts
+    noisy = False  # no log line about the start
     protocol = Channel  # type: ignore[assignment]  # HTTP/1 alone
 
     def __init__(
@@ -90,7 +90,7 @@ class BoundedSite(Site):
         self._waiting: Deferred[None] | None = None
 
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
-        """None closes the connection at once."""
+        """Return a channel, or None to close the connection at once."""
         if len(self.connections) >= self._max_connections:
             self._make_room()
         if len(self.connections) >= self._max_connections + RESERVE:
@@ -101,7 +101,7 @@ class BoundedSite(Site):
         return channel
 
     def _make_room(self) -> None:
-        """Drop an idle connection whose client has got all that was for it."""
+        """Close an idle connection whose client has received all responses."""
         kept = []
         while (channel := self._idle.pop()) is not None:
             if not channel.unsent():
@@ -112,11 +112,11 @@ class BoundedSite(Site):
             self._idle.add(channel, channel.host)
 
     def acceptableProtocols(self) -> list[bytes]:
-        """What TLS offers: HTTP/1 alone, even where Twisted could speak HTTP/2."""
+        """Return TLS's protocols: HTTP/1 alone, even if Twisted could speak HTTP/2."""
         return [b"http/1.1"]
 
     def getResourceFor(self, request: Request) -> IResource:
-        """Twisted asks once for each request: here it begins."""
+        """Count the request, and return its page. Called once for each request."""
         self.under_way.add(request)
         assert isinstance(request.channel, Channel)
         self._idle.discard(request.channel, request.channel.host)
@@ -137,7 +137,7 @@ class BoundedSite(Site):
             waiting.callback(None)
 
     def log(self, request: http.Request) -> None:
-        """A line for each request, instead of Twisted's access log."""
+        """Log the request for debugging, instead of Twisted's access log."""
         log.debug(
             "{method} {path}",
             method=request.method.decode("latin-1"),
@@ -148,7 +148,7 @@ class BoundedSite(Site):
         )
 
     def drained(self, clock: IReactorTime) -> Deferred[None]:
-        """Fires when every answer has been sent, after the grace at the latest."""
+        """Fires when all responses have been sent, or after GRACE."""
         drained = Deferred.fromCoroutine(self._drain(clock))
         return drained.addTimeout(GRACE, clock).addErrback(_too_late)
 
@@ -156,29 +156,29 @@ class BoundedSite(Site):
         while self.under_way:
             self._waiting = Deferred()
             await self._waiting
-        # An answer is finished when the transport has it, which is not yet the client.
+        # Twisted finishes a request before the client has received the response.
         while any(connection.unsent() for connection in self.connections):
             await deferLater(clock, 0.02)
 
 
 class Frontend(BoundedSite):
-    """The HTTP server of the pages. It shows no account until a subclass allows some.
+    """The HTTP server of the pages. It shows no account unless a subclass allows it.
 
     Attributes:
-        encrypt: puts it behind TLS, if anything does.
+        encrypt: puts TLS in front of the server; None without TLS.
     """
 
     encrypt: Callable[[IProtocolFactory], IProtocolFactory] | None = None
 
     def warn_exposed(self) -> None:
-        """Called where other machines can reach it."""
+        """Warn that other machines can connect."""
         log.warn(
             "Metrics are readable by anyone who can connect: no password, token or"
             " client certificate is required (see WEB_CONFIG_FILE)"
         )
 
     def reload(self) -> None:
-        """Look at the files that configure access."""
+        """Use changed files that configure access."""
 
 
 class OpenSite(Frontend):

@@ -1,12 +1,12 @@
-"""A token bucket: a limit of requests. Time is an argument."""
+"""A token bucket: a rate limit of requests. Time is an argument."""
 
 
 class TokenBucket:
-    """So many requests at once, then one each interval.
+    """A rate limit with a burst.
 
     Args:
-        interval: seconds in which one request more is granted.
-        burst: what may come at once; with 0 nothing ever may.
+        interval: seconds after which one more request is granted.
+        burst: requests that are granted at once; with 0, none is ever granted.
     """
 
     def __init__(self, interval: float, burst: int) -> None:
@@ -16,7 +16,7 @@ class TokenBucket:
         self._at: float | None = None
 
     def wait(self, now: float) -> float:
-        """0 where a request is granted, else seconds until one may be."""
+        """Return 0 if a request is granted, else the seconds until one may be."""
         if self._at is not None and now > self._at:
             gained = (now - self._at) / self._interval
             self._left = min(float(self._burst), self._left + gained)

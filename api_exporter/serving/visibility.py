@@ -1,9 +1,9 @@
-"""Visibility: which accounts a client may know of. None, unless somebody says so."""
+"""Visibility: the accounts that a client may see. The default is none."""
 
 from collections.abc import Container
 
 Accounts = Container[str]
-"""By their names."""
+"""Names of accounts."""
 
 
 class _EveryAccount:
