@@ -1,1 +1,1 @@
-"""What this process does with its time and memory, for pprof. Knows nothing of HTTP."""
+"""Profiles of this process's time and memory, for pprof. It knows no HTTP."""

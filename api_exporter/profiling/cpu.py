@@ -1,8 +1,8 @@
 """The CPU profile: a thread samples all threads' stacks a hundred times a second.
 
-A stack is worth the CPU time that its thread has used, by the kernel's clock of that
-thread: idle threads cost nothing, worker threads count as the main one does, and so
-does the sampling one. No signals: SIGPROF would interrupt the reactor's system calls.
+A stack weighs the CPU time that its thread has used, by the kernel's clock of the
+thread. So idle threads count nothing. Worker threads and the sampler count like the
+main thread. It uses no signals: SIGPROF would interrupt the reactor's system calls.
 """
 
 import sys
@@ -18,25 +18,25 @@ from api_exporter.profiling.pprof import Frame, Profile, Sample, Stack, ValueTyp
 from api_exporter.profiling.stacks import stacks
 
 PERIOD = 0.01
-"""Seconds between two samples, on average."""
+"""Mean seconds between two samples."""
 
 GAP = 0.0001
-"""Seconds in which a running thread must get on."""
+"""Seconds in which the clock of a running thread must advance."""
 
 SWITCH_INTERVAL = 0.0002
-"""Seconds after which a thread lets the sampling one have the interpreter.
+"""Seconds after which a thread yields the interpreter to the sampler.
 
-With Python's 5 ms, work of less than that would be over whenever we come to look."""
+With Python's 5 ms, shorter work would end before each sample."""
 
 GOLDEN = 0.618034
-"""Multiples of it, without their whole part, fill the space from 0 to 1 evenly."""
+"""The golden ratio: its multiples, modulo 1, fill the space from 0 to 1 evenly."""
 
 Clocks = Mapping[Thread, int]
-"""Nanoseconds of CPU that each thread has used since it began."""
+"""Nanoseconds of CPU time of each thread since its start."""
 
 
 async def profile(clock: IReactorTime, seconds: int) -> Callable[[], Profile]:
-    """Sample for some seconds; ends at once when it is cancelled."""
+    """Sample for some seconds; stop at once when cancelled."""
     sampler = Sampler()
     sampler.start()
     try:
@@ -47,14 +47,14 @@ async def profile(clock: IReactorTime, seconds: int) -> Callable[[], Profile]:
 
 
 def clocks() -> Clocks:
-    """All threads' clocks; a thread that has ended has none."""
+    """Return the CPU clocks of all threads that have not ended."""
     read = {}
     for thread in threading.enumerate():
         if thread.native_id is None:
             continue
         try:
-            # The kernel's number for the CPU clock of one thread. pthread_getcpuclockid
-            # would read the memory of a thread that may have gone.
+            # The kernel's id of a thread's CPU clock. pthread_getcpuclockid would read
+            # the memory of a thread that may have ended.
             read[thread] = time.clock_gettime_ns(~thread.native_id << 3 | 6)
         except OSError:
             continue
@@ -64,10 +64,9 @@ def clocks() -> Clocks:
 class Charges:
     """CPU time by thread and stack.
 
-    A thread that works in short bursts is mostly found waiting. So its CPU time goes to
-    where it is only if it runs, else to where it last was seen to run.
-
-    It grows with the different stacks only: at most one a sample and busy thread.
+    A thread with short bursts of work is mostly sampled while it waits. So CPU time is
+    charged to the current stack only if the thread runs, else to its last running
+    stack. Each sample adds at most one stack for each busy thread.
     """
 
     def __init__(self, now: Clocks) -> None:
@@ -76,16 +75,17 @@ class Charges:
         self._totals: dict[tuple[str, Stack], list[int]] = {}
 
     def busy(self, now: Clocks) -> list[Thread]:
-        """Threads that have worked since the last sample."""
-        # A thread that was not there before has used all of it since.
+        """Return the threads that have worked since the last sample."""
+        # A new thread has used all of its time since the last sample.
         return [t for t, used in now.items() if used > self._before.get(t, 0)]
 
     def add(self, now: Clocks, found: Mapping[Thread, Stack], soon: Clocks) -> None:
-        """Charge what threads have used since the last sample.
+        """Charge the CPU time since the last sample.
 
         Args:
-            found: where those are that have worked.
-            soon: the clocks a moment later: that of a thread that runs has moved.
+            now: the clocks at the sample.
+            found: the stacks of busy threads.
+            soon: the clocks a moment later: a running thread's clock has advanced.
         """
         for thread, where in found.items():
             if soon.get(thread, 0) > now[thread]:
@@ -97,7 +97,7 @@ class Charges:
         self._before = now
 
     def samples(self) -> list[Sample]:
-        """How often each stack was charged, and nanoseconds."""
+        """Return each stack with its number of charges and its nanoseconds."""
         return [
             Sample(where, (times, spent), name)
             for (name, where), (times, spent) in self._totals.items()
@@ -105,7 +105,7 @@ class Charges:
 
 
 class Sampler:
-    """The thread that samples."""
+    """The sampling thread."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
@@ -130,7 +130,7 @@ class Sampler:
         phase, due = 0.0, time.monotonic()
         stopped = False
         while not stopped:
-            # Unevenly, or work that keeps in step with us would never be seen.
+            # At uneven intervals: periodic work could fall between even ones.
             phase = (phase + GOLDEN) % 1
             due = max(due + PERIOD * (0.5 + phase), time.monotonic())
             stopped = self._stopped.wait(due - time.monotonic())
@@ -140,7 +140,7 @@ class Sampler:
             self._charges.add(now, found, clocks())
 
     def profile(self) -> Profile:
-        """What was found, once it has been stopped."""
+        """Return the profile, once the sampler has stopped."""
         return Profile(
             types=(ValueType("samples", "count"), ValueType("cpu", "nanoseconds")),
             samples=self._charges.samples(),

@@ -1,8 +1,8 @@
-"""The heap profile, by tracemalloc: the blocks that are alive, and who asked for them.
+"""The heap profile by tracemalloc: live blocks, and the lines that allocated them.
 
-Tracing makes the program several times slower, so it runs only while it is asked for,
-unless it has run from the start (`PYTHONTRACEMALLOC=5`). It knows files and lines, but
-no functions and nothing of blocks that have been freed.
+Tracing makes the program several times slower. So it runs only during a request, or
+from the start on (`PYTHONTRACEMALLOC=5`). It knows files and lines, but neither
+functions nor freed blocks.
 """
 
 import tracemalloc
@@ -15,25 +15,25 @@ from twisted.internet.task import deferLater
 from api_exporter.profiling.pprof import Frame, Profile, Sample, ValueType
 
 DEPTH = 5
-"""Frames that are kept of a stack while we trace: every one of them costs time."""
+"""Frames of a stack that tracing keeps: each frame costs time."""
 
 TracedFrame = tuple[str, int]
 Trace = (
     tuple[int, int, Sequence[TracedFrame]]
     | tuple[int, int, Sequence[TracedFrame], int | None]
 )
-"""tracemalloc's own: domain, bytes, frames from the leaf on, their number."""
+"""A trace of tracemalloc: domain, bytes, frames from the leaf on, number of frames."""
 
 
 async def profile(clock: IReactorTime, seconds: int) -> Callable[[], Profile]:
-    """The live blocks: all since tracing began, or those of the next seconds."""
+    """Return the live blocks: all since tracing began, or those of the next seconds."""
     if tracemalloc.is_tracing():
         return _profile(get_traces(), 0, "since tracing began")
     tracemalloc.start(DEPTH)
     try:
         await deferLater(clock, seconds)
-        # Not in a thread: it is one call that never lets go of the interpreter's lock.
-        # And not take_snapshot, whose public form costs 10 µs a block to go through.
+        # Not in a thread: this one call never releases the interpreter's lock.
+        # And not take_snapshot, whose public form costs 10 µs for each block.
         traces = get_traces()
     finally:
         tracemalloc.stop()
@@ -53,7 +53,7 @@ def _profile(
 
 
 def samples(traces: Iterable[Trace]) -> list[Sample]:
-    """Blocks and bytes by stack."""
+    """Return the number and the bytes of blocks by stack."""
     totals: dict[Sequence[TracedFrame], list[int]] = {}
     for _, size, frames, *_ in traces:
         total = totals.setdefault(frames, [0, 0])
@@ -66,6 +66,5 @@ def samples(traces: Iterable[Trace]) -> list[Sample]:
 
 
 def _frame(file: str, line: int) -> Frame:
-    """A frame that is named for its line, as no function is known."""
     short = "/".join(file.split("/")[-2:])
     return Frame(f"{short}:{line}", file, line)

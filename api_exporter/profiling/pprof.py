@@ -1,7 +1,7 @@
 """The profile format of google/pprof: protocol buffers, gzipped. Pure.
 
-Of protocol buffers it knows what the format needs: numbers, bytes, and messages in
-messages. Field numbers are those of pprof's `profile.proto`.
+It implements the needed part of protocol buffers: numbers, bytes, and nested messages.
+Field numbers are those of pprof's `profile.proto`.
 """
 
 import gzip
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 
 class Frame(NamedTuple):
-    """A line of source code that a stack goes through."""
+    """A line of source code in a stack."""
 
     function: str
     file: str
@@ -21,18 +21,18 @@ class Frame(NamedTuple):
 
 
 Stack = tuple[Frame, ...]
-"""Leaf first."""
+"""Frames of a stack, leaf first."""
 
 
 class ValueType(NamedTuple):
-    """What is counted, and in which unit."""
+    """The name and unit of a measured value."""
 
     name: str
     unit: str
 
 
 class Sample(NamedTuple):
-    """What was measured for one stack, a value for each type, none of them negative."""
+    """The values of one stack, one for each type, none of them negative."""
 
     stack: Stack
     values: tuple[int, ...]
@@ -40,12 +40,12 @@ class Sample(NamedTuple):
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """All that was measured.
+    """The content of a profile.
 
     Attributes:
-        types: of each sample's values; tools show the last one unless asked otherwise.
-        period: how much of the last type lies between two samples.
-        duration: nanoseconds; 0 for what has none.
+        types: the types of each sample's values; tools show the last one by default.
+        period: the amount of the last type between two samples.
+        duration: nanoseconds; 0 for a profile without a duration.
     """
 
     types: tuple[ValueType, ...]
@@ -56,7 +56,7 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 def encode(profile: Profile, started: float) -> bytes:
-    """The profile as it is sent.
+    """Return the gzipped profile.
 
     Args:
         started: seconds since the epoch.
@@ -79,7 +79,7 @@ def encode(profile: Profile, started: float) -> bytes:
 
 
 class _Tables:
-    """What samples refer to by number. Everything is told once."""
+    """Tables of strings, functions and locations; samples refer to them by number."""
 
     def __init__(self) -> None:
         self._strings = {"": 0}
@@ -110,8 +110,8 @@ class _Tables:
         return self._functions.setdefault(key, len(self._functions) + 1)
 
     def encode(self) -> list[bytes]:
-        """The tables themselves, in such an order that each adds only to later ones."""
-        # One mapping that claims to have all symbols, or tools would look for a binary.
+        """Return the encoded tables, ordered so that each adds only to later ones."""
+        # One mapping that claims all symbols; otherwise tools search for a binary.
         mapping = _number(1, 1) + _number(5, self.string("api-exporter"))
         mapping += _number(7, 1) + _number(8, 1) + _number(9, 1)
         encoded = [_bytes(3, mapping)]
@@ -129,28 +129,28 @@ class _Tables:
 
 
 def address(frame: Frame) -> int:
-    """A number that stands for the same line in all profiles."""
+    """Return a number that is the same for a line in all profiles."""
     name = repr(tuple(frame)).encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=6).digest(), "big")
 
 
 def _number(field: int, value: int) -> bytes:
-    """A field of type varint; 0 is what its absence means."""
+    """Encode a field of type varint; a missing field means 0."""
     return varint(field << 3) + varint(value) if value else b""
 
 
 def _bytes(field: int, value: bytes) -> bytes:
-    """A field of type string, bytes or message; not left out when it is empty."""
+    """Encode a field of type string, bytes or message, even if it is empty."""
     return varint(field << 3 | 2) + varint(len(value)) + value
 
 
 def _numbers(field: int, values: Iterable[int]) -> bytes:
-    """A repeated field of type varint, packed."""
+    """Encode a repeated field of type varint, packed."""
     return _bytes(field, b"".join([varint(value) for value in values]))
 
 
 def varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; the top bit says that more follow."""
+    """Encode 7 bits a byte, the lowest first; a top bit means that more follow."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

@@ -1,6 +1,6 @@
-"""Stacks of named lines, and the profile of what all threads are doing at this moment.
+"""Stacks of named lines, and the profile of all threads' current stacks.
 
-It is Python's nearest to Go's goroutines.
+It is Python's counterpart of Go's goroutine profile.
 """
 
 import sys
@@ -16,13 +16,12 @@ MAX_DEPTH = 128
 
 
 async def profile(_clock: object, _seconds: int) -> Callable[[], Profile]:
-    """The stacks of all threads, when it is called, which takes no time.
+    """Return a function that returns all threads' stacks at its call.
 
-    In another thread, which is then seen at it, so that the reactor's own stack is not
-    that of answering this very request.
+    It is called in another thread, so the reactor's stack does not show this request.
     """
     return lambda: Profile(
-        # Go's word for it, by which tools know the profile.
+        # Go's name: tools recognize the profile by it.
         types=(ValueType("goroutine", "count"),),
         samples=samples(threading.enumerate(), sys._current_frames()),
         period=1,
@@ -30,7 +29,7 @@ async def profile(_clock: object, _seconds: int) -> Callable[[], Profile]:
 
 
 def samples(threads: list[Thread], frames: Mapping[int, FrameType]) -> list[Sample]:
-    """One stack a thread; threads that Python did not start have no name."""
+    """Return a stack for each thread; one that Python did not start has no name."""
     names = {thread.ident: thread.name for thread in threads}
     known: dict[Frame, Frame] = {}
     return [
@@ -45,10 +44,10 @@ def stacks(threads: list[Thread], known: dict[Frame, Frame]) -> dict[Thread, Sta
 
 
 def stack(frame: FrameType | None, known: dict[Frame, Frame]) -> Stack:
-    """The stack that ends in a frame.
+    """Return the stack that ends in a frame.
 
     Args:
-        known: every frame seen so far, so that stacks share them.
+        known: all frames seen so far; equal frames are one object.
     """
     found: list[Frame] = []
     while frame is not None and len(found) < MAX_DEPTH:

@@ -63,8 +63,8 @@ class Channel(http.HTTPChannel):
     """A connection with a timeout for requests, and a deadline for each response.
 
     Each pipelined request is answered in its own event loop iteration, and none while
-    the client does not receive previous responses. The deadline begins with its first
-    byte.
+    the client does not receive previous responses. A response's deadline begins with
+    its first byte.
 
     Attributes:
         connections: all connections of the site.
