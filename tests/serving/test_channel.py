@@ -1,4 +1,4 @@
-"""What one connection may ask for, and what it gets when that is too much."""
+"""The limits of one connection, and its responses above them."""
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -13,7 +13,7 @@ from tests.web.connection import Connection
 
 
 class Numbered(TextPage):
-    """A page that counts how often it was made."""
+    """A page that counts its requests."""
 
     made = 0
 
@@ -23,7 +23,7 @@ class Numbered(TextPage):
 
 
 class Later(Resource):
-    """Answers when the test says so."""
+    """A page that responds when the test calls `finish`."""
 
     def render_GET(self, request: Request) -> int:
         self.request = request
@@ -51,7 +51,7 @@ class ChannelTestCase(SynchronousTestCase):
 
 class TurnsTests(ChannelTestCase):
     def turns(self, count: int) -> list[int]:
-        """How often the page had been made when somebody else had their turns."""
+        """Return how often the page had been made at each event loop iteration."""
         seen: list[int] = []
 
         def look() -> None:
@@ -64,7 +64,7 @@ class TurnsTests(ChannelTestCase):
         return seen
 
     def test_one_at_a_time(self) -> None:
-        """Of requests that come together each waits for its turn of the loop."""
+        """Pipelined requests are answered each in its own event loop iteration."""
         one, other = self.connection(), self.connection()
         one.ask("/page", times=100)
         self.assertEqual(1, self.page.made)
@@ -78,7 +78,7 @@ class TurnsTests(ChannelTestCase):
         self.assertIn(b"<102>", one.heard())
 
     def test_after_a_long_one(self) -> None:
-        """Requests behind one that is not answered yet wait for it, then in turns."""
+        """Requests behind an unanswered one wait, and are then answered one by one."""
         connection = self.connection()
         connection.ask("/later")
         connection.ask("/page", times=2)
@@ -89,10 +89,10 @@ class TurnsTests(ChannelTestCase):
         self.assertRegex(connection.heard(), b"(?s)<later>.*<1>.*<2>")
 
     def test_takes_nothing(self) -> None:
-        """A client that takes no answers gets no more, and is read no more."""
+        """If a client receives no responses, no more requests are read or answered."""
         connection = self.connection()
         connection.ask("/page", times=3)
-        connection.channel.pauseProducing()  # so says a transport that is full
+        connection.channel.pauseProducing()  # as a full transport does
         for _ in range(3):
             self.clock.advance(0)
         self.assertEqual(1, self.page.made)
@@ -104,7 +104,7 @@ class TurnsTests(ChannelTestCase):
         self.assertEqual("producing", connection.transport.producerState)
 
     def test_split(self) -> None:
-        """Requests may be cut anywhere."""
+        """Requests may arrive in pieces of any size."""
         connection = self.connection()
         text = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 3
         for start in range(0, len(text), 7):
@@ -114,7 +114,7 @@ class TurnsTests(ChannelTestCase):
         self.assertEqual(3, self.page.made)
 
     def test_closing(self) -> None:
-        """After a request that asks for the end nothing is answered."""
+        """After a request with `Connection: close`, no other one is answered."""
         connection = self.connection()
         connection.send(
             b"GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -125,7 +125,7 @@ class TurnsTests(ChannelTestCase):
         self.assertTrue(connection.transport.disconnecting)
 
     def test_gone(self) -> None:
-        """A client that goes away before its turn leaves no timer behind."""
+        """A client that disconnects before its response leaves no timer behind."""
         connection = Connection(self.site)
         connection.ask("/page", times=2)
         connection.lose()
@@ -135,7 +135,6 @@ class TurnsTests(ChannelTestCase):
 
 class SilenceTests(ChannelTestCase):
     def test_silent(self) -> None:
-        """A connection on which nothing comes is closed."""
         connection = self.connection()
         self.clock.advance(LONGEST_SILENCE - 1)
         self.assertFalse(connection.transport.disconnecting)
@@ -143,7 +142,7 @@ class SilenceTests(ChannelTestCase):
         self.assertTrue(connection.transport.disconnecting)
 
     def test_trickle(self) -> None:
-        """A request that comes byte by byte has no more time than another one."""
+        """A request that arrives byte by byte has no more time than another one."""
         connection = self.connection()
         for _ in range(LONGEST_SILENCE):
             connection.send(b"G")
@@ -152,7 +151,7 @@ class SilenceTests(ChannelTestCase):
         self.assertTrue(connection.transport.disconnecting)
 
     def test_between_requests(self) -> None:
-        """The time begins anew with every answer, and never runs while one is made."""
+        """The timeout starts again after each response, and does not run during one."""
         book = logbook(self)
         connection = self.connection()
         for _ in range(3):
@@ -175,7 +174,7 @@ class DeadlineTests(ChannelTestCase):
         self.assertEqual(set(), self.site.connections)
 
     def test_unfinished(self) -> None:
-        """The time of an answer begins with its first byte."""
+        """The deadline of a response begins with its first byte."""
         connection = self.connection()
         connection.ask("/later")
         self.clock.advance(10 * LONGEST_ANSWER)
@@ -183,7 +182,7 @@ class DeadlineTests(ChannelTestCase):
         self.assert_aborted_at_deadline(connection)
 
     def test_next_answer(self) -> None:
-        """The time begins again with the next answer of the connection."""
+        """The deadline begins again with the next response of the connection."""
         connection = self.connection()
         connection.ask("/page")
         self.clock.advance(LONGEST_SILENCE - 1)
@@ -192,7 +191,7 @@ class DeadlineTests(ChannelTestCase):
         self.assert_aborted_at_deadline(connection)
 
     def test_not_begun(self) -> None:
-        """An answer that has not begun has no deadline, whatever came before it."""
+        """Before its first byte, a response has no deadline, even after another one."""
         connection = self.connection()
         connection.ask("/page")
         connection.ask("/later")
@@ -200,7 +199,7 @@ class DeadlineTests(ChannelTestCase):
         self.assertFalse(connection.transport.disconnected)
 
     def test_not_received(self) -> None:
-        """A short answer that its client does not take has the same deadline."""
+        """A short response that its client does not receive has the same deadline."""
         connection = self.connection()
         self.patch(connection.channel, "unsent", lambda: 1)
         connection.ask("/page")
@@ -208,14 +207,14 @@ class DeadlineTests(ChannelTestCase):
         self.assert_aborted_at_deadline(connection)
 
     def test_closing(self) -> None:
-        """A connection whose last answer is not taken ends at the deadline, too."""
+        """A last response that is not received ends at the deadline, too."""
         connection = self.connection()
         connection.send(b"GET /page HTTP/1.0\r\n\r\n")
         self.assertTrue(connection.transport.disconnecting)
         self.assert_aborted_at_deadline(connection)
 
     def test_log(self) -> None:
-        """Each connection that is aborted has a line in the log."""
+        """Each aborted connection has a log line."""
         book = logbook(self)
         connection = self.connection()
         connection.ask("/later")
@@ -232,7 +231,7 @@ class DeadlineTests(ChannelTestCase):
 
 class RefusalTests(ChannelTestCase):
     def assert_refused(self, request: bytes, status: bytes) -> None:
-        """One answer with nothing in it, and the end, without a word in the log."""
+        """Assert an empty response, a closed connection and no log line."""
         book = logbook(self)
         connection = self.connection()
         connection.send(request)
@@ -247,7 +246,7 @@ class RefusalTests(ChannelTestCase):
         self.assertEqual([], self.flushLoggedErrors())
 
     def test_bodies(self) -> None:
-        """Nothing here takes a body, however it is announced."""
+        """A request with a body is refused, given by a length or by chunks."""
         for fields, body in (
             (b"Content-Length: 5\r\n", b"hello"),
             (b"Content-Length: 10000000\r\n", b"x" * 30000),
@@ -261,7 +260,6 @@ class RefusalTests(ChannelTestCase):
             )
 
     def test_too_long(self) -> None:
-        """No line of a request is longer than 16 KiB."""
         self.assert_refused(
             b"GET /%b HTTP/1.1\r\n" % (b"a" * 40_000), b"414 URI Too Long"
         )
@@ -271,7 +269,7 @@ class RefusalTests(ChannelTestCase):
         )
 
     def test_lengths(self) -> None:
-        """A length that no number can hold, or that is none, is a bad request."""
+        """A Content-Length that is too long or not a number is a bad request."""
         for length in (b"1" * 5000, b"-1", b"+5", b"0x10", b"1,1", "٣".encode()):
             self.assert_refused(
                 b"GET /page HTTP/1.1\r\nContent-Length: %b\r\n\r\n" % length,
@@ -281,13 +279,13 @@ class RefusalTests(ChannelTestCase):
 
 class RequestTests(ChannelTestCase):
     def test_no_body(self) -> None:
-        """A body of no bytes is none."""
+        """A request with a Content-Length of 0 is answered."""
         connection = self.connection()
         connection.send(b"GET /page HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
         self.assertIn(b"<1>", connection.heard())
 
     def test_absolute_form(self) -> None:
-        """Targets may be whole addresses, as those that are sent to a proxy."""
+        """A request target may be a whole address, as for a proxy."""
         connection = self.connection()
         for target in (
             "http://x/page",
@@ -302,7 +300,7 @@ class RequestTests(ChannelTestCase):
         self.assertEqual([], self.flushLoggedErrors())
 
     def test_head(self) -> None:
-        """HEAD has the length and no body, and is nothing to talk about."""
+        """HEAD returns the length and no body, and logs nothing."""
         book = logbook(self)
         connection = self.connection()
         connection.send(b"HEAD /page HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Who goes when there is no room."""
+"""Which idle connection is closed if there are too many."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -7,33 +7,33 @@ from api_exporter.serving.idle_connections import IdleConnections
 
 class IdleTests(SynchronousTestCase):
     def idle(self, *connections: str) -> IdleConnections[str]:
-        """Connections whose first letter is their host, the one idle longest first."""
+        """Return connections, idle longest first; the first letter is the host."""
         idle: IdleConnections[str] = IdleConnections()
         for connection in connections:
             idle.add(connection, connection[0])
         return idle
 
     def test_most(self) -> None:
-        """The host with the most loses the one that has been idle for longest."""
+        """The host with the most loses the connection that has been idle longest."""
         idle = self.idle("a1", "b1", "b2", "a2", "b3", "c1")
         self.assertEqual("b1", idle.pop())
         self.assertIn(idle.pop(), ("a1", "b2"))
 
     def test_until_none(self) -> None:
-        """Each goes once; then there is none."""
+        """Each connection is returned once."""
         idle = self.idle("a1", "b1", "b2")
         self.assertEqual({"a1", "b1", "b2"}, {idle.pop() for _ in range(3)})
         self.assertIsNone(idle.pop())
 
     def test_busy(self) -> None:
-        """One that is asked for something is not idle, and is the newest after it."""
+        """A connection with a request is not idle; after it, it is the newest one."""
         idle = self.idle("a1", "a2", "a3")
         idle.discard("a1", "a")
         idle.add("a1", "a")
         self.assertEqual(["a2", "a3", "a1", None], [idle.pop() for _ in range(4)])
 
     def test_unknown(self) -> None:
-        """What was not idle need not be taken out."""
+        """A connection that is not idle may be discarded."""
         idle = self.idle("a1")
         idle.discard("a1", "a")
         idle.discard("a1", "a")

@@ -1,4 +1,4 @@
-"""Where we listen, and what is said where we cannot."""
+"""Listening addresses, and the errors if listening fails."""
 
 import errno
 import socket
@@ -48,7 +48,7 @@ class Refusing(MemoryReactorClock):
 
 
 class Honest(MemoryReactorClock):
-    """A reactor that says where it listens."""
+    """A reactor that returns the address of a port."""
 
     def listenTCP(
         self, port: int, factory: Factory, backlog: int = 50, interface: str = ""
@@ -60,13 +60,13 @@ class Honest(MemoryReactorClock):
 
 
 def posix(reactor: MemoryReactorClock) -> PosixReactorBase:
-    """The same, as what it stands for: it has all of it that is asked for here."""
+    """Return the reactor with the type that listeners require."""
     return cast(PosixReactorBase, reactor)
 
 
 class InterfacesTests(SynchronousTestCase):
     def test_addresses(self) -> None:
-        """An address is itself, a name its address."""
+        """An address is returned unchanged, a name is resolved."""
         for host, expected in (
             ("127.0.0.1", ["127.0.0.1"]),
             ("::1", ["::1"]),
@@ -75,12 +75,12 @@ class InterfacesTests(SynchronousTestCase):
             self.assertEqual(expected, list(interfaces(host)))
 
     def test_unresolvable(self) -> None:
-        """A name without an address is an error of the system's."""
+        """A name without an address raises an error of the system's."""
         with self.assertRaises(OSError):
             interfaces("no-such-host.invalid")
 
     def test_all(self) -> None:
-        """No host is every interface of both families, as far as there are any."""
+        """An empty host means all addresses of IPv6 and IPv4, as far as they exist."""
         self.assertIn(list(interfaces("")), (["::"], ["::", "0.0.0.0"], ["0.0.0.0"]))
 
     def test_no_ipv6(self) -> None:
@@ -108,7 +108,7 @@ class EndpointsTests(SynchronousTestCase):
         self.assertEqual(len(interfaces("")), len(every))
 
     def test_descriptions(self) -> None:
-        """A description is the endpoint that Twisted makes of it."""
+        """A description becomes the endpoint that Twisted makes of it."""
         certificate = Path(self.mktemp())
         certificate.write_bytes(self_signed("localhost").dumpPEM())
         with certificate.open("ab") as file:
@@ -142,7 +142,7 @@ class ListenerTests(SynchronousTestCase):
     def why_not(
         self, reactor: MemoryReactorClock, *addresses: Address | Endpoint
     ) -> str:
-        """What is said where we cannot listen: always one line."""
+        """Return the error, which is always one line."""
         with self.assertRaises(ListenError) as raised:
             self.listener(reactor, *addresses).privilegedStartService()
         words = str(raised.exception)
@@ -151,7 +151,7 @@ class ListenerTests(SynchronousTestCase):
         return words
 
     def test_ready(self) -> None:
-        """As soon as we listen, it is told where."""
+        """The callback `ready` gets the address."""
         for address, expected in (
             (Address("127.0.0.1", 8080), "http://127.0.0.1:"),
             (Address("::1", 8080), "http://[::1]:"),
@@ -168,7 +168,7 @@ class ListenerTests(SynchronousTestCase):
             self.successResultOf(defer.maybeDeferred(service.stopService))
 
     def test_exposed(self) -> None:
-        """It is told, once, where others than this machine can reach us."""
+        """The callback `exposed` is called once if other machines can connect."""
         far, near = Address("192.0.2.1", 1), Address("127.0.0.1", 2)
         cases: Sequence[tuple[Sequence[Address | Endpoint], int]] = (
             ([near], 0),
@@ -193,7 +193,7 @@ class ListenerTests(SynchronousTestCase):
             self.successResultOf(service.stopService())
 
     def test_secured(self) -> None:
-        """What listens on a network is put behind TLS, a file is not."""
+        """Network ports have TLS, a UNIX socket has none."""
         behind: list[object] = []
 
         def secured(factory: IProtocolFactory) -> IProtocolFactory:
@@ -218,7 +218,7 @@ class ListenerTests(SynchronousTestCase):
         self.successResultOf(service.stopService())
 
     def test_several(self) -> None:
-        """Every address is listened on, in order, and each is told on its own."""
+        """The listener opens all addresses in order, and calls `ready` for each."""
         reactor = MemoryReactorClock()
         service = self.listener(
             reactor,
@@ -239,7 +239,7 @@ class ListenerTests(SynchronousTestCase):
         self.assertEqual([], reactor.getDelayedCalls())
 
     def test_refused(self) -> None:
-        """Why we cannot listen is one line, with a hint where there is one."""
+        """An error is one line, with a hint if ports below 1024 need a privilege."""
         used, denied = (
             OSError(number, "Refused for a test")
             for number in (errno.EADDRINUSE, errno.EACCES)
@@ -257,14 +257,14 @@ class ListenerTests(SynchronousTestCase):
             self.assertEqual(f"cannot listen on {expected}", words)
 
     def test_second_refused(self) -> None:
-        """Where one of several cannot be had, that one is named."""
+        """The error names the address that failed."""
         reactor = MemoryReactorClock()
         first = Address("127.0.0.1", 8080)
         words = self.why_not(reactor, first, Address("no-such-host.invalid", 8080))
         self.assertTrue(words.startswith("cannot listen on no-such-host.invalid:8080"))
 
     def test_wrong_descriptions(self) -> None:
-        """A description that means nothing is repeated in one line that says why."""
+        """The error of a wrong description is one line with the reason."""
         empty = Path(self.mktemp())
         empty.touch()
         for description in (
@@ -287,7 +287,7 @@ class ListenerTests(SynchronousTestCase):
             self.assertGreater(len(words), len(start))
 
     def test_file_is_named(self) -> None:
-        """A key that is not there is told as such."""
+        """The error of a missing key has the system's words."""
         words = self.why_not(MemoryReactorClock(), Endpoint("ssl:1:privateKey=/no/key"))
         expected = (
             "cannot listen on ssl:1:privateKey=/no/key: No such file or directory"
@@ -295,7 +295,7 @@ class ListenerTests(SynchronousTestCase):
         self.assertEqual(expected, words)
 
     def test_not_activated(self) -> None:
-        """A socket that systemd did not hand over is told in words, not as an index."""
+        """The error of a missing systemd socket names systemd, not an index."""
         for description in (
             "systemd:domain=INET:index=0",
             "systemd:domain=INET:name=x",
@@ -306,7 +306,7 @@ class ListenerTests(SynchronousTestCase):
             )
 
     def test_stopped(self) -> None:
-        """It can be stopped without ever having listened, and twice."""
+        """A listener can be stopped before it starts, and twice."""
         service = self.listener(MemoryReactorClock(), Address("127.0.0.1", 8080))
         for _ in range(2):
             self.successResultOf(service.stopService())

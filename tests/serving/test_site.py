@@ -1,4 +1,4 @@
-"""The server as it ends: requests under way are finished, within reason."""
+"""The server's limits, and its stop: it waits for requests under way, for a while."""
 
 import gc
 from resource import RLIMIT_NOFILE, getrlimit, setrlimit
@@ -24,7 +24,7 @@ from tests.web.connection import CLIENT, Connection
 
 
 class Waiting(Resource):
-    """Answers when the test says so."""
+    """A page that responds when the test calls `finish`."""
 
     isLeaf = True
 
@@ -37,7 +37,7 @@ class Waiting(Resource):
         return NOT_DONE_YET
 
     def finish(self) -> None:
-        """End the oldest request."""
+        """Complete the oldest request."""
         request = self.requests.pop(0)
         request.write(b"done")
         request.finish()
@@ -48,23 +48,23 @@ class SiteTests(SynchronousTestCase):
         self.clock = Clock()
         self.page = Waiting()
         self.site = BoundedSite(self.page, self.clock)
-        self.site.timeOut = None  # connections end with the test
+        self.site.timeOut = None  # connections have no timeout
 
     def asked(self) -> Connection:
-        """A connection with one request under way."""
+        """Return a connection with one request under way."""
         connection = Connection(self.site)
         connection.ask()
         return connection
 
     def assert_quiet(self) -> None:
-        """No timer is left but deadlines of answers, and no error was logged."""
+        """Assert that only deadlines of responses are left, and no error is logged."""
         gc.collect()
         deadlines = {channel._deadline for channel in self.site.connections}
         self.assertLessEqual(set(self.clock.getDelayedCalls()), deadlines)
         self.assertEqual([], self.flushLoggedErrors())
 
     def test_idle(self) -> None:
-        """Without a request there is nothing to wait for, open connections or not."""
+        """Without requests, the result fires at once, even with open connections."""
         Connection(self.site)
         self.successResultOf(self.site.drained(self.clock))
         self.asked()
@@ -73,7 +73,7 @@ class SiteTests(SynchronousTestCase):
         self.assert_quiet()
 
     def test_last_request(self) -> None:
-        """It is over when the last request under way has ended."""
+        """The result fires when the last request has ended."""
         self.asked()
         self.asked()
         drained = self.site.drained(self.clock)
@@ -85,7 +85,7 @@ class SiteTests(SynchronousTestCase):
         self.assert_quiet()
 
     def test_gone(self) -> None:
-        """A client that goes away ends its request."""
+        """A client that disconnects ends its request."""
         connection = self.asked()
         drained = self.site.drained(self.clock)
         connection.lose()
@@ -93,7 +93,7 @@ class SiteTests(SynchronousTestCase):
         self.assert_quiet()
 
     def test_grace(self) -> None:
-        """A request that does not end is given up after the grace."""
+        """The stop waits for a request for `GRACE` seconds."""
         connection = self.asked()
         drained = self.site.drained(self.clock)
         self.clock.advance(GRACE - 0.1)
@@ -104,7 +104,7 @@ class SiteTests(SynchronousTestCase):
         self.assert_quiet()
 
     def test_afterwards(self) -> None:
-        """What connections that are still open ask for later is no failure."""
+        """Requests after the stop, on open connections, raise no error."""
         for late in (False, True):
             connection = self.asked()
             drained = self.site.drained(self.clock)
@@ -118,7 +118,7 @@ class SiteTests(SynchronousTestCase):
             self.assert_quiet()
 
     def test_log(self) -> None:
-        """A request is one line, for debugging only, when it has been answered."""
+        """A request is one debug line when it has been answered."""
         book = logbook(self)
         connection = Connection(self.site)
         connection.ask("/metrics?token=x")
@@ -131,7 +131,7 @@ class SiteTests(SynchronousTestCase):
         self.assertEqual([], book.lines())
 
     def test_log_hostile(self) -> None:
-        """Whatever a client asks for, its line is one line."""
+        """A request with control characters is still one line."""
         book = logbook(self)
         Connection(self.site).ask("/%1b[31m%0a{client}")
         self.page.finish()
@@ -141,7 +141,7 @@ class SiteTests(SynchronousTestCase):
 
 
 class RoomTests(SynchronousTestCase):
-    """A site for three, and one page."""
+    """A site for three connections, with one page."""
 
     def setUp(self) -> None:
         self.page = Waiting()
@@ -149,18 +149,18 @@ class RoomTests(SynchronousTestCase):
         self.site.timeOut = None
 
     def connected(self, *hosts: int) -> list[Connection]:
-        """A connection from each of these addresses."""
+        """Return a connection from each of these addresses."""
         return [
             Connection(self.site, IPv4Address("TCP", f"10.0.0.{host}", 40000))
             for host in hosts
         ]
 
     def gone(self, *connections: Connection) -> list[bool]:
-        """Which of them have been dropped."""
+        """Return for each connection whether it has been aborted."""
         return [connection.transport.disconnected for connection in connections]
 
     def test_greedy(self) -> None:
-        """When it is full, the address that has most loses its oldest idle one."""
+        """A full site closes the oldest idle connection of the host with most."""
         clients = self.connected(1, 2, 2)
         new = self.connected(3)
         self.assertEqual([False, True, False, False], self.gone(*clients, *new))
@@ -170,7 +170,7 @@ class RoomTests(SynchronousTestCase):
         self.assertEqual(3, len(self.site.connections))
 
     def test_under_way(self) -> None:
-        """Who waits for an answer, or has not taken it yet, keeps its connection."""
+        """A client that waits for or receives a response keeps its connection."""
         asking, taking, idle = self.connected(1, 1, 2)
         asking.ask()
         taking.ask()
@@ -184,14 +184,14 @@ class RoomTests(SynchronousTestCase):
         self.assertEqual([False, True], self.gone(asking, taking))
 
     def test_trickling(self) -> None:
-        """A request that is not complete does not keep anybody."""
+        """An incomplete request does not keep its connection open."""
         [client] = self.connected(1)
         client.send(b"GET / HTTP/1.1\r\nHost:")
         self.connected(1, 1, 2)
         self.assertEqual([True], self.gone(client))
 
     def test_nobody_idle(self) -> None:
-        """Where all are answered, the reserve gets 503, and then nobody gets in."""
+        """If none is idle, clients within the reserve get 503, others no connection."""
         for client in self.connected(1, 1, 1):
             client.ask()
         refused = self.connected(2)[0]
@@ -203,27 +203,27 @@ class RoomTests(SynchronousTestCase):
         self.assertIsNone(self.site.buildProtocol(CLIENT))
 
     def test_http1(self) -> None:
-        """Over TLS nothing but HTTP/1 is offered, whatever is installed beside us."""
+        """TLS offers HTTP/1 alone, even if HTTP/2 is installed."""
         self.patch(http, "H2_ENABLED", True)
         self.assertEqual([b"http/1.1"], self.site.acceptableProtocols())
 
 
 class MaxConnectionsTests(SynchronousTestCase):
     def limit(self, files: int) -> None:
-        """Let this process open so many files until the test ends."""
+        """Limit the open files of this process until the test ends."""
         soft, hard = getrlimit(RLIMIT_NOFILE)
         self.addCleanup(setrlimit, RLIMIT_NOFILE, (soft, hard))
         setrlimit(RLIMIT_NOFILE, (files, hard))
 
     def test_room(self) -> None:
-        """What is wanted, where there is room for it."""
+        """The limit is the wished one if there are enough open files."""
         book = logbook(self)
         self.limit(OTHER_FILES + 100)
         self.assertEqual([1, 100], [max_connections(1), max_connections(100)])
         self.assertEqual([], book.lines())
 
     def test_accounts(self) -> None:
-        """The connections of many accounts have room beside, if the limit has it."""
+        """With many accounts, the limit of open files is raised if possible."""
         book = logbook(self)
         for soft in (OTHER_FILES + 100, OTHER_FILES + 1000):
             self.limit(soft)
@@ -233,7 +233,7 @@ class MaxConnectionsTests(SynchronousTestCase):
         self.assertEqual([], book.lines())
 
     def test_no_room(self) -> None:
-        """Less, with a warning, where open files are scarce; never none at all."""
+        """With too few open files, the limit is lower with a warning, but not 0."""
         for files, room in ((OTHER_FILES + 100, 100), (OTHER_FILES - 1, 1)):
             book = logbook(self)
             self.limit(files)

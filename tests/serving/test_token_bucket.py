@@ -1,4 +1,4 @@
-"""The bucket of tokens."""
+"""The token bucket."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ from api_exporter.serving.token_bucket import TokenBucket
 
 class TokenBucketTests(SynchronousTestCase):
     def test_burst(self) -> None:
-        """As many at once as the burst, then one each interval."""
+        """The burst is granted at once, then one request for each interval."""
         bucket = TokenBucket(2.0, 3)
         self.assertEqual([0, 0, 0, 2], [bucket.wait(10.0) for _ in range(4)])
         self.assertEqual(1.0, bucket.wait(11.0))
@@ -17,18 +17,18 @@ class TokenBucketTests(SynchronousTestCase):
         self.assertEqual(2.0, bucket.wait(12.0))
 
     def test_none(self) -> None:
-        """A burst of none lets nobody through, ever."""
+        """A burst of 0 grants nothing."""
         bucket = TokenBucket(1.0, 0)
         self.assertEqual([1.0] * 3, [bucket.wait(at) for at in (0.0, 100.0, 1e6)])
 
     def test_full(self) -> None:
-        """However long nobody came, no more than the burst may come at once."""
+        """After a long pause, no more than the burst is granted at once."""
         bucket = TokenBucket(1.0, 2)
         bucket.wait(0.0)
         self.assertEqual([0, 0, 1], [bucket.wait(1000.0) for _ in range(3)])
 
     def test_backwards(self) -> None:
-        """A clock that goes back grants nothing."""
+        """A clock that goes backwards grants nothing."""
         bucket = TokenBucket(1.0, 1)
         self.assertEqual([0, 1, 1], [bucket.wait(at) for at in (10.0, 10.0, 5.0)])
 
@@ -38,7 +38,7 @@ class TokenBucketTests(SynchronousTestCase):
         st.lists(st.floats(0, 5), max_size=50),
     )
     def test_bound(self, interval: float, burst: int, pauses: list[float]) -> None:
-        """In any time no more are granted than its length and the burst allow."""
+        """No period grants more than its length and the burst allow."""
         bucket, now, granted = TokenBucket(interval, burst), 0.0, 0
         for pause in pauses:
             now += pause

@@ -1,4 +1,4 @@
-"""Advice for every reason there is, in words that an operator can act on."""
+"""Advice for each reason, in words that an operator can act on."""
 
 import re
 
@@ -16,14 +16,13 @@ class AdviceTests(SynchronousTestCase):
         self.assertEqual(list(REASONS), list(ADVICE))
 
     def test_sentences(self) -> None:
-        """All words are sentences in one line, so that they fit in a table."""
+        """Advice consists of sentences in one line, so it fits in a table."""
         for reason in REASONS:
             said = advice(UpstreamError(reason, "whatever the upstream said"))
             self.assertRegex(said, r"^[A-Z][^\n|]+\. [A-Z][^\n|]+\.$")
             self.assertNotIn("  ", said)
 
     def test_settings(self) -> None:
-        """Settings that advice names exist."""
         named = re.findall(r"[A-Z]+(?:_[A-Z]+)+|COLLECTORS", repr(ADVICE))
         self.assertIn("UPSTREAM_API_TOKEN", named)
         known = {setting.name for setting in SETTINGS}.union(VARIABLES)

@@ -1,4 +1,4 @@
-"""Which connections requests take, with a reactor in memory."""
+"""Connections of the agent, with a reactor in memory."""
 
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IProtocol
@@ -17,7 +17,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 class Connection(StringTransport):
-    """One that is as fast as it can be."""
+    """A connection whose peer sends and receives at once."""
 
     def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
         pass
@@ -39,7 +39,7 @@ class UpstreamAgentTests(SynchronousTestCase):
         )
 
     def connected(self) -> tuple[IProtocol, Connection]:
-        """The newest connection that was wanted, made."""
+        """Establish and return the newest connection."""
         *_, factory, _, _ = self.reactor.tcpClients[-1]
         protocol, connection = factory.buildProtocol(None), Connection()
         assert protocol is not None
@@ -47,7 +47,7 @@ class UpstreamAgentTests(SynchronousTestCase):
         return protocol, connection
 
     def asked(self, agent: UpstreamAgent, url: bytes = b"http://10.0.0.1/api") -> bytes:
-        """What is sent for a URL, which is then answered."""
+        """Answer a request, and return its bytes."""
         agent.request(b"GET", url)
         if len(self.reactor.tcpClients) > len(self.made):
             self.made.append(self.connected())
@@ -58,7 +58,7 @@ class UpstreamAgentTests(SynchronousTestCase):
         return said
 
     def test_kept(self) -> None:
-        """A connection is used again, for an hour at most, however busy it is."""
+        """A connection is reused for an hour at most, however busy it is."""
         agent = self.reaching()
         for _ in range(int(LONGEST_KEPT / 30)):
             self.asked(agent)
@@ -70,7 +70,7 @@ class UpstreamAgentTests(SynchronousTestCase):
         self.assertEqual([True, False], [made.disconnecting for _, made in self.made])
 
     def test_goodbye(self) -> None:
-        """One that the other end does not let go ends some seconds after its time."""
+        """A connection that the peer does not close is aborted after some seconds."""
         agent = self.reaching()
         self.asked(agent)
         [(protocol, connection)] = self.made
@@ -83,7 +83,7 @@ class UpstreamAgentTests(SynchronousTestCase):
         self.assertEqual([], self.reactor.getDelayedCalls())
 
     def test_good_end(self) -> None:
-        """Where it does so in time, nothing is left behind."""
+        """A connection that the peer closes in time leaves no timer behind."""
         agent = self.reaching()
         self.asked(agent)
         [(protocol, connection)] = self.made
@@ -93,12 +93,12 @@ class UpstreamAgentTests(SynchronousTestCase):
         self.assertFalse(connection.disconnected)
 
     def test_direct(self) -> None:
-        """Without a proxy the host itself is asked, for a path."""
+        """Without a proxy, the request goes to the host and has a path."""
         said = self.asked(self.reaching())
         self.assertTrue(said.startswith(b"GET /api HTTP/1.1\r\n"))
 
     def test_whole_address(self) -> None:
-        """With one it is called instead, and told the whole address and who we are."""
+        """The proxy gets the whole address and its own credentials."""
         said = self.asked(self.reaching(proxy("me:secret@10.0.0.2:3128")))
         self.assertEqual(3128, self.reactor.tcpClients[0][1])
         first, *headers = said.split(b"\r\n")
@@ -109,7 +109,7 @@ class UpstreamAgentTests(SynchronousTestCase):
         self.assertNotIn(b"Proxy-Authorization", said)
 
     def test_tunnel(self) -> None:
-        """For https it is asked for a tunnel, which TLS goes through."""
+        """An https request goes through a tunnel, with TLS inside."""
         agent = self.reaching(proxy("10.0.0.2:3128"))
         agent.request(b"GET", b"https://10.0.0.1/api")
         protocol, connection = self.connected()
@@ -119,7 +119,7 @@ class UpstreamAgentTests(SynchronousTestCase):
         self.assertTrue(connection.value().startswith(b"\x16\x03"), "no hello of TLS")
 
     def test_held_up(self) -> None:
-        """Given up while there is no connection to the proxy, it is to blame."""
+        """Cancelling before the proxy is connected raises an error with its name."""
         for resolved in (True, False):
             if not resolved:
                 self.reactor.installNameResolver(NeverResolved())

@@ -1,4 +1,4 @@
-"""How long to wait: bounds, growth, and what the upstream asks for."""
+"""Waits before retries: limits, growth, and the server's Retry-After."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ PERIOD = st.floats(1, 86400)
 
 
 def longest(failures: int) -> float:
-    """The pause when chance is as unkind as it can be."""
+    """Return the longest pause that chance allows."""
     return pause(failures, lambda: 1.0)
 
 
@@ -27,7 +27,7 @@ class PauseTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(failures=FAILURES)
     def test_monotone(self, failures: int) -> None:
-        """One failure more never makes the longest pause shorter."""
+        """A further failure never makes the longest pause shorter."""
         fewer, more = longest(failures), longest(failures + 1)
         self.assertLessEqual(FIRST, fewer)
         self.assertLessEqual(fewer, more)
@@ -36,21 +36,21 @@ class PauseTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(failures=FAILURES, chance=CHANCE)
     def test_full_jitter(self, failures: int, chance: float) -> None:
-        """A pause is the share of the longest one that chance says, down to none."""
+        """A pause is a random share of the longest one, down to 0."""
         ceiling = longest(failures)
         self.assertEqual(chance * ceiling, pause(failures, lambda: chance))
 
     @settings(deadline=None)
     @given(failures=FAILURES, chance=CHANCE, asked=st.floats(0, 1e6))
     def test_asked(self, failures: int, chance: float, asked: float) -> None:
-        """What the upstream asks for is never undercut, nor is our own pause."""
+        """A pause is never shorter than Retry-After or the own backoff."""
         own = pause(failures, lambda: chance)
         self.assertEqual(max(own, asked), pause(failures, lambda: chance, asked=asked))
 
 
 class AgainTests(SynchronousTestCase):
     def test_doubled(self) -> None:
-        """Half a minute, one, two, four … and never longer than the period."""
+        """The wait doubles from half a minute on, and never exceeds the period."""
         for period, expected in (
             (600.0, [30, 60, 120, 240, 480, 600, 600]),
             (30.0, [30, 30]),
@@ -60,7 +60,7 @@ class AgainTests(SynchronousTestCase):
                 self.assertEqual(seconds, again(failures, period, lambda: 0.5))
 
     def test_asked(self) -> None:
-        """A wait that the server asks for replaces the first one, within the period."""
+        """Retry-After replaces the first wait, within the period."""
         for asked, expected in (
             (None, [30, 60, 120]),
             (LONGEST, [30, 60, 120]),
@@ -75,7 +75,7 @@ class AgainTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(failures=FAILURES, period=PERIOD, chance=CHANCE)
     def test_bounds(self, failures: int, period: float, chance: float) -> None:
-        """Whatever chance says, the period bounds it, and it is never at once."""
+        """The wait never exceeds the period, and is never 0."""
         seconds = again(failures, period, lambda: chance)
         self.assertLessEqual(seconds, period)
         self.assertGreaterEqual(seconds, min(period, 27.0))
@@ -85,11 +85,11 @@ class SpreadTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(period=PERIOD, chance=CHANCE)
     def test_a_tenth(self, period: float, chance: float) -> None:
-        """A period is spread by a tenth at most, to either side."""
+        """A period changes by a tenth at most."""
         spreaded = spread(period, lambda: chance)
         self.assertLessEqual(0.9 * period, spreaded)
         self.assertLessEqual(spreaded, 1.1 * period * (1 + 1e-15))
 
     def test_middle(self) -> None:
-        """Chance in the middle leaves a period as it is."""
+        """A chance of one half does not change a period."""
         self.assertEqual(30.0, spread(30.0, lambda: 0.5))

@@ -1,4 +1,4 @@
-"""Bodies as they come over the wire: cut, not wanted, and far too long."""
+"""Receiving bodies: cut, refused, and far too long."""
 
 import tracemalloc
 from typing import cast
@@ -20,11 +20,11 @@ from api_exporter.upstream.headers import RECEIVED_ENCODING
 
 MIB = 1024 * 1024
 READ = 64 * 1024
-"""Bytes that Twisted reads from a socket at one go."""
+"""Bytes that Twisted reads from a socket at once."""
 
 
 class Response:
-    """A response whose head has come."""
+    """A response whose headers have arrived."""
 
     def __init__(self, *codings: bytes) -> None:
         self.headers = Headers({RECEIVED_ENCODING: codings})
@@ -38,18 +38,17 @@ class ResponseBodyTests(SynchronousTestCase):
     def begin(
         self, limit: int, *codings: bytes, problem: UpstreamError | None = None
     ) -> Deferred[bytes]:
-        """Begin to receive a body."""
         self.body = ResponseBody(BodyMemory())
         self.response = Response(*codings)
         return self.body.receive(cast("IResponse", self.response), limit, problem)
 
     def send(self, data: bytes) -> None:
-        """Hand on data as Twisted does."""
+        """Deliver data in pieces as Twisted does."""
         for start in range(0, len(data), READ):
             self.body.dataReceived(data[start : start + READ])
 
     def test_received(self) -> None:
-        """A body is received as it came, packed or not, however it ends."""
+        """A body is received as sent, gzip or not, with either complete end."""
         for codings, end in (
             ((), ResponseDone()),
             ((), PotentialDataLoss()),
@@ -65,7 +64,7 @@ class ResponseBodyTests(SynchronousTestCase):
             self.assertEqual(bool(codings), self.body.packed)
 
     def test_too_long(self) -> None:
-        """At the limit it ends, and the connection with it."""
+        """Above the limit, the body fails and the connection is aborted."""
         for codings in ((), (b"gzip",)):
             whole = self.begin(3 * MIB, *codings)
             self.send(bytes(3 * MIB))
@@ -77,7 +76,7 @@ class ResponseBodyTests(SynchronousTestCase):
             self.assertEqual(3 * MIB + READ, self.body.received)
 
     def test_memory(self) -> None:
-        """Receiving takes the limit and an eighth, whatever comes."""
+        """Receiving takes no more memory than the limit and an eighth."""
         limit = 16 * MIB
         for data in (bytes(limit), bytes(2 * limit)):
             whole = self.begin(limit)
@@ -91,14 +90,14 @@ class ResponseBodyTests(SynchronousTestCase):
             self.assertLess(peak, limit * 9 / 8 + MIB)
 
     def test_lost(self) -> None:
-        """A connection that is lost in the body is a failure."""
+        """A connection that is lost within the body is a failure."""
         whole = self.begin(MIB)
         self.send(b"[")
         self.body.connectionLost(Failure(ConnectionLost()))
         self.failureResultOf(whole, ConnectionLost)
 
     def test_cancelled(self) -> None:
-        """Cancelled in the middle of it, nothing goes on and nothing is kept."""
+        """Cancelling aborts the connection; later bytes are ignored."""
         whole = self.begin(MIB)
         self.send(b"[")
         whole.cancel()

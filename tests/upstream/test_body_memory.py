@@ -1,4 +1,4 @@
-"""Bodies of several accounts at once: the real client, and servers at a speed."""
+"""Bodies of several accounts at once: the real client, and servers with a speed."""
 
 import random
 from collections.abc import Callable
@@ -27,19 +27,19 @@ from api_exporter.world import World
 MIB = 1024 * 1024
 READ = 64 * 1024
 TICK = 0.05
-"""Seconds between two looks at a connection; all it has sent by then is read."""
+"""Seconds of one simulated step; all bytes sent by then are read."""
 
 FAST = 4 * MIB
-"""Bytes a second, as all below."""
+"""Bytes a second, like all speeds below."""
 
 ALL = 8 * MIB
 LARGE = MIB
-"""The bounds are an eighth or less of the real ones."""
+"""The limits of these tests: a sixteenth or less of the real ones."""
 
 
 @implementer(IAgentEndpointFactory, IStreamClientEndpoint)
 class Server:
-    """Sends one body at a speed, while the client reads.
+    """A server that sends one body at a speed, while the client reads.
 
     Attributes:
         speed: bytes a second; may change.
@@ -93,7 +93,7 @@ class Server:
         return self.transport.producerState == "paused"
 
     def flow(self) -> None:
-        """Send what may be sent after one more tick."""
+        """Send the bytes of one more tick."""
         self._allowed = min(self._allowed + TICK * self.speed, TICK * FAST)
         while self._allowed >= 1 and not (self.paused or self.fetched.called):
             size = min(READ, int(self._allowed))
@@ -103,7 +103,7 @@ class Server:
             self.sent += len(data)
             self._allowed -= len(data)
             self.protocol.dataReceived(data)
-            self._clock.advance(0)  # the event loop turns after every read
+            self._clock.advance(0)  # one event loop iteration after each read
 
 
 class BodyMemoryTests(SynchronousTestCase):
@@ -124,7 +124,7 @@ class BodyMemoryTests(SynchronousTestCase):
         return server
 
     def until(self, over: Callable[[], bool], end: float = 120.0) -> None:
-        """Let time pass until something is so, or for some seconds."""
+        """Advance time until a condition is true, or for some seconds."""
         end += self.clock.seconds()
         while self.clock.seconds() < end and not over():
             for server in self.servers:
@@ -135,13 +135,13 @@ class BodyMemoryTests(SynchronousTestCase):
         self.until(lambda: False, seconds)
 
     def received(self, *servers: Server) -> None:
-        """Let bodies come; each is decoded at once."""
+        """Receive bodies, and decode each at once."""
         for server in servers:
             self.until(lambda: server.fetched.called)  # noqa: B023
             self.successResultOf(server.fetched).close()
 
     def assert_over(self) -> None:
-        """Nothing is left behind: all the memory is free again."""
+        """Assert that no timer is left and all memory is free."""
         self.assertEqual([], self.clock.getDelayedCalls())
         last = self.server(ALL)
         self.until(lambda: last.fetched.called or last.paused)
@@ -160,7 +160,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.assert_over()
 
     def test_longest_first(self) -> None:
-        """Without that, the longest one is received, and then the others."""
+        """With too little memory, the longest body is received first."""
         first = self.server(6 * MIB)
         self.until(lambda: first.sent > MIB)
         others = [self.server(5 * MIB) for _ in range(2)]
@@ -174,7 +174,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.assert_over()
 
     def test_waits_to_be_decoded(self) -> None:
-        """While a body waits to be decoded, a full memory takes small ones alone."""
+        """While a body waits to be decoded, a full memory admits only small bodies."""
         first, second = self.server(6 * MIB), self.server(4 * MIB, speed=2 * MIB)
         self.until(lambda: first.fetched.called)
         self.received(self.server(MIB // 2))
@@ -186,7 +186,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.assert_over()
 
     def test_small(self) -> None:
-        """A body that is not large waits for no slow connection."""
+        """A small body waits for no slow connection."""
         first, second = self.server(7 * MIB), self.server(7 * MIB)
         self.until(lambda: first.paused or second.paused)
         first.speed = second.speed = 0.0
@@ -199,7 +199,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.assert_over()
 
     def test_deadline(self) -> None:
-        """A body that waits has no more time than others, and is then forgotten."""
+        """A paused body has the same deadline as others, and frees its memory."""
         first = self.server(ALL)
         self.until(lambda: first.sent > 6 * MIB)
         first.speed = MIB / 32
@@ -215,7 +215,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.assert_over()
 
     def test_freed(self) -> None:
-        """However the longest one ends, the others go on at once."""
+        """At each end of the longest body, the others continue at once."""
 
         def lost(server: Server) -> None:
             server.protocol.connectionLost(Failure(ConnectionLost()))
@@ -240,7 +240,7 @@ class BodyMemoryTests(SynchronousTestCase):
             self.assert_over()
 
     def test_bound(self) -> None:
-        """Bodies that wait never have more than the bound, in whatever order."""
+        """Waiting bodies never exceed the limit, in any order."""
         for seed in range(20):
             self.setUp()
             chance = random.Random(seed)

@@ -15,7 +15,7 @@ from api_exporter.upstream.failures import ProxyTimeout, refusal, too_late, tran
 
 class RefusalTests(SynchronousTestCase):
     def test_login(self) -> None:
-        """A 407 is the proxy's, whoever sends it; its words are not repeated."""
+        """A 407 has the reason `proxy_auth`; the proxy's own words are not repeated."""
         for schemes, words in (
             ([], "407: a proxy requires a valid user and password"),
             (["Basic realm=x"], "407: a proxy requires a valid user and password"),
@@ -34,7 +34,7 @@ class RefusalTests(SynchronousTestCase):
             self.assertFalse(error.retryable)
 
     def test_tls(self) -> None:
-        """A request without TLS to a port with TLS: Go, nginx and Apache know."""
+        """Answers of Go, nginx and Apache to a request without TLS are recognized."""
         for body in (
             b"Client sent an HTTP request to an HTTPS server.\n",
             b"<center>The plain HTTP request was sent to HTTPS port</center>",
@@ -51,7 +51,7 @@ class RefusalTests(SynchronousTestCase):
         self.assertEqual("http_4xx", other.reason)
 
     def test_late(self) -> None:
-        """Who was held up by somebody on the way says by whom."""
+        """A timeout while connecting to the proxy names the proxy."""
         held = ProxyTimeout("the proxy did not answer")
         wrapped = Failure(ResponseNeverReceived([Failure(held)]))
         for result, reason, words in (
@@ -85,16 +85,14 @@ class TranslateTests(SynchronousTestCase):
             self.assertNotIn("\n", str(raised))
 
     def test_words(self) -> None:
-        """A failed TLS handshake says what is wrong with it."""
+        """The error of a failed TLS handshake has OpenSSL's reason."""
         broken = SSL.Error([("SSL routines", "", "certificate verify failed")])
         wrapped = Failure(ResponseNeverReceived([Failure(broken)]))
         raised = self.assertRaises(UpstreamError, translate, wrapped)
         self.assertIn("certificate verify failed", str(raised))
 
     def test_plain(self) -> None:
-        """Where the server speaks plain HTTP, the line says so, not OpenSSL's riddle
-        alone.
-        """
+        """If the server speaks plain HTTP, the error says so."""
         plain = SSL.Error([("SSL routines", "", "wrong version number")])
         raised = self.assertRaises(UpstreamError, translate, Failure(plain))
         self.assertEqual("tls", raised.reason)
@@ -105,14 +103,14 @@ class TranslateTests(SynchronousTestCase):
         )
 
     def test_cancelled(self) -> None:
-        """A cancelled request is that, and no failure of the upstream."""
+        """A cancelled request raises CancelledError."""
         wrapped = ResponseNeverReceived([Failure(CancelledError())])
         connecting = error.ConnectingCancelledError(None)
         for cause in (CancelledError(), wrapped, connecting, ProxyTimeout("x")):
             self.assertRaises(CancelledError, translate, Failure(cause))
 
     def test_untouched(self) -> None:
-        """What is already translated, or a defect of ours, passes through."""
+        """An UpstreamError, or a defect of the program, is raised unchanged."""
         for cause in (UpstreamError("auth", "refused"), ZeroDivisionError()):
             raised = self.assertRaises(type(cause), translate, Failure(cause))
             self.assertIs(cause, raised)

@@ -1,4 +1,4 @@
-"""The client against a scripted server, with a clock of our own."""
+"""The fetcher with a scripted server and a simulated clock."""
 
 import gzip
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ SECRET = "nbp_canary"
 
 @implementer(IHostResolution, IHostnameResolver)
 class NeverResolved:
-    """Looks up a name without end; given up, it has found nothing."""
+    """A name resolver that never finishes; when cancelled, it has found nothing."""
 
     name = ""
 
@@ -50,11 +50,11 @@ class NeverResolved:
         return self
 
     def cancel(self) -> None:
-        """Twisted does not ask for it."""
+        pass
 
 
 class Bench:
-    """A fetcher with everything that it is given."""
+    """A fetcher with a scripted server, a clock and its callbacks."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Bench:
 
 class FetchTests(SynchronousTestCase):
     def failing(self, *answers: Answer) -> UpstreamError:
-        """What one failing attempt raises."""
+        """Return the error of one failed attempt."""
         bench = Bench(*answers, attempts=1)
         error = self.failureResultOf(bench.fetch(), UpstreamError).value
         self.assertEqual([], bench.clock.getDelayedCalls())
@@ -107,13 +107,13 @@ class FetchTests(SynchronousTestCase):
         return error
 
     def test_body(self) -> None:
-        """A good answer's body is returned, decompressed."""
+        """A body is returned, decompressed."""
         bench = Bench(says(200, b'[{"id":"a"}]'))
         self.assertEqual(b'[{"id":"a"}]', self.successResultOf(bench.fetch()))
         self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_request(self) -> None:
-        """The token, our name and gzip go with every request."""
+        """Each request has the token, the User-Agent and gzip."""
         bench = Bench(says(200))
         bench.fetch()
         [(path, headers)] = bench.api.requests
@@ -123,7 +123,7 @@ class FetchTests(SynchronousTestCase):
         self.assertTrue(headers["user-agent"].startswith("api-exporter/"))
 
     def test_account(self) -> None:
-        """Another account is named in the query of every call, the probe's too."""
+        """The account is in the query of each request, also the probe's."""
         bench = Bench(says(200), account="d1f9~x")
         bench.fetch()
         bench.upstream.probe()
@@ -132,13 +132,13 @@ class FetchTests(SynchronousTestCase):
         self.assertEqual("api/peers", bench.seen[0].path)
 
     def test_no_account(self) -> None:
-        """Without one nothing is added."""
+        """Without an account, there is no query."""
         bench = Bench(says(200))
         bench.fetch()
         self.assertEqual([""], bench.api.queries)
 
     def test_hosts(self) -> None:
-        """Every host that the settings allow is asked, with its own name."""
+        """All hosts that the settings allow are requested, with their own name."""
         for host in ("[::1]:8080", "net_bird", "r3---sn_1.my-net", "10.0.0.1"):
             bench = Bench(says(200), url=f"http://{host}")
             self.assertEqual(b"[]", self.successResultOf(bench.fetch()))
@@ -146,7 +146,7 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual(host, headers["host"])
 
     def test_cookies(self) -> None:
-        """A cookie is never sent back, and no byte in one of them does harm."""
+        """A cookie is never sent back, even if its bytes are no text."""
 
         def answer(request: Request) -> bytes:
             request.setHeader(b"Content-Type", b"application/json")
@@ -160,7 +160,7 @@ class FetchTests(SynchronousTestCase):
             self.assertNotIn("cookie", headers)
 
     def test_reasons(self) -> None:
-        """Every refusal has its reason, and only some are worth another attempt."""
+        """Each failed response has its reason; only some are retried."""
         html = b"<html>502 Bad Gateway</html>"
         unknown_token = b'{"message":"invalid token: pat: abc= not found","code":404}'
         for answer, reason, retryable in (
@@ -186,25 +186,25 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual((reason, retryable), (error.reason, error.retryable))
 
     def test_two_404s(self) -> None:
-        """A path that is not there at all is told apart from everything else."""
+        """A 404 for an unknown path differs from all other ones."""
         plain = self.failing(says(404, b"404 page not found\n", "text/plain"))
         json = self.failing(says(404, b'{"message":"user: x not found"}'))
         self.assertEqual((True, False), (plain.unsupported, json.unsupported))
 
     def test_words(self) -> None:
-        """The upstream's own words are repeated in one line, its token's hash never."""
+        """The server's message is repeated in one line, but no hash of the token."""
         error = self.failing(says(500, b'{"message":"no rules\\nin the policy"}'))
         self.assertEqual("500: no rules in the policy", str(error))
         hash_ = b'{"message":"invalid token: pat: vgw+iaq06i77= not found"}'
         self.assertNotIn("vgw", str(self.failing(says(404, hash_))))
 
     def test_statuses(self) -> None:
-        """What is neither a good answer nor a refusal is told with its number."""
+        """The error of an unexpected status has its number."""
         self.assertIn("the status is 206", str(self.failing(says(206))))
         self.assertIn("a cache", str(self.failing(says(304, b""))))
 
     def test_packed(self) -> None:
-        """A gzipped answer is unpacked, and one that says it is not packed is not."""
+        """A gzip body is unpacked, and an `identity` body is not."""
         for body, coding in ((gzip.compress(b"[1]"), "gzip"), (b"[1]", "identity")):
             bench = Bench(says(200, body, content_encoding=coding))
             fetched = bench.fetch()
@@ -214,12 +214,12 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_own_header(self) -> None:
-        """The header by which a packed body is known cannot come over the wire."""
+        """The internal header for gzip bodies is ignored in a response."""
         bench = Bench(says(200, b"[1]", x_received_content_encoding="gzip"))
         self.assertEqual(b"[1]", self.successResultOf(bench.fetch()))
 
     def test_packed_otherwise(self) -> None:
-        """What was not asked for is not unpacked: a few bytes could become millions."""
+        """An unrequested coding is not unpacked: a few bytes could become millions."""
         twice = gzip.compress(gzip.compress(b"[1]"))
         for body, coding in (
             (twice, "gzip, gzip"),
@@ -233,7 +233,7 @@ class FetchTests(SynchronousTestCase):
             self.assertNotIn("nbp_", str(error))
 
     def test_packed_refusal(self) -> None:
-        """A refusal counts, whether its body can be read or not."""
+        """An error response has its reason, even if its body cannot be read."""
         words = b'{"message":"too many requests"}'
         for body, coding, told in (
             (gzip.compress(words), "gzip", "429: too many requests"),
@@ -247,7 +247,7 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual(("rate_limited", told), (error.reason, str(error)))
 
     def test_headers(self) -> None:
-        """Bytes that are no text in a header do no harm."""
+        """Invalid bytes in headers raise no other error."""
         for name in (b"Content-Type", b"Retry-After", b"Content-Encoding", b"Server"):
             for status in (200, 404, 429, 503):
 
@@ -263,7 +263,7 @@ class FetchTests(SynchronousTestCase):
                 self.successResultOf(fetched)
 
     def test_retry_after(self) -> None:
-        """What the upstream asks for is passed on, as seconds or as a date."""
+        """Retry-After is returned in seconds, given as seconds or as a date."""
         for value, seconds in (
             ("17", 17.0),
             ("Fri, 15 Jan 2027 08:01:00 GMT", 60.0),
@@ -277,7 +277,7 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual(seconds, error.retry_after, value)
 
     def test_retried_until_good(self) -> None:
-        """A server error is asked again after a pause, and the attempts are counted."""
+        """A server error is retried after a pause, and the attempts are counted."""
         bench = Bench(says(500), says(503), says(200, b"[1]"))
         fetched = bench.fetch()
         self.assertNoResult(fetched)
@@ -290,7 +290,7 @@ class FetchTests(SynchronousTestCase):
         self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_attempts_end(self) -> None:
-        """After the last attempt the failure is the caller's."""
+        """After the last attempt, the fetch fails."""
         bench = Bench(says(500))
         fetched = bench.fetch()
         bench.advance(0.25)
@@ -300,7 +300,7 @@ class FetchTests(SynchronousTestCase):
         self.assertEqual(3, len(bench.api.requests))
 
     def test_retry_after_is_waited_for(self) -> None:
-        """A pause is never shorter than the upstream asks for."""
+        """A pause is never shorter than Retry-After."""
         bench = Bench(says(503, retry_after="5"), says(200))
         fetched = bench.fetch()
         bench.advance(4.9)
@@ -309,7 +309,7 @@ class FetchTests(SynchronousTestCase):
         self.successResultOf(fetched)
 
     def test_long_wait(self) -> None:
-        """A pause above 5 s is the schedule's: the fetch fails at once and says it."""
+        """A Retry-After above 5 s fails the fetch at once and is returned."""
         for asked in (6, 20, 70, 3600):
             bench = Bench(says(503, retry_after=str(asked)))
             error = self.failureResultOf(bench.fetch(), UpstreamError).value
@@ -338,9 +338,7 @@ class FetchTests(SynchronousTestCase):
         self.failureResultOf(fetched, UpstreamError)
 
     def test_ever_new_token(self) -> None:
-        """A 401 is retried like a server error, at least once, where the token has
-        changed since.
-        """
+        """A 401 is retried at least once if the token has changed."""
         for attempts, made in ((1, 2), (3, 3)):
             tokens = iter(Token(f"nbp_{number}") for number in range(100))
             bench = Bench(says(401), attempts=attempts, token=tokens.__next__)
@@ -357,7 +355,7 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_silent(self) -> None:
-        """A path is reported once when it has had no header for five seconds."""
+        """A path is reported once after five seconds without a header."""
         for answer, reported in ((silence, ["api/peers"]), (stall, [])):
             bench = Bench(answer, attempts=1)
             fetched = bench.fetch()
@@ -371,7 +369,7 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual(reported, bench.silent)
 
     def test_deadline_covers_headers_and_body(self) -> None:
-        """Silence, and a body that stops half-way, end with the same deadline."""
+        """The deadline also ends silence, and a body that stops half-way."""
         for answer in (silence, stall):
             bench = Bench(answer, attempts=1)
             fetched = bench.fetch()
@@ -385,7 +383,7 @@ class FetchTests(SynchronousTestCase):
             self.assertAlmostEqual(TIMEOUT + 0.1, attempt.seconds, places=3)
 
     def test_cancelled(self) -> None:
-        """Cancelling ends the attempt, or the pause before one, and leaves no timer."""
+        """Cancelling ends the attempt or the pause, and leaves no timer behind."""
         for answer in (silence, stall, says(500)):
             bench = Bench(answer)
             fetched = bench.fetch()
@@ -394,7 +392,7 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_cancelled_look_up(self) -> None:
-        """Giving up the look-up of a name does not say that there is no such name."""
+        """A cancelled DNS lookup is not reported as an unknown name."""
         reactor = MemoryReactorClock()
         reactor.nameResolver = NeverResolved()
         upstream = Fetcher(
@@ -412,7 +410,7 @@ class FetchTests(SynchronousTestCase):
         self.assertEqual([], reactor.getDelayedCalls())
 
     def test_observed(self) -> None:
-        """Each attempt is reported with what went over the wire and what was wrong."""
+        """Each attempt is reported with its status, bytes and error."""
         bench = Bench(says(200, b"[1,2]"))
         bench.fetch()
         [attempt] = bench.seen
@@ -424,7 +422,7 @@ class FetchTests(SynchronousTestCase):
         self.assertEqual(1_800_000_000, attempt.started)
 
     def test_token_stays_secret(self) -> None:
-        """Neither errors nor attempts repeat the token, whatever the upstream says."""
+        """Neither errors nor attempts repeat the token, even if the server does."""
         echo = b'{"message":"who is nbp_canary?"}'
         part = b'{"message":"no pat begins with nbp_cana"}'
         answers = [says(status, echo) for status in (401, 403, 500)]
@@ -438,7 +436,7 @@ class FetchTests(SynchronousTestCase):
 
 class RequestIdTests(SynchronousTestCase):
     def test_refused(self) -> None:
-        """A refusal has the id by which the upstream's log has the request."""
+        """An error response has its request id."""
         for status in (401, 403, 404, 412, 422, 429, 500):
             answer = says(
                 status, b'{"message":"no"}', X_Request_Id="dc1djo5qmd2oq13d8pj0"
@@ -452,7 +450,7 @@ class RequestIdTests(SynchronousTestCase):
             self.assertEqual("dc1djo5qmd2oq13d8pj0", attempt.request_id)
 
     def test_none(self) -> None:
-        """A plain 404 and a gateway tell none."""
+        """A plain 404 and a gateway have no request id."""
         bench = Bench(says(404, b"404 page not found", "text/plain"), attempts=1)
         error = self.failureResultOf(bench.fetch(), UpstreamError).value
         self.assertEqual(("", str(error)), (error.request_id, error.traced))
@@ -460,7 +458,7 @@ class RequestIdTests(SynchronousTestCase):
 
 class ClockTests(SynchronousTestCase):
     def test_difference(self) -> None:
-        """Once, where the upstream's clock differs from ours by more than a second."""
+        """A clock difference above a second is logged once."""
         right = "Fri, 15 Jan 2027 08:00:00 GMT"  # 1,800,000,000
         behind, ahead = "Fri, 15 Jan 2027 07:59:57 GMT", "Fri, 15 Jan 2027 08:00:05 GMT"
         log = logbook(self)
@@ -480,7 +478,7 @@ class ClockTests(SynchronousTestCase):
 
 class BoundTests(SynchronousTestCase):
     def test_consumption(self) -> None:
-        """A body with a bound of its own is cut off there."""
+        """A body with a lower limit of its own is cut off there."""
         [path] = BOUNDS
         bench = Bench(longest_body=10**9)
         bench.api.answers["consumption"] = [says(200, b" " * (BOUNDS[path] + 1))]
@@ -491,7 +489,7 @@ class BoundTests(SynchronousTestCase):
         self.assertIn("agent_consumption=off", advice(error))
 
     def test_account(self) -> None:
-        """Another account is asked for behind a query, too."""
+        """An account is appended to an existing query, too."""
         bench = Bench(account="a1")
         bench.api.answers["x"] = [says(200)]
         bench.upstream.fetch("api/x?start_date=1", 60.0)
@@ -501,7 +499,7 @@ class BoundTests(SynchronousTestCase):
 
 class ProbeTests(SynchronousTestCase):
     def test_any_answer_will_do(self) -> None:
-        """A 404 to the connectivity test proves that the upstream is there."""
+        """After any response to the probe, the NetBird API is reachable."""
         bench = Bench()
         probed = bench.upstream.probe()
         bench.agent.flush()
@@ -509,7 +507,7 @@ class ProbeTests(SynchronousTestCase):
         self.assertEqual("/api/health", bench.api.requests[0][0])
 
     def test_no_answer(self) -> None:
-        """An upstream that cannot be reached is no error of the program."""
+        """An unreachable NetBird API does not fail the probe."""
         bench = Bench()
         bench.api.answers["health"] = [silence]
         probed = bench.upstream.probe()
@@ -518,7 +516,7 @@ class ProbeTests(SynchronousTestCase):
         self.assertIsNone(bench.seen[0].status)
 
     def test_half_an_answer(self) -> None:
-        """An answer that never ends is one, too: the upstream is there."""
+        """An incomplete response also means that the NetBird API is reachable."""
         bench = Bench()
         bench.api.answers["health"] = [stall]
         reached = Deferred.fromCoroutine(bench.upstream.reach())

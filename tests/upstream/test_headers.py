@@ -19,7 +19,7 @@ NOW = 1_800_000_000.0
 
 class HeadersTests(SynchronousTestCase):
     def test_codings(self) -> None:
-        """Ways of packing are named in their order, those of all lines together."""
+        """Codings are listed in order, from all header lines."""
         for lines, expected in (
             ([], []),
             ([b""], []),
@@ -33,7 +33,7 @@ class HeadersTests(SynchronousTestCase):
 
     @given(value=st.binary(max_size=60) | st.from_regex(r"[A-Z][a-z]{2}, \d.*"))
     def test_any_bytes(self, value: bytes | str) -> None:
-        """No bytes in a header do harm."""
+        """Invalid bytes in headers raise no error."""
         raw = value.encode("utf-8") if isinstance(value, str) else value
         names = (
             b"Content-Type",
@@ -51,7 +51,7 @@ class HeadersTests(SynchronousTestCase):
         self.assertTrue(seconds is None or seconds >= 0)
 
     def test_request_id(self) -> None:
-        """NetBird's ids are told; what could be anything is not."""
+        """A NetBird request id is returned; a text that could be anything is not."""
         for value, expected in (
             (b"dc1djo5qmd2oq13d8pj0", "dc1djo5qmd2oq13d8pj0"),
             (b"", ""),
@@ -64,7 +64,7 @@ class HeadersTests(SynchronousTestCase):
         self.assertEqual("", request_id(Headers()))
 
     def test_date(self) -> None:
-        """When an answer was made; None where it does not say, or says nonsense."""
+        """A missing or invalid Date is None."""
         for value, expected in (
             (b"Sun, 22 Nov 2026 12:00:30 GMT", 1_795_348_830.0),
             (b"yesterday", None),

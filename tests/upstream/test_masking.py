@@ -1,4 +1,4 @@
-"""Words of others, in which our secret may be."""
+"""Masking of the token in texts of servers and proxies."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,14 +11,14 @@ SECRET = "nbp_8sYvTtQ2WxRkMpLz4JcHdNgFbA1eUi0aBcDe"
 
 class MaskedTests(SynchronousTestCase):
     def test_several(self) -> None:
-        """Each of several secrets is hidden, and its pieces."""
+        """Each of several secrets is masked, and its pieces."""
         said = f"{SECRET} and other/secret, or er/secre"
         self.assertEqual(
             "<token> and <token>, or <token>", masked(said, SECRET, "other/secret")
         )
 
     def test_pieces(self) -> None:
-        """Whatever a NetBird token is, or eight characters of ours, is not shown."""
+        """NetBird tokens, and eight adjacent characters of a secret, are masked."""
         for said, shown in (
             (f"who is {SECRET}?", "who is <token>?"),
             (f"who is {SECRET[:10]}…?", "who is <token>…?"),
@@ -33,11 +33,11 @@ class MaskedTests(SynchronousTestCase):
             self.assertEqual(shown, masked(said, SECRET))
 
     def test_short_secret(self) -> None:
-        """A short secret is cut out as a whole."""
+        """A short secret is masked as a whole."""
         self.assertEqual("a <token> b", masked("a hush b", "hush"))
 
     def test_long(self) -> None:
-        """No more than the beginning is shown, and no piece where it is cut."""
+        """Only the beginning is shown, and no piece of the token at the cut."""
         for length in range(180, 205):
             shown = masked("." * length + SECRET + "x" * 10**5, SECRET)
             self.assertLessEqual(len(shown), 200)
@@ -50,7 +50,7 @@ class MaskedTests(SynchronousTestCase):
         after=st.text("ab nbp_"),
     )
     def test_any_place(self, before: str, start: int, size: int, after: str) -> None:
-        """No eight characters of the secret in a row are ever shown."""
+        """No eight adjacent characters of the secret are ever shown."""
         piece = SECRET[start : start + size]
         shown = masked(before + piece + after, SECRET)
         for place in range(len(SECRET) - 7):

@@ -10,7 +10,7 @@ from api_exporter.upstream.tls_contexts import trusted
 
 class TrustedTests(SynchronousTestCase):
     def test_file(self) -> None:
-        """A bundle that the environment names is noticed when it is replaced."""
+        """A replaced certificate bundle of SSL_CERT_FILE changes the state."""
         bundle = Path(self.mktemp())
         self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": str(bundle)})
         states = [trusted()]

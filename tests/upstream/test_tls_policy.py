@@ -1,4 +1,4 @@
-"""Contexts are kept, and our own certificate is looked at."""
+"""TLS contexts are cached, and the client certificate is checked."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ READABLE = "api_exporter_client_certificate_readable"
 
 class ContextsTests(SynchronousTestCase):
     def test_kept(self) -> None:
-        """A host's connections share one context, until the authorities change."""
+        """Connections to a host share a context until the authorities change."""
         bundle = Path(self.mktemp())
         bundle.write_bytes(Authority("one").pem)
         policy = TlsPolicy(bundle, None, float)
@@ -35,7 +35,7 @@ class ContextsTests(SynchronousTestCase):
 
 class LookTests(SynchronousTestCase):
     def test_noticed(self) -> None:
-        """A wrong pair, a missing key, a FIFO are told within a minute, once each."""
+        """Each problem of the client certificate is logged once, within a minute."""
         folder = Path(self.mktemp())
         folder.mkdir()
         certificate, key = folder / "own.pem", folder / "own.key"
@@ -69,7 +69,7 @@ class LookTests(SynchronousTestCase):
 
         def told() -> list[str]:
             reactor.advance(RELOAD_INTERVAL)
-            account.reload()  # as at SIGHUP: nothing is told twice
+            account.reload()  # as at SIGHUP: no second log line
             self.assertEqual(0.0, registry.get_sample_value(READABLE))
             said = [line for line in book.lines() if "certificate" in line]
             return said[-1:]

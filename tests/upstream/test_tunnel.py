@@ -1,4 +1,4 @@
-"""What is said to a proxy for a tunnel, and what its answers mean."""
+"""The CONNECT request, and responses to it."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ GOOD = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nA: b\r\n\r\n"
 
 class RequestTests(SynchronousTestCase):
     def test_lines(self) -> None:
-        """The host stands in the first line and in a header, an address in brackets."""
+        """The host is in the first line and in a header, an address in brackets."""
         said = request("fd00::1", 443, PROXY).decode()
         first, host, agent, login, *rest = said.split("\r\n")
         self.assertEqual("CONNECT [fd00::1]:443 HTTP/1.1", first)
@@ -24,7 +24,7 @@ class RequestTests(SynchronousTestCase):
         self.assertEqual(["", ""], rest)
 
     def test_nobody(self) -> None:
-        """Where there is no login none is sent."""
+        """Without credentials there is no Proxy-Authorization."""
         said = request("api.example", 8443, proxy("proxy.example"))
         self.assertTrue(said.startswith(b"CONNECT api.example:8443 HTTP/1.1\r\n"))
         self.assertNotIn(b"Authorization", said)
@@ -33,12 +33,12 @@ class RequestTests(SynchronousTestCase):
 class OpenedTests(SynchronousTestCase):
     @given(st.integers(0, len(GOOD)))
     def test_pieces(self, size: int) -> None:
-        """It is open with the last byte of the answer, and not before."""
+        """The tunnel is open with the last byte of the response, and not before."""
         self.assertEqual(size == len(GOOD), opened(GOOD[:size], PROXY))
 
     @given(st.binary(max_size=200))
     def test_anything(self, received: bytes) -> None:
-        """Whatever comes, the tunnel is not open, or an error names the proxy."""
+        """Random bytes raise an error that names the proxy, or open no tunnel."""
         for start in (b"", b"HTTP/1.1 ", b"HTTP/1.1 407 ", b"HTTP/1.0 100 x\r\n\r\n"):
             try:
                 opened(start + received, PROXY)
@@ -48,7 +48,7 @@ class OpenedTests(SynchronousTestCase):
 
     @given(st.integers(-50, 50))
     def test_bound(self, over: int) -> None:
-        """More than 16 kB are no answer, wherever they end."""
+        """A response of more than 16 KiB is refused."""
         head = b"HTTP/1.1 200 Fine\r\nA: "
         size = LONGEST_HEAD + over
         received = head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"
@@ -59,7 +59,7 @@ class OpenedTests(SynchronousTestCase):
             self.assertTrue(opened(received, PROXY))
 
     def test_again(self) -> None:
-        """What costs the upstream nothing may be tried at once; a login may not."""
+        """An unsent request is retryable; failed authentication is not."""
         for code, reason, retryable, unsent in (
             (503, "proxy", True, True),
             (403, "proxy", False, False),
