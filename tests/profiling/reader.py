@@ -11,7 +11,7 @@ Field = tuple[int, int | bytes]
 
 
 class Read(Struct, frozen=True, kw_only=True):
-    """What a profile says.
+    """The content of a profile.
 
     Attributes:
         types: name and unit.
@@ -29,7 +29,7 @@ class Read(Struct, frozen=True, kw_only=True):
     addresses: dict[Frame, int]
 
     def by_leaf(self, value: int = -1) -> dict[str, int]:
-        """The sum of one value for each function on top of a stack."""
+        """Return the sum of one value for each function on top of a stack."""
         sums: dict[str, int] = {}
         for stack, values, _ in self.samples:
             name = stack[0].function
@@ -38,7 +38,7 @@ class Read(Struct, frozen=True, kw_only=True):
 
 
 def read(body: bytes) -> Read:
-    """Decode a gzipped profile; anything that does not refer to something fails."""
+    """Decode a gzipped profile. Raise an exception for a reference to nothing."""
     fields = list(_fields(gzip.decompress(body)))
     strings = [value.decode() for value in _messages(fields, 6)]
     assert strings[0] == ""
@@ -84,7 +84,7 @@ def read(body: bytes) -> Read:
 
 
 def varint(encoded: bytes, start: int = 0) -> tuple[int, int]:
-    """A number and where the next one begins."""
+    """Return a number and the start of the next one."""
     value = shift = 0
     for place in range(start, len(encoded)):
         value |= (encoded[place] & 0x7F) << shift
@@ -127,7 +127,7 @@ def _packed(fields: list[Field], number: int) -> list[int]:
 
 
 def _one(fields: list[Field], number: int) -> int:
-    """The only number of a field, 0 if there is none."""
+    """Return the only number of a field, 0 if there is none."""
     values = [v for field, v in fields if field == number and isinstance(v, int)]
     assert len(values) <= 1
     return values[0] if values else 0

@@ -1,4 +1,4 @@
-"""The CPU profile of this very process."""
+"""The CPU profile of the test process."""
 
 import sys
 import threading
@@ -40,13 +40,13 @@ class ProfileTests(SynchronousTestCase):
         return reader.read(encode(self.successResultOf(profile)(), NOW))
 
     def assertStopped(self) -> None:  # noqa: N802 - as unittest names such things
-        """Nothing is left of the profile."""
+        """Assert that no timer, no thread and no setting of the profile is left."""
         self.assertEqual([], self.clock.getDelayedCalls())
         self.assertEqual(self.switch_interval, sys.getswitchinterval())
         self.assertNotIn("cpu-profiler", [t.name for t in threading.enumerate()])
 
     def test_profile(self) -> None:
-        """After its time it says where the CPU time of that time went."""
+        """The profile shows where CPU time was used."""
         profile = self.start()
         before = time.process_time_ns()
         spin(300_000_000)
@@ -64,7 +64,7 @@ class ProfileTests(SynchronousTestCase):
         self.assertLess(abs(total - used), 0.1 * used)
 
     def test_worker_threads(self) -> None:
-        """The time of another thread is charged to it, under its name."""
+        """CPU time of another thread is charged to it, under its name."""
         worker = threading.Thread(target=spin, args=(200_000_000,), name="worker")
         profile = self.start()
         worker.start()
@@ -77,7 +77,7 @@ class ProfileTests(SynchronousTestCase):
         self.assertGreater(sum(of_worker), 150_000_000)
 
     def test_cancelled(self) -> None:
-        """A profile that nobody waits for any more ends at once."""
+        """A cancelled profile ends at once."""
         profile = self.start()
         profile.cancel()
         self.failureResultOf(profile, CancelledError)
@@ -85,7 +85,7 @@ class ProfileTests(SynchronousTestCase):
 
 
 class ChargesTests(SynchronousTestCase):
-    """Of a thread that never starts: its clock is not real."""
+    """Charges of a thread that is not started: its clock is an argument."""
 
     def setUp(self) -> None:
         self.thread = threading.Thread(name="worker")
@@ -102,54 +102,54 @@ class ChargesTests(SynchronousTestCase):
         return {sample.stack: sample.values for sample in samples}
 
     def test_difference(self) -> None:
-        """A stack is charged with what the clock has moved since the sample before."""
+        """A stack is charged with the CPU time since the previous sample."""
         self.add(1010, WORK, running=True)
         self.add(1050, WORK, running=True)
         self.assertEqual({WORK: (2, 50)}, self.found())
 
     def test_idle(self) -> None:
-        """A thread whose clock stands still is not seen at all."""
+        """A thread without CPU time is not sampled."""
         self.add(1000, WAIT, running=False)
         self.assertEqual({}, self.found())
 
     def test_blocked(self) -> None:
-        """Time of a thread that waits goes to where it was last seen to run."""
+        """CPU time of a waiting thread is charged to its last running stack."""
         self.add(1010, WORK, running=True)
         self.add(1015, WAIT, running=False)
         self.assertEqual({WORK: (2, 15)}, self.found())
 
     def test_never_seen_running(self) -> None:
-        """Time of a thread that was never seen to run goes to where it waits."""
+        """CPU time of a thread never sampled running is charged where it waits."""
         self.add(1010, WAIT, running=False)
         self.assertEqual({WAIT: (1, 10)}, self.found())
 
     def test_new_thread(self) -> None:
-        """A thread that began after the last sample is charged with all of its time."""
+        """A new thread is charged with all of its CPU time."""
         self.charges = Charges({})
         self.add(7, WORK, running=True)
         self.assertEqual({WORK: (1, 7)}, self.found())
 
     def test_ended(self) -> None:
-        """A thread that ends in the moment after a sample loses nothing."""
+        """The CPU time of a thread that ends after a sample is charged."""
         self.charges.add({self.thread: 1010}, {self.thread: WORK}, {})
         self.assertEqual({WORK: (1, 10)}, self.found())
 
 
 class ClocksTests(SynchronousTestCase):
     def test_own(self) -> None:
-        """This thread's clock is the one that it reads itself."""
+        """The clock of the current thread is the one that the thread reads itself."""
         before = time.thread_time_ns()
         read = cpu.clocks()[threading.current_thread()]
         self.assertLessEqual(before, read)
         self.assertLessEqual(read, time.thread_time_ns())
 
     def test_ended(self) -> None:
-        """A thread that has ended, but is not yet taken off the list, has no clock."""
+        """A thread that has ended, but is still listed, has no clock."""
         ended = threading.Thread(target=int)
         ended.start()
         ended.join()
         assert ended.ident is not None
-        # Python is done with a thread a moment before the kernel is.
+        # Python's thread ends a moment before the kernel's.
         task = Path(f"/proc/self/task/{ended.native_id}")
         for _ in range(5000):
             if not task.exists():

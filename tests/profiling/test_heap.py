@@ -1,4 +1,4 @@
-"""Live memory of this very process."""
+"""The heap profile of the test process."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class ProfileTests(SynchronousTestCase):
         return reader.read(encode(self.successResultOf(profile)(), NOW))
 
     def test_window(self) -> None:
-        """Where nothing is traced, it traces for its time, and no longer."""
+        """Tracing runs during the profile's time only."""
         profile = self.start()
         self.assertTrue(tracemalloc.is_tracing())
         held = hold()
@@ -56,7 +56,7 @@ class ProfileTests(SynchronousTestCase):
         self.assertLess(abs(read.by_leaf()[HOLDING.function] - len(held)), SIZE / 100)
 
     def test_freed(self) -> None:
-        """A block that has been freed is not in it."""
+        """A freed block is not in the profile."""
         profile = self.start()
         hold()
         self.clock.advance(5)
@@ -64,7 +64,7 @@ class ProfileTests(SynchronousTestCase):
         self.assertLess(read.by_leaf().get(HOLDING.function, 0), SIZE / 100)
 
     def test_traced_from_the_start(self) -> None:
-        """Where tracing runs already it answers at once, and lets it run on."""
+        """Running tracing continues; its profile is returned at once."""
         tracemalloc.start(3)
         self.addCleanup(tracemalloc.stop)
         held = hold()
@@ -75,7 +75,7 @@ class ProfileTests(SynchronousTestCase):
         self.assertLess(abs(read.by_leaf()[HOLDING.function] - len(held)), SIZE / 100)
 
     def test_cancelled(self) -> None:
-        """A profile that nobody waits for any more stops tracing at once."""
+        """A cancelled profile stops tracing at once."""
         profile = self.start()
         profile.cancel()
         self.failureResultOf(profile, CancelledError)
@@ -85,7 +85,7 @@ class ProfileTests(SynchronousTestCase):
 
 class SamplesTests(SynchronousTestCase):
     def test_sums(self) -> None:
-        """Blocks of one stack are counted and their sizes added."""
+        """The profile has the number and the total size of each stack's blocks."""
         here, there = (("/a/b/c.py", 1), ("/a/b/d.py", 2)), (("/a/b/c.py", 3),)
         found = heap.samples([(0, 10, here, 2), (0, 5, there, 1), (0, 32, here, 2)])
         leaf = Frame("b/c.py:1", "/a/b/c.py", 1)

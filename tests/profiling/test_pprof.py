@@ -1,4 +1,4 @@
-"""The profile format: whatever we encode, a reader of the format finds again."""
+"""The profile format: a reader of the format returns what was encoded."""
 
 import gzip
 
@@ -45,7 +45,7 @@ class VarintTests(SynchronousTestCase):
 
     @given(NUMBERS)
     def test_round_trip(self, number: int) -> None:
-        """Every number is read back, to the last byte."""
+        """Each number is read back, to the last byte."""
         encoded = varint(number)
         self.assertEqual((number, len(encoded)), reader.varint(encoded))
 
@@ -53,7 +53,7 @@ class VarintTests(SynchronousTestCase):
 class EncodeTests(SynchronousTestCase):
     @given(st.lists(SAMPLES))
     def test_samples(self, samples: list[Sample]) -> None:
-        """Stacks, values and threads come back as they were, in their order."""
+        """Stacks, values and threads are read back unchanged, in their order."""
         read = reader.read(encoded(*samples))
         expected = [
             (s.stack, s.values, {"thread": s.thread} if s.thread else {})
@@ -62,7 +62,7 @@ class EncodeTests(SynchronousTestCase):
         self.assertEqual(expected, read.samples)
 
     def test_head(self) -> None:
-        """What is said of the whole profile is read back; the last type is shown."""
+        """The profile's header is read back; the last type is the default."""
         read = reader.read(encoded(comment="one"))
         self.assertEqual([("samples", "count"), ("cpu", "nanoseconds")], read.types)
         self.assertEqual(("cpu", "nanoseconds"), read.period_type)
@@ -73,19 +73,19 @@ class EncodeTests(SynchronousTestCase):
         self.assertEqual(["one"], read.comments)
 
     def test_told_once(self) -> None:
-        """A thousand samples of one stack cost little more than their numbers."""
+        """A function's name is stored once for a thousand samples."""
         stack = tuple(Frame(f"function{n}", "file.py", n) for n in range(50))
         many = encoded(*[Sample(stack, (1, n)) for n in range(1000)])
         self.assertEqual(1, gzip.decompress(many).count(b"function49"))
 
     def test_odd_file_names(self) -> None:
-        """A file name that is not UTF-8 does not spoil the profile."""
+        """A file name that is not UTF-8 does not damage the profile."""
         stack = (Frame("f", "caf\udce9.py", 1),)
         read = reader.read(encoded(Sample(stack, (1, 1))))
         self.assertEqual("caf?.py", read.samples[0][0][0].file)
 
     def test_addresses(self) -> None:
-        """A line has an address of its own, and the same one in every profile."""
+        """A line has an address of its own, and the same one in each profile."""
         one, two = Frame("f", "a.py", 1), Frame("f", "a.py", 2)
         first = reader.read(encoded(Sample((one, two), (1, 1))))
         second = reader.read(encoded(Sample((two, one), (1, 1))))

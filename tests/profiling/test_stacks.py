@@ -1,4 +1,4 @@
-"""Stacks of named lines, and what all threads are doing."""
+"""Stacks of named lines, and the profile of all threads."""
 
 import sys
 import threading
@@ -23,14 +23,14 @@ def deep(levels: int, known: dict[Frame, Frame]) -> Stack:
 
 class StackTests(SynchronousTestCase):
     def test_leaf_first(self) -> None:
-        """The function that runs comes first, its caller after it, both with a line."""
+        """The running function comes first, then its caller, each with a line."""
         found = here({})
         line = here.__code__.co_firstlineno + 1
         self.assertEqual(Frame(f"{__name__}.here", __file__, line), found[0])
         self.assertEqual(f"{__name__}.StackTests.test_leaf_first", found[1].function)
 
     def test_bounded(self) -> None:
-        """Of a very deep stack the leaf's end is kept."""
+        """A very deep stack keeps its frames next to the leaf."""
         found = deep(2 * MAX_DEPTH, {})
         self.assertEqual(MAX_DEPTH, len(found))
         self.assertEqual(f"{__name__}.here", found[0].function)
@@ -48,7 +48,7 @@ class StackTests(SynchronousTestCase):
 
 class ProfileTests(SynchronousTestCase):
     def test_profile(self) -> None:
-        """Every thread is there once, with its name and its stack, at once."""
+        """Each thread is listed once, with its name and stack, without a delay."""
         end = threading.Event()
         worker = threading.Thread(target=end.wait, name="worker")
         worker.start()

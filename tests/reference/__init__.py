@@ -1,8 +1,8 @@
-"""A second opinion: every family from raw JSON, plain and slow.
+"""A reference implementation: every family from raw JSON, plain and slow.
 
-Written from the contract alone. Nothing here uses the package, so that both are wrong
-in one way only where the contract is. A new collector is a function here, and a line in
-COLLECTORS; a new field of a record stands in `shapes.py`.
+It is written from the contract alone and does not use the package. So both share an
+error only if the contract has it. A new collector needs a function here and an entry in
+COLLECTORS; a new field of a record is listed in `shapes.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,10 +41,10 @@ COLLECTORS: tuple[Callable[[Known, Settings], Page], ...] = (
 
 
 def reference(parsed: Mapping[str, object], settings: Settings) -> Page:
-    """What the page should hold.
+    """Return the expected page.
 
     Args:
-        parsed: `json.loads` of each resource's body; without one it is not known.
+        parsed: `json.loads` of each resource's body; a missing resource is unknown.
     """
     records = known(parsed)
     page = Page()

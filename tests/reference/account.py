@@ -56,7 +56,7 @@ def account(known: Known, _settings: Settings) -> Page:
 
 
 def _addresses(network: str) -> int | None:
-    """Addresses for peers in an IPv4 range; None where it is none."""
+    """Return the number of peers' addresses in an IPv4 range; None for other texts."""
     byte = "(0|[1-9][0-9]*)"
     match = re.fullmatch(rf"{byte}\.{byte}\.{byte}\.{byte}/([0-9]+)", network)
     if match is None or int(match[5]) > 32:

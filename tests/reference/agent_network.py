@@ -1,4 +1,4 @@
-"""The Agent Network: providers, limits and what was used of them."""
+"""The Agent Network: providers, limits and usage."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -26,7 +26,7 @@ def agent_network(known: Known, settings: Settings) -> Page:
     page = Page()
     _providers(page, known)
     if not known.get("agent_providers"):
-        return page  # nothing else is asked for
+        return page  # no other resource is requested
     _policies(page, known)
     _rules(page, known)
     if has(known, "agent_policies", "agent_budget_rules"):
@@ -221,12 +221,11 @@ def _bound(known: Known, limit_of: str, record: Record, per: str) -> set[str]:
 
 
 def _listed(known: Known) -> set[str]:
-    """Users and peers."""
     return set(named(known["users"])) | set(named(known["peers"]))
 
 
 def _current(known: Known, settings: Settings) -> list[Record]:
-    """Rows of windows that held the time of the answer, empty if they have ended."""
+    """Return the rows of windows at the response's time; ended windows are empty."""
     found: dict[tuple[str, str, int], Record] = {}
     for row in known["agent_consumption"]:
         window, begin = number(row, "window_seconds"), instant(row, "window_start_utc")
@@ -272,7 +271,7 @@ def _consumption(page: Page, known: Known, settings: Settings) -> None:
 
 
 def _usage(page: Page, known: Known, settings: Settings) -> None:
-    """The earlier days count in the month in which they were asked for."""
+    """Put the usage. Earlier days count in the month of their request."""
     if not has(known, "agent_usage"):
         return
     asked, now = date(settings.when("agent_usage")), date(settings.now)

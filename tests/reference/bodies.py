@@ -1,4 +1,4 @@
-"""From parsed bodies to the records that count."""
+"""From parsed bodies to valid records."""
 
 import re
 from collections.abc import Mapping
@@ -7,28 +7,28 @@ from tests.reference.fields import Record, text
 from tests.reference.shapes import NEVER_NULL, OBJECTS, ROWS, identity, readable
 
 Known = Mapping[str, list[Record]]
-"""The records of each resource that is known."""
+"""The records of each known resource."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def known(parsed: Mapping[str, object]) -> Known:
-    """What can be read of the bodies. One that cannot be read at all is not known."""
+    """Return the valid records. A resource with an invalid body is unknown."""
     return together({name: records(name, body) for name, body in parsed.items()})
 
 
 def records(resource: str, body: object) -> list[Record] | None:
-    """What can be read of a body; None for one that cannot be read at all."""
+    """Return the valid records of a body; None for an invalid body."""
     return _object(resource, body) if resource in OBJECTS else _list(resource, body)
 
 
 def together(read: Mapping[str, list[Record] | None]) -> Known:
-    """What was read of all bodies, as far as it is known."""
+    """Return the records of the known resources."""
     found = {name: records for name, records in read.items() if records is not None}
     if not any(user.get("is_current") for user in found.get("users", [])):
-        found.pop("access_tokens", None)  # nobody knows whose to ask for
+        found.pop("access_tokens", None)  # the user to request them for is unknown
     if read.get("agent_usage_earlier", []) is None:
-        found.pop("agent_usage", None)  # today is asked for after the earlier days
+        found.pop("agent_usage", None)  # requested after the earlier days
     return found
 
 
@@ -56,14 +56,14 @@ def _list(resource: str, body: object) -> list[Record] | None:
     last: dict[str, Record] = {}
     for record in right:
         own = text(record, identity(resource))
-        last.pop(own, None)  # it stands where the last one stands
+        last.pop(own, None)  # the last record determines the position
         last[own] = record
     last.pop("", None)
     return list(last.values())
 
 
 def _clean(value: object) -> object:
-    """The same without `null`, and with right characters only."""
+    """Return the value without `null` and with valid characters only."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):

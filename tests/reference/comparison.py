@@ -1,4 +1,4 @@
-"""The program's page beside the reference's."""
+"""The comparison of the program's page with the reference's."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from tests.reference.program import program
 
 
 def parsed(bodies: Mapping[str, bytes]) -> dict[str, object]:
-    """The bodies' JSON; a byte that is not UTF-8 is the character for such."""
+    """Return the bodies' JSON; a byte that is not UTF-8 becomes U+FFFD."""
     return {
         name: json.loads(body.decode("utf-8", "replace"))
         for name, body in bodies.items()
@@ -18,7 +18,7 @@ def parsed(bodies: Mapping[str, bytes]) -> dict[str, object]:
 
 
 def differences(bodies: Mapping[str, bytes], settings: Settings) -> list[str]:
-    """Each sample in which the two differ."""
+    """Return a line for each sample that differs."""
     wanted = reference(parsed(bodies), settings)
     got = program(bodies, settings)
     return [
@@ -29,7 +29,7 @@ def differences(bodies: Mapping[str, bytes], settings: Settings) -> list[str]:
 
 
 def same(got: float | None, wanted: float | Fraction | None) -> bool:
-    """Whether two values are the same, to the last digit."""
+    """Return whether two values are equal, to the last digit."""
     if got is None or wanted is None:
         return got is wanted
     return float(got) == float(wanted)

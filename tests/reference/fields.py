@@ -1,7 +1,7 @@
 """Fields of JSON objects, as the rules of `docs/metrics.md` read them.
 
-`null` is cleaned away before, and a record that holds another type is rejected. So each
-function only says what a missing field is.
+`null` has been removed, and records with fields of wrong types have been rejected. So
+each function only defines the value of a missing field.
 """
 
 import re
@@ -19,7 +19,7 @@ _TIME = re.compile(
 )
 
 _ZERO = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:", re.ASCII)
-"""Go's zero time, which tells of never whatever follows."""
+"""Go's zero time, which means "never" with any seconds and zone."""
 
 
 def text(record: Record, name: str) -> str:
@@ -41,14 +41,14 @@ def number(record: Record, name: str) -> int:
 
 
 def amount(record: Record, name: str) -> float:
-    """A number that need not be whole."""
+    """Return a number that may have a fraction."""
     value = record.get(name, 0)
     assert isinstance(value, int | float)
     return value
 
 
 def instant(record: Record, name: str) -> Fraction | None:
-    """Seconds since 1970; None for never."""
+    """Return seconds since 1970; None for "never"."""
     if name not in record:
         return None
     seconds = parse(text(record, name))
@@ -59,9 +59,9 @@ def instant(record: Record, name: str) -> Fraction | None:
 
 @lru_cache(10_000)
 def parse(time: str) -> Fraction | None:
-    """Seconds since 1970 of an RFC 3339 time, to the microsecond; maybe negative.
+    """Return the seconds since 1970 of an RFC 3339 time, to the microsecond.
 
-    The years 0 and 1 are None: Go's zero time has them, as zones have it.
+    The years 0 and 1 are None: Go's zero time in any zone is in them.
     """
     if _ZERO.match(time):
         return None
@@ -87,33 +87,33 @@ def parse(time: str) -> Fraction | None:
 
 
 def part(record: Record, name: str) -> Record:
-    """An object in an object."""
+    """Return an object in an object."""
     value = record.get(name, {})
     assert isinstance(value, dict)
     return value
 
 
 def texts(record: Record, name: str) -> list[str]:
-    """A list of strings, as it is sent."""
+    """Return a list of strings as sent."""
     values = record.get(name, [])
     assert isinstance(values, list)
     return values
 
 
 def ids(record: Record, name: str) -> list[str]:
-    """A list of ids, each once."""
+    """Return a list of ids, each once."""
     return list(dict.fromkeys(texts(record, name)))
 
 
 def objects(record: Record, name: str) -> list[Record]:
-    """A list of objects, as it is sent."""
+    """Return a list of objects as sent."""
     values = record.get(name, [])
     assert isinstance(values, list)
     return values
 
 
 def distinct(elements: Iterable[Record]) -> list[Record]:
-    """Objects in a record: of those with one id the last one; each without an id."""
+    """Return objects of a record: the last one with each id, and all without an id."""
     return list(
         {
             text(element, "id") or place: element

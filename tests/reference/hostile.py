@@ -1,4 +1,4 @@
-"""Bodies with hostile changes: what no server sends, and what some server will."""
+"""Bodies with hostile changes; some of them no server sends."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,10 +7,10 @@ from copy import deepcopy
 from hypothesis import strategies as st
 
 Place = tuple[dict[str, object] | list[object], str | int]
-"""Where a value stands: a container, and a key or an index."""
+"""The position of a value: a container, and a key or an index."""
 
 _NOT_UTF8 = {"\ue000": b"\xff", "\ue001": b"\xed\xa0\x80"}
-"""Characters that become bytes which are not UTF-8."""
+"""Characters that `encode` replaces by bytes that are not UTF-8."""
 
 _WORDS = (
     "",
@@ -102,7 +102,7 @@ _BODIES: tuple[object, ...] = (None, [], {}, [None], ["text"], [{}], "text", 0)
 
 
 def places(value: object) -> Iterator[Place]:
-    """All places in a body."""
+    """Yield all positions in a body."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield value, key
@@ -114,7 +114,7 @@ def places(value: object) -> Iterator[Place]:
 
 
 def words(parsed: Mapping[str, object]) -> list[str]:
-    """All strings of bodies, so that things refer to each other, and hostile ones."""
+    """Return hostile strings, and all strings of bodies, which may be references."""
     theirs = {
         value
         for body in parsed.values()
@@ -125,7 +125,7 @@ def words(parsed: Mapping[str, object]) -> list[str]:
 
 
 def changed(parsed: Mapping[str, object]) -> st.SearchStrategy[dict[str, bytes]]:
-    """Bodies after some changes."""
+    """Return a strategy of changed bodies."""
     strings = words(parsed)
 
     @st.composite
@@ -180,7 +180,7 @@ def _change(draw: st.DrawFn, body: object, strings: list[str]) -> None:
 
 
 def _instead(value: object, strings: list[str]) -> st.SearchStrategy[object]:
-    """Mostly something of the same type."""
+    """Return a strategy of replacements, mostly of the same type."""
     others = st.sampled_from(_OTHERS).map(deepcopy)
     same: st.SearchStrategy[object] = others
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What is made of several resources."""
+"""Values from several resources."""
 
 from tests.reference.bodies import Known
 from tests.reference.fields import Record, flag, ids, objects, text
@@ -10,12 +10,12 @@ def has(known: Known, *resources: str) -> bool:
 
 
 def named(records: list[Record]) -> dict[str, Record]:
-    """Records by id."""
+    """Return records by id."""
     return {text(record, "id"): record for record in records}
 
 
 def connected(known: Known, peers: set[str]) -> int:
-    """How many of them are connected."""
+    """Return the number of these peers that are connected."""
     return sum(
         flag(peer, "connected") for peer in known["peers"] if text(peer, "id") in peers
     )
@@ -26,7 +26,7 @@ def members(group: Record) -> set[str]:
 
 
 def routing_peers(known: Known, router: Record) -> set[str]:
-    """The existing peers behind a router or a route."""
+    """Return the existing peers behind a router or a route."""
     peers = {text(router, "peer")}
     for group in known["groups"]:
         if text(group, "id") in ids(router, "peer_groups"):
@@ -35,7 +35,7 @@ def routing_peers(known: Known, router: Record) -> set[str]:
 
 
 def detailed(known: Known, settings: Settings) -> set[str] | None:
-    """The peers that may have series of their own; None for all of them."""
+    """Return the peers that may have series of their own; None for all of them."""
     if settings.detail is None:
         return None
     peers: set[str] = set()
@@ -46,7 +46,7 @@ def detailed(known: Known, settings: Settings) -> set[str] | None:
 
 
 def told_peers(known: Known, settings: Settings) -> list[Record]:
-    """The listed peers that may have series of their own."""
+    """Return the listed peers that may have series of their own."""
     chosen = detailed(known, settings)
     return [
         peer for peer in known["peers"] if chosen is None or text(peer, "id") in chosen

@@ -1,4 +1,4 @@
-"""Who is in which group."""
+"""Members of groups."""
 
 from tests.reference.bodies import Known
 from tests.reference.fields import objects, text

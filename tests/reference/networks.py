@@ -1,4 +1,4 @@
-"""Networks: their routers, resources, and who still routes."""
+"""Networks: their routers, resources and routing peers."""
 
 from tests.reference.bodies import Known
 from tests.reference.fields import Record, flag, ids, number, objects, text
@@ -60,7 +60,7 @@ def _network(page: Page, known: Known, network: Record) -> None:
 
 
 def _behind(known: Known, network: Record) -> set[str]:
-    """The existing peers behind a network's enabled routers."""
+    """Return the existing peers behind a network's enabled routers."""
     peers: set[str] = set()
     for router in known["network_routers"]:
         if text(router, "id") in ids(network, "routers") and flag(router, "enabled"):

@@ -8,59 +8,59 @@ from fractions import Fraction
 Key = tuple[str, frozenset[tuple[str, str]]]
 
 NOON = 1_779_451_650.0
-"""2026-05-22 12:07:30 UTC, of which the made-up bodies tell."""
+"""2026-05-22 12:07:30 UTC, the time of the made-up bodies."""
 
 LONGEST = 4096
-"""Bytes of a label's value."""
+"""The maximum of a label value's bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the operator chose.
+    """The settings, and the times of requests and of the page.
 
     Attributes:
-        personal: the kinds of personal data that may be told.
+        personal: the published kinds of personal data.
         detail: names and ids of the groups whose peers have series of their own; None
             for all peers.
-        asked: when the bodies were asked for, seconds since 1970.
-        asked_of: the same of single resources that were asked for at another time.
-        now: when it is told.
-        consumption_interval: seconds between two readings of what agents used.
+        asked_of: times of single resources' requests, if another than `asked`.
+        now: the time of the page, seconds since 1970.
+        consumption_interval: seconds between two requests for the agents' consumption.
     """
 
     personal: frozenset[str] = frozenset()
     detail: frozenset[str] | None = None
     asked: float = NOON
+    """When the bodies were requested, seconds since 1970."""
     asked_of: Mapping[str, float] = field(default_factory=dict)
     now: float = NOON
     consumption_interval: float = 600
 
     def when(self, resource: str) -> float:
-        """When a resource was asked for."""
+        """Return when a resource was requested."""
         return self.asked_of.get(resource, self.asked)
 
 
 class Page(dict[Key, float | Fraction]):
-    """The samples of some families."""
+    """Samples of families."""
 
     def put(self, family: str, value: float | Fraction | None, /, **of: str) -> None:
-        """A sample; none where the value is None."""
+        """Set a sample, unless the value is None."""
         if value is not None:
             self[_key(family, of)] = value
 
     def add(self, family: str, value: int, /, **of: str) -> None:
-        """More of what a sample counts."""
+        """Add to a sample."""
         key = _key(family, of)
         self[key] = self.get(key, 0) + value
 
     def latest(self, family: str, value: Fraction | None, /, **of: str) -> None:
-        """An instant, unless there is a later one."""
+        """Set an instant, unless the sample has a later one."""
         if value is not None:
             key = _key(family, of)
             self[key] = max(self.get(key, value), value)
 
     def halves(self, family: str, which: Iterable[bool], label: str, /) -> None:
-        """How many are true and how many are false."""
+        """Count the true and the false values."""
         for half in (True, False):
             self.add(family, 0, **{label: boolean(half)})
         for half in which:
@@ -75,7 +75,7 @@ class Page(dict[Key, float | Fraction]):
         /,
         **of: str,
     ) -> None:
-        """A state set: the current one is 1, each other known one 0."""
+        """Set a state set: 1 for the current state, 0 for each other known one."""
         for state in known:
             self.put(family, 0, **of, **{label: state})
         if current:
@@ -83,7 +83,7 @@ class Page(dict[Key, float | Fraction]):
 
 
 def date(instant: float) -> str:
-    """In UTC."""
+    """Return the date in UTC."""
     return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%d")
 
 
@@ -92,7 +92,7 @@ def boolean(value: bool, /) -> str:
 
 
 def cut(value: str) -> str:
-    """At most so many bytes, and the mark of a cut."""
+    """Return a text of at most LONGEST bytes, with a mark if it was cut."""
     if len(value.encode()) <= LONGEST:
         return value
     return value.encode()[: LONGEST - 3].decode(errors="ignore") + "…"

@@ -97,7 +97,7 @@ def _peer(page: Page, peer: Record, settings: Settings) -> None:
 
 
 def _system(os: str) -> str:
-    """The words before the first that begins with a digit."""
+    """Return the words before the first one that begins with a digit."""
     words: list[str] = []
     for word in os.split():
         if word[0].isdigit():

@@ -68,7 +68,7 @@ def _policy(page: Page, known: Known, policy: Record) -> None:
 
 
 def _empty(known: Known, groups: list[Record], resource: Record) -> bool:
-    """Whether a side of a rule reaches nothing."""
+    """Return whether a side of a rule has neither peers nor resources."""
     if text(resource, "id"):
         return False
     listed = named(known["groups"])

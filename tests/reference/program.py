@@ -1,4 +1,4 @@
-"""What the program makes of bodies: decoded, measured, rendered, and parsed again."""
+"""The program's page: bodies decoded, measured and rendered, and the page parsed."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tests.reference.page import Key, Settings
 
 
 def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]:
-    """The samples of all collectors; a resource without a body is not known."""
+    """Return the samples of all collectors; a resource without a body is unknown."""
     on = selection(
         [collector.name for collector in COLLECTORS],
         {},

@@ -1,4 +1,4 @@
-"""What real servers have sent beside the plain reference, for `docs/correctness.md`."""
+"""Bodies of real servers beside the reference, for `docs/correctness.md`."""
 
 from tests.bodies import recorded
 from tests.correctness import tell

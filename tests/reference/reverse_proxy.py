@@ -95,7 +95,6 @@ def _service(page: Page, service: Record) -> None:
 
 
 def _asks(auth: Record) -> bool:
-    """Whether any way to authenticate is enabled."""
     for value in auth.values():
         for way in value if isinstance(value, list) else [value]:
             if isinstance(way, dict) and way.get("enabled") is True:

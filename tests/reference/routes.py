@@ -1,4 +1,4 @@
-"""Routes of the older kind."""
+"""Routes of NetBird's older kind."""
 
 from tests.reference.bodies import Known
 from tests.reference.fields import flag, text, texts

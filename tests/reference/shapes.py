@@ -1,4 +1,4 @@
-"""What each resource sends, and which records of it cannot be read."""
+"""The fields of each resource's records, and the rules for valid records."""
 
 from collections.abc import Callable
 from itertools import starmap
@@ -9,7 +9,7 @@ from tests.reference.page import LONGEST
 Kind = Callable[[object], bool]
 
 LARGEST = 2**53
-"""Of a number that a double holds exactly."""
+"""The maximum of an integer: a double holds it exactly."""
 
 
 def a_word(value: object) -> bool:
@@ -64,7 +64,7 @@ def thing(
     amounts: str = "",
     **others: Kind,
 ) -> Kind:
-    """An object with fields of these types; all others may hold what they like."""
+    """Return a check of objects with fields of these types; others are not checked."""
     kinds = others | {
         name: kind
         for names, kind in (
@@ -100,7 +100,7 @@ EXTRA = (
     "peer_approval_enabled user_approval_required network_traffic_logs_enabled"
     " network_traffic_packet_counter_enabled"
 )
-"""What of an account's settings is yes or no, as `openapi.yml` names it."""
+"""The boolean fields of an account's settings, as in `openapi.yml`."""
 
 _LIMITS = thing(
     token_limit=thing(yes="enabled", counts="group_cap user_cap window_seconds"),
@@ -250,29 +250,29 @@ RECORDS: dict[str, Kind] = {
 OBJECTS = frozenset(
     {"dns_settings", "instance_version", "agent_settings", "agent_denials"}
 )
-"""Resources that are one object and no list."""
+"""Resources that are one object instead of a list."""
 
 IDENTITIES = {
     "proxy_clusters": "address",
     "agent_usage": "period_start",
     "agent_usage_earlier": "period_start",
 }
-"""What tells records apart where it is no id, and may be missing."""
+"""Fields that identify records instead of an id. They may be missing."""
 
 ROWS = frozenset({"agent_consumption"})
-"""Lists whose records nothing tells apart."""
+"""Lists of records without an identity."""
 
 NEVER_NULL = frozenset({"peers", "groups"})
-"""Resources of which an empty list is never sent as `null`."""
+"""Resources whose empty list is never sent as `null`."""
 
 
 def identity(resource: str) -> str:
-    """The field that tells a resource's records apart."""
+    """Return the field that identifies a resource's records."""
     return IDENTITIES.get(resource, "id")
 
 
 def readable(resource: str, record: object) -> bool:
-    """Whether a record can be read: its types are right, and it has an id to go by."""
+    """Return whether a record is valid: it has the right types and an identity."""
     if not isinstance(record, dict) or not RECORDS[resource](record):
         return False
     if resource in OBJECTS | ROWS:

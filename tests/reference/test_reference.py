@@ -1,4 +1,4 @@
-"""Two opinions on what is published: the program's page and the reference."""
+"""The program's page compared with the reference's."""
 
 import json
 import re
@@ -51,7 +51,7 @@ LONG = "x" * 5000
 
 
 def by_resource(sent: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Bodies by the resource's name, given those by path; the tokens are anybody's."""
+    """Return bodies by resource, given those by path with any user's tokens."""
     there = {re.sub("users/.+/tokens", "tokens", path): sent[path] for path in sent}
     named = {
         re.sub("users/.+/tokens", "tokens", resource.path): resource.name
@@ -68,7 +68,7 @@ def by_resource(sent: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def simulated(peers: int, hour: float) -> dict[str, bytes]:
-    """What the simulated company sends in an hour of its week, but for most events."""
+    """Return the simulated company's bodies in an hour of its week, with 200 events."""
     network, at = SimulatedNetwork(peers), MONDAY + 3600 * hour
     bodies = {}
     for resource in RESOURCES:
@@ -88,11 +88,11 @@ class SameTests(SynchronousTestCase):
             self.assertEqual([], differences(bodies, chosen))
 
     def test_made_up(self) -> None:
-        """The bodies of the tests, with all their oddities."""
+        """Both pages agree on the made-up bodies."""
         self.same(MADE_UP)
 
     def test_sparse(self) -> None:
-        """What other servers send on some paths, `null` among it."""
+        """Both pages agree on sparse bodies of other servers, `null` among them."""
         for resource, name in (
             ("accounts", "accounts_sparse"),
             ("dns_settings", "dns_settings_none"),
@@ -102,19 +102,19 @@ class SameTests(SynchronousTestCase):
             self.same({**MADE_UP, resource: body(name)}, PERSONAL)
 
     def test_unknown(self) -> None:
-        """While one resource is not known, what is made of it is left out."""
+        """Without one resource, both pages omit all that depends on it."""
         for resource in MADE_UP:
-            if resource == "agent_usage_earlier":  # it is asked for before today's
+            if resource == "agent_usage_earlier":  # requested before today's
                 continue
             known = {name: text for name, text in MADE_UP.items() if name != resource}
             self.same(known, SOME)
 
     def test_stock(self) -> None:
-        """A fresh NetBird 0.77.1 with a dozen peers."""
+        """Both pages agree on a fresh NetBird 0.77.1 with a dozen peers."""
         self.same(by_resource(recorded("stock")))
 
     def test_recorded(self) -> None:
-        """A network with something of everything, and a small one."""
+        """Both pages agree on recorded networks, a full one and a small one."""
         self.same(by_resource(recorded("recorded")), PERSONAL, SOME)
         bodies = by_resource(recorded("recorded_agents"))
         self.same(bodies)
@@ -124,7 +124,7 @@ class SameTests(SynchronousTestCase):
         )
 
     def test_passing_time(self) -> None:
-        """Windows, days and months that have ended since the answers."""
+        """Both pages agree after windows, days and months have ended."""
         recorded_ = by_resource(recorded("recorded_agents"))
         for bodies, asked in ((MADE_UP, PUBLIC.asked), (recorded_, NOON)):
             for minutes in (0.5, 1, 59, 60, 12 * 60, 9 * 1440, 40 * 1440):
@@ -132,28 +132,28 @@ class SameTests(SynchronousTestCase):
                 self.same(bodies, replace(PERSONAL, asked=asked, now=now))
 
     def test_months(self) -> None:
-        """On the first of a month there are no earlier days to ask for."""
+        """On the first of a month, there are no earlier days to request."""
         for day in (19, 20, 21, 41):
             time = PUBLIC.asked - day * 86400
             self.same(MADE_UP, replace(PUBLIC, asked=time, now=time))
 
     def test_simulation(self) -> None:
-        """The simulated company by night, at work, and when things go wrong."""
+        """Both pages agree on the simulated company, also during failures."""
         for hour in (3, 10.5, 40, 87, 110, 150):
             at = MONDAY + 3600 * hour
             self.same(simulated(40, hour), replace(PERSONAL, asked=at, now=at))
 
     def test_large(self) -> None:
-        """A thousand peers."""
+        """Both pages agree on a thousand peers."""
         self.same(simulated(1000, 34), PUBLIC)
 
     @given(changed(parsed(MADE_UP)), st.sampled_from(EACH))
     def test_hostile(self, bodies: dict[str, bytes], chosen: Settings) -> None:
-        """Whatever is changed in the bodies, both read it in one way."""
+        """Both pages agree on bodies with random changes."""
         self.same(bodies, chosen)
 
     def test_ranges(self) -> None:
-        """An account's range is an IPv4 one with its prefix, and nothing else."""
+        """An account's range is an IPv4 range with its prefix, or it is ignored."""
         for written in (
             *("100.92.0.0/16", "100.92.3.4/31", "0.0.0.0/0", "10.0.0.0/08"),
             *("100.92.0.1", "100.92.0.0/255.255.0.0", "010.0.0.0/8", "10.0.0.0/33"),
@@ -163,7 +163,7 @@ class SameTests(SynchronousTestCase):
             self.same({"accounts": encode([account])}, PUBLIC)
 
     def test_surrogates(self) -> None:
-        """Half a pair of surrogates is U+FFFD, and so is a byte that is not UTF-8."""
+        """A lone surrogate, or a byte that is not UTF-8, becomes U+FFFD."""
         for name in (
             "\ud800",
             "\udc00x\ud800",
@@ -176,7 +176,7 @@ class SameTests(SynchronousTestCase):
             self.same({"peers": encode([{"id": name}, {"id": "2"}])}, PUBLIC)
 
     def test_twice(self) -> None:
-        """Of records with one id the last counts, where it stands; ids count once."""
+        """The last record with an id counts, at its position; ids count once."""
         expiring = {"peer_login_expiration_enabled": True}
         twice = ["a", "b", "a", ""]
         things = [
@@ -209,7 +209,7 @@ class SameTests(SynchronousTestCase):
         self.same({name: encode(records) for name, records in bodies.items()})
 
     def test_never(self) -> None:
-        """However "never" is written, and what is just behind it."""
+        """All spellings of "never" have no sample; an instant after 1970 has one."""
         for written in (
             "0001-01-01T00:00:00+02:00",
             "0000-12-31T19:00:00-05:00",
@@ -224,7 +224,7 @@ class SameTests(SynchronousTestCase):
             self.same({"setup_keys": encode(keys), "peers": encode(peers)}, PUBLIC)
 
     def test_doors(self) -> None:
-        """Ways to authenticate and lists of those who are let in, of all shapes."""
+        """Both pages agree on all shapes of authentication and of allowed addresses."""
         on, off = {"enabled": True}, {"enabled": False}
         ways: list[object] = [{}, {"link": off}, {"link": off, "pin": on}, [on], on]
         ways += [{"headers": some} for some in ([off, on], [off], [[on]], [1, "x", on])]
@@ -247,7 +247,7 @@ class SameTests(SynchronousTestCase):
         self.same({"proxy_services": encode(services)}, PUBLIC)
 
     def test_shut_out(self) -> None:
-        """Versions, and the policies and rules that make them matter, or do not."""
+        """Both pages agree on versions below a posture check's minimum."""
         versions = ("v0.30.9", "0.31.0", "0.9.99", "1.0.0", "0.31.0-dev", "dev", "")
         peers = [{"id": f"{n}", "version": v} for n, v in enumerate(versions)]
         halves = (True, False)
@@ -286,7 +286,7 @@ class SameTests(SynchronousTestCase):
         self.same({name: encode(records) for name, records in bodies.items()}, PUBLIC)
 
     def test_long(self) -> None:
-        """What is alike after it was cut is counted together."""
+        """Labels that are equal after they were cut are counted together."""
         long = [{"id": LONG + end, "type": LONG + end} for end in "123"]
         bodies = {
             "events": [
@@ -311,7 +311,7 @@ class SameTests(SynchronousTestCase):
 
 class ReferenceTests(SynchronousTestCase):
     def test_each_family(self) -> None:
-        """No family of the network in `docs/metrics.md` is left out here."""
+        """No family of the network in `docs/metrics.md` is missing in the reference."""
         documented, _ = (
             (ROOT / "docs/metrics.md").read_text().split("## The exporter itself")
         )
@@ -320,7 +320,7 @@ class ReferenceTests(SynchronousTestCase):
         self.assertEqual(sorted(families), sorted(compared))
 
     def test_independent(self) -> None:
-        """The reference itself uses nothing of the package."""
+        """The reference itself does not import the package."""
         folder = Path(__file__).parent
         users = {
             path.name
