@@ -127,11 +127,10 @@ class Account(MultiService):
         self._delay = start_delay
         self._delayed: IDelayedCall | None = None
         self.now = now
+        world = World(reactor, now, jitter, settings.name)
         self.client = client = Client(
             settings,
-            reactor,
-            now=now,
-            jitter=jitter,
+            world=world,
             observe=self._on_attempt,
             on_silent=self._on_silent,
             make_policy=shared.make_policy,
@@ -140,7 +139,7 @@ class Account(MultiService):
         self.network = Network(
             fetch=client.upstream.fetch,
             quota=shared.quotas[settings.name],
-            world=World(reactor, now, jitter, settings.name),
+            world=world,
             registry=registry,
             compute=shared.compute,
             options=NetworkOptions(

@@ -81,9 +81,7 @@ class Exporter:
         assert isinstance(reactor, PosixReactorBase)
         self.client = Client(
             checked,
-            reactor,
-            now=time.time,
-            jitter=random.random,
+            world=World(reactor, time.time, random.random),
             observe=self._attempted,
         )
         self.network = Network(

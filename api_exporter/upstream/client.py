@@ -1,6 +1,7 @@
 """The client of an account: a service with its HTTP agent, token and TLS settings."""
 
 from collections.abc import Callable
+from typing import cast
 
 from OpenSSL.crypto import X509
 from twisted.application.service import Service
@@ -9,7 +10,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from api_exporter.ports import Attempt, Jitter, Now
+from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader, TokenSource
 from api_exporter.upstream.agent import UpstreamAgent
@@ -21,7 +22,7 @@ from api_exporter.upstream.tls_policy import (
     UpstreamCertificate,
     read_certificate,
 )
-from api_exporter.world import World, log_of
+from api_exporter.world import World
 
 log = Logger()
 
@@ -33,6 +34,7 @@ class Client(Service):
     """The client of one account. It logs warnings about proxy, token and certificate.
 
     Args:
+        world: its clock is the reactor, which also connects.
         observe: called with each attempt when it ends.
         body_memory: shared by all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
@@ -49,33 +51,31 @@ class Client(Service):
     def __init__(
         self,
         settings: AccountSettings,
-        reactor: PosixReactorBase,
         *,
-        now: Now,
-        jitter: Jitter,
+        world: World,
         observe: Callable[[Attempt], None],
         make_policy: MakePolicy = TlsPolicy,
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self._log = log_of(settings.name, log)
+        self._log = world.log(log)
         self._url = settings.upstream_api_url
         self.way = way = settings.proxy_selection
         authorities = settings.upstream_ca_file
-        self.trust = make_policy(authorities, settings.identity, now)
+        self.trust = make_policy(authorities, settings.identity, world.now)
         self.shown: UpstreamCertificate | None = None
         self._agent = UpstreamAgent(
-            reactor,
+            cast("PosixReactorBase", world.clock),
             proxy=way.proxy,
             policy=self.trust,
-            proxy_policy=make_policy(authorities, None, now),
+            proxy_policy=make_policy(authorities, None, world.now),
             timeout=settings.http_timeout,
             seen=self._seen,
         )
         self._reloading: LoopingCall | None = None
         if settings.identity is not None:
             self._reloading = LoopingCall(self.reload)
-            self._reloading.clock = reactor
+            self._reloading.clock = world.clock
         self._wrong = ""
         self.token = token_source(settings, self._log)
         self.upstream = Fetcher(
@@ -89,7 +89,7 @@ class Client(Service):
                 secrets=() if way.proxy is None else tuple(way.proxy.secrets()),
                 account=settings.upstream_account or "",
             ),
-            world=World(reactor, now, jitter, settings.name),
+            world=world,
             observe=observe,
             body_memory=body_memory,
             on_silent=on_silent,

@@ -19,6 +19,7 @@ from twisted.web.server import Site
 from api_exporter.ports import Attempt, Body, UpstreamError
 from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
+from api_exporter.world import World
 from tests.authority import Authority, Issued, written
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE
@@ -75,9 +76,7 @@ class ReachingTestCase(TestCase):
         assert isinstance(reactor, PosixReactorBase)
         client = Client(
             found.accounts[""],
-            reactor,
-            now=time.time,
-            jitter=random.random,
+            world=World(reactor, time.time, random.random),
             observe=self.attempts.append,
         )
         self.addCleanup(client.stopService)

@@ -28,6 +28,7 @@ from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import environment
 from api_exporter.upstream.body import LONGEST_BODY
 from api_exporter.upstream.client import Client
+from api_exporter.world import World
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE
 from tests.integration.test_failures import self_signed
@@ -123,9 +124,7 @@ class HostileTests(TestCase):
         assert isinstance(reactor, PosixReactorBase)
         self.client = Client(
             settings.accounts[""],
-            reactor,
-            now=time.time,
-            jitter=random.random,
+            world=World(reactor, time.time, random.random),
             observe=self.attempts.append,
         )
         self.addCleanup(self.close)
