@@ -17,18 +17,18 @@ from twisted.internet.task import deferLater
 from api_exporter.profiling.pprof import Frame, Profile, Sample, Stack, ValueType
 from api_exporter.profiling.stacks import stacks
 
-PERIOD = 0.01
+SAMPLE_PERIOD = 0.01
 """Mean seconds between two samples."""
 
-GAP = 0.0001
+RUNNING_CHECK_SECONDS = 0.0001
 """Seconds in which the clock of a running thread must advance."""
 
-SWITCH_INTERVAL = 0.0002
+SAMPLING_SWITCH_INTERVAL = 0.0002
 """Seconds after which a thread yields the interpreter to the sampler.
 
 With Python's 5 ms, shorter work would end before each sample."""
 
-GOLDEN = 0.618034
+GOLDEN_RATIO = 0.618034
 """The golden ratio: its multiples, modulo 1, fill the space from 0 to 1 evenly."""
 
 Clocks = Mapping[Thread, int]
@@ -46,7 +46,7 @@ async def profile(clock: IReactorTime, seconds: int) -> Callable[[], Profile]:
     return sampler.profile
 
 
-def clocks() -> Clocks:
+def read_clocks() -> Clocks:
     """Return the CPU clocks of all threads that have not ended."""
     read = {}
     for thread in threading.enumerate():
@@ -74,23 +74,23 @@ class Charges:
         self._running: dict[Thread, Stack] = {}
         self._totals: dict[tuple[str, Stack], list[int]] = {}
 
-    def busy(self, now: Clocks) -> list[Thread]:
+    def busy_threads(self, now: Clocks) -> list[Thread]:
         """Return the threads that have worked since the last sample."""
         # A new thread has used all of its time since the last sample.
         return [t for t, used in now.items() if used > self._before.get(t, 0)]
 
-    def add(self, now: Clocks, found: Mapping[Thread, Stack], soon: Clocks) -> None:
+    def add(self, now: Clocks, found: Mapping[Thread, Stack], after: Clocks) -> None:
         """Charge the CPU time since the last sample.
 
         Args:
             now: the clocks at the sample.
             found: the stacks of busy threads.
-            soon: the clocks a moment later: a running thread's clock has advanced.
+            after: the clocks a moment later: a running thread's clock has advanced.
         """
-        for thread, where in found.items():
-            if soon.get(thread, 0) > now[thread]:
-                self._running[thread] = where
-            key = thread.name, self._running.get(thread, where)
+        for thread, stack in found.items():
+            if after.get(thread, 0) > now[thread]:
+                self._running[thread] = stack
+            key = thread.name, self._running.get(thread, stack)
             total = self._totals.setdefault(key, [0, 0])
             total[0] += 1
             total[1] += now[thread] - self._before.get(thread, 0)
@@ -99,8 +99,8 @@ class Charges:
     def samples(self) -> list[Sample]:
         """Return each stack with its number of charges and its nanoseconds."""
         return [
-            Sample(where, (times, spent), name)
-            for (name, where), (times, spent) in self._totals.items()
+            Sample(stack, (times, spent), name)
+            for (name, stack), (times, spent) in self._totals.items()
         ]
 
 
@@ -113,9 +113,9 @@ class Sampler:
 
     def start(self) -> None:
         self._switch_interval = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_INTERVAL)
-        self._began = time.monotonic_ns()
-        self._charges = Charges(clocks())
+        sys.setswitchinterval(SAMPLING_SWITCH_INTERVAL)
+        self._began_at = time.monotonic_ns()
+        self._charges = Charges(read_clocks())
         self._thread.start()
 
     def stop(self) -> None:
@@ -123,7 +123,7 @@ class Sampler:
         self._stopped.set()
         self._thread.join()
         sys.setswitchinterval(self._switch_interval)
-        self._ended = time.monotonic_ns()
+        self._ended_at = time.monotonic_ns()
 
     def _run(self) -> None:
         known: dict[Frame, Frame] = {}
@@ -131,19 +131,19 @@ class Sampler:
         stopped = False
         while not stopped:
             # At uneven intervals: periodic work could fall between even ones.
-            phase = (phase + GOLDEN) % 1
-            due = max(due + PERIOD * (0.5 + phase), time.monotonic())
+            phase = (phase + GOLDEN_RATIO) % 1
+            due = max(due + SAMPLE_PERIOD * (0.5 + phase), time.monotonic())
             stopped = self._stopped.wait(due - time.monotonic())
-            now = clocks()
-            found = stacks(self._charges.busy(now), known)
-            self._stopped.wait(GAP)
-            self._charges.add(now, found, clocks())
+            now = read_clocks()
+            found = stacks(self._charges.busy_threads(now), known)
+            self._stopped.wait(RUNNING_CHECK_SECONDS)
+            self._charges.add(now, found, read_clocks())
 
     def profile(self) -> Profile:
         """Return the profile, once the sampler has stopped."""
         return Profile(
             types=(ValueType("samples", "count"), ValueType("cpu", "nanoseconds")),
             samples=self._charges.samples(),
-            period=int(PERIOD * 1e9),
-            duration=self._ended - self._began,
+            period=int(SAMPLE_PERIOD * 1e9),
+            duration=self._ended_at - self._began_at,
         )

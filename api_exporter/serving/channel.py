@@ -20,14 +20,14 @@ from twisted.web.server import Request
 from api_exporter.serving.idle_connections import IdleConnections
 from api_exporter.serving.visibility import NONE, Accounts
 
-MOST_NOT_SENT = 256 * 1024
+MAX_UNSENT_BYTES = 256 * 1024
 """Unsent bytes that the kernel keeps for a connection; by default, megabytes."""
 
 LONGEST_ANSWER = 120.0
 """Seconds from a response's first byte until its client has received all of it. A
 client that reads slowly keeps an old page in memory for so long."""
 
-MOST_ACCEPTED = 20
+MAX_ACCEPTS = 20
 """Connections that are accepted in one event loop iteration, or a few more."""
 
 _ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
@@ -75,24 +75,24 @@ class Channel(http.HTTPChannel):
     connections: "set[Channel]"
     idle: "IdleConnections[Channel]"
     host = ""
-    _turn: IDelayedCall | None = None
+    _next_request_call: IDelayedCall | None = None
     _deadline: IDelayedCall | None = None
 
     def connectionMade(self) -> None:
         self.connections.add(self)
         self.idle.add(self, self.host)
-        below = self._below()
-        if isinstance(below, Server):  # Twisted's port accepts more and more at once
-            port = below.server
-            port.numberAccepts = min(port.numberAccepts, MOST_ACCEPTED)
-            if below.socket.family in {AF_INET, AF_INET6}:
-                option = TCP_NOTSENT_LOWAT, MOST_NOT_SENT
-                below.socket.setsockopt(IPPROTO_TCP, *option)
+        tcp = self._tcp_transport()
+        if isinstance(tcp, Server):  # Twisted's port accepts more and more at once
+            port = tcp.server
+            port.numberAccepts = min(port.numberAccepts, MAX_ACCEPTS)
+            if tcp.socket.family in {AF_INET, AF_INET6}:
+                option = TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES
+                tcp.socket.setsockopt(IPPROTO_TCP, *option)
         super().connectionMade()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.forget()
-        for timer in filter(None, (self._turn, self._deadline)):
+        for timer in filter(None, (self._next_request_call, self._deadline)):
             timer.cancel()
         super().connectionLost(reason)
 
@@ -116,21 +116,21 @@ class Channel(http.HTTPChannel):
         super().requestDone(request)
         if self in self.connections:
             self.idle.add(self, self.host)
-        self._wait_for_turn()
+        self._schedule_next_request()
 
     def resumeProducing(self) -> None:
         """Called when the client has received what was sent."""
         super().resumeProducing()
-        self._wait_for_turn()
+        self._schedule_next_request()
 
-    def _wait_for_turn(self) -> None:
+    def _schedule_next_request(self) -> None:
         if self.paused:
             self._networkProducer.pauseProducing()
-            if self._turn is None:
-                self._turn = self.callLater(0, self._go_on)
+            if self._next_request_call is None:
+                self._next_request_call = self.callLater(0, self._handle_next_request)
 
-    def _go_on(self) -> None:
-        self._turn = None
+    def _handle_next_request(self) -> None:
+        self._next_request_call = None
         if self._waitingForTransport:  # resumeProducing() will be called
             return
         self.paused = False
@@ -170,35 +170,35 @@ class Channel(http.HTTPChannel):
         """
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = self.callLater(LONGEST_ANSWER, self._end_answer)
+        self._deadline = self.callLater(LONGEST_ANSWER, self._on_deadline)
         super().writeHeaders(version, code, reason, headers)
 
-    def _end_answer(self) -> None:
+    def _on_deadline(self) -> None:
         """Abort the connection unless the client has received all of the response."""
         self._deadline = None
-        left = self.unsent()
-        begun = bool(self.requests and self.requests[0].startedWriting)
-        if begun or left or getattr(self.transport, "disconnecting", False):
+        bytes_left = self.unsent()
+        has_begun = bool(self.requests and self.requests[0].startedWriting)
+        if has_begun or bytes_left or getattr(self.transport, "disconnecting", False):
             _log.info(
                 "closed the connection of a slow client: its answer took longer than"
                 " {longest:.0f} s",
                 longest=LONGEST_ANSWER,
-                bytes_left=left,
+                bytes_left=bytes_left,
             )
             self.give_way()
 
     def unsent(self) -> int:
         """Return the bytes of responses that the client has not acknowledged yet."""
-        below = self._below()
-        if below is None:
+        tcp = self._tcp_transport()
+        if tcp is None:
             return 0
-        buffered = len(below.dataBuffer) - below.offset + below._tempDataLen
-        queued = fcntl.ioctl(below.socket, termios.TIOCOUTQ, b"\0" * 4)
+        buffered = len(tcp.dataBuffer) - tcp.offset + tcp._tempDataLen
+        queued = fcntl.ioctl(tcp.socket, termios.TIOCOUTQ, b"\0" * 4)
         return buffered + int(struct.unpack("i", queued)[0])
 
-    def _below(self) -> Connection | None:
+    def _tcp_transport(self) -> Connection | None:
         """Return the TCP transport, which is below TLS; None if it is closed."""
-        below: object = self.transport
-        if isinstance(below, TLSMemoryBIOProtocol):
-            below = below.transport
-        return below if isinstance(below, Connection) and below.connected else None
+        tcp: object = self.transport
+        if isinstance(tcp, TLSMemoryBIOProtocol):
+            tcp = tcp.transport
+        return tcp if isinstance(tcp, Connection) and tcp.connected else None

@@ -85,26 +85,26 @@ def _all_interfaces() -> Sequence[str]:
 
 
 def endpoints(
-    wanted: Address | Endpoint, reactor: PosixReactorBase
+    address: Address | Endpoint, reactor: PosixReactorBase
 ) -> Sequence[IStreamServerEndpoint]:
     """Return the endpoints of one address of the setting.
 
     Raises OSError if a host cannot be resolved or a file of a description cannot be
     read, and other exceptions if a description is wrong.
     """
-    if isinstance(wanted, Endpoint):
-        kind = wanted.partition(":")[0]
+    if isinstance(address, Endpoint):
+        kind = address.partition(":")[0]
         options = [
             f":{name}={value}"
             for name, value in _DEFAULTS.get(kind, {}).items()
-            if not re.search(rf"(?<!\\):{name}=", wanted)
+            if not re.search(rf"(?<!\\):{name}=", address)
         ]
-        return [serverFromString(reactor, f"{wanted}{''.join(options)}")]
+        return [serverFromString(reactor, f"{address}{''.join(options)}")]
     return [
         (TCP6ServerEndpoint if ":" in interface else TCP4ServerEndpoint)(
-            reactor, wanted.port, interface=interface, backlog=BACKLOG
+            reactor, address.port, interface=interface, backlog=BACKLOG
         )
-        for interface in interfaces(wanted.host)
+        for interface in interfaces(address.host)
     ]
 
 
@@ -150,45 +150,45 @@ class Listener(Service):
         self._addresses = addresses
         self._site = site
         self._reactor = reactor
-        self._ready = ready
-        self._tls = secured
-        self._exposed = exposed
+        self._on_ready = ready
+        self._wrap = secured
+        self._on_exposed = exposed
         self._ports: list[IListeningPort] = []
-        self._secured: list[tuple[Endpoint, Port]] = []
+        self._tls_ports: list[tuple[Endpoint, Port]] = []
 
     def privilegedStartService(self) -> None:
         super().privilegedStartService()
-        for wanted in self._addresses:
+        for address in self._addresses:
             try:
-                for endpoint in endpoints(wanted, self._reactor):
+                for endpoint in endpoints(address, self._reactor):
                     if isinstance(endpoint, UNIXServerEndpoint):
                         _remove_unused(Path(endpoint._address))
-                    port = _listening(endpoint, self._factory(endpoint))
+                    port = _listen(endpoint, self._factory(endpoint))
                     self._ports.append(port)
                     secured = isinstance(endpoint, SSL4ServerEndpoint)
                     if secured and isinstance(port, Port):
-                        self._secured.append((Endpoint(str(wanted)), port))
+                        self._tls_ports.append((Endpoint(str(address)), port))
             except Exception as error:  # noqa: BLE001 - a description may be wrong in any way
-                raise ListenError(_explain(wanted, error)) from None
-            self._ready(self._address(wanted))
-        if not all(_local(port.getHost()) for port in self._ports):
-            self._exposed()
+                raise ListenError(_explain(address, error)) from None
+            self._on_ready(self._address(address))
+        if not all(_is_local(port.getHost()) for port in self._ports):
+            self._on_exposed()
 
     def _factory(self, endpoint: IStreamServerEndpoint) -> IProtocolFactory:
         """Return the factory of an endpoint: a UNIX socket has no TLS."""
         site: IProtocolFactory = self._site
-        return site if self._tls is None or _unix(endpoint) else self._tls(site)
+        return site if self._wrap is None or _is_unix(endpoint) else self._wrap(site)
 
     def reload(self) -> None:
         """Use the current keys and certificates for new connections.
 
         If they are not valid, the previous ones stay in use.
         """
-        for wanted, port in self._secured:
+        for address, port in self._tls_ports:
             try:
-                [endpoint] = endpoints(wanted, self._reactor)
+                [endpoint] = endpoints(address, self._reactor)
             except Exception as error:  # noqa: BLE001 - a file may be wrong in any way
-                why = _explain(wanted, error)
+                why = _explain(address, error)
                 log.warn("{why}; the previous certificate stays in use", why=why)
                 continue
             assert isinstance(endpoint, SSL4ServerEndpoint)
@@ -198,13 +198,13 @@ class Listener(Service):
                 Factory, TLSMemoryBIOFactory(certificate, False, self._site)
             )
 
-    def _address(self, wanted: Address | Endpoint) -> str:
+    def _address(self, address: Address | Endpoint) -> str:
         host = self._ports[-1].getHost()
-        if isinstance(wanted, Endpoint):
-            return f"{wanted}{_reached(host)}"
-        port = getattr(host, "port", wanted.port)
-        scheme = "http" if self._tls is None else "https"
-        return f"{scheme}://{Address(wanted.host or 'localhost', port)}"
+        if isinstance(address, Endpoint):
+            return f"{address}{_address_suffix(host)}"
+        port = getattr(host, "port", address.port)
+        scheme = "http" if self._wrap is None else "https"
+        return f"{scheme}://{Address(address.host or 'localhost', port)}"
 
     def stopService(self) -> Deferred[None]:
         """Close the ports. The result fires when all responses have been sent."""
@@ -217,17 +217,17 @@ class Listener(Service):
             if closed is not None:
                 await closed
         self._ports.clear()
-        await self._site.drained(self._reactor)
+        await self._site.drain(self._reactor)
 
 
-def _reached(host: IAddress) -> str:
+def _address_suffix(host: IAddress) -> str:
     """Return an address that a description may omit, such as a systemd socket's."""
     if isinstance(host, (IPv4Address, IPv6Address)):
         return f" ({Address(host.host, host.port)})"
     return ""
 
 
-def _unix(endpoint: IStreamServerEndpoint) -> bool:
+def _is_unix(endpoint: IStreamServerEndpoint) -> bool:
     if isinstance(endpoint, AdoptedStreamServerEndpoint):
         return bool(endpoint.addressFamily == socket.AF_UNIX)
     return isinstance(endpoint, UNIXServerEndpoint)
@@ -244,15 +244,13 @@ def _remove_unused(path: Path) -> None:
                 path.unlink()
 
 
-def _local(host: IAddress) -> bool:
+def _is_local(host: IAddress) -> bool:
     if isinstance(host, (IPv4Address, IPv6Address)):
         return ip_address(host.host).is_loopback
     return True
 
 
-def _listening(
-    endpoint: IStreamServerEndpoint, site: IProtocolFactory
-) -> IListeningPort:
+def _listen(endpoint: IStreamServerEndpoint, site: IProtocolFactory) -> IListeningPort:
     """Return the port. All endpoints of Twisted listen at once or fail at once."""
     outcome: list[IListeningPort | Failure] = []
     endpoint.listen(site).addBoth(outcome.append)
@@ -262,13 +260,13 @@ def _listening(
     return port
 
 
-def _explain(wanted: Address | Endpoint, error: Exception) -> str:
+def _explain(address: Address | Endpoint, error: Exception) -> str:
     cause = error.socketError if isinstance(error, CannotListenError) else error
     hint = ""
-    if isinstance(cause, PermissionError) and isinstance(wanted, Address):
+    if isinstance(cause, PermissionError) and isinstance(address, Address):
         hint = "; ports below 1024 need a privilege"
     message = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     if isinstance(cause, LookupError):  # a socket that systemd should have opened
         message = "systemd has not passed this socket"
     # Short: a daemon's start report holds a hundred bytes.
-    return f"cannot listen on {wanted}: {' '.join(message.split())}{hint}"
+    return f"cannot listen on {address}: {' '.join(message.split())}{hint}"

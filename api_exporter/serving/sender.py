@@ -6,10 +6,10 @@ from twisted.internet.interfaces import IPushProducer
 from twisted.web.server import Request
 from zope.interface import implementer
 
-MOST_AT_ONCE = 512 * 1024
+MAX_SLICE_BYTES = 512 * 1024
 """Bytes of a slice. Twisted's default, a quarter, costs a third of the throughput."""
 
-MOST_ENCRYPTED = 64 * 1024
+MAX_TLS_SLICE_BYTES = 64 * 1024
 """Bytes of a slice with TLS: encrypted, unsent bytes are not shared by clients."""
 
 
@@ -23,7 +23,7 @@ class Sender:
 
     def __init__(self, request: Request, slices: Iterator[bytes]) -> None:
         self._request = request
-        self._slices = _shorter(slices) if request.isSecure() else slices
+        self._slices = _split(slices) if request.isSecure() else slices
         self._paused = False
 
     def start(self) -> None:
@@ -32,7 +32,7 @@ class Sender:
         if transport is not None and hasattr(
             transport, "SEND_LIMIT"
         ):  # bytes of one write to the socket
-            transport.SEND_LIMIT = MOST_AT_ONCE
+            transport.SEND_LIMIT = MAX_SLICE_BYTES
         self._request.registerProducer(self, True)
         self.resumeProducing()
 
@@ -56,7 +56,7 @@ class Sender:
         self._request.unregisterProducer()  # breaks a reference cycle
 
 
-def _shorter(slices: Iterator[bytes]) -> Iterator[bytes]:
+def _split(slices: Iterator[bytes]) -> Iterator[bytes]:
     for whole in slices:
-        for start in range(0, len(whole), MOST_ENCRYPTED):
-            yield whole[start : start + MOST_ENCRYPTED]
+        for start in range(0, len(whole), MAX_TLS_SLICE_BYTES):
+            yield whole[start : start + MAX_TLS_SLICE_BYTES]

@@ -18,23 +18,23 @@ from api_exporter.serving.idle_connections import IdleConnections
 from api_exporter.serving.page import Refusal
 from api_exporter.serving.visibility import ALL
 
-GRACE = 5.0
+STOP_GRACE = 5.0
 """Seconds for which a stop waits for requests under way."""
 
-RESERVE = 16
+RESERVED_CONNECTIONS = 16
 """Connections above the limit that still get a response: 503, or `/health`."""
 
 LONGEST_SILENCE = 60
 """Seconds in which a request must be complete, or the next one must begin."""
 
-ALWAYS = b"/health"
+HEALTH_PATH = b"/health"
 """The page that is served even if there are too many connections."""
 
 OTHER_FILES = 192
 """Open files besides the clients' connections: logs, connections to the NetBird API,
 the event loop's, and connections that are being closed."""
 
-FILES_OF_ACCOUNT = 3
+FILES_PER_ACCOUNT = 3
 """Connections of each account after the first: two requests and a first attempt."""
 
 log = Logger()
@@ -46,12 +46,12 @@ def max_connections(wanted: int, accounts: int = 1) -> int:
     With several accounts, this raises the limit of open files as far as allowed.
     """
     soft, hard = system.getrlimit(system.RLIMIT_NOFILE)
-    others = OTHER_FILES + FILES_OF_ACCOUNT * max(0, accounts - 1)
-    if accounts > 1 and soft != system.RLIM_INFINITY and soft < others + wanted:
-        most = others + wanted
+    other_files = OTHER_FILES + FILES_PER_ACCOUNT * max(0, accounts - 1)
+    if accounts > 1 and soft != system.RLIM_INFINITY and soft < other_files + wanted:
+        most = other_files + wanted
         soft = most if hard == system.RLIM_INFINITY else max(soft, min(most, hard))
         system.setrlimit(system.RLIMIT_NOFILE, (soft, hard))
-    room = max(1, soft - others)
+    room = max(1, soft - other_files)
     if soft == system.RLIM_INFINITY or wanted <= room:
         return wanted
     log.warn(
@@ -67,8 +67,8 @@ class BoundedSite(Site):
     """An HTTP server that limits connections and their time.
 
     At `max_connections`, each new connection closes an idle one. If none is idle, every
-    request but `/health` gets 503. Above that and RESERVE, a connection is closed
-    without a response.
+    request but `/health` gets 503. Above that and RESERVED_CONNECTIONS, a connection is
+    closed without a response.
 
     Attributes:
         full: the page for a client above the limit.
@@ -93,7 +93,7 @@ class BoundedSite(Site):
         """Return a channel, or None to close the connection at once."""
         if len(self.connections) >= self._max_connections:
             self._make_room()
-        if len(self.connections) >= self._max_connections + RESERVE:
+        if len(self.connections) >= self._max_connections + RESERVED_CONNECTIONS:
             return None
         channel: Channel = super().buildProtocol(addr)
         channel.connections, channel.idle = self.connections, self._idle
@@ -121,8 +121,8 @@ class BoundedSite(Site):
         assert isinstance(request.channel, Channel)
         self._idle.discard(request.channel, request.channel.host)
         request.notifyFinish().addBoth(self._finished, request)
-        crowded = len(self.connections) > self._max_connections
-        if crowded and request.path != ALWAYS:
+        is_full = len(self.connections) > self._max_connections
+        if is_full and request.path != HEALTH_PATH:
             request.setHeader(b"Connection", b"close")
             request.channel.persistent = False
             request.setHeader(b"Retry-After", b"10")
@@ -147,10 +147,10 @@ class BoundedSite(Site):
             bytes=request.sentLength,
         )
 
-    def drained(self, clock: IReactorTime) -> Deferred[None]:
-        """Fires when all responses have been sent, or after GRACE."""
+    def drain(self, clock: IReactorTime) -> Deferred[None]:
+        """Fires when all responses have been sent, or after STOP_GRACE."""
         drained = Deferred.fromCoroutine(self._drain(clock))
-        return drained.addTimeout(GRACE, clock).addErrback(_too_late)
+        return drained.addTimeout(STOP_GRACE, clock).addErrback(_ignore_timeout)
 
     async def _drain(self, clock: IReactorTime) -> None:
         while self.under_way:
@@ -190,5 +190,5 @@ class OpenSite(Frontend):
         return super().getResourceFor(request)
 
 
-def _too_late(failure: Failure) -> None:
+def _ignore_timeout(failure: Failure) -> None:
     failure.trap(defer.TimeoutError)

@@ -12,16 +12,16 @@ class TokenBucket:
     def __init__(self, interval: float, burst: int) -> None:
         self._interval = interval
         self._burst = burst
-        self._left = float(burst)
-        self._at: float | None = None
+        self._tokens = float(burst)
+        self._updated_at: float | None = None
 
     def wait(self, now: float) -> float:
         """Return 0 if a request is granted, else the seconds until one may be."""
-        if self._at is not None and now > self._at:
-            gained = (now - self._at) / self._interval
-            self._left = min(float(self._burst), self._left + gained)
-        self._at = now
-        if self._left >= 1:
-            self._left -= 1
+        if self._updated_at is not None and now > self._updated_at:
+            new_tokens = (now - self._updated_at) / self._interval
+            self._tokens = min(float(self._burst), self._tokens + new_tokens)
+        self._updated_at = now
+        if self._tokens >= 1:
+            self._tokens -= 1
             return 0.0
-        return self._interval * (1 - self._left)
+        return self._interval * (1 - self._tokens)

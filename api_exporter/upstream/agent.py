@@ -26,13 +26,13 @@ from api_exporter.upstream.connection import (
     BoundedEndpoint,
     TlsConnection,
     TlsEndpoint,
-    plain,
+    tcp_endpoint,
 )
 
-IDLE_CONNECTION = 50
+IDLE_SECONDS = 50
 """Seconds for which an idle connection is kept; proxies keep it for 60."""
 
-LONGEST_KEPT = 3600.0
+RENEWAL_SECONDS = 3600.0
 """Seconds between closings of all kept connections: a certificate may be new."""
 
 
@@ -63,34 +63,34 @@ class UpstreamAgent:
         self._policy = policy
         self._timeout = timeout
         self._protocol = partial(TlsConnection, seen=seen)
-        self._through: Callable[[str, int], IStreamClientEndpoint] | None = None
-        self._renewed = reactor.seconds()
+        self._make_tunnel: Callable[[str, int], IStreamClientEndpoint] | None = None
+        self._renewed_at = reactor.seconds()
         self._pool = pool = HTTPConnectionPool(reactor)
-        pool.cachedConnectionTimeout = IDLE_CONNECTION
+        pool.cachedConnectionTimeout = IDLE_SECONDS
         # Twisted retries only if a kept connection ends without a single byte: the
         # server closed it at the moment of its reuse. That is no failed attempt.
         pool.retryAutomatically = True
-        self._whole_addresses: IAgent | None = None
-        self._login: bytes | None = None
+        self._forwarding_agent: IAgent | None = None
+        self._credentials: bytes | None = None
         if proxy is not None:  # without a proxy these modules need no memory
             from api_exporter.upstream.proxy_endpoint import ProxyEndpoint  # noqa: PLC0415
             from api_exporter.upstream.tunnel import Tunnel  # noqa: PLC0415
 
             to_proxy = ProxyEndpoint(reactor, proxy_policy, proxy, timeout)
-            self._through = partial(Tunnel, to_proxy, proxy)
+            self._make_tunnel = partial(Tunnel, to_proxy, proxy)
             bounded = BoundedEndpoint(reactor, to_proxy, BoundedConnection)
-            self._whole_addresses = ProxyAgent(bounded, reactor, pool)
+            self._forwarding_agent = ProxyAgent(bounded, reactor, pool)
             if proxy.login is not None:
-                self._login = proxy.login.header.reveal().encode("ascii")
+                self._credentials = proxy.login.header.reveal().encode("ascii")
         self._agent: IAgent = Agent.usingEndpointFactory(reactor, self, pool)
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
         """Return an endpoint of the NetBird API, or of a tunnel to it."""
         host = uri.host.decode("ascii")
-        if self._through is None:
-            endpoint = plain(self._reactor, host, uri.port, self._timeout)
+        if self._make_tunnel is None:
+            endpoint = tcp_endpoint(self._reactor, host, uri.port, self._timeout)
         else:
-            endpoint = self._through(host, uri.port)
+            endpoint = self._make_tunnel(host, uri.port)
         if uri.scheme != b"https":
             return BoundedEndpoint(self._reactor, endpoint, BoundedConnection)
         secured = TlsEndpoint(endpoint, self._policy, uri.host, uri.port)
@@ -103,15 +103,15 @@ class UpstreamAgent:
         headers: Headers | None = None,
         bodyProducer: IBodyProducer | None = None,  # noqa: N803 - Twisted's name
     ) -> Deferred[IResponse]:
-        if self._reactor.seconds() - self._renewed > LONGEST_KEPT:
-            self._renewed = self._reactor.seconds()
+        if self._reactor.seconds() - self._renewed_at > RENEWAL_SECONDS:
+            self._renewed_at = self._reactor.seconds()
             self._pool.closeCachedConnections()
-        if self._whole_addresses is None or uri.startswith(b"https:"):
+        if self._forwarding_agent is None or uri.startswith(b"https:"):
             return self._agent.request(method, uri, headers, bodyProducer)
         headers = Headers() if headers is None else headers.copy()
-        if self._login is not None:
-            headers.setRawHeaders(b"Proxy-Authorization", [self._login])
-        return self._whole_addresses.request(method, uri, headers, bodyProducer)
+        if self._credentials is not None:
+            headers.setRawHeaders(b"Proxy-Authorization", [self._credentials])
+        return self._forwarding_agent.request(method, uri, headers, bodyProducer)
 
     def close(self) -> Deferred[None]:
         """Close idle connections. The result fires when they are closed."""

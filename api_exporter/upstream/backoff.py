@@ -2,7 +2,7 @@
 
 from api_exporter.ports import Jitter
 
-FIRST = 0.5
+MAX_FIRST_PAUSE = 0.5
 """The longest wait after the first failed attempt, in seconds; then it doubles."""
 
 LONGEST = 5.0
@@ -10,16 +10,16 @@ LONGEST = 5.0
 If the server requires more, the refresh fails and the schedule waits instead."""
 
 
-def pause(failures: int, jitter: Jitter, asked: float | None = None) -> float:
+def pause(failures: int, jitter: Jitter, retry_after: float | None = None) -> float:
     """Return the seconds before the next attempt: exponential, with full jitter.
 
     Args:
         failures: attempts that have failed so far, at least 1.
         jitter: a number from [0, 1).
-        asked: the server's Retry-After in seconds, a lower limit of the wait.
+        retry_after: the server's Retry-After in seconds, a lower limit of the wait.
     """
-    ceiling = min(LONGEST, FIRST * 2.0 ** min(failures - 1, 16))
-    return max(jitter() * ceiling, asked or 0.0)
+    ceiling = min(LONGEST, MAX_FIRST_PAUSE * 2.0 ** min(failures - 1, 16))
+    return max(jitter() * ceiling, retry_after or 0.0)
 
 
 FIRST_AGAIN = 30.0
@@ -27,21 +27,21 @@ FIRST_AGAIN = 30.0
 
 
 def again(
-    failures: int, period: float, jitter: Jitter, asked: float | None = None
+    failures: int, period: float, jitter: Jitter, retry_after: float | None = None
 ) -> float:
     """Return the seconds from a failed refresh to the next one.
 
     Args:
         failures: failed refreshes in a row, at least 1.
         period: the refresh interval in seconds, an upper limit of the wait.
-        asked: the server's Retry-After in seconds. It replaces the first wait, and is a
-            lower limit of the later ones.
+        retry_after: the server's Retry-After in seconds. It replaces the first wait,
+            and is a lower limit of the later ones.
     """
-    if asked is not None and asked > LONGEST:
-        later = again(failures - 1, period, jitter) if failures > 1 else 0.0
-        return min(max(asked, later), period)
-    wanted = FIRST_AGAIN * 2.0 ** min(failures - 1, 16)
-    return min(spread(wanted, jitter), period)
+    if retry_after is not None and retry_after > LONGEST:
+        backoff = again(failures - 1, period, jitter) if failures > 1 else 0.0
+        return min(max(retry_after, backoff), period)
+    backoff = FIRST_AGAIN * 2.0 ** min(failures - 1, 16)
+    return min(spread(backoff, jitter), period)
 
 
 def spread(period: float, jitter: Jitter) -> float:

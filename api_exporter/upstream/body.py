@@ -20,13 +20,13 @@ from api_exporter.upstream.headers import GZIP, RECEIVED_ENCODING, codings
 LONGEST_BODY = 256 * 1024 * 1024
 """Bytes of an unpacked body: more than a hundred thousand peers need."""
 
-ALL_BODIES = LONGEST_BODY
+MAX_BODIES_BYTES = LONGEST_BODY
 """Bytes that the bodies of all accounts may have before some of them wait."""
 
-LARGE = 16 * 1024 * 1024
+LARGE_BODY_BYTES = 16 * 1024 * 1024
 """Bytes up to which a body does not wait for the connections of other bodies."""
 
-_CODINGS = {GZIP, "br", "compress", "deflate", "x-gzip", "zstd"}
+_KNOWN_CODINGS = {GZIP, "br", "compress", "deflate", "x-gzip", "zstd"}
 """Codings that error messages may repeat; others could contain the token."""
 
 _COMPLETE = (ResponseDone, PotentialDataLoss)
@@ -66,9 +66,9 @@ def _hide_encoding(response: IResponse) -> IResponse:
 class BodyMemory:
     """The memory for bodies that are not decoded yet, of all clients of the process.
 
-    While they have more than ALL_BODIES bytes, no body above LARGE is received as long
-    as a body waits to be decoded. If none waits, only the longest one proceeds. So the
-    waiting bodies have at most ALL_BODIES bytes, and LARGE for each connection. A
+    Above MAX_BODIES_BYTES, no body above LARGE_BODY_BYTES is received as long as a body
+    waits to be decoded. If none waits, only the longest one proceeds. So the waiting
+    bodies have at most MAX_BODIES_BYTES, and LARGE_BODY_BYTES for each connection. A
     server that stops in the middle holds up the other large bodies until its deadline.
     Unpacked data of logs does not count.
     """
@@ -77,10 +77,10 @@ class BodyMemory:
         self._receiving: set[ResponseBody] = set()
         self._waiting = 0
 
-    def enter(self, body: "ResponseBody") -> None:
+    def add(self, body: "ResponseBody") -> None:
         self._receiving.add(body)
 
-    def leave(self, body: "ResponseBody") -> None:
+    def discard(self, body: "ResponseBody") -> None:
         """Remove a body that is complete or has failed."""
         self._receiving.discard(body)
         self.update()
@@ -99,11 +99,11 @@ class BodyMemory:
     def update(self) -> None:
         """Pause and resume connections so that the limits hold."""
         received = sum(body.received for body in self._receiving)
-        full = received + self._waiting > ALL_BODIES
+        full = received + self._waiting > MAX_BODIES_BYTES
         longest = max((body.received for body in self._receiving), default=0)
         for body in self._receiving:
             others = self._waiting > 0 or body.received < longest
-            body.pause(full and body.received > LARGE and others)
+            body.pause(full and body.received > LARGE_BODY_BYTES and others)
 
 
 class ResponseBody(Protocol):
@@ -122,7 +122,7 @@ class ResponseBody(Protocol):
     received = 0
 
     def __init__(self, memory: BodyMemory) -> None:
-        self._whole: Deferred[bytes] = Deferred(lambda _: self._give_up())
+        self._result: Deferred[bytes] = Deferred(lambda _: self._give_up())
         self._memory = memory
         self._problem: UpstreamError | None = None
         self._paused = False
@@ -141,22 +141,22 @@ class ResponseBody(Protocol):
         """
         named = codings(response.headers)
         if named not in ([], [GZIP]):
-            known = ", ".join(n if n in _CODINGS else "unknown" for n in named)
+            known = ", ".join(n if n in _KNOWN_CODINGS else "unknown" for n in named)
             message = f"encoded as {known!r}, but gzip was requested"
             problem = problem or UpstreamError("decode", message)
         self.packed = bool(named)
         self.limit = limit
         self._problem = problem
         response.deliverBody(self)
-        return self._whole
+        return self._result
 
     def connectionMade(self) -> None:
-        self._memory.enter(self)
+        self._memory.add(self)
         if self._problem is not None:
             self._refuse(self._problem)
 
     def dataReceived(self, data: bytes) -> None:
-        if self._whole.called:  # data that arrives before the abort takes effect
+        if self._result.called:  # data that arrives before the abort takes effect
             return
         self.received += len(data)
         if self.received > self.limit:
@@ -167,15 +167,15 @@ class ResponseBody(Protocol):
         self._memory.update()
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        if self._whole.called:
+        if self._result.called:
             return
         if reason is None or reason.check(*_COMPLETE):
             body = self._body.getvalue()
             self._end()
-            self._whole.callback(body)
+            self._result.callback(body)
         else:
             self._end()
-            self._whole.errback(reason)
+            self._result.errback(reason)
 
     def pause(self, paused: bool) -> None:
         if paused == self._paused:
@@ -189,11 +189,11 @@ class ResponseBody(Protocol):
 
     def _refuse(self, problem: UpstreamError) -> None:
         self._give_up()
-        self._whole.errback(problem)
+        self._result.errback(problem)
 
     def _end(self) -> None:
         self._body.close()
-        self._memory.leave(self)
+        self._memory.discard(self)
 
     def _give_up(self) -> None:
         self._end()

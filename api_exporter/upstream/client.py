@@ -70,13 +70,13 @@ class Client(Service):
             policy=self.trust,
             proxy_policy=make_policy(authorities, None, world.now),
             timeout=settings.http_timeout,
-            seen=self._seen,
+            seen=self._on_certificate,
         )
         self._reloading: LoopingCall | None = None
         if settings.identity is not None:
             self._reloading = LoopingCall(self.reload)
             self._reloading.clock = world.clock
-        self._wrong = ""
+        self._problem = ""
         self.token = token_source(settings, self._log)
         self.upstream = Fetcher(
             agent=self._agent,
@@ -97,7 +97,7 @@ class Client(Service):
 
     def startService(self) -> None:
         super().startService()
-        self._warn()
+        self._warn_of_plain_http()
         if self._reloading is not None:
             self._reloading.start(RELOAD_INTERVAL)
 
@@ -110,19 +110,19 @@ class Client(Service):
 
     def reload(self) -> None:
         """Check the client certificate; log once why it is not valid."""
-        wrong, self._wrong = self._wrong, self.trust.reload()
-        if self._wrong not in {"", wrong}:
+        previous, self._problem = self._problem, self.trust.reload()
+        if self._problem not in {"", previous}:
             self._log.warn(
-                "the client certificate is not valid: {why}", why=self._wrong
+                "the client certificate is not valid: {why}", why=self._problem
             )
 
-    def _seen(self, certificate: X509) -> None:
+    def _on_certificate(self, certificate: X509) -> None:
         try:
             self.shown = read_certificate(certificate)
         except Exception:  # noqa: BLE001 - OpenSSL trusts what another parser dislikes
             self.shown = None
 
-    def _warn(self) -> None:
+    def _warn_of_plain_http(self) -> None:
         proxy = self.way.proxy
         if proxy is not None and self._url.startswith("http:"):
             self._log.warn(

@@ -28,13 +28,13 @@ from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.failures import TLS
+from api_exporter.upstream.failures import TLS_ERRORS
 
-LONGEST_HEAD = 256 * 1024
+MAX_HEADER_BYTES = 256 * 1024
 """Bytes of status line and headers, those of all 1xx responses included."""
 
 
-LONGEST_GOODBYE = 5.0
+CLOSE_TIMEOUT = 5.0
 """Seconds from closing a connection until it is aborted."""
 
 
@@ -44,19 +44,19 @@ class BoundedConnection(ProtocolWrapper):
     Twisted limits a header line, not their number, and waits forever for close_notify.
     """
 
-    _head = 0
-    _in_head = False
+    _header_bytes = 0
+    _in_headers = False
     _too_long = False
-    _goodbye: IDelayedCall | None = None
+    _abort_call: IDelayedCall | None = None
 
     def writeSequence(self, data: list[bytes]) -> None:
         """Start counting header bytes: Twisted sends a request by this method."""
-        self._head, self._in_head = 0, True
+        self._header_bytes, self._in_headers = 0, True
         super().writeSequence(data)
 
     def pauseProducing(self) -> None:
         """Stop counting header bytes: Twisted pauses between headers and body."""
-        self._in_head = False
+        self._in_headers = False
         cast("IPushProducer", self.transport).pauseProducing()
 
     def stopProducing(self) -> None:
@@ -67,9 +67,9 @@ class BoundedConnection(ProtocolWrapper):
         cast("ITCPTransport", self.transport).abortConnection()
 
     def dataReceived(self, data: bytes) -> None:
-        if self._in_head:
-            self._head += len(data)
-            if self._head > LONGEST_HEAD:
+        if self._in_headers:
+            self._header_bytes += len(data)
+            if self._header_bytes > MAX_HEADER_BYTES:
                 self._too_long = True
                 cast("ITCPTransport", self.transport).abortConnection()
                 return
@@ -77,22 +77,24 @@ class BoundedConnection(ProtocolWrapper):
 
     def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
         super().loseConnection()
-        if self._goodbye is None:
+        if self._abort_call is None:
             clock = cast("_BoundedConnectionFactory", self.factory).clock
             abort = cast("ITCPTransport", self.transport).abortConnection
-            self._goodbye = clock.callLater(LONGEST_GOODBYE, abort)
+            self._abort_call = clock.callLater(CLOSE_TIMEOUT, abort)
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        if self._goodbye is not None and self._goodbye.active():
-            self._goodbye.cancel()
+        if self._abort_call is not None and self._abort_call.active():
+            self._abort_call.cancel()
         if self._too_long:
             reason = Failure(
-                UpstreamError("too_large", f"more than {LONGEST_HEAD} bytes of headers")
+                UpstreamError(
+                    "too_large", f"more than {MAX_HEADER_BYTES} bytes of headers"
+                )
             )
         super().connectionLost(reason)
 
 
-def insecure(untrusted: Failure | None) -> Failure:
+def tls_failure(untrusted: Failure | None) -> Failure:
     """Return the failure of TLS; without one, the peer closed during the handshake."""
     if untrusted is not None:
         return untrusted
@@ -106,10 +108,10 @@ class TlsConnection(BoundedConnection):
 
     Args:
         seen: called with the peer's certificate, which has been verified.
-        insecure: returns the failure of a connection without TLS.
+        tls_failure: returns the failure of a connection without TLS.
     """
 
-    _secure = False
+    _has_tls = False
 
     def __init__(
         self,
@@ -117,14 +119,14 @@ class TlsConnection(BoundedConnection):
         wrapped: IProtocol,
         *,
         seen: Callable[[X509], None] | None = None,
-        insecure: Callable[[Failure | None], Failure] = insecure,
+        tls_failure: Callable[[Failure | None], Failure] = tls_failure,
     ) -> None:
         super().__init__(factory, wrapped)
         self._seen = seen
-        self._insecure = insecure
+        self._tls_failure = tls_failure
 
     def handshakeCompleted(self) -> None:
-        self._secure = True
+        self._has_tls = True
 
     def pauseProducing(self) -> None:
         super().pauseProducing()
@@ -133,9 +135,9 @@ class TlsConnection(BoundedConnection):
             self._seen = None
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        untrusted = reason if reason is not None and reason.check(*TLS) else None
-        if untrusted is not None or not self._secure:
-            reason = self._insecure(untrusted)
+        untrusted = reason if reason is not None and reason.check(*TLS_ERRORS) else None
+        if untrusted is not None or not self._has_tls:
+            reason = self._tls_failure(untrusted)
         super().connectionLost(reason)
 
 
@@ -210,7 +212,7 @@ class TlsEndpoint:
         return connected
 
 
-def _unusual(host: str) -> bool:
+def _is_unusual(host: str) -> bool:
     try:
         idna.encode(host)
     except UnicodeError:
@@ -218,7 +220,7 @@ def _unusual(host: str) -> bool:
     return False
 
 
-def plain(
+def tcp_endpoint(
     reactor: PosixReactorBase, host: str, port: int, timeout: float
 ) -> IStreamClientEndpoint:
     """Return the TCP endpoint of a host: a name, or an address without brackets.
@@ -227,5 +229,5 @@ def plain(
         timeout: seconds for connecting.
     """
     # HostnameEndpoint rejects a name that is no valid domain, such as one with `_`.
-    kind = TCP4ClientEndpoint if _unusual(host) else HostnameEndpoint
+    kind = TCP4ClientEndpoint if _is_unusual(host) else HostnameEndpoint
     return kind(reactor, host, port, timeout)

@@ -20,10 +20,10 @@ from api_exporter.upstream.headers import (
     request_id,
     retry_after,
 )
-from api_exporter.upstream.masking import masked
+from api_exporter.upstream.masking import mask_secrets
 
 _CANCELLED = (CancelledError, error.ConnectingCancelledError)
-TLS = (SSL.Error, VerificationError, CertificateError)
+TLS_ERRORS = (SSL.Error, VerificationError, CertificateError)
 """Exceptions of a TLS layer that does not trust or understand the peer."""
 
 
@@ -34,7 +34,7 @@ class ProxyTimeout(CancelledError):
     """
 
 
-_MOVED = (
+_REDIRECTED = (
     "the NetBird API redirects to another address, and the exporter does not send the"
     " token there; set UPSTREAM_API_URL to the final address"
 )
@@ -42,13 +42,13 @@ _BASIC = "Basic"
 _SCHEMES = (_BASIC, "Digest", "NTLM", "Negotiate", "Kerberos", "Bearer")
 """Authentication schemes that messages may name; a proxy may send anything."""
 
-_TO_TLS = re.compile(
+_PLAIN_HTTP_REFUSED = re.compile(
     rb"HTTP request to an HTTPS server|HTTP request was sent to HTTPS port"
     rb"|speaking plain HTTP to an SSL-enabled server port"
 )
 """How Go (NetBird, Traefik, Caddy), nginx and Apache answer a request without TLS."""
 
-_PLAIN = "wrong version number"
+_WRONG_VERSION = "wrong version number"
 """OpenSSL's message about data without TLS, mostly plain HTTP."""
 
 _NOT_MODIFIED = (
@@ -63,22 +63,22 @@ class _Message(msgspec.Struct):
     message: str = ""
 
 
-def refusal(
+def response_error(
     status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
 ) -> UpstreamError:
     """Return the failure behind a status other than 200."""
-    if status == 400 and _TO_TLS.search(body):
+    if status == 400 and _PLAIN_HTTP_REFUSED.search(body):
         return UpstreamError(
             "tls",
             "400: the server speaks TLS on this port, not plain HTTP; set"
             " UPSTREAM_API_URL to its https address",
         )
-    error = _refusal(status, headers, body, now=now, secrets=secrets)
+    error = _response_error(status, headers, body, now=now, secrets=secrets)
     error.request_id = request_id(headers)
     return error
 
 
-def _refusal(
+def _response_error(
     status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
 ) -> UpstreamError:
     """Return the same without the request id. Repeated secrets are masked.
@@ -87,46 +87,48 @@ def _refusal(
     starts with "invalid token". An unknown path: plain text. An unknown object: other
     JSON. The body of the first one holds a hash of the token and is never repeated.
     """
-    said = masked(_said(body), *secrets)
+    said = mask_secrets(_server_message(body), *secrets)
     detail = f"{status}: {said}" if said else str(status)
     if status == 401 or (status == 404 and said.startswith("invalid token")):
         return UpstreamError("auth", f"{status}: the NetBird API rejects the token")
     if status == 404:
-        plain = media_type(headers) == "text/plain"
+        is_unknown_path = media_type(headers) == "text/plain"
         return UpstreamError(
             "not_found",
-            "404: the NetBird API does not have this path" if plain else detail,
-            unsupported=plain,
+            "404: the NetBird API does not have this path"
+            if is_unknown_path
+            else detail,
+            unsupported=is_unknown_path,
             said=said,
         )
     wait = retry_after(headers, now=now)
     if status == 429:
         return UpstreamError("rate_limited", detail, retry_after=wait)
     if 300 <= status < 400:
-        message = _NOT_MODIFIED if status == 304 else _MOVED
+        message = _NOT_MODIFIED if status == 304 else _REDIRECTED
         return UpstreamError("redirect", f"{status}: {message}")
     if 500 <= status < 600:
         return UpstreamError("http_5xx", detail, retryable=True, retry_after=wait)
     if status == 407:
-        return login_wanted(status, "a proxy", challenges(headers))
+        return login_error(status, "a proxy", challenges(headers))
     if 400 <= status < 500:
         reason: Reason = "forbidden" if status == 403 else "http_4xx"
         return UpstreamError(reason, detail, said=said)
     return UpstreamError("decode", f"the status is {status}, not 200")
 
 
-def login_wanted(status: int, who: str, challenges: Iterable[str]) -> UpstreamError:
+def login_error(status: int, proxy: str, challenges: Iterable[str]) -> UpstreamError:
     """Return a proxy's failure, given the values of Proxy-Authenticate."""
     schemes = {challenge.partition(" ")[0].lower() for challenge in challenges}
     known = [name for name in _SCHEMES if name.lower() in schemes]
-    wanted = "a valid user and password"
+    requirement = "a valid user and password"
     if known and _BASIC not in known:
         offered = " or ".join(known)
-        wanted = f"authentication by {offered}; only {_BASIC} is supported"
-    return UpstreamError("proxy_auth", f"{status}: {who} requires {wanted}")
+        requirement = f"authentication by {offered}; only {_BASIC} is supported"
+    return UpstreamError("proxy_auth", f"{status}: {proxy} requires {requirement}")
 
 
-def unusable(headers: Headers) -> UpstreamError | None:
+def headers_error(headers: Headers) -> UpstreamError | None:
     """Return why the headers of a 200 prove it useless; None if they do not."""
     if media_type(headers) == "text/html":
         return UpstreamError(
@@ -137,7 +139,7 @@ def unusable(headers: Headers) -> UpstreamError | None:
     return None
 
 
-def too_late(result: object, timeout: float) -> NoReturn:
+def raise_timeout(result: object, timeout: float) -> NoReturn:
     """Raise the failure of a request that took longer than the timeout in seconds."""
     if isinstance(result, Failure):
         for cause in _causes(result):
@@ -155,12 +157,12 @@ def translate(failure: Failure) -> NoReturn:
             raise cause from None
     if any(isinstance(cause, _CANCELLED) for cause in causes):
         raise CancelledError from None
-    for kinds, reason, message in _TABLE:
+    for kinds, reason, message in _REASONS:
         for cause in causes:
             if isinstance(cause, kinds):
                 raise UpstreamError(
                     reason,
-                    f"{message}{explained(cause)}",
+                    f"{message}{explanation(cause)}",
                     retryable=reason in _RETRYABLE,
                     unsent=isinstance(cause, _UNSENT),
                 ) from None
@@ -172,9 +174,9 @@ _RETRYABLE: frozenset[Reason] = frozenset({"dns", "connect", "tls"})
 
 _UNSENT = (error.DNSLookupError, error.ConnectError)
 
-_TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
+_REASONS: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
     ((MemoryError,), "internal", "not enough memory"),
-    (TLS, "tls", "no trusted TLS connection"),
+    (TLS_ERRORS, "tls", "no trusted TLS connection"),
     ((error.DNSLookupError,), "dns", "the host name cannot be resolved"),
     (
         (error.TimeoutError, error.TCPTimedOutError),
@@ -199,13 +201,13 @@ def _causes(failure: Failure) -> Iterator[BaseException]:
         yield failure.value
 
 
-def explained(cause: BaseException | None) -> str:
+def explanation(cause: BaseException | None) -> str:
     """Return a cause's own message in one line, or its type if it has none."""
     if isinstance(cause, SSL.Error):
         message = (
             ", ".join(text for *_, text in cause.args[0] if text) if cause.args else ""
         )
-        if _PLAIN in message:
+        if _WRONG_VERSION in message:
             message = (
                 "the server speaks plain HTTP on this port, or another protocol"
                 f" without TLS ({message})"
@@ -217,7 +219,7 @@ def explained(cause: BaseException | None) -> str:
     return f": {_one_line(message)}" if message else f" ({type(cause).__name__})"
 
 
-def _said(body: bytes) -> str:
+def _server_message(body: bytes) -> str:
     try:
         return _one_line(msgspec.json.decode(body, type=_Message).message)
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -25,16 +25,16 @@ from api_exporter.upstream.headers import date
 from api_exporter.version import this_build
 from api_exporter.world import World
 
-_LONGEST_REFUSAL = 64 * 1024
+_MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error's body that are read; a longer body is ignored."""
 
-CLOCKS = 1.0
+MAX_CLOCK_DIFFERENCE = 1.0
 """Seconds by which clocks may differ before a warning is logged."""
 
 SILENT = 5.0
 """Seconds without a response header, after which `on_silent` is called."""
 
-SHORTEST_RETRY = 0.1
+MIN_RETRY_SHARE = 0.1
 """The part of the timeout without which a retry does not start."""
 
 UNREACHABLE: frozenset[Reason] = frozenset(
@@ -126,59 +126,60 @@ class Fetcher:
         self._body_memory = body_memory or BodyMemory()
         self._on_silent = on_silent
 
-    def fetch(self, path: str, patience: float) -> Deferred[Body]:
+    def fetch(self, path: str, retry_seconds: float) -> Deferred[Body]:
         """Fetch a body; see `ports.Fetch`. Cancelling it leaves no timer behind."""
-        given_up = False
+        cancelled = False
 
         def give_up(_: object) -> None:
-            nonlocal given_up
-            given_up = True
+            nonlocal cancelled
+            cancelled = True
             fetching.cancel()
 
         fetched: Deferred[Body] = Deferred(give_up)
-        fetching = Deferred.fromCoroutine(self._fetch(path, patience, lambda: given_up))
+        attempts = self._fetch(path, retry_seconds, lambda: cancelled)
+        fetching = Deferred.fromCoroutine(attempts)
         fetching.chainDeferred(fetched)
         return fetched
 
     async def _fetch(
-        self, path: str, patience: float, given_up: Callable[[], bool]
+        self, path: str, retry_seconds: float, is_cancelled: Callable[[], bool]
     ) -> Body:
-        end = self._clock.seconds() + patience
+        retry_until = self._clock.seconds() + retry_seconds
         deadline = timeout = self._options.timeout
         number = 1
         token = self._token()
         while True:
             try:
-                answer = ResponseBody(self._body_memory)
-                data = await self._attempt(path, number, token, deadline, answer)
-                wait_ends = self._body_memory.hold(len(data))
-                return Body(data, answer.packed, answer.limit, wait_ends)
+                body = ResponseBody(self._body_memory)
+                data = await self._attempt(path, number, token, deadline, body)
+                release = self._body_memory.hold(len(data))
+                return Body(data, body.packed, body.limit, release)
             except UpstreamError as error:
                 # A cancelled DNS lookup raises the error of an unknown name.
-                if given_up():
+                if is_cancelled():
                     raise CancelledError from None
-                refused, token = token, self._token()
-                retryable, most = error.retryable, self._options.attempts
-                if error.reason == "auth" and refused.reveal() != token.reveal():
+                used_token, token = token, self._token()
+                retryable, max_attempts = error.retryable, self._options.attempts
+                if error.reason == "auth" and used_token.reveal() != token.reveal():
                     # A new token justifies a second attempt.
-                    retryable, most = True, max(2, most)
-                if not retryable or number >= most:
+                    retryable, max_attempts = True, max(2, max_attempts)
+                if not retryable or number >= max_attempts:
                     raise
                 wait = backoff.pause(number, self._jitter, error.retry_after)
-                left = end - self._clock.seconds() - wait
-                deadline = min(timeout, left)
-                if wait > backoff.LONGEST or deadline < SHORTEST_RETRY * timeout:
+                seconds_left = retry_until - self._clock.seconds() - wait
+                deadline = min(timeout, seconds_left)
+                if wait > backoff.LONGEST or deadline < MIN_RETRY_SHARE * timeout:
                     raise
             await deferLater(self._clock, wait)
             number += 1
 
     async def reach(self) -> str:
         """Return why the NetBird API cannot be reached, "" if it responds at all."""
-        answer = ResponseBody(self._body_memory)
+        body = ResponseBody(self._body_memory)
         try:
-            await self._attempt(PROBE, 1, self._token(), self._options.timeout, answer)
+            await self._attempt(PROBE, 1, self._token(), self._options.timeout, body)
         except UpstreamError as error:
-            if answer.status is None or error.reason == "proxy_auth":
+            if body.status is None or error.reason == "proxy_auth":
                 return str(error)
         return ""
 
@@ -189,16 +190,16 @@ class Fetcher:
     async def _probe(self) -> None:
         if why := await self.reach():
             self.log.warn(
-                "cannot reach the NetBird API at {url}, {way}: {why}",
+                "cannot reach the NetBird API at {url}, {route}: {why}",
                 url=self._options.url,
-                way=self._options.route,
+                route=self._options.route,
                 why=why,
             )
         else:
             self.log.info(
-                "reached the NetBird API at {url}, {way}",
+                "reached the NetBird API at {url}, {route}",
                 url=self._options.url,
-                way=self._options.route,
+                route=self._options.route,
             )
 
     async def _attempt(
@@ -207,14 +208,14 @@ class Fetcher:
         number: int,
         token: Token,
         deadline: float,
-        answer: ResponseBody,
+        body: ResponseBody,
     ) -> bytes:
         started, begin = self._now(), self._clock.seconds()
         failed = None
         try:
             return await (
-                Deferred.fromCoroutine(self._exchange(path, token, answer))
-                .addTimeout(deadline, self._clock, failures.too_late)
+                Deferred.fromCoroutine(self._exchange(path, token, body))
+                .addTimeout(deadline, self._clock, failures.raise_timeout)
                 .addErrback(failures.translate)
             )
         except UpstreamError as error:
@@ -225,8 +226,8 @@ class Fetcher:
                 path=path,
                 number=number,
                 started=started,
-                status=answer.status,
-                received=answer.received,
+                status=body.status,
+                received=body.received,
                 seconds=self._clock.seconds() - begin,
                 error="" if failed is None else str(failed),
                 reason=None if failed is None else failed.reason,
@@ -244,8 +245,8 @@ class Fetcher:
                 error=attempt.error,
             )
 
-    async def _exchange(self, path: str, token: Token, answer: ResponseBody) -> bytes:
-        account, asked = self._options.account, self._now()
+    async def _exchange(self, path: str, token: Token, body: ResponseBody) -> bytes:
+        account, sent_at = self._options.account, self._now()
         query = account and f"{'&' if '?' in path else '?'}account={account}"
         silence = self._clock.callLater(SILENT, self._on_silent, path)
         try:
@@ -265,34 +266,34 @@ class Fetcher:
         finally:
             if silence.active():
                 silence.cancel()
-        answer.status = response.code
+        body.status = response.code
         secrets = (token.reveal(), *self._options.secrets)
         if response.code != 200:
-            raise failures.refusal(
+            raise failures.response_error(
                 response.code,
                 response.headers,
-                await _words(response, answer),
+                await _error_body(response, body),
                 now=self._now(),
                 secrets=secrets,
             )
-        self._compare(date(response.headers), asked, self._now())
+        self._check_clock(date(response.headers), sent_at, self._now())
         limit = min(
             self._options.longest_body, BOUNDS.get(path, self._options.longest_body)
         )
-        return await answer.receive(
-            response, limit, failures.unusable(response.headers)
+        return await body.receive(
+            response, limit, failures.headers_error(response.headers)
         )
 
-    def _compare(self, theirs: float | None, asked: float, answered: float) -> None:
+    def _check_clock(self, dated_at: float | None, sent_at: float, now: float) -> None:
         """Log once that the clocks differ: this machine's decides when days end.
 
         Args:
-            theirs: Date of the response, in whole seconds; None if missing.
+            dated_at: Date of the response, in whole seconds; None if missing.
         """
-        if theirs is None:
+        if dated_at is None:
             return
-        ahead = max(theirs - answered, 0.0) + min(theirs + 1 - asked, 0.0)
-        differ = abs(ahead) > CLOCKS
+        ahead = max(dated_at - now, 0.0) + min(dated_at + 1 - sent_at, 0.0)
+        differ = abs(ahead) > MAX_CLOCK_DIFFERENCE
         if differ and not self._clocks_differ:
             self.log.warn(
                 "the clock of the NetBird API is {seconds:.0f} s {which} this"
@@ -303,10 +304,10 @@ class Fetcher:
         self._clocks_differ = differ
 
 
-async def _words(response: IResponse, answer: ResponseBody) -> bytes:
+async def _error_body(response: IResponse, body: ResponseBody) -> bytes:
     """Return the body of an error response, b"" if it cannot be read."""
     try:
-        data = await answer.receive(response, _LONGEST_REFUSAL)
-        return unpack(Body(data, answer.packed, answer.limit))
+        data = await body.receive(response, _MAX_ERROR_BYTES)
+        return unpack(Body(data, body.packed, body.limit))
     except UpstreamError:
         return b""

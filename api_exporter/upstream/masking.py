@@ -2,10 +2,10 @@
 
 import re
 
-_LONGEST = 200
+_MAX_CHARACTERS = 200
 """Characters of such a text that are shown."""
 
-_TELLING = 8
+_PIECE_CHARACTERS = 8
 """Adjacent characters of a secret that are masked."""
 
 _NETBIRD_TOKEN = re.compile(r"nbp_\w*")
@@ -13,20 +13,20 @@ _NETBIRD_TOKEN = re.compile(r"nbp_\w*")
 _MASK = "<token>"
 
 
-def masked(text: str, *secrets: str) -> str:
+def mask_secrets(text: str, *secrets: str) -> str:
     """Return the beginning of a text; tokens and pieces of the secrets are masked."""
-    text = text[: 2 * _LONGEST]
+    text = text[: 2 * _MAX_CHARACTERS]
     for secret in secrets:
         text = text.replace(secret, _MASK)
     text = _NETBIRD_TOKEN.sub(_MASK, text)
     pieces = {
-        secret[i : i + _TELLING]
+        secret[i : i + _PIECE_CHARACTERS]
         for secret in secrets
-        for i in range(len(secret) - _TELLING + 1)
+        for i in range(len(secret) - _PIECE_CHARACTERS + 1)
     }
     hidden = set[int]()
     for place in range(len(text)):
-        if text[place : place + _TELLING] in pieces:
-            hidden.update(range(place, place + _TELLING))
+        if text[place : place + _PIECE_CHARACTERS] in pieces:
+            hidden.update(range(place, place + _PIECE_CHARACTERS))
     shown = ("\0" if place in hidden else text[place] for place in range(len(text)))
-    return re.sub("\0+", _MASK, "".join(shown))[:_LONGEST]
+    return re.sub("\0+", _MASK, "".join(shown))[:_MAX_CHARACTERS]

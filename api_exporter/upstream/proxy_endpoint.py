@@ -20,9 +20,9 @@ from api_exporter.upstream.connection import (
     BoundedEndpoint,
     TlsConnection,
     TlsEndpoint,
-    plain,
+    tcp_endpoint,
 )
-from api_exporter.upstream.failures import ProxyTimeout, explained
+from api_exporter.upstream.failures import ProxyTimeout, explanation
 
 
 @implementer(IStreamClientEndpoint)
@@ -41,44 +41,44 @@ class ProxyEndpoint:
         timeout: float,
     ) -> None:
         self._proxy = proxy
-        self._endpoint = plain(reactor, proxy.host, proxy.port, timeout)
+        self._endpoint = tcp_endpoint(reactor, proxy.host, proxy.port, timeout)
         if proxy.secure:
             host = proxy.host.encode("ascii")
             secured = TlsEndpoint(self._endpoint, policy, host, proxy.port)
             self._endpoint = BoundedEndpoint(
-                reactor, secured, partial(TlsConnection, insecure=self._insecure)
+                reactor, secured, partial(TlsConnection, tls_failure=self._tls_failure)
             )
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        held_up = False
+        cancelled = False
 
         def give_up(_: object) -> None:
-            nonlocal held_up
-            held_up = True
+            nonlocal cancelled
+            cancelled = True
             connecting.cancel()
 
         def failed(failure: Failure) -> None:
             # A cancelled DNS lookup raises the error of an unknown name.
-            if held_up:
+            if cancelled:
                 connected.errback(
                     ProxyTimeout(f"no connection to the proxy {self._proxy}")
                 )
             else:
-                connected.errback(self._named(failure))
+                connected.errback(self._with_proxy_name(failure))
 
         connected: Deferred[IProtocol] = Deferred(give_up)
         connecting = self._endpoint.connect(factory)
         connecting.addCallbacks(connected.callback, failed)
         return connected
 
-    def _named(self, failure: Failure) -> Failure:
+    def _with_proxy_name(self, failure: Failure) -> Failure:
         if failure.check(error.DNSLookupError, error.ConnectError):
-            why = explained(failure.value)
+            why = explanation(failure.value)
             message = f"no connection to the proxy {self._proxy}{why}"
             return Failure(UpstreamError("proxy", message, retryable=True, unsent=True))
         return failure
 
-    def _insecure(self, untrusted: Failure | None) -> Failure:
-        why = "" if untrusted is None else explained(untrusted.value)
+    def _tls_failure(self, untrusted: Failure | None) -> Failure:
+        why = "" if untrusted is None else explanation(untrusted.value)
         message = f"no trusted TLS connection to the proxy {self._proxy}"
         return Failure(UpstreamError("proxy", f"{message}{why}", retryable=True))

@@ -20,14 +20,14 @@ from zope.interface import implementer
 Options = dict[str, Any]
 """Arguments of Twisted's CertificateOptions."""
 
-_OPENSSL = tuple(
+_OPENSSL_PATHS = tuple(
     f"{folder}/{name}"
     for folder in SSL.OpenSSL_version(SSL.OPENSSL_DIR).decode().split('"')[1:2]
     for name in ("cert.pem", "certs")
 )
 """OpenSSL's own paths of certificate authorities, if it reports them."""
 
-_USUAL = (
+_DISTRIBUTION_PATHS = (
     "/etc/ssl/certs",
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/ssl/ca-bundle.pem",
@@ -37,13 +37,13 @@ _USUAL = (
 """Paths of certificate authorities in Linux distributions, as in pyOpenSSL's wheels."""
 
 
-def trusted() -> tuple[object, ...]:
+def authorities_state() -> tuple[object, ...]:
     """Return a value that changes with the system's certificate authorities."""
     named = map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
-    return tuple(map(state, (*named, *_OPENSSL, *_USUAL)))
+    return tuple(map(file_state, (*named, *_OPENSSL_PATHS, *_DISTRIBUTION_PATHS)))
 
 
-def state(path: str | Path | None) -> tuple[int, int, int] | None:
+def file_state(path: str | Path | None) -> tuple[int, int, int] | None:
     """Return a value that changes with a file or its mode; None if it is missing."""
     if path is None:
         return None

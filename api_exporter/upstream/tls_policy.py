@@ -20,12 +20,12 @@ from api_exporter.settings.certificate import (
 )
 from api_exporter.upstream.tls_contexts import (
     Options,
+    authorities_state,
     connection_creator,
-    state,
-    trusted,
+    file_state,
 )
 
-_USELESS = "the client certificate cannot be used"
+_UNUSABLE = "the client certificate cannot be used"
 
 
 class UpstreamCertificate(Struct, frozen=True):
@@ -89,7 +89,7 @@ class TlsPolicy:
 
         A context holds all certificate authorities: nearly a megabyte, read in 10 ms.
         """
-        made_from = self._state()
+        made_from = self._files_state()
         if made_from != self._made_from:
             self._creators.clear()
             self._made_from = made_from
@@ -105,7 +105,7 @@ class TlsPolicy:
         """
         if self._files is None:
             return ""
-        read_from = self._own_state()
+        read_from = self._identity_state()
         if read_from != self._read_from:
             self._read_from, self.unusable = read_from, ""
             try:
@@ -122,19 +122,20 @@ class TlsPolicy:
         """Expiry of the client certificate, seconds since the epoch; None without."""
         return None if self._identity is None else self._identity.ends
 
-    def _state(self) -> object:
-        theirs = trusted() if self._authorities is None else state(self._authorities)
-        return theirs, self._own_state()
+    def _files_state(self) -> object:
+        path = self._authorities
+        authorities = authorities_state() if path is None else file_state(path)
+        return authorities, self._identity_state()
 
-    def _own_state(self) -> object:
+    def _identity_state(self) -> object:
         files = self._files
-        return files and (state(files.certificate), state(files.key))
+        return files and (file_state(files.certificate), file_state(files.key))
 
     def _options(self) -> Options:
-        options = self._trusted()
+        options = self._trust_options()
         self.reload()
         if self.unusable:
-            raise UpstreamError("tls", f"{_USELESS}: {self.unusable}")
+            raise UpstreamError("tls", f"{_UNUSABLE}: {self.unusable}")
         if (identity := self._identity) is not None:
             leaf, *others = map(X509.from_cryptography, identity.chain)
             options |= {
@@ -144,7 +145,7 @@ class TlsPolicy:
             }
         return options
 
-    def _trusted(self) -> Options:
+    def _trust_options(self) -> Options:
         if self._authorities is None:
             return {}
         try:

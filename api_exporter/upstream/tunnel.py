@@ -22,7 +22,7 @@ from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy
-from api_exporter.upstream.failures import ProxyTimeout, login_wanted
+from api_exporter.upstream.failures import ProxyTimeout, login_error
 from api_exporter.version import this_build
 
 LONGEST_HEAD = 16 * 1024
@@ -30,9 +30,9 @@ LONGEST_HEAD = 16 * 1024
 
 _USER_AGENT = f"api-exporter/{this_build().version}"
 
-_BEGINNING = b"HTTP/1."
+_HTTP_1 = b"HTTP/1."
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9]\d\d)(?: [^\r\n]*)?\r?\n")
-_END = re.compile(rb"(\r?\n)\r?\n")
+_HEAD_END = re.compile(rb"(\r?\n)\r?\n")
 _CHALLENGE = re.compile(
     rb"^proxy-authenticate:[ \t]*([^\r\n]*)", re.MULTILINE | re.IGNORECASE
 )
@@ -61,9 +61,9 @@ def opened(received: bytes, proxy: Proxy) -> bool:
     code = 100
     head = b""
     while code < 200:  # a 1xx response precedes the final one
-        if not received.startswith(_BEGINNING[: len(received)]):
+        if not received.startswith(_HTTP_1[: len(received)]):
             raise _error(proxy, "answers CONNECT with something that is not HTTP")
-        end = _END.search(received)
+        end = _HEAD_END.search(received)
         if end is None:
             return False
         head, received = received[: end.end(1)], received[end.end() :]
@@ -73,15 +73,15 @@ def opened(received: bytes, proxy: Proxy) -> bool:
         code = int(status[1])
     if code in {401, 407}:  # tinyproxy answers 401 to a wrong password
         challenges = [c.decode("latin-1") for c in _CHALLENGE.findall(head)]
-        raise login_wanted(code, f"the proxy {proxy}", challenges)
+        raise login_error(code, f"the proxy {proxy}", challenges)
     if code >= 300:
-        raise _refusal(proxy, code)
+        raise _status_error(proxy, code)
     if received:
         raise _error(proxy, f"sends a body after its {code} to CONNECT")
     return True
 
 
-def _refusal(proxy: Proxy, code: int) -> UpstreamError:
+def _status_error(proxy: Proxy, code: int) -> UpstreamError:
     message = f"answers CONNECT with {code}"
     if code >= 500:
         message += ": the proxy cannot reach the NetBird API"
@@ -108,7 +108,7 @@ class _ConnectProtocol(Protocol):
         self._failure: Failure | None = None
         self._waiting: Deferred[None] | None = None
 
-    def answered(self) -> Deferred[None]:
+    def wait_until_open(self) -> Deferred[None]:
         """Fires when the tunnel is open. Cancelling it aborts the connection."""
         if not self._ended:
             self._waiting = Deferred(self._give_up)
@@ -159,10 +159,10 @@ class _TunnelTransport(ProtocolWrapper):
     """Carries the CONNECT request first, and the tunnel's data afterwards."""
 
     def __init__(
-        self, factory: "_TunnelTransportFactory", asking: _ConnectProtocol
+        self, factory: "_TunnelTransportFactory", connect_protocol: _ConnectProtocol
     ) -> None:
-        super().__init__(factory, asking)
-        self.asking = asking
+        super().__init__(factory, connect_protocol)
+        self.connect_protocol = connect_protocol
 
 
 class _ConnectFactory(Factory):
@@ -187,15 +187,15 @@ class Tunnel:
         self, endpoint: IStreamClientEndpoint, proxy: Proxy, host: str, port: int
     ) -> None:
         self._endpoint = endpoint
-        self._asking = partial(_ConnectProtocol, proxy, request(host, port, proxy))
+        self._protocol = partial(_ConnectProtocol, proxy, request(host, port, proxy))
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
         return Deferred.fromCoroutine(self._connect(factory))
 
     async def _connect(self, factory: IProtocolFactory) -> IProtocol:
-        carriers = _TunnelTransportFactory(_ConnectFactory.forProtocol(self._asking))
+        carriers = _TunnelTransportFactory(_ConnectFactory.forProtocol(self._protocol))
         carrier = cast("_TunnelTransport", await self._endpoint.connect(carriers))
-        await carrier.asking.answered()
+        await carrier.connect_protocol.wait_until_open()
         protocol = factory.buildProtocol(carrier.getPeer())
         assert protocol is not None  # all factories of this package build one
         carrier.wrappedProtocol = protocol

@@ -93,7 +93,7 @@ class ChargesTests(SynchronousTestCase):
 
     def add(self, now: int, where: Stack, *, running: bool) -> None:
         clocks = {self.thread: now}
-        found = dict.fromkeys(self.charges.busy(clocks), where)
+        found = dict.fromkeys(self.charges.busy_threads(clocks), where)
         self.charges.add(clocks, found, {self.thread: now + running})
 
     def found(self) -> dict[Stack, tuple[int, ...]]:
@@ -139,7 +139,7 @@ class ClocksTests(SynchronousTestCase):
     def test_own(self) -> None:
         """The clock of the current thread is the one that the thread reads itself."""
         before = time.thread_time_ns()
-        read = cpu.clocks()[threading.current_thread()]
+        read = cpu.read_clocks()[threading.current_thread()]
         self.assertLessEqual(before, read)
         self.assertLessEqual(read, time.thread_time_ns())
 
@@ -158,4 +158,4 @@ class ClocksTests(SynchronousTestCase):
         active: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
         active[ended.ident] = ended
         self.addCleanup(active.pop, ended.ident)
-        self.assertNotIn(ended, cpu.clocks())
+        self.assertNotIn(ended, cpu.read_clocks())

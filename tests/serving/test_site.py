@@ -12,10 +12,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.serving.site import (
-    FILES_OF_ACCOUNT,
-    GRACE,
+    FILES_PER_ACCOUNT,
     OTHER_FILES,
-    RESERVE,
+    RESERVED_CONNECTIONS,
+    STOP_GRACE,
     BoundedSite,
     max_connections,
 )
@@ -66,19 +66,19 @@ class SiteTests(SynchronousTestCase):
     def test_idle(self) -> None:
         """Without requests, the result fires at once, even with open connections."""
         Connection(self.site)
-        self.successResultOf(self.site.drained(self.clock))
+        self.successResultOf(self.site.drain(self.clock))
         self.asked()
         self.page.finish()
-        self.successResultOf(self.site.drained(self.clock))
+        self.successResultOf(self.site.drain(self.clock))
         self.assert_quiet()
 
     def test_last_request(self) -> None:
         """The result fires when the last request has ended."""
         self.asked()
         self.asked()
-        drained = self.site.drained(self.clock)
+        drained = self.site.drain(self.clock)
         self.page.finish()
-        self.clock.advance(GRACE - 1)
+        self.clock.advance(STOP_GRACE - 1)
         self.assertNoResult(drained)
         self.page.finish()
         self.successResultOf(drained)
@@ -87,16 +87,16 @@ class SiteTests(SynchronousTestCase):
     def test_gone(self) -> None:
         """A client that disconnects ends its request."""
         connection = self.asked()
-        drained = self.site.drained(self.clock)
+        drained = self.site.drain(self.clock)
         connection.lose()
         self.successResultOf(drained)
         self.assert_quiet()
 
     def test_grace(self) -> None:
-        """The stop waits for a request for `GRACE` seconds."""
+        """The stop waits for a request for STOP_GRACE seconds."""
         connection = self.asked()
-        drained = self.site.drained(self.clock)
-        self.clock.advance(GRACE - 0.1)
+        drained = self.site.drain(self.clock)
+        self.clock.advance(STOP_GRACE - 0.1)
         self.assertNoResult(drained)
         self.clock.advance(0.2)
         self.successResultOf(drained)
@@ -107,9 +107,9 @@ class SiteTests(SynchronousTestCase):
         """Requests after the stop, on open connections, raise no error."""
         for late in (False, True):
             connection = self.asked()
-            drained = self.site.drained(self.clock)
+            drained = self.site.drain(self.clock)
             if late:
-                self.clock.advance(GRACE)
+                self.clock.advance(STOP_GRACE)
             self.page.finish()
             self.successResultOf(drained)
             for _ in range(2):
@@ -197,7 +197,7 @@ class RoomTests(SynchronousTestCase):
         refused = self.connected(2)[0]
         refused.ask()
         self.assertIn(b"HTTP/1.1 503 ", refused.heard())
-        for _ in range(RESERVE):
+        for _ in range(RESERVED_CONNECTIONS):
             for client in self.connected(3):
                 self.patch(client.channel, "unsent", lambda: 1)
         self.assertIsNone(self.site.buildProtocol(CLIENT))
@@ -228,7 +228,7 @@ class MaxConnectionsTests(SynchronousTestCase):
         for soft in (OTHER_FILES + 100, OTHER_FILES + 1000):
             self.limit(soft)
             self.assertEqual(100, max_connections(100, 51))
-            enough = OTHER_FILES + 50 * FILES_OF_ACCOUNT + 100
+            enough = OTHER_FILES + 50 * FILES_PER_ACCOUNT + 100
             self.assertEqual(max(soft, enough), getrlimit(RLIMIT_NOFILE)[0])
         self.assertEqual([], book.lines())
 

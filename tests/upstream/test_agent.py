@@ -7,8 +7,12 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.proxy import Proxy, proxy
-from api_exporter.upstream.agent import IDLE_CONNECTION, LONGEST_KEPT, UpstreamAgent
-from api_exporter.upstream.connection import LONGEST_GOODBYE
+from api_exporter.upstream.agent import (
+    IDLE_SECONDS,
+    RENEWAL_SECONDS,
+    UpstreamAgent,
+)
+from api_exporter.upstream.connection import CLOSE_TIMEOUT
 from api_exporter.upstream.failures import ProxyTimeout
 from api_exporter.upstream.tls_policy import TlsPolicy
 from tests.upstream.test_fetcher import NeverResolved
@@ -60,7 +64,7 @@ class UpstreamAgentTests(SynchronousTestCase):
     def test_kept(self) -> None:
         """A connection is reused for an hour at most, however busy it is."""
         agent = self.reaching()
-        for _ in range(int(LONGEST_KEPT / 30)):
+        for _ in range(int(RENEWAL_SECONDS / 30)):
             self.asked(agent)
             self.reactor.advance(30)
         self.assertEqual(1, len(self.made))
@@ -74,10 +78,10 @@ class UpstreamAgentTests(SynchronousTestCase):
         agent = self.reaching()
         self.asked(agent)
         [(protocol, connection)] = self.made
-        self.reactor.advance(IDLE_CONNECTION)
+        self.reactor.advance(IDLE_SECONDS)
         self.assertTrue(connection.disconnecting)
         self.assertFalse(connection.disconnected)
-        self.reactor.advance(LONGEST_GOODBYE)
+        self.reactor.advance(CLOSE_TIMEOUT)
         self.assertTrue(connection.disconnected)
         protocol.connectionLost(Failure(ConnectionDone()))
         self.assertEqual([], self.reactor.getDelayedCalls())
@@ -87,7 +91,7 @@ class UpstreamAgentTests(SynchronousTestCase):
         agent = self.reaching()
         self.asked(agent)
         [(protocol, connection)] = self.made
-        self.reactor.advance(IDLE_CONNECTION)
+        self.reactor.advance(IDLE_SECONDS)
         protocol.connectionLost(Failure(ConnectionDone()))
         self.assertEqual([], self.reactor.getDelayedCalls())
         self.assertFalse(connection.disconnected)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.backoff import FIRST, LONGEST, again, pause, spread
+from api_exporter.upstream.backoff import LONGEST, MAX_FIRST_PAUSE, again, pause, spread
 
 CHANCE = st.floats(0, 1, exclude_max=True)
 FAILURES = st.integers(1, 10_000)
@@ -29,7 +29,7 @@ class PauseTests(SynchronousTestCase):
     def test_monotone(self, failures: int) -> None:
         """A further failure never makes the longest pause shorter."""
         fewer, more = longest(failures), longest(failures + 1)
-        self.assertLessEqual(FIRST, fewer)
+        self.assertLessEqual(MAX_FIRST_PAUSE, fewer)
         self.assertLessEqual(fewer, more)
         self.assertLessEqual(more, LONGEST)
 
@@ -45,7 +45,10 @@ class PauseTests(SynchronousTestCase):
     def test_asked(self, failures: int, chance: float, asked: float) -> None:
         """A pause is never shorter than Retry-After or the own backoff."""
         own = pause(failures, lambda: chance)
-        self.assertEqual(max(own, asked), pause(failures, lambda: chance, asked=asked))
+        self.assertEqual(
+            max(own, asked),
+            pause(failures, lambda: chance, asked),
+        )
 
 
 class AgainTests(SynchronousTestCase):

@@ -108,8 +108,8 @@ class Server:
 
 class BodyMemoryTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.patch(bodies, "ALL_BODIES", ALL)
-        self.patch(bodies, "LARGE", LARGE)
+        self.patch(bodies, "MAX_BODIES_BYTES", ALL)
+        self.patch(bodies, "LARGE_BODY_BYTES", LARGE)
         self.clock = MemoryReactorClock()
         self.memory = BodyMemory()
         self.servers: list[Server] = []

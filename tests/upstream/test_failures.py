@@ -10,7 +10,12 @@ from twisted.web.client import ResponseFailed, ResponseNeverReceived
 from twisted.web.http_headers import Headers
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.failures import ProxyTimeout, refusal, too_late, translate
+from api_exporter.upstream.failures import (
+    ProxyTimeout,
+    raise_timeout,
+    response_error,
+    translate,
+)
 
 
 class RefusalTests(SynchronousTestCase):
@@ -28,7 +33,7 @@ class RefusalTests(SynchronousTestCase):
             ),
         ):
             headers = Headers({"Proxy-Authenticate": schemes})
-            error = refusal(407, headers, b"", now=0, secrets=())
+            error = response_error(407, headers, b"", now=0, secrets=())
             self.assertEqual("proxy_auth", error.reason)
             self.assertEqual(words, str(error))
             self.assertFalse(error.retryable)
@@ -40,14 +45,16 @@ class RefusalTests(SynchronousTestCase):
             b"<center>The plain HTTP request was sent to HTTPS port</center>",
             b"Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
         ):
-            error = refusal(400, Headers(), body, now=0, secrets=())
+            error = response_error(400, Headers(), body, now=0, secrets=())
             self.assertEqual("tls", error.reason)
             self.assertEqual(
                 "400: the server speaks TLS on this port, not plain HTTP; set"
                 " UPSTREAM_API_URL to its https address",
                 str(error),
             )
-        other = refusal(400, Headers(), b"Client sent nothing", now=0, secrets=())
+        other = response_error(
+            400, Headers(), b"Client sent nothing", now=0, secrets=()
+        )
         self.assertEqual("http_4xx", other.reason)
 
     def test_late(self) -> None:
@@ -59,7 +66,7 @@ class RefusalTests(SynchronousTestCase):
             (Failure(CancelledError()), "timeout", "no answer within 3 s"),
             (None, "timeout", "no answer within 3 s"),
         ):
-            error = self.assertRaises(UpstreamError, too_late, result, 3.0)
+            error = self.assertRaises(UpstreamError, raise_timeout, result, 3.0)
             self.assertEqual(reason, error.reason)
             self.assertEqual(words, str(error))
 

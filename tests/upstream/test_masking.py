@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.masking import masked
+from api_exporter.upstream.masking import mask_secrets
 
 SECRET = "nbp_8sYvTtQ2WxRkMpLz4JcHdNgFbA1eUi0aBcDe"
 
@@ -14,7 +14,8 @@ class MaskedTests(SynchronousTestCase):
         """Each of several secrets is masked, and its pieces."""
         said = f"{SECRET} and other/secret, or er/secre"
         self.assertEqual(
-            "<token> and <token>, or <token>", masked(said, SECRET, "other/secret")
+            "<token> and <token>, or <token>",
+            mask_secrets(said, SECRET, "other/secret"),
         )
 
     def test_pieces(self) -> None:
@@ -30,16 +31,16 @@ class MaskedTests(SynchronousTestCase):
             ("no rules in the policy", "no rules in the policy"),
             ("", ""),
         ):
-            self.assertEqual(shown, masked(said, SECRET))
+            self.assertEqual(shown, mask_secrets(said, SECRET))
 
     def test_short_secret(self) -> None:
         """A short secret is masked as a whole."""
-        self.assertEqual("a <token> b", masked("a hush b", "hush"))
+        self.assertEqual("a <token> b", mask_secrets("a hush b", "hush"))
 
     def test_long(self) -> None:
         """Only the beginning is shown, and no piece of the token at the cut."""
         for length in range(180, 205):
-            shown = masked("." * length + SECRET + "x" * 10**5, SECRET)
+            shown = mask_secrets("." * length + SECRET + "x" * 10**5, SECRET)
             self.assertLessEqual(len(shown), 200)
             self.assertNotIn("nbp_", shown)
 
@@ -52,6 +53,6 @@ class MaskedTests(SynchronousTestCase):
     def test_any_place(self, before: str, start: int, size: int, after: str) -> None:
         """No eight adjacent characters of the secret are ever shown."""
         piece = SECRET[start : start + size]
-        shown = masked(before + piece + after, SECRET)
+        shown = mask_secrets(before + piece + after, SECRET)
         for place in range(len(SECRET) - 7):
             self.assertNotIn(SECRET[place : place + 8], shown)

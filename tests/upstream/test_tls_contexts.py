@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.tls_contexts import trusted
+from api_exporter.upstream.tls_contexts import authorities_state
 
 
 class TrustedTests(SynchronousTestCase):
@@ -13,10 +13,10 @@ class TrustedTests(SynchronousTestCase):
         """A replaced certificate bundle of SSL_CERT_FILE changes the state."""
         bundle = Path(self.mktemp())
         self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": str(bundle)})
-        states = [trusted()]
+        states = [authorities_state()]
         bundle.write_text("one")
-        states.append(trusted())
+        states.append(authorities_state())
         bundle.write_text("other")
-        states.append(trusted())
+        states.append(authorities_state())
         self.assertEqual(3, len(set(states)))
-        self.assertEqual(states[-1], trusted())
+        self.assertEqual(states[-1], authorities_state())
