@@ -19,20 +19,20 @@ def parsed(bodies: Mapping[str, bytes]) -> dict[str, object]:
 
 def differences(bodies: Mapping[str, bytes], settings: Settings) -> list[str]:
     """Return a line for each sample that differs."""
-    wanted = reference(parsed(bodies), settings)
+    expected = reference(parsed(bodies), settings)
     got = program(bodies, settings)
     return [
-        f"{_written(key)}: {got.get(key)}, where the reference has {wanted.get(key)}"
-        for key in sorted(wanted.keys() | got.keys(), key=_written)
-        if not same(got.get(key), wanted.get(key))
+        f"{_written(key)}: {got.get(key)}, where the reference has {expected.get(key)}"
+        for key in sorted(expected.keys() | got.keys(), key=_written)
+        if not same(got.get(key), expected.get(key))
     ]
 
 
-def same(got: float | None, wanted: float | Fraction | None) -> bool:
+def same(got: float | None, expected: float | Fraction | None) -> bool:
     """Return whether two values are equal, to the last digit."""
-    if got is None or wanted is None:
-        return got is wanted
-    return float(got) == float(wanted)
+    if got is None or expected is None:
+        return got is expected
+    return float(got) == float(expected)
 
 
 def _written(key: Key) -> str:

@@ -115,13 +115,13 @@ def places(value: object) -> Iterator[Place]:
 
 def words(parsed: Mapping[str, object]) -> list[str]:
     """Return hostile strings, and all strings of bodies, which may be references."""
-    theirs = {
+    found = {
         value
         for body in parsed.values()
         for inner, key in places([body])
         if isinstance(value := inner[key], str)  # type: ignore[index]
     }
-    return [*_WORDS, *_TIMES, *sorted(theirs)]
+    return [*_WORDS, *_TIMES, *sorted(found)]
 
 
 def changed(parsed: Mapping[str, object]) -> st.SearchStrategy[dict[str, bytes]]:
@@ -170,16 +170,16 @@ def _change(draw: st.DrawFn, body: object, strings: list[str]) -> None:
             case 2:
                 del container[key]
                 return
-        container[key] = draw(_instead(value, strings))
+        container[key] = draw(_replacement(value, strings))
         return
     assert isinstance(key, str)
     if draw(st.integers(0, 9)) == 0:
         del container[key]
     else:
-        container[key] = draw(_instead(container[key], strings))
+        container[key] = draw(_replacement(container[key], strings))
 
 
-def _instead(value: object, strings: list[str]) -> st.SearchStrategy[object]:
+def _replacement(value: object, strings: list[str]) -> st.SearchStrategy[object]:
     """Return a strategy of replacements, mostly of the same type."""
     others = st.sampled_from(_OTHERS).map(deepcopy)
     same: st.SearchStrategy[object] = others

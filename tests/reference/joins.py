@@ -45,7 +45,7 @@ def detailed(known: Known, settings: Settings) -> set[str] | None:
     return peers
 
 
-def told_peers(known: Known, settings: Settings) -> list[Record]:
+def shown_peers(known: Known, settings: Settings) -> list[Record]:
     """Return the listed peers that may have series of their own."""
     chosen = detailed(known, settings)
     return [

@@ -10,7 +10,7 @@ Key = tuple[str, frozenset[tuple[str, str]]]
 NOON = 1_779_451_650.0
 """2026-05-22 12:07:30 UTC, the time of the made-up bodies."""
 
-LONGEST = 4096
+MAX_LABEL_BYTES = 4096
 """The maximum of a label value's bytes."""
 
 
@@ -92,10 +92,10 @@ def boolean(value: bool, /) -> str:
 
 
 def cut(value: str) -> str:
-    """Return a text of at most LONGEST bytes, with a mark if it was cut."""
-    if len(value.encode()) <= LONGEST:
+    """Return a text of at most MAX_LABEL_BYTES, with a mark if it was cut."""
+    if len(value.encode()) <= MAX_LABEL_BYTES:
         return value
-    return value.encode()[: LONGEST - 3].decode(errors="ignore") + "…"
+    return value.encode()[: MAX_LABEL_BYTES - 3].decode(errors="ignore") + "…"
 
 
 def _key(family: str, of: dict[str, str]) -> Key:

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from tests.reference.bodies import Known
 from tests.reference.fields import Record, flag, instant, number, part, text
-from tests.reference.joins import has, told_peers
+from tests.reference.joins import has, shown_peers
 from tests.reference.page import Page, Settings, boolean
 
 COUNTS = {
@@ -19,19 +19,19 @@ def peers(known: Known, settings: Settings) -> Page:
     page = Page()
     if not has(known, "peers"):
         return page
-    everybody = known["peers"]
+    all_peers = known["peers"]
     page.halves(
-        "netbird_api_peers", (flag(p, "connected") for p in everybody), "connected"
+        "netbird_api_peers", (flag(p, "connected") for p in all_peers), "connected"
     )
     for field, family in COUNTS.items():
-        page.put(family, sum(flag(peer, field) for peer in everybody))
-    page.put("netbird_api_peers_never_logged_in", sum(map(_never_there, everybody)))
-    for way in ("user", "setup_key"):
-        for half in ("true", "false"):
+        page.put(family, sum(flag(peer, field) for peer in all_peers))
+    page.put("netbird_api_peers_never_logged_in", sum(map(_has_no_login, all_peers)))
+    for method in ("user", "setup_key"):
+        for value in ("true", "false"):
             page.add(
-                "netbird_api_peers_by_enrolment", 0, enrolled_by=way, connected=half
+                "netbird_api_peers_by_enrolment", 0, enrolled_by=method, connected=value
             )
-    for peer in everybody:
+    for peer in all_peers:
         page.add("netbird_api_peers_by_os", 1, os=_system(text(peer, "os")))
         version = text(peer, "version") or "unknown"
         page.add("netbird_api_peers_by_version", 1, version=version)
@@ -44,10 +44,10 @@ def peers(known: Known, settings: Settings) -> Page:
                 enrolled_by="user" if text(peer, "user_id") else "setup_key",
                 connected=boolean(flag(peer, "connected")),
             )
-    for peer in told_peers(known, settings):
+    for peer in shown_peers(known, settings):
         _peer(page, peer, settings)
         if has(known, "accounts"):
-            end = _login_end(peer, known["accounts"])
+            end = _login_expiry(peer, known["accounts"])
             page.put(
                 "netbird_api_peer_login_expiration_timestamp_seconds",
                 end,
@@ -106,11 +106,11 @@ def _system(os: str) -> str:
     return " ".join(words) or "unknown"
 
 
-def _never_there(peer: Record) -> bool:
+def _has_no_login(peer: Record) -> bool:
     return text(peer, "user_id") != "" and instant(peer, "last_login") is None
 
 
-def _login_end(peer: Record, accounts: list[Record]) -> Fraction | None:
+def _login_expiry(peer: Record, accounts: list[Record]) -> Fraction | None:
     login = instant(peer, "last_login")
     if not accounts or login is None or not text(peer, "user_id"):
         return None

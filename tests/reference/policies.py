@@ -92,8 +92,8 @@ def _check(page: Page, known: Known, check: Record) -> None:
         if flag(policy, "enabled") and id_ in ids(policy, "source_posture_checks")
     ]
     page.put("netbird_api_posture_check_policies", len(users), **of)
-    wanted = part(part(check, "checks"), "nb_version_check")
-    oldest = _release(text(wanted, "min_version"))
+    minimum = part(part(check, "checks"), "nb_version_check")
+    oldest = _release(text(minimum, "min_version"))
     if oldest is None or not has(known, "groups", "peers"):
         return
     sources = {

@@ -13,7 +13,7 @@ STATUSES = (
     "certificate_failed",
     "error",
 )
-EVERYBODY = {"0.0.0.0/0", "::/0"}
+ANYWHERE = {"0.0.0.0/0", "::/0"}
 
 
 def reverse_proxy(known: Known, _settings: Settings) -> Page:
@@ -79,7 +79,7 @@ def _service(page: Page, service: Record) -> None:
     if text(service, "mode") == "http":
         page.put(
             "netbird_api_proxy_service_authenticated",
-            flag(service, "private") or _asks(part(service, "auth")),
+            flag(service, "private") or _is_authenticated(part(service, "auth")),
             **of,
         )
     page.put(
@@ -94,16 +94,16 @@ def _service(page: Page, service: Record) -> None:
     )
 
 
-def _asks(auth: Record) -> bool:
+def _is_authenticated(auth: Record) -> bool:
     for value in auth.values():
-        for way in value if isinstance(value, list) else [value]:
-            if isinstance(way, dict) and way.get("enabled") is True:
+        for method in value if isinstance(value, list) else [value]:
+            if isinstance(method, dict) and method.get("enabled") is True:
                 return True
     return False
 
 
 def _restricted(restrictions: Record) -> bool:
     addresses = set(texts(restrictions, "allowed_cidrs"))
-    if addresses and not addresses & EVERYBODY:
+    if addresses and not addresses & ANYWHERE:
         return True
     return bool(texts(restrictions, "allowed_countries"))

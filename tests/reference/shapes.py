@@ -4,11 +4,11 @@ from collections.abc import Callable
 from itertools import starmap
 
 from tests.reference.fields import parse
-from tests.reference.page import LONGEST
+from tests.reference.page import MAX_LABEL_BYTES
 
 Kind = Callable[[object], bool]
 
-LARGEST = 2**53
+MAX_INTEGER = 2**53
 """The maximum of an integer: a double holds it exactly."""
 
 
@@ -21,14 +21,14 @@ def a_yes(value: object) -> bool:
 
 
 def a_count(value: object) -> bool:
-    return isinstance(value, int) and not a_yes(value) and abs(value) <= LARGEST
+    return isinstance(value, int) and not a_yes(value) and abs(value) <= MAX_INTEGER
 
 
 def an_amount(value: object) -> bool:
     return (
         isinstance(value, int | float)
         and not a_yes(value)
-        and abs(float(value)) <= LARGEST
+        and abs(float(value)) <= MAX_INTEGER
     )
 
 
@@ -280,4 +280,4 @@ def readable(resource: str, record: object) -> bool:
     own = record.get(identity(resource))
     if own is None:
         return resource in IDENTITIES
-    return isinstance(own, str) and len(own.encode()) <= LONGEST
+    return isinstance(own, str) and len(own.encode()) <= MAX_LABEL_BYTES

@@ -21,7 +21,7 @@ from tests.reference.comparison import differences, parsed
 from tests.reference.hostile import changed, encode
 from tests.reference.page import Settings
 
-NOBODY = Settings(detail=frozenset())
+NO_PEER = Settings(detail=frozenset())
 PUBLIC = Settings()
 PERSONAL = Settings(
     personal=frozenset(
@@ -31,7 +31,7 @@ PERSONAL = Settings(
 SOME = Settings(
     personal=frozenset(("city",)), detail=frozenset(("servers", "group-lab", "All"))
 )
-EACH = (PUBLIC, PERSONAL, SOME, NOBODY)
+CHOICES = (PUBLIC, PERSONAL, SOME, NO_PEER)
 
 MADE_UP = MappingProxyType(
     {
@@ -84,7 +84,7 @@ def simulated(peers: int, hour: float) -> dict[str, bytes]:
 
 class SameTests(SynchronousTestCase):
     def same(self, bodies: Mapping[str, bytes], *of: Settings) -> None:
-        for chosen in of or EACH:
+        for chosen in of or CHOICES:
             self.assertEqual([], differences(bodies, chosen))
 
     def test_made_up(self) -> None:
@@ -147,7 +147,7 @@ class SameTests(SynchronousTestCase):
         """Both pages agree on a thousand peers."""
         self.same(simulated(1000, 34), PUBLIC)
 
-    @given(changed(parsed(MADE_UP)), st.sampled_from(EACH))
+    @given(changed(parsed(MADE_UP)), st.sampled_from(CHOICES))
     def test_hostile(self, bodies: dict[str, bytes], chosen: Settings) -> None:
         """Both pages agree on bodies with random changes."""
         self.same(bodies, chosen)
@@ -226,20 +226,22 @@ class SameTests(SynchronousTestCase):
     def test_doors(self) -> None:
         """Both pages agree on all shapes of authentication and of allowed addresses."""
         on, off = {"enabled": True}, {"enabled": False}
-        ways: list[object] = [{}, {"link": off}, {"link": off, "pin": on}, [on], on]
-        ways += [{"headers": some} for some in ([off, on], [off], [[on]], [1, "x", on])]
-        ways += [{"enabled": True, "new": "on"}, {"pin": {"inner": on}}]
-        everybody = ["::/0", "10.0.0.0/8"]
+        auths: list[object] = [{}, {"link": off}, {"link": off, "pin": on}, [on], on]
+        auths += [
+            {"headers": some} for some in ([off, on], [off], [[on]], [1, "x", on])
+        ]
+        auths += [{"enabled": True, "new": "on"}, {"pin": {"inner": on}}]
+        anywhere = ["::/0", "10.0.0.0/8"]
         lists: list[object] = [
             {"allowed_cidrs": ["10.0.0.0/8"]},
-            {"allowed_cidrs": everybody},
+            {"allowed_cidrs": anywhere},
             {"allowed_cidrs": ["0.0.0.0/0"], "allowed_countries": ["NO"]},
-            {"blocked_cidrs": everybody, "allowed_countries": []},
+            {"blocked_cidrs": anywhere, "allowed_countries": []},
         ]
         services = [
-            {"id": f"{mode}{n}", "mode": mode, "auth": way, "private": n == 0}
+            {"id": f"{mode}{n}", "mode": mode, "auth": auth, "private": n == 0}
             for mode in ("http", "tcp", "HTTP", None)
-            for n, way in enumerate(ways)
+            for n, auth in enumerate(auths)
         ]
         services += [
             {"id": f"{n}", "access_restrictions": x} for n, x in enumerate(lists)

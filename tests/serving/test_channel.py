@@ -50,16 +50,16 @@ class ChannelTestCase(SynchronousTestCase):
 
 
 class TurnsTests(ChannelTestCase):
-    def turns(self, count: int) -> list[int]:
+    def pages_made(self, count: int) -> list[int]:
         """Return how often the page had been made at each event loop iteration."""
         seen: list[int] = []
 
-        def look() -> None:
+        def count_pages() -> None:
             seen.append(self.page.made)
             if len(seen) < count:
-                self.clock.callLater(0, look)
+                self.clock.callLater(0, count_pages)
 
-        self.clock.callLater(0, look)
+        self.clock.callLater(0, count_pages)
         self.clock.advance(0)
         return seen
 
@@ -70,7 +70,7 @@ class TurnsTests(ChannelTestCase):
         self.assertEqual(1, self.page.made)
         other.ask("/page")
         self.assertIn(b"<2>", other.heard())
-        self.assertEqual([*range(3, 102), 101], self.turns(100))
+        self.assertEqual([*range(3, 102), 101], self.pages_made(100))
         answers = one.heard()
         places = [answers.index(b"<%d>" % n) for n in (1, *range(3, 102))]
         self.assertEqual(sorted(places), places)
@@ -82,10 +82,10 @@ class TurnsTests(ChannelTestCase):
         connection = self.connection()
         connection.ask("/later")
         connection.ask("/page", times=2)
-        self.assertEqual([0, 0], self.turns(2))
+        self.assertEqual([0, 0], self.pages_made(2))
         self.later.finish()
         self.assertEqual(0, self.page.made)
-        self.assertEqual([1, 2, 2], self.turns(3))
+        self.assertEqual([1, 2, 2], self.pages_made(3))
         self.assertRegex(connection.heard(), b"(?s)<later>.*<1>.*<2>")
 
     def test_takes_nothing(self) -> None:

@@ -127,7 +127,7 @@ class EndpointsTests(SynchronousTestCase):
 
 class ListenerTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def listener(
         self, reactor: MemoryReactorClock, *addresses: Address | Endpoint
@@ -136,10 +136,10 @@ class ListenerTests(SynchronousTestCase):
             addresses=addresses,
             site=BoundedSite(Resource(), Clock()),
             reactor=posix(reactor),
-            ready=self.told.append,
+            ready=self.reported.append,
         )
 
-    def why_not(
+    def failure(
         self, reactor: MemoryReactorClock, *addresses: Address | Endpoint
     ) -> str:
         """Return the error, which is always one line."""
@@ -158,13 +158,13 @@ class ListenerTests(SynchronousTestCase):
             (Address("", 8080), "http://localhost:"),
             (Endpoint("tcp:8080:interface=127.0.0.1"), "tcp:8080:interface=127.0.0.1"),
         ):
-            self.told.clear()
+            self.reported.clear()
             reactor = MemoryReactorClock()
             service = self.listener(reactor, address)
             service.privilegedStartService()
             self.assertEqual(8080, reactor.tcpServers[0][0])
-            [told] = self.told
-            self.assertTrue(told.startswith(expected), told)
+            [reported] = self.reported
+            self.assertTrue(reported.startswith(expected), reported)
             self.successResultOf(defer.maybeDeferred(service.stopService))
 
     def test_exposed(self) -> None:
@@ -180,16 +180,16 @@ class ListenerTests(SynchronousTestCase):
             ([Endpoint("tcp:8080:interface=127.0.0.1")], 0),
         )
         for addresses, expected in cases:
-            told: list[None] = []
+            reported: list[None] = []
             service = Listener(
                 addresses=addresses,
                 site=BoundedSite(Resource(), Clock()),
                 reactor=posix(Honest()),
-                ready=self.told.append,
-                exposed=lambda told=told: told.append(None),  # type: ignore[misc]
+                ready=self.reported.append,
+                exposed=lambda reported=reported: reported.append(None),  # type: ignore[misc]
             )
             service.privilegedStartService()
-            self.assertEqual(expected, len(told), addresses)
+            self.assertEqual(expected, len(reported), addresses)
             self.successResultOf(service.stopService())
 
     def test_secured(self) -> None:
@@ -209,12 +209,12 @@ class ListenerTests(SynchronousTestCase):
             ],
             site=BoundedSite(Resource(), Clock()),
             reactor=posix(reactor),
-            ready=self.told.append,
+            ready=self.reported.append,
             secured=secured,
         )
         service.privilegedStartService()
         self.assertEqual(2, len(behind))
-        self.assertTrue(self.told[0].startswith("https://127.0.0.1:"))
+        self.assertTrue(self.reported[0].startswith("https://127.0.0.1:"))
         self.successResultOf(service.stopService())
 
     def test_several(self) -> None:
@@ -233,8 +233,8 @@ class ListenerTests(SynchronousTestCase):
         )
         [(path, _, _, mode, locked)] = reactor.unixServers
         self.assertEqual(("/run/x.sock", 0o660, 0), (path, mode, locked))
-        self.assertEqual(3, len(self.told))
-        self.assertEqual("unix:/run/x.sock", self.told[2])
+        self.assertEqual(3, len(self.reported))
+        self.assertEqual("unix:/run/x.sock", self.reported[2])
         self.successResultOf(service.stopService())
         self.assertEqual([], reactor.getDelayedCalls())
 
@@ -253,14 +253,14 @@ class ListenerTests(SynchronousTestCase):
             ("No reason", unix, "unix:/run/x.sock: No reason"),
         )
         for cause, address, expected in cases:
-            words = self.why_not(Refusing(cause), address)
+            words = self.failure(Refusing(cause), address)
             self.assertEqual(f"cannot listen on {expected}", words)
 
     def test_second_refused(self) -> None:
         """The error names the address that failed."""
         reactor = MemoryReactorClock()
         first = Address("127.0.0.1", 8080)
-        words = self.why_not(reactor, first, Address("no-such-host.invalid", 8080))
+        words = self.failure(reactor, first, Address("no-such-host.invalid", 8080))
         self.assertTrue(words.startswith("cannot listen on no-such-host.invalid:8080"))
 
     def test_wrong_descriptions(self) -> None:
@@ -281,14 +281,14 @@ class ListenerTests(SynchronousTestCase):
             f"ssl:8443:privateKey={empty}",
             "fd:x",
         ):
-            words = self.why_not(MemoryReactorClock(), Endpoint(description))
+            words = self.failure(MemoryReactorClock(), Endpoint(description))
             start = f"cannot listen on {description}: "
             self.assertTrue(words.startswith(start), words)
             self.assertGreater(len(words), len(start))
 
     def test_file_is_named(self) -> None:
         """The error of a missing key has the system's words."""
-        words = self.why_not(MemoryReactorClock(), Endpoint("ssl:1:privateKey=/no/key"))
+        words = self.failure(MemoryReactorClock(), Endpoint("ssl:1:privateKey=/no/key"))
         expected = (
             "cannot listen on ssl:1:privateKey=/no/key: No such file or directory"
         )
@@ -300,7 +300,7 @@ class ListenerTests(SynchronousTestCase):
             "systemd:domain=INET:index=0",
             "systemd:domain=INET:name=x",
         ):
-            words = self.why_not(MemoryReactorClock(), Endpoint(description))
+            words = self.failure(MemoryReactorClock(), Endpoint(description))
             self.assertIn(
                 "systemd", words.removeprefix(f"cannot listen on {description}")
             )

@@ -50,7 +50,7 @@ class SiteTests(SynchronousTestCase):
         self.site = BoundedSite(self.page, self.clock)
         self.site.timeOut = None  # connections have no timeout
 
-    def asked(self) -> Connection:
+    def request(self) -> Connection:
         """Return a connection with one request under way."""
         connection = Connection(self.site)
         connection.ask()
@@ -67,15 +67,15 @@ class SiteTests(SynchronousTestCase):
         """Without requests, the result fires at once, even with open connections."""
         Connection(self.site)
         self.successResultOf(self.site.drain(self.clock))
-        self.asked()
+        self.request()
         self.page.finish()
         self.successResultOf(self.site.drain(self.clock))
         self.assert_quiet()
 
     def test_last_request(self) -> None:
         """The result fires when the last request has ended."""
-        self.asked()
-        self.asked()
+        self.request()
+        self.request()
         drained = self.site.drain(self.clock)
         self.page.finish()
         self.clock.advance(STOP_GRACE - 1)
@@ -86,7 +86,7 @@ class SiteTests(SynchronousTestCase):
 
     def test_gone(self) -> None:
         """A client that disconnects ends its request."""
-        connection = self.asked()
+        connection = self.request()
         drained = self.site.drain(self.clock)
         connection.lose()
         self.successResultOf(drained)
@@ -94,7 +94,7 @@ class SiteTests(SynchronousTestCase):
 
     def test_grace(self) -> None:
         """The stop waits for a request for STOP_GRACE seconds."""
-        connection = self.asked()
+        connection = self.request()
         drained = self.site.drain(self.clock)
         self.clock.advance(STOP_GRACE - 0.1)
         self.assertNoResult(drained)
@@ -106,7 +106,7 @@ class SiteTests(SynchronousTestCase):
     def test_afterwards(self) -> None:
         """Requests after the stop, on open connections, raise no error."""
         for late in (False, True):
-            connection = self.asked()
+            connection = self.request()
             drained = self.site.drain(self.clock)
             if late:
                 self.clock.advance(STOP_GRACE)
@@ -155,7 +155,7 @@ class RoomTests(SynchronousTestCase):
             for host in hosts
         ]
 
-    def gone(self, *connections: Connection) -> list[bool]:
+    def dropped(self, *connections: Connection) -> list[bool]:
         """Return for each connection whether it has been aborted."""
         return [connection.transport.disconnected for connection in connections]
 
@@ -163,7 +163,7 @@ class RoomTests(SynchronousTestCase):
         """A full site closes the oldest idle connection of the host with most."""
         clients = self.connected(1, 2, 2)
         new = self.connected(3)
-        self.assertEqual([False, True, False, False], self.gone(*clients, *new))
+        self.assertEqual([False, True, False, False], self.dropped(*clients, *new))
         new[0].ask()
         self.page.finish()
         self.assertIn(b"done", new[0].heard())
@@ -178,17 +178,17 @@ class RoomTests(SynchronousTestCase):
         self.page.finish()
         self.patch(taking.channel, "unsent", lambda: 1)
         self.connected(3)
-        self.assertEqual([False, False, True], self.gone(asking, taking, idle))
+        self.assertEqual([False, False, True], self.dropped(asking, taking, idle))
         self.patch(taking.channel, "unsent", lambda: 0)
         self.connected(4)
-        self.assertEqual([False, True], self.gone(asking, taking))
+        self.assertEqual([False, True], self.dropped(asking, taking))
 
     def test_trickling(self) -> None:
         """An incomplete request does not keep its connection open."""
         [client] = self.connected(1)
         client.send(b"GET / HTTP/1.1\r\nHost:")
         self.connected(1, 1, 2)
-        self.assertEqual([True], self.gone(client))
+        self.assertEqual([True], self.dropped(client))
 
     def test_nobody_idle(self) -> None:
         """If none is idle, clients within the reserve get 503, others no connection."""

@@ -32,10 +32,10 @@ class UpstreamAgentTests(SynchronousTestCase):
         self.reactor = MemoryReactorClock()
         self.made: list[tuple[IProtocol, Connection]] = []
 
-    def reaching(self, way: Proxy | None = None) -> UpstreamAgent:
+    def make_agent(self, via: Proxy | None = None) -> UpstreamAgent:
         return UpstreamAgent(
             self.reactor,  # type: ignore[arg-type]
-            proxy=way,
+            proxy=via,
             policy=TlsPolicy(None, None, float),
             proxy_policy=TlsPolicy(None, None, float),
             timeout=5,
@@ -50,33 +50,33 @@ class UpstreamAgentTests(SynchronousTestCase):
         protocol.makeConnection(connection)
         return protocol, connection
 
-    def asked(self, agent: UpstreamAgent, url: bytes = b"http://10.0.0.1/api") -> bytes:
+    def send(self, agent: UpstreamAgent, url: bytes = b"http://10.0.0.1/api") -> bytes:
         """Answer a request, and return its bytes."""
         agent.request(b"GET", url)
         if len(self.reactor.tcpClients) > len(self.made):
             self.made.append(self.connected())
         protocol, connection = self.made[-1]
-        said: bytes = connection.value()
+        sent: bytes = connection.value()
         connection.clear()
         protocol.dataReceived(ANSWER)
-        return said
+        return sent
 
     def test_kept(self) -> None:
         """A connection is reused for an hour at most, however busy it is."""
-        agent = self.reaching()
+        agent = self.make_agent()
         for _ in range(int(RENEWAL_SECONDS / 30)):
-            self.asked(agent)
+            self.send(agent)
             self.reactor.advance(30)
         self.assertEqual(1, len(self.made))
         self.reactor.advance(1)
-        self.asked(agent)
+        self.send(agent)
         self.assertEqual(2, len(self.made))
         self.assertEqual([True, False], [made.disconnecting for _, made in self.made])
 
     def test_goodbye(self) -> None:
         """A connection that the peer does not close is aborted after some seconds."""
-        agent = self.reaching()
-        self.asked(agent)
+        agent = self.make_agent()
+        self.send(agent)
         [(protocol, connection)] = self.made
         self.reactor.advance(IDLE_SECONDS)
         self.assertTrue(connection.disconnecting)
@@ -88,8 +88,8 @@ class UpstreamAgentTests(SynchronousTestCase):
 
     def test_good_end(self) -> None:
         """A connection that the peer closes in time leaves no timer behind."""
-        agent = self.reaching()
-        self.asked(agent)
+        agent = self.make_agent()
+        self.send(agent)
         [(protocol, connection)] = self.made
         self.reactor.advance(IDLE_SECONDS)
         protocol.connectionLost(Failure(ConnectionDone()))
@@ -98,23 +98,23 @@ class UpstreamAgentTests(SynchronousTestCase):
 
     def test_direct(self) -> None:
         """Without a proxy, the request goes to the host and has a path."""
-        said = self.asked(self.reaching())
-        self.assertTrue(said.startswith(b"GET /api HTTP/1.1\r\n"))
+        sent = self.send(self.make_agent())
+        self.assertTrue(sent.startswith(b"GET /api HTTP/1.1\r\n"))
 
     def test_whole_address(self) -> None:
         """The proxy gets the whole address and its own credentials."""
-        said = self.asked(self.reaching(proxy("me:secret@10.0.0.2:3128")))
+        sent = self.send(self.make_agent(proxy("me:secret@10.0.0.2:3128")))
         self.assertEqual(3128, self.reactor.tcpClients[0][1])
-        first, *headers = said.split(b"\r\n")
+        first, *headers = sent.split(b"\r\n")
         self.assertEqual(b"GET http://10.0.0.1/api HTTP/1.1", first)
         self.assertIn(b"Proxy-Authorization: Basic bWU6c2VjcmV0", headers)
         self.assertIn(b"Host: 10.0.0.1", headers)
-        said = self.asked(self.reaching(proxy("10.0.0.2:3128")))
-        self.assertNotIn(b"Proxy-Authorization", said)
+        sent = self.send(self.make_agent(proxy("10.0.0.2:3128")))
+        self.assertNotIn(b"Proxy-Authorization", sent)
 
     def test_tunnel(self) -> None:
         """An https request goes through a tunnel, with TLS inside."""
-        agent = self.reaching(proxy("10.0.0.2:3128"))
+        agent = self.make_agent(proxy("10.0.0.2:3128"))
         agent.request(b"GET", b"https://10.0.0.1/api")
         protocol, connection = self.connected()
         self.assertTrue(connection.value().startswith(b"CONNECT 10.0.0.1:443 HTTP/1.1"))
@@ -128,7 +128,7 @@ class UpstreamAgentTests(SynchronousTestCase):
             if not resolved:
                 self.reactor.installNameResolver(NeverResolved())
             for url in (b"http://10.0.0.1/api", b"https://10.0.0.1/api"):
-                agent = self.reaching(proxy("proxy.example:3128"))
+                agent = self.make_agent(proxy("proxy.example:3128"))
                 asking = agent.request(b"GET", url)
                 asking.cancel()
                 held_up = self.failureResultOf(asking, ProxyTimeout)

@@ -123,10 +123,10 @@ class BodyMemoryTests(SynchronousTestCase):
         self.servers.append(server)
         return server
 
-    def until(self, over: Callable[[], bool], end: float = 120.0) -> None:
+    def until(self, is_done: Callable[[], bool], end: float = 120.0) -> None:
         """Advance time until a condition is true, or for some seconds."""
         end += self.clock.seconds()
-        while self.clock.seconds() < end and not over():
+        while self.clock.seconds() < end and not is_done():
             for server in self.servers:
                 server.flow()
             self.clock.advance(TICK)
@@ -140,7 +140,7 @@ class BodyMemoryTests(SynchronousTestCase):
             self.until(lambda: server.fetched.called)  # noqa: B023
             self.successResultOf(server.fetched).close()
 
-    def assert_over(self) -> None:
+    def assert_freed(self) -> None:
         """Assert that no timer is left and all memory is free."""
         self.assertEqual([], self.clock.getDelayedCalls())
         last = self.server(ALL)
@@ -157,7 +157,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.assertLess(self.clock.seconds() - begin, 1.0)
         slow.speed = FAST
         self.received(slow)
-        self.assert_over()
+        self.assert_freed()
 
     def test_longest_first(self) -> None:
         """With too little memory, the longest body is received first."""
@@ -171,7 +171,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.received(first)
         self.assertEqual(sent, [server.sent for server in others])
         self.received(*others)
-        self.assert_over()
+        self.assert_freed()
 
     def test_waits_to_be_decoded(self) -> None:
         """While a body waits to be decoded, a full memory admits only small bodies."""
@@ -183,7 +183,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.assertNoResult(second.fetched)
         self.successResultOf(first.fetched).close()
         self.received(second)
-        self.assert_over()
+        self.assert_freed()
 
     def test_small(self) -> None:
         """A small body waits for no slow connection."""
@@ -196,7 +196,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.assertLess(self.clock.seconds() - begin, 0.5)
         first.speed = second.speed = FAST
         self.received(first, second)
-        self.assert_over()
+        self.assert_freed()
 
     def test_deadline(self) -> None:
         """A paused body has the same deadline as others, and frees its memory."""
@@ -212,7 +212,7 @@ class BodyMemoryTests(SynchronousTestCase):
         self.assertEqual("stopped", second.transport.producerState)
         first.speed = FAST
         self.received(first)
-        self.assert_over()
+        self.assert_freed()
 
     def test_freed(self) -> None:
         """At each end of the longest body, the others continue at once."""
@@ -237,7 +237,7 @@ class BodyMemoryTests(SynchronousTestCase):
             self.assertFalse(second.paused)
             self.failureResultOf(first.fetched, UpstreamError, CancelledError)
             self.received(second)
-            self.assert_over()
+            self.assert_freed()
 
     def test_bound(self) -> None:
         """Waiting bodies never exceed the limit, in any order."""
@@ -258,4 +258,4 @@ class BodyMemoryTests(SynchronousTestCase):
                 if waiting and chance.random() < 0.1:
                     waiting.pop(0).close()
                 self.assertLess(self.clock.seconds(), 600.0)
-            self.assert_over()
+            self.assert_freed()

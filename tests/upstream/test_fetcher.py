@@ -87,8 +87,8 @@ class Bench:
             ),
         )
 
-    def fetch(self, patience: float = 60.0) -> Deferred[bytes]:
-        fetched = self.upstream.fetch("api/peers", patience)
+    def fetch(self, seconds: float = 60.0) -> Deferred[bytes]:
+        fetched = self.upstream.fetch("api/peers", seconds)
         self.agent.flush()
         return fetched.addCallback(unpack)
 
@@ -235,7 +235,7 @@ class FetchTests(SynchronousTestCase):
     def test_packed_refusal(self) -> None:
         """An error response has its reason, even if its body cannot be read."""
         words = b'{"message":"too many requests"}'
-        for body, coding, told in (
+        for body, coding, message in (
             (gzip.compress(words), "gzip", "429: too many requests"),
             (words, "gzip", "429"),
             (gzip.compress(words), "gzip, gzip", "429"),
@@ -244,7 +244,7 @@ class FetchTests(SynchronousTestCase):
             fetched = bench.fetch()
             bench.advance(0)
             error = self.failureResultOf(fetched, UpstreamError).value
-            self.assertEqual(("rate_limited", told), (error.reason, str(error)))
+            self.assertEqual(("rate_limited", message), (error.reason, str(error)))
 
     def test_headers(self) -> None:
         """Invalid bytes in headers raise no other error."""
@@ -319,13 +319,13 @@ class FetchTests(SynchronousTestCase):
 
     def test_little_time(self) -> None:
         """A retry begins only if a tenth of the timeout is left for it."""
-        for patience, requests in ((0.25 + 2.9, 1), (0.25 + 3.1, 2)):
+        for seconds, requests in ((0.25 + 2.9, 1), (0.25 + 3.1, 2)):
             bench = Bench(says(503), says(200))
-            fetched = bench.fetch(patience)
+            fetched = bench.fetch(seconds)
             fetched.addErrback(lambda failure: failure.trap(UpstreamError))
             bench.advance(0.3)
             self.successResultOf(fetched)
-            self.assertEqual(requests, len(bench.api.requests), patience)
+            self.assertEqual(requests, len(bench.api.requests), seconds)
 
     def test_deadline_of_a_retry(self) -> None:
         """A retry ends when the next refresh is due."""
@@ -414,11 +414,11 @@ class FetchTests(SynchronousTestCase):
         bench = Bench(says(200, b"[1,2]"))
         bench.fetch()
         [attempt] = bench.seen
-        self.assertEqual(("api/peers", 200, 5, ""), _told(attempt))
+        self.assertEqual(("api/peers", 200, 5, ""), _summary(attempt))
         bench = Bench(says(500, b'{"message":"broken"}'), attempts=1)
         self.failureResultOf(bench.fetch())
         [attempt] = bench.seen
-        self.assertEqual(("api/peers", 500, 20, "500: broken"), _told(attempt))
+        self.assertEqual(("api/peers", 500, 20, "500: broken"), _summary(attempt))
         self.assertEqual(1_800_000_000, attempt.started)
 
     def test_token_stays_secret(self) -> None:
@@ -466,13 +466,13 @@ class ClockTests(SynchronousTestCase):
         bench = Bench(*(says(200, Date=date) for date in dates))
         for _ in dates:
             self.successResultOf(bench.fetch())
-        told = [line for line in log.lines() if "clock" in line]
-        self.assertEqual(2, len(told))
+        lines = [line for line in log.lines() if "clock" in line]
+        self.assertEqual(2, len(lines))
         self.assertIn(
-            "the clock of the NetBird API is 2 s behind this machine's", told[0]
+            "the clock of the NetBird API is 2 s behind this machine's", lines[0]
         )
         self.assertIn(
-            "the clock of the NetBird API is 5 s ahead of this machine's", told[1]
+            "the clock of the NetBird API is 5 s ahead of this machine's", lines[1]
         )
 
 
@@ -525,5 +525,5 @@ class ProbeTests(SynchronousTestCase):
         self.assertEqual("", self.successResultOf(reached))
 
 
-def _told(attempt: Attempt) -> tuple[str, int | None, int, str]:
+def _summary(attempt: Attempt) -> tuple[str, int | None, int, str]:
     return attempt.path, attempt.status, attempt.received, attempt.error

@@ -12,15 +12,15 @@ SECRET = "nbp_8sYvTtQ2WxRkMpLz4JcHdNgFbA1eUi0aBcDe"
 class MaskedTests(SynchronousTestCase):
     def test_several(self) -> None:
         """Each of several secrets is masked, and its pieces."""
-        said = f"{SECRET} and other/secret, or er/secre"
+        text = f"{SECRET} and other/secret, or er/secre"
         self.assertEqual(
             "<token> and <token>, or <token>",
-            mask_secrets(said, SECRET, "other/secret"),
+            mask_secrets(text, SECRET, "other/secret"),
         )
 
     def test_pieces(self) -> None:
         """NetBird tokens, and eight adjacent characters of a secret, are masked."""
-        for said, shown in (
+        for text, shown in (
             (f"who is {SECRET}?", "who is <token>?"),
             (f"who is {SECRET[:10]}…?", "who is <token>…?"),
             ("not nbp_ but", "not <token> but"),
@@ -31,7 +31,7 @@ class MaskedTests(SynchronousTestCase):
             ("no rules in the policy", "no rules in the policy"),
             ("", ""),
         ):
-            self.assertEqual(shown, mask_secrets(said, SECRET))
+            self.assertEqual(shown, mask_secrets(text, SECRET))
 
     def test_short_secret(self) -> None:
         """A short secret is masked as a whole."""

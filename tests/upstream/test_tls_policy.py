@@ -67,21 +67,21 @@ class LookTests(SynchronousTestCase):
         self.assertEqual([], book.lines())
         self.assertEqual(1.0, registry.get_sample_value(READABLE))
 
-        def told() -> list[str]:
+        def logged() -> list[str]:
             reactor.advance(RELOAD_INTERVAL)
             account.reload()  # as at SIGHUP: no second log line
             self.assertEqual(0.0, registry.get_sample_value(READABLE))
-            said = [line for line in book.lines() if "certificate" in line]
-            return said[-1:]
+            lines = [line for line in book.lines() if "certificate" in line]
+            return lines[-1:]
 
         key.write_bytes(other.key)
         wrong = f"the key in {key} does not belong to the certificate in {certificate}"
         start = "warning the client certificate is not valid: "
-        self.assertEqual([start + wrong], told())
+        self.assertEqual([start + wrong], logged())
         key.unlink()
-        self.assertEqual([f"{start}{key}: No such file or directory"], told())
+        self.assertEqual([f"{start}{key}: No such file or directory"], logged())
         os.mkfifo(key)
-        self.assertEqual([f"{start}{key}: the file is not a regular file"], told())
+        self.assertEqual([f"{start}{key}: the file is not a regular file"], logged())
         key.unlink()
         key.write_bytes(own.key)
         account.reload()

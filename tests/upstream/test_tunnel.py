@@ -15,8 +15,8 @@ GOOD = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nA: b\r\n\r\n"
 class RequestTests(SynchronousTestCase):
     def test_lines(self) -> None:
         """The host is in the first line and in a header, an address in brackets."""
-        said = request("fd00::1", 443, PROXY).decode()
-        first, host, agent, login, *rest = said.split("\r\n")
+        sent = request("fd00::1", 443, PROXY).decode()
+        first, host, agent, login, *rest = sent.split("\r\n")
         self.assertEqual("CONNECT [fd00::1]:443 HTTP/1.1", first)
         self.assertEqual("Host: [fd00::1]:443", host)
         self.assertTrue(agent.startswith("User-Agent: api-exporter/"))
@@ -25,9 +25,9 @@ class RequestTests(SynchronousTestCase):
 
     def test_nobody(self) -> None:
         """Without credentials there is no Proxy-Authorization."""
-        said = request("api.example", 8443, proxy("proxy.example"))
-        self.assertTrue(said.startswith(b"CONNECT api.example:8443 HTTP/1.1\r\n"))
-        self.assertNotIn(b"Authorization", said)
+        sent = request("api.example", 8443, proxy("proxy.example"))
+        self.assertTrue(sent.startswith(b"CONNECT api.example:8443 HTTP/1.1\r\n"))
+        self.assertNotIn(b"Authorization", sent)
 
 
 class OpenedTests(SynchronousTestCase):
@@ -47,12 +47,12 @@ class OpenedTests(SynchronousTestCase):
                 self.assertNotIn("c4nary", str(error))
 
     @given(st.integers(-50, 50))
-    def test_bound(self, over: int) -> None:
+    def test_bound(self, excess: int) -> None:
         """A response of more than 16 KiB is refused."""
         head = b"HTTP/1.1 200 Fine\r\nA: "
-        size = LONGEST_HEAD + over
+        size = LONGEST_HEAD + excess
         received = head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"
-        if over > 0:
+        if excess > 0:
             error = self.assertRaises(UpstreamError, opened, received, PROXY)
             self.assertIn("with more than 16384 bytes", str(error))
         else:
