@@ -130,6 +130,7 @@ class Account(MultiService):
         world = World(reactor, now, jitter, settings.name)
         self.client = client = Client(
             settings,
+            reactor,
             world=world,
             observe=self._on_attempt,
             on_silent=self._on_silent,

@@ -81,6 +81,7 @@ class Exporter:
         assert isinstance(reactor, PosixReactorBase)
         self.client = Client(
             checked,
+            reactor,
             world=World(reactor, time.time, random.random),
             observe=self._attempted,
         )

@@ -1,7 +1,6 @@
 """The client of an account: a service with its HTTP agent, token and TLS settings."""
 
 from collections.abc import Callable
-from typing import cast
 
 from OpenSSL.crypto import X509
 from twisted.application.service import Service
@@ -51,6 +50,7 @@ class Client(Service):
     def __init__(
         self,
         settings: AccountSettings,
+        reactor: PosixReactorBase,
         *,
         world: World,
         observe: Callable[[Attempt], None],
@@ -65,7 +65,7 @@ class Client(Service):
         self.trust = make_policy(authorities, settings.identity, world.now)
         self.shown: UpstreamCertificate | None = None
         self._agent = UpstreamAgent(
-            cast("PosixReactorBase", world.clock),
+            reactor,
             proxy=way.proxy,
             policy=self.trust,
             proxy_policy=make_policy(authorities, None, world.now),

@@ -44,10 +44,8 @@ def request_id(headers: Headers) -> str:
 def date(headers: Headers) -> float | None:
     """Return the Date, in whole seconds since the epoch; None if unknown."""
     (value, *_) = _values(headers, b"date") or [""]
-    try:
-        return parsedate_to_datetime(value).timestamp()
-    except (ValueError, OverflowError):
-        return None
+    sent = _parse_date(value)
+    return None if sent is None else sent.timestamp()
 
 
 def retry_after(headers: Headers, *, now: float) -> float | None:
@@ -55,10 +53,14 @@ def retry_after(headers: Headers, *, now: float) -> float | None:
     (value, *_) = _values(headers, b"retry-after") or [""]
     if value.isascii() and value.isdigit() and len(value) <= 9:
         return float(value)
+    date = _parse_date(value)
+    return None if date is None else max(0.0, date.timestamp() - now)
+
+
+def _parse_date(value: str) -> datetime | None:
     try:
-        date = parsedate_to_datetime(value)
+        found = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - datetime.fromtimestamp(now, UTC)).total_seconds())
+    # "-0000" or no zone: the sender says nothing of its zone, and HTTP's is UTC.
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

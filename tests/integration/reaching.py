@@ -76,6 +76,7 @@ class ReachingTestCase(TestCase):
         assert isinstance(reactor, PosixReactorBase)
         client = Client(
             found.accounts[""],
+            reactor,
             world=World(reactor, time.time, random.random),
             observe=self.attempts.append,
         )

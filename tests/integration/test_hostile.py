@@ -124,6 +124,7 @@ class HostileTests(TestCase):
         assert isinstance(reactor, PosixReactorBase)
         self.client = Client(
             settings.accounts[""],
+            reactor,
             world=World(reactor, time.time, random.random),
             observe=self.attempts.append,
         )

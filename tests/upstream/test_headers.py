@@ -1,5 +1,8 @@
 """Headers as a hostile server sends them."""
 
+import os
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -64,8 +67,15 @@ class HeadersTests(SynchronousTestCase):
         self.assertEqual("", request_id(Headers()))
 
     def test_date(self) -> None:
-        """A missing or invalid Date is None."""
+        """A missing or invalid Date is None; one without a zone is in UTC."""
+        zone = os.environ.get("TZ", "UTC")
+        self.addCleanup(time.tzset)
+        self.addCleanup(os.environ.__setitem__, "TZ", zone)
+        os.environ["TZ"] = "EST5"
+        time.tzset()
         for value, expected in (
+            (b"Sun, 22 Nov 2026 12:00:30 -0000", 1_795_348_830.0),
+            (b"Sun, 22 Nov 2026 12:00:30", 1_795_348_830.0),
             (b"Sun, 22 Nov 2026 12:00:30 GMT", 1_795_348_830.0),
             (b"yesterday", None),
             (b"Sun, 99 Nov 2026 12:00:30 GMT", None),
