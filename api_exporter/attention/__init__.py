@@ -1,5 +1,5 @@
-"""What of the network needs attention, in plain words; pure.
+"""Findings: what needs attention in the network, in plain sentences.
 
-Each finding is that of an alert, by the same numbers and without its wait. A file holds
-the findings of one subject.
+Each finding matches an alert and uses the same thresholds, but does not wait. A module
+holds the findings of one subject. Its functions have no side effects.
 """

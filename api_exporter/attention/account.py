@@ -16,7 +16,7 @@ from api_exporter.plurals import counted
 
 
 def peer_approvals(snapshot: Snapshot) -> Iterator[Finding]:
-    """Peers that have waited for hours; they have since they were registered."""
+    """Report peers that have waited for approval for hours since their registration."""
     hours = snapshot.thresholds.hours["approval"]
     long = [
         (at, peer)
@@ -36,7 +36,7 @@ def peer_approvals(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def user_approvals(snapshot: Snapshot) -> Iterator[Finding]:
-    """Nobody knows since when a user waits: told at once."""
+    """Report users that wait for approval, at once: the start is unknown."""
     waiting = sum(user.pending_approval for user in snapshot.inventory.users or ())
     if waiting:
         verb = "waits" if waiting == 1 else "wait"
@@ -48,7 +48,7 @@ def user_approvals(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def unused_checks(snapshot: Snapshot) -> Iterator[Finding]:
-    """Posture checks that do nothing at all."""
+    """Report posture checks that no enabled policy uses."""
     used = policies_by_check(snapshot.inventory.policies or ())
     for check in snapshot.inventory.posture_checks or ():
         if check.id not in used:
@@ -60,7 +60,7 @@ def unused_checks(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
-    """Peers that a posture check shuts out."""
+    """Report peers that a posture check excludes because of their version."""
     inventory = snapshot.inventory
     checks = inventory.posture_checks or ()
     old = outdated(
@@ -82,7 +82,7 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
-    """A range of addresses that is nearly full."""
+    """Report an address range that is nearly full."""
     share = snapshot.thresholds.shares["addresses_used"]
     for account in snapshot.inventory.accounts or ():
         room = addresses(account.settings.network_range)
@@ -96,7 +96,7 @@ def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def settings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Those of the account that are not what the thresholds say they must be."""
+    """Report account settings that differ from those in the thresholds."""
     for account in snapshot.inventory.accounts or ():
         for name, value in choices(account):
             if snapshot.thresholds.settings.get(name, value) is not value:
@@ -109,7 +109,7 @@ def settings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def invites(snapshot: Snapshot) -> Iterator[Finding]:
-    """Those that nobody can accept any more."""
+    """Report invites that have expired."""
     expired = [i for i in snapshot.inventory.user_invites or () if i.expired]
     if expired:
         times = [timestamp(invite.expires_at) for invite in expired]
@@ -123,8 +123,9 @@ def invites(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def policies(snapshot: Snapshot) -> Iterator[Finding]:
-    """Enabled ones that do not do what they seem to do; without a single peer there is
-    nothing to say.
+    """Report enabled policies with a rule side that matches nothing.
+
+    Without any peer, there are no findings.
     """
     if not snapshot.inventory.peers:
         return

@@ -1,4 +1,4 @@
-"""The Agent Network: budgets that are used up, and what is more open than it seems."""
+"""Findings about the Agent Network: used-up budgets and missing restrictions."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,7 +22,7 @@ _OF = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 
 
 def budgets(snapshot: Snapshot) -> Iterator[Finding]:
-    """Those of which somebody whom they bind has used nearly all, or all."""
+    """Report budgets that one of their groups or users has used up, or nearly."""
     share = snapshot.thresholds.shares["agent_budget_used"]
     inventory = replace(snapshot.inventory, now=snapshot.now)
     by_unit = amounts(inventory)
@@ -46,7 +46,6 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _words(limit: Limit, most: float, groups: Sequence[str]) -> str:
-    """Such as `is used up: a group has used 103% of 500,000 tokens in 1 day: ops.`"""
     cap = f"{limit.cap:,.2f} USD"
     if limit.unit == "tokens":
         cap = counted(int(limit.cap), "token")
@@ -61,7 +60,7 @@ def _words(limit: Limit, most: float, groups: Sequence[str]) -> str:
 
 
 def cost(snapshot: Snapshot) -> Iterator[Finding]:
-    """More than a month may cost, where a number says so."""
+    """Report a month's cost above the threshold, if there is a threshold."""
     limit = snapshot.thresholds.dollars["agent_month"]
     spent = month_cost(snapshot.inventory.agent_usage or (), snapshot.now)
     if limit is not None and spent is not None and spent > limit:
@@ -73,7 +72,7 @@ def cost(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def providers(snapshot: Snapshot) -> Iterator[Finding]:
-    """Enabled ones whose certificate nobody verifies."""
+    """Report enabled providers whose certificate is not verified."""
     for provider in snapshot.inventory.agent_providers or ():
         if provider.enabled and provider.skip_tls_verification:
             name = plain(provider.name or provider.id)
@@ -86,7 +85,7 @@ def providers(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def policies(snapshot: Snapshot) -> Iterator[Finding]:
-    """Enabled ones that lead nowhere: none of their providers is enabled."""
+    """Report enabled policies without an enabled provider."""
     ids = enabled_providers(snapshot.inventory)
     for policy in snapshot.inventory.agent_policies or ():
         if policy.enabled and not ids & set(policy.destination_provider_ids or ()):
@@ -98,7 +97,7 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def references(snapshot: Snapshot) -> Iterator[Finding]:
-    """Enabled policies and rules that name objects that do not exist."""
+    """Report enabled policies and rules that name missing objects."""
     ids = listed_ids(snapshot.inventory)
     for policy in snapshot.inventory.agent_policies or ():
         if policy.enabled and (missing := policy_misses(ids, policy)):
@@ -125,13 +124,13 @@ _UNRESTRICTED = (
 
 
 def _missing(missing: Misses) -> str:
-    """Such as `1 missing object: group abc`."""
+    """Return text such as `1 missing object: group abc`."""
     names = listed(f"{kind} {id_}" for kind, id_ in missing)
     return f"{counted(len(missing), 'missing object')}{names}"
 
 
 def prompts(snapshot: Snapshot) -> Iterator[Finding]:
-    """Prompts that are kept as they are."""
+    """Report that prompts are kept without redaction."""
     for settings in snapshot.inventory.agent_settings or ():
         if settings.enable_prompt_collection and not settings.redact_pii:
             yield snapshot.finding(

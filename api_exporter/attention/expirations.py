@@ -1,4 +1,4 @@
-"""Findings about what expires soon, or has expired: logins, keys and certificates."""
+"""Findings about logins, keys, tokens and certificates that expire."""
 
 from collections.abc import Iterator
 from math import ceil
@@ -11,9 +11,9 @@ from api_exporter.plurals import counted
 
 
 def logins(snapshot: Snapshot) -> Iterator[Finding]:
-    """Connected peers that are cut off unless somebody logs in.
+    """Report connected peers whose login expires soon.
 
-    Where logins do not last for days, to log in again is routine.
+    There is no finding if logins last for less than `login_routine` days.
     """
     days, share = snapshot.thresholds.days, snapshot.thresholds.shares["login_soon"]
     lifetime = login_lifetime(snapshot.inventory.accounts or ())
@@ -39,9 +39,9 @@ def logins(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
-    """Reusable ones that are in use and will soon be of no use.
+    """Report reusable setup keys that expire soon, have expired or are used up.
 
-    Nobody waits for the end of one that is not used; whoever has revoked one knows.
+    An expiry is reported only if the key is in use. Revoked keys are never reported.
     """
     days, share = snapshot.thresholds.days, snapshot.thresholds.shares["setup_key_used"]
     for key in snapshot.inventory.setup_keys or ():
@@ -73,7 +73,7 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
-    """Tokens of the exporter's own user, used today."""
+    """Report expiring access tokens of the exporter's own user that were used today."""
     days = snapshot.thresholds.days
     for token in snapshot.inventory.access_tokens or ():
         end, used = timestamp(token.expiration_date), timestamp(token.last_used)
@@ -96,7 +96,7 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
-    """Tokens of self-hosted proxies, in use."""
+    """Report expiring tokens of self-hosted proxies that are in use."""
     days = snapshot.thresholds.days
     for token in snapshot.inventory.proxy_tokens or ():
         end, used = timestamp(token.expires_at), timestamp(token.last_used)
@@ -117,7 +117,7 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def certificates(snapshot: Snapshot) -> Iterator[Finding]:
-    """The upstream's, and our own where a gateway wants one."""
+    """Report expiring certificates: the NetBird API's and the client certificate."""
     soon = snapshot.now + snapshot.thresholds.days["certificate_soon"] * DAY
     if snapshot.upstream_ends is not None and snapshot.upstream_ends < soon:
         yield snapshot.finding(

@@ -1,4 +1,4 @@
-"""Findings about the exporter: what it cannot see."""
+"""Findings about the exporter: data that it cannot read."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _ADVICE = "Use the token of a service user with the role auditor."
 
 
 def blind(snapshot: Snapshot) -> Iterator[Finding]:
-    """Peers that cannot be read, or are withdrawn."""
+    """Report that the peers cannot be read, or that their metrics are withdrawn."""
     peers = snapshot.freshness.get(UP)
     if peers is None or not snapshot.blind:
         return
@@ -26,7 +26,7 @@ def blind(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def fleet(snapshot: Snapshot) -> Iterator[Finding]:
-    """Many peers that were lost at once."""
+    """Report that many peers went offline at once."""
     if snapshot.drop is not None:
         peers = snapshot.inventory.peers or ()
         connected = sum(peer.connected for peer in peers)
@@ -40,7 +40,7 @@ def fleet(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def rejected(snapshot: Snapshot) -> Iterator[Finding]:
-    """Records that cannot be read and are left out."""
+    """Report records that are left out because they cannot be read."""
     for name, standing in snapshot.freshness.items():
         if standing.last_success is not None and standing.rejected:
             yield snapshot.finding(
@@ -52,7 +52,7 @@ def rejected(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def unwatched(snapshot: Snapshot) -> Iterator[Finding]:
-    """A token whose end cannot be seen."""
+    """Report that the expiry date of the exporter's token is unknown."""
     tokens = snapshot.freshness.get("access_tokens")
     if tokens is not None and tokens.supported is False:
         yield snapshot.finding(
@@ -63,7 +63,7 @@ def unwatched(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def partial(snapshot: Snapshot) -> Iterator[Finding]:
-    """A token whose user may read only a part."""
+    """Report that the token's user may not read everything."""
     inventory = snapshot.inventory
     missing = [name for name in snapshot.freshness if name in inventory.withheld]
     if not (inventory.partial or missing):
@@ -81,7 +81,7 @@ def partial(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def detail(snapshot: Snapshot) -> Iterator[Finding]:
-    """Groups whose peers should have series of their own."""
+    """Report groups that PEER_DETAIL names and that do not exist."""
     for name in snapshot.inventory.missing_groups:
         yield Finding(
             severity="warning",

@@ -18,12 +18,12 @@ from api_exporter.netbird.references import waits
 
 
 class Finder(Struct, frozen=True):
-    """Finds something in resources that are known.
+    """A function that yields findings, and the resources that it reads.
 
     Attributes:
-        reads: it finds nothing while one of them is unknown: it never guesses.
-        single: whether it is silent where there is a greater cause: while the peers
-            cannot be read, and of what began when the whole fleet dropped.
+        reads: while one of them is unknown, there are no findings.
+        single: True if the findings are about single objects. They are hidden while the
+            peers cannot be read, and if they began with a drop of the fleet.
     """
 
     find: Callable[[Snapshot], Iterator[Finding]]
@@ -103,7 +103,7 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def unknown(snapshot: Snapshot) -> tuple[str, ...]:
-    """Resources that are asked for and not known, so that nothing is found in them."""
+    """Return the requested resources without data: findings may be missing."""
     missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
     return tuple(
         name

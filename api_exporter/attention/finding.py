@@ -1,4 +1,4 @@
-"""A finding, and the snapshot of an account in which findings are looked for."""
+"""A finding, and the snapshot of an account from which findings are computed."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -16,20 +16,20 @@ from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.freshness import Freshness
 
 NAMED = 3
-"""At most so many objects of a finding are named."""
+"""Maximum number of objects that a finding names."""
 
 LONGEST = 60
-"""Letters of a name that are told."""
+"""Maximum number of characters of a name in a finding."""
 
 
 class Members(Struct):
-    """The members of a group that the upstream lists as peers.
+    """The members of a group that the NetBird API lists as peers.
 
     Attributes:
-        peers: how many there are.
-        gone: those that are not connected.
-        times: when each of these went, as far as that is known.
-        expired: those whose login has.
+        peers: their number.
+        gone: the offline ones.
+        times: when the offline ones were last seen, as far as known.
+        expired: the ones whose login has expired.
     """
 
     peers: int = 0
@@ -44,9 +44,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     Attributes:
         object: the subject of the sentence, such as `Network depot`.
         message: the rest of the sentence.
-        since: when it began, seconds since the epoch; None where nobody knows.
-        until: when it ends, or something with it; None where it does not.
-        alert: the alert that tells of the same; "" where the message says what to do.
+        since: when it began, seconds since the epoch; None if unknown.
+        until: when the object expires; None if it does not, or has expired.
+        alert: the matching alert; "" if the message says what to do.
     """
 
     severity: Severity
@@ -61,21 +61,21 @@ class Finding(Struct, frozen=True, kw_only=True):
         return f"{self.object} {self.message}"
 
     def runbook(self, runbooks: str) -> str:
-        """Its section of the page at that address, "" where there is none."""
+        """Return the URL of the alert's section, or "" without an alert."""
         return self.alert and section(runbooks, self.alert)
 
 
 class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
-    """What there is to look at.
+    """The data from which findings are computed.
 
     Attributes:
         drop: when many peers went offline at once, or None.
-        freshness: by resource, those that are asked for.
-        chosen: names and ids of the groups that matter, as the operator has named
-            them; empty for those of the thresholds.
-        upstream_ends: when the upstream's certificate does; None where that is not
-            known, or where there is none.
-        own_ends: likewise, of the one that we show.
+        freshness: by resource, for all requested resources.
+        chosen: names and ids of groups in IMPORTANT_GROUPS; empty for the groups of the
+            thresholds.
+        upstream_ends: when the certificate of the NetBird API expires; None if unknown,
+            or if there is none.
+        own_ends: likewise, for the exporter's client certificate.
         now: seconds since the epoch.
     """
 
@@ -90,12 +90,12 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def important(self) -> Sequence[str]:
-        """Names and ids of the groups of which each peer matters."""
+        """Names and ids of the groups in which every peer matters."""
         return self.chosen or self.thresholds.groups.important
 
     @cached_property
     def joined(self) -> "Snapshot":
-        """What is looked at where several resources are read together."""
+        """The snapshot for finders that join resources: see Note [Joined lists]."""
         inventory = self.inventory.joined
         return (
             self if inventory is self.inventory else replace(self, inventory=inventory)
@@ -103,21 +103,21 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def peers(self) -> Mapping[str, Peer]:
-        """By id."""
+        """Peers by id."""
         return by_id(self.inventory.peers or ())
 
     @cached_property
     def members(self) -> dict[str, Members]:
-        """Of groups, by the groups' ids, of those that were looked at."""
+        """Members by group id: a cache that the finders fill."""
         return {}
 
     @property
     def blind(self) -> bool:
-        """Whether the peers cannot be read."""
+        """True if the peers cannot be read."""
         return UP in self.freshness and self.freshness[UP].up is False
 
     def caused(self, finding: "Finding") -> bool:
-        """Whether a drop of the whole fleet is a greater cause: it began with that."""
+        """Return whether a finding began with, or after, a drop of the whole fleet."""
         if self.drop is None or finding.since is None:
             return False
         return finding.since >= self.drop
@@ -131,8 +131,9 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         since: float | None = None,
         until: float | None = None,
     ) -> Finding:
-        """What an alert tells of, as severe as the alert. An end that has passed is a
-        beginning.
+        """Return a finding with the severity of its alert.
+
+        An `until` that has passed becomes `since`.
         """
         if until is not None and until <= self.now:
             since, until = until, None
@@ -146,7 +147,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def names(self, peers: Sequence[Peer]) -> str:
-        """Those of the peers that may be named, such as `: a, b, c and 2 more`."""
+        """Return the names that PEER_DETAIL allows, as text: see `listed`."""
         ids = self._detailed_ids
         return listed(p.name or p.id for p in peers if ids is None or p.id in ids)
 
@@ -156,7 +157,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def listed(names: Iterable[str]) -> str:
-    """Such as `: a, b, c and 2 more`, nothing where there are none."""
+    """Return text such as `: a, b, c and 2 more`, or "" without names."""
     every = list(names)
     first = ", ".join(map(plain, nsmallest(NAMED, every)))
     more = f" and {len(every) - NAMED:,} more" if len(every) > NAMED else ""
@@ -164,10 +165,10 @@ def listed(names: Iterable[str]) -> str:
 
 
 def plain(name: str) -> str:
-    """A name from elsewhere, for a line of text, of which it breaks nothing.
+    """Return a name from the API, shortened and safe in a line of text.
 
-    What does not show, such as line ends and what turns the direction of writing,
-    becomes a replacement character.
+    Invisible characters, such as line ends and marks of the writing direction, become
+    replacement characters.
     """
     shown = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
     if shown.isprintable():
@@ -182,4 +183,4 @@ def _breaks(letter: str) -> bool:
 _BREAKING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
-"""Scripts and pictures are written with them."""
+"""Some scripts and emoji need these invisible characters."""

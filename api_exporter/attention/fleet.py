@@ -1,7 +1,7 @@
-"""The drop of a fleet: many peers lost at once, as `rules.in.yml` has it.
+"""A drop of the fleet: many peers went offline at once, as in `rules.in.yml`.
 
-Peers that a person logged in on go home: what counts are those that a setup key has
-enrolled. Ephemeral ones come and go.
+A drop includes peers that a setup key has enrolled, because peers with a person's login
+go offline daily. Ephemeral peers are ignored.
 """
 
 from collections import Counter
@@ -12,10 +12,10 @@ from api_exporter.attention.thresholds import Thresholds
 from api_exporter.netbird.records import Peer
 
 DROP_WINDOW = 600
-"""Seconds within which the peers are lost."""
+"""Seconds within which the peers of a drop go offline."""
 
 SHOWN_FOR = 3600
-"""Seconds for which a drop is shown, unless the peers come back."""
+"""Seconds for which a drop is shown, unless the peers reconnect."""
 
 
 def dropped(peers: Sequence[Peer], now: float, thresholds: Thresholds) -> float | None:
@@ -32,7 +32,7 @@ def dropped(peers: Sequence[Peer], now: float, thresholds: Thresholds) -> float 
     return _drop(
         thresholds,
         (len(connected), sum(not peer.user_id for peer in connected)),
-        # By second, so that there are few however many were lost.
+        # One count a second limits the work, even if very many peers are lost.
         Counter(at for at, _ in lost),
         Counter(at for at, peer in lost if not peer.user_id),
     )
@@ -44,16 +44,16 @@ def _drop(
     lost_at: Counter[int],
     lost_keyed_at: Counter[int],
 ) -> float | None:
-    """Return the first second from which many were lost within DROP_WINDOW, or None.
+    """Return the second at which a drop began, or None.
 
     Args:
-        connected: how many peers are, and how many of them a setup key has enrolled.
-        lost_at: how many were lost at each second.
-        lost_keyed_at: how many of them a setup key has enrolled.
+        connected: number of connected peers, and of those with a setup key.
+        lost_at: number of lost peers by second.
+        lost_keyed_at: number of those with a setup key.
     """
     shares, least = thresholds.shares, thresholds.peers
     seconds = sorted(lost_at)
-    # Those that were connected at a second, and those lost in the window from then on.
+    # Peers that were connected before `start`, and peers lost in the window from it.
     before = connected[0] + lost_at.total()
     before_keyed = connected[1] + lost_keyed_at.total()
     lost = lost_keyed = end = 0

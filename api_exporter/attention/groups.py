@@ -1,4 +1,4 @@
-"""Findings about groups: peers that matter, and routers."""
+"""Findings about groups: important peers and routing groups."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from api_exporter.plurals import counted
 
 
 def presence(snapshot: Snapshot) -> Iterator[Finding]:
-    """Peers of important groups that are offline, routers that all are."""
+    """Report offline important peers, offline routing groups and missing groups."""
     groups = snapshot.inventory.groups or ()
     for group in named(groups, snapshot.important):
         members = _members(snapshot, group)
@@ -48,7 +48,7 @@ def presence(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def expired(snapshot: Snapshot) -> Iterator[Finding]:
-    """Peers of important groups that are cut off until somebody logs in."""
+    """Report peers with an expired login in groups that matter."""
     groups = snapshot.inventory.groups or ()
     for group in named(
         groups, (*snapshot.important, *snapshot.thresholds.groups.routers)

@@ -20,7 +20,7 @@ _FAILED = {
 
 
 def services(snapshot: Snapshot) -> Iterator[Finding]:
-    """Of those that are enabled."""
+    """Report enabled services that have failed or are open to the internet."""
     for service in snapshot.inventory.proxy_services or ():
         if not service.enabled:
             continue
@@ -40,13 +40,13 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _open(service: ProxyService) -> str:
-    """Why an access list does not restrict the clients, "" where there is none."""
+    """Return why an access list restricts no client, or "" without a list."""
     everyone = unrestricting(service)
     return f", and its access list allows {everyone}" if everyone else ""
 
 
 def clusters(snapshot: Snapshot) -> Iterator[Finding]:
-    """Those without a proxy that is connected."""
+    """Report clusters without a connected proxy."""
     for cluster in snapshot.inventory.proxy_clusters or ():
         if not cluster.online:
             yield snapshot.finding(

@@ -19,7 +19,7 @@ Found = Iterator[Finding]
 
 
 def networks(snapshot: Snapshot) -> Found:
-    """Networks that cannot be reached, and their resources, or hang on one peer."""
+    """Report networks with no connected routing peer, or only one of several."""
     inventory = snapshot.inventory
     routing = network_routing_peers(inventory)
     lost: dict[str, list[NetworkResource]] = {}
@@ -57,7 +57,10 @@ def networks(snapshot: Snapshot) -> Found:
 
 
 def routes(snapshot: Snapshot) -> Found:
-    """Routes with one identifier and one network are each other's substitutes."""
+    """Report routes with no connected routing peer, or only one of several.
+
+    Routes with the same identifier and network are each other's substitutes.
+    """
     enabled = [route for route in snapshot.inventory.routes or () if route.enabled]
     routing = route_routing_peers(snapshot.inventory)
     alike: dict[tuple[str, str], list[Route]] = {}

@@ -1,6 +1,6 @@
-"""Prometheus' rules, made of the thresholds.
+"""Prometheus rules, made from the thresholds.
 
-`api_exporter/*.in.yml` are the rules with the names of numbers in place of the numbers:
+`api_exporter/*.in.yml` are the rules with names in place of numbers, such as
 `@{days.login_soon}`.
 """
 
@@ -15,15 +15,15 @@ from api_exporter.attention.thresholds import Thresholds, section
 HEAD = "# Made by `api-exporter --rules`, which goes by THRESHOLDS_FILE.\n"
 
 OWN = "http://{{ $labels.instance }}/runbooks"
-"""Where the exporter that an alert is about has its runbooks."""
+"""Address of the runbooks in the exporter that an alert is about."""
 
 TARGET = "cluster, account, job, instance"
-"""The labels that tell targets apart. Those of one exporter with several accounts share
-`instance`; a label that nobody has changes nothing."""
+"""The labels that identify a target. Several accounts of one exporter share `instance`.
+A missing label changes nothing."""
 
 MACROS = {
     "target": TARGET,
-    # Groups by each of their names, of which an operator may use either.
+    # Operators name a group by its name or its id.
     "named_groups": "(netbird_api_group_info or"
     ' label_replace(netbird_api_group_info, "group", "$1", "group_id", "(.+)"))',
 }
@@ -34,7 +34,8 @@ SINGLE = {
     "resource": ("netbird_api_network_resource_info", "network_resource_id"),
     "route": ("netbird_api_route_info", "network_id, network"),
 }
-"""What there are many of: a metric that each has, and the labels that tell it apart."""
+"""Kinds of single objects: a metric that each object has, and its identifying labels.
+"""
 
 UNLESS_OUTAGE = """\
 unless on ({target}) netbird_api_up == 0
@@ -42,8 +43,8 @@ unless on ({target}) netbird_api_up == 0
             {info} unless on ({target}) instance:netbird_api_fleet_dropped:bool == 1
             or ALERTS{{alertname="{alert}", alertstate="firing"}}
           )"""
-"""What a single thing looks like says nothing while the peers cannot be read. While the
-whole fleet has dropped, only what was told before is told."""
+"""No alert about a single object fires while the peers cannot be read. While the whole
+fleet has dropped, only alerts that already fire remain."""
 
 GROUP = """\
       - record: instance_group:netbird_api_group_matters:info
@@ -65,20 +66,20 @@ class _Rules(Template):
 
 
 def joined(thresholds: Thresholds, runbooks: str | None) -> str:
-    """All rules, as one file.
+    """Return all rules as one file.
 
     Args:
-        runbooks: their address; None for the exporter's own.
+        runbooks: address of the runbooks; None for those of the exporter.
     """
     recording, alerts = (rules(name, thresholds, runbooks) for name in NAMES)
     return HEAD + recording + alerts.partition("groups:\n")[2]
 
 
 def rules(name: str, thresholds: Thresholds, runbooks: str | None = None) -> str:
-    """A file of rules, of which the alerts want the recording ones.
+    """Return one file of rules. The alerts need the recording rules.
 
     Args:
-        name: the file's, without what follows the dot.
+        name: one of NAMES.
     """
     words = {
         **dict(numbers(thresholds)),
@@ -97,9 +98,9 @@ def filled(
     words: Mapping[str, str],
     runbooks: str | None = None,
 ) -> str:
-    """A file of rules, with these words in place of numbers and groups."""
+    """Return a file of rules with these words in place of the names."""
     text = (get_data("api_exporter", f"{name}.in.yml") or b"").decode()
-    # Each begins with its name, by which its severity and its runbook are found.
+    # Each part begins with its alert's name, the key of severity and runbook.
     head, *parts = re.split(r"(?=- alert: )", text)
     made = [_Rules(head).substitute({**MACROS, **words})]
     for part in parts:
@@ -132,7 +133,7 @@ def numbers(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
 
 
 def _groups(thresholds: Thresholds) -> str:
-    """A rule for each group that matters, in each of its roles."""
+    """Return a rule for each role of each group in the thresholds."""
     groups = thresholds.groups
     roles = (("important", groups.important), ("routers", groups.routers))
     made = [
@@ -144,7 +145,7 @@ def _groups(thresholds: Thresholds) -> str:
 
 
 def _settings(thresholds: Thresholds) -> str:
-    """A rule for each setting that must be something."""
+    """Return a rule for each account setting with a required value."""
     made = [
         SETTING.format(target=TARGET, value=int(value), setting=_quoted(name))
         for name, value in thresholds.settings.items()
@@ -153,6 +154,6 @@ def _settings(thresholds: Thresholds) -> str:
 
 
 def _quoted(text: str) -> str:
-    """For YAML, which takes JSON but for letters in halves: an emoji is one of them."""
+    """Return a YAML string: JSON without surrogate pairs, which emoji need."""
     quoted = json.dumps(text, ensure_ascii=False).replace("\x7f", r"\x7f")
     return quoted.encode("ascii", "backslashreplace").decode()

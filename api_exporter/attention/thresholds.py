@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from api_exporter.netbird.facts.account import CHOICES
 
 Whole = Annotated[int, Meta(gt=0, le=100_000)]
-"""So many days are about as long as Prometheus can count."""
+"""Prometheus cannot compute with many more days than this maximum."""
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Dollars = Annotated[float, Meta(gt=0)] | None
@@ -19,27 +19,27 @@ Name = Annotated[str, Meta(min_length=1)]
 Severity = Literal["critical", "warning", "info"]
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
-"""The worst first."""
+"""The most severe first."""
 
 HOUR = 3600.0
 DAY = 24 * HOUR
 
 
 class Groups(Struct, frozen=True, forbid_unknown_fields=True):
-    """Names of groups, by why they matter."""
+    """Names of groups by their role."""
 
     important: list[Name]
     routers: list[Name]
 
 
 class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
-    """What `thresholds.json` holds.
+    """The content of `thresholds.json`.
 
     Attributes:
-        dollars: None for a figure that nothing exceeds.
-        requests: the same.
-        settings: what those of the account must be, for those that are named.
-        severities: of all alerts, in their order.
+        dollars: None for no limit.
+        requests: None for no limit.
+        settings: the required values of account settings.
+        severities: by alert, in the order of the alerts.
     """
 
     groups: Groups
@@ -68,22 +68,22 @@ _KINDS = {
     "settings": bool,
     "severities": Severity,
 }
-"""Of the values in each table."""
+"""The type of the values in each table."""
 
 
 @cache
 def shipped() -> Thresholds:
-    """Those that came with the program."""
+    """Return the thresholds that are part of the package."""
     text = get_data("api_exporter", "thresholds.json") or b""
     return msgspec.json.decode(text, type=Thresholds)
 
 
 _LONGEST_SHOWN = 16
-"""Characters of a wrong value that an error repeats: a longer one may be a secret."""
+"""Characters of a wrong value that an error repeats. A longer value may be a secret."""
 
 
 def changed(text: bytes) -> Thresholds:
-    """Those, with what a file says in their place; raises ValueError."""
+    """Return the shipped thresholds with a file's values applied; raises ValueError."""
     known: dict[str, dict[str, object]] = msgspec.to_builtins(shipped())
     try:
         said = msgspec.json.decode(text, type=dict[str, dict[str, object]])

@@ -1,4 +1,4 @@
-"""The findings of one account, looked for again after each refresh."""
+"""The findings of one account, updated after each refresh."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -17,17 +17,18 @@ from api_exporter.ports import Now
 from api_exporter.telemetry.freshness import Freshness
 
 Ends = Callable[[], tuple[float | None, float | None]]
-"""When certificates end: the upstream's, our own; None for one that is not known."""
+"""Return when the certificates of the API and of the exporter expire; None if unknown.
+"""
 
 
 class FindingList(Struct, frozen=True, kw_only=True):
-    """What was found at some time.
+    """The findings at one time.
 
     Attributes:
-        findings: the worst first. All are kept: a finder makes at most three for each
-            record that it looks at, of 0.5 kB each, and none of them for each peer.
-        unknown: resources in which nothing could be looked for.
-        counts: of all severities, the worst first; empty while nothing is known at all.
+        findings: the most severe first. All are kept: a finder makes at most three for
+            each record, of 0.5 kB each, and none for each peer.
+        unknown: unknown resources, because of which findings may be missing.
+        counts: by severity, the most severe first; empty before the peers are known.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -42,11 +43,11 @@ _NOTHING: Mapping[Severity, Sequence[Finding]] = MappingProxyType({})
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """The findings after a refresh, and what the next look starts from.
+    """The findings after a refresh, and the state for the next update.
 
     Attributes:
-        changes: those of the inventory, by which the next look knows what has changed.
-        drop: when many peers went offline at once, as the newest peers say, or None.
+        changes: those of the inventory, which show what has changed since.
+        drop: when many peers went offline at once, as of the newest peers, or None.
     """
 
     changes: Mapping[str, object] = MappingProxyType({})
@@ -62,10 +63,10 @@ class Attention:
         inventory: returns the newest inventory.
         freshness: the freshness of each resource.
         chosen: IMPORTANT_GROUPS.
-        thresholds: None for those that came with the program.
+        thresholds: None for the shipped ones.
 
     Attributes:
-        last: the newest look.
+        last: the result of the newest update.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Attention:
         return self.last.found
 
     def snapshot(self) -> Snapshot:
-        """Return what there is to look at now."""
+        """Return the current snapshot."""
         return self._snapshot(self._inventory(), self._freshness, self._now())
 
     def of(
@@ -120,11 +121,11 @@ def look(snapshot: Snapshot, resource: str, last: Look) -> Look:
     """Return the findings after a refresh.
 
     A finder runs again if a resource that it reads has changed. A refresh of the peers
-    runs all finders: some findings only wait for their day.
+    runs all finders: some findings depend on the time alone.
 
     Args:
-        resource: the one that was refreshed.
-        last: the look before.
+        resource: the refreshed resource.
+        last: the result of the previous update.
     """
     inventory, changes = snapshot.inventory, snapshot.inventory.changes
     changed = {name for name in changes if changes[name] is not last.changes.get(name)}
