@@ -1,4 +1,4 @@
-"""An inventory, and what is found in it."""
+"""An inventory, and the findings in it."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ HOUR, DAY = 3600.0, 86400.0
 
 
 def at(seconds: float) -> datetime:
-    """So many seconds from now."""
+    """Return the time so many seconds from now."""
     return datetime.fromtimestamp(NOW + seconds, UTC)
 
 
@@ -52,17 +52,16 @@ def seen(
 
 
 def findings(looked: Snapshot) -> list[Finding]:
-    """All there are, the worst first."""
+    """Return all findings, the most severe first."""
     every = (finding for finder in FINDERS for finding in find(finder, looked))
     return sorted(every, key=lambda one: SEVERITIES.index(one.severity))
 
 
 def found(looked: Snapshot) -> list[tuple[str, str, str]]:
-    """Alert, object and words of each finding."""
+    """Return alert, object and message of each finding."""
     return [(one.alert, one.object, one.message) for one in findings(looked)]
 
 
 def only(looked: Snapshot) -> Finding:
-    """The single one."""
     [finding] = findings(looked)
     return finding

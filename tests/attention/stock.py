@@ -1,4 +1,4 @@
-"""A stock account that lives, and the single things that happen to it."""
+"""An exporter of a stock account, and single changes of the account."""
 
 import json
 from collections.abc import Callable
@@ -19,23 +19,23 @@ from tests.bodies import STOCK_TIME, stock
 from tests.parts import quota
 
 Record = dict[str, Any]
-"""As the API sends it."""
+"""A record as the API sends it."""
 
 Reply = bytes | UpstreamError
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 HAPPENS = 12 * MINUTE
-"""When it does, after the account was recorded: the fleet is known for ten minutes."""
+"""Time of a change, in seconds from the recording: a drop needs ten minutes of data."""
 
 
 class Stock(Network):
     """An exporter of the stock account that reads the peers every two minutes.
 
-    Everything else it reads every three.
+    It reads every other resource every three minutes.
 
     Attributes:
-        replies: of the upstream, by path.
+        replies: the responses of the NetBird API by path.
     """
 
     def __init__(self, important: tuple[str, ...] = ()) -> None:
@@ -64,28 +64,28 @@ class Stock(Network):
         return succeed(Body(reply))
 
     def minute(self) -> None:
-        """Let a minute pass, from one thing that is due to the next."""
+        """Advance the clock by a minute, from one due call to the next."""
         end = self.clock.seconds() + MINUTE
         while (due := min(c.getTime() for c in self.clock.getDelayedCalls())) <= end:
             self.clock.advance(max(0.0, due - self.clock.seconds()))
         self.clock.advance(end - self.clock.seconds())
 
     def told(self) -> frozenset[str]:
-        """The alerts of what is found now."""
+        """Return the alerts of the current findings."""
         return frozenset(one.alert for one in self.attention.found.findings)
 
 
 class Thing(Struct, frozen=True):
-    """Something that happens to the account.
+    """A change of the account.
 
     Attributes:
-        alerts: what tells of it, and what follows from it; "" where all is well.
-        replies: of the upstream while it lasts, by path.
-        base: of the upstream before and after, where they are not the stock account's.
-        before: alerts of that.
+        alerts: the alerts of the change and of its consequences; "" if all is well.
+        replies: the responses of the API during the change, by path.
+        base: the responses before and after, if not those of the stock account.
+        before: the alerts of `base`.
         important: IMPORTANT_GROUPS.
-        others: alerts without a finding that tell of it, too.
-        noticed: seconds until it is asked again for what was refused.
+        others: alerts of the change that have no finding.
+        noticed: seconds until a refused resource is requested again.
     """
 
     name: str
@@ -106,19 +106,19 @@ SERVICES = "api/reverse-proxies/services"
 
 
 def at(seconds: float) -> str:
-    """So many seconds after the account was recorded."""
+    """Return the time so many seconds after the recording."""
     return datetime.fromtimestamp(STOCK_TIME + seconds, UTC).isoformat()
 
 
 def changed(path: str, change: Callable[[list[Any]], object]) -> dict[str, Reply]:
-    """What the upstream sends there after a change."""
+    """Return the response at a path after a change of its records."""
     records = json.loads(stock()[path])
     change(records)
     return {path: json.dumps(records).encode()}
 
 
 def each(path: str, *which: str, **fields: object) -> dict[str, Reply]:
-    """What it sends when some records, or all of them, have other fields."""
+    """Return the response in which some records, or all, have other fields."""
 
     def change(records: list[Record]) -> None:
         for record in records:
@@ -129,18 +129,17 @@ def each(path: str, *which: str, **fields: object) -> dict[str, Reply]:
 
 
 def added(path: str, **fields: object) -> dict[str, Reply]:
-    """What it sends when there is one record more."""
+    """Return the response with one more record."""
     return changed(path, lambda records: records.append({"id": "x", **fields}))
 
 
 def peer(name: str) -> str:
-    """The id of a peer."""
     [id_] = (one["id"] for one in json.loads(stock()[PEERS]) if one["name"] == name)
     return str(id_)
 
 
 def network(*routers: str) -> dict[str, Reply]:
-    """One more, with a resource behind these peers."""
+    """Return responses with one more network: a resource behind these peers."""
     ids = [f"r{number}" for number in range(len(routers))]
     one = {"name": "lan", "routers": ids, "resources": ["lan"], "policies": []}
     resource = {"name": "nas", "address": "10.0.0.9/32", "type": "host"}
@@ -159,7 +158,7 @@ def network(*routers: str) -> dict[str, Reply]:
 
 
 def routes(*routers: str) -> dict[str, Reply]:
-    """An exit node on each of these peers."""
+    """Return a response with an exit node on each of these peers."""
     way = {"network_id": "exit", "network": "0.0.0.0/0", "enabled": True}
     return {
         "api/routes": json.dumps(
@@ -169,19 +168,19 @@ def routes(*routers: str) -> dict[str, Reply]:
 
 
 def group(name: str, *members: str) -> dict[str, Reply]:
-    """One more, with these peers."""
+    """Return a response with one more group, of these peers."""
     peers = [{"id": peer(member), "name": member} for member in members]
     return added(GROUPS, name=name, peers=peers, peers_count=len(peers))
 
 
 def key(**fields: object) -> dict[str, Reply]:
-    """One more setup key, as the dashboard makes it, for a week."""
+    """Return a response with one more setup key, with the dashboard's seven days."""
     usual = {"name": "new", "type": "reusable", "valid": True, "state": "valid"}
     return added(KEYS, **{**usual, "expires": at(7 * DAY), **fields})
 
 
 def service(status: str = "active", **fields: object) -> dict[str, Reply]:
-    """A service of the reverse proxy that nobody has closed."""
+    """Return a response with one more proxy service, without authentication."""
     usual = {"name": "wiki", "domain": "wiki.example.org", "mode": "http"}
     meta = {"status": status, "created_at": at(-DAY)}
     return added(SERVICES, **{**usual, "enabled": True, "meta": meta, **fields})
@@ -191,7 +190,7 @@ ASKED = {"password_auth": {"enabled": True}}
 
 
 def check(version: str, *, used: bool) -> dict[str, Reply]:
-    """A posture check, and whether the policy uses it."""
+    """Return responses with a posture check that the policy may use."""
     demanded = {"nb_version_check": {"min_version": version}}
     uses = {"source_posture_checks": ["x"]} if used else {}
     return {
@@ -204,17 +203,17 @@ NOBODY = {"id": "x", "name": "nobody", "peers_count": 0, "resources_count": 0}
 
 
 def policy(**sides: object) -> dict[str, Reply]:
-    """The policy with other groups."""
+    """Return a response in which the policy has other groups."""
     return changed("api/policies", lambda all_: all_[0]["rules"][0].update(sides))
 
 
 def settings(**fields: object) -> dict[str, Reply]:
-    """The account with other settings."""
+    """Return a response in which the account has other settings."""
     return changed("api/accounts", lambda all_: all_[0]["settings"].update(fields))
 
 
 def connected(*, but: tuple[str, ...] = ()) -> dict[str, Reply]:
-    """What it sends when all peers are connected, but for some."""
+    """Return a response in which all peers are connected, except some."""
     return changed(
         PEERS,
         lambda peers: [
@@ -402,7 +401,7 @@ THINGS = (
         important=OPS,
     ),
 )
-"""Each tells what it is, and nothing else."""
+"""Changes with alerts of their own, and no others."""
 
 TRIFLES = (
     Thing("nothing", "", {}),
@@ -439,4 +438,4 @@ TRIFLES = (
     ),
     Thing("no peers", "", EMPTY, base=EMPTY),
 )
-"""Of these nothing is told."""
+"""Changes without a finding."""

@@ -24,7 +24,7 @@ def of(every: Found, alert: str) -> list[tuple[str, str]]:
 
 class BudgetTests(SynchronousTestCase):
     def test_who(self) -> None:
-        """A group is named, users are not."""
+        """A finding names groups, but not users."""
         every = looked(known())
         self.assertEqual(
             [
@@ -56,7 +56,7 @@ class BudgetTests(SynchronousTestCase):
         )
 
     def test_ended(self) -> None:
-        """A window that has ended is no finding any more."""
+        """A window that has ended has no finding."""
         thresholds = shipped()
         later = seen(known(), now=NOON + 86400, thresholds=thresholds)
         alerts = {name for name, _, _ in found(later)}
@@ -64,7 +64,7 @@ class BudgetTests(SynchronousTestCase):
         self.assertNotIn("NetBirdAgentBudgetNearlyUsed", alerts)
 
     def test_cost(self) -> None:
-        """The month's cost is told where a figure says how much is too much."""
+        """A month's cost is a finding only above a threshold."""
         self.assertEqual([], of(looked(known()), "NetBirdAgentCostHigh"))
         self.assertEqual(
             [
@@ -82,7 +82,7 @@ class BudgetTests(SynchronousTestCase):
 
 class OpenTests(SynchronousTestCase):
     def test_missing(self) -> None:
-        """Kind and id of what is missing, of what is enabled."""
+        """Findings name kind and id of what enabled policies and rules miss."""
         fewer = "The rule applies to fewer groups or users than it names."
         self.assertEqual(
             [
@@ -116,14 +116,13 @@ class OpenTests(SynchronousTestCase):
         self.assertRegex(words, r"^names \d missing objects?: provider [^.]*\.$")
 
     def test_verification(self) -> None:
-        """An enabled provider whose certificate is not verified."""
         self.assertEqual(
             ["The certificate of agent provider vLLM on-prem"],
             [o for o, _ in of(looked(known()), "NetBirdAgentTlsUnverified")],
         )
 
     def test_without_provider(self) -> None:
-        """An enabled policy of which no provider is; not a disabled one."""
+        """An enabled policy without an enabled provider is a finding."""
         inventory = known()
         self.assertEqual([], of(looked(inventory), "NetBirdAgentPolicyWithoutProvider"))
         off = tuple(
@@ -134,7 +133,6 @@ class OpenTests(SynchronousTestCase):
         self.assertEqual(5, len(of(found_, "NetBirdAgentPolicyWithoutProvider")))
 
     def test_prompts(self) -> None:
-        """Prompts that are kept without redaction."""
         for kept, redacted, number in (
             (True, False, 1),
             (True, True, 0),
@@ -147,7 +145,7 @@ class OpenTests(SynchronousTestCase):
 
 class AccountTests(SynchronousTestCase):
     def test_settings(self) -> None:
-        """A setting that is not what it must be; one that is not told is no finding."""
+        """A setting that differs from its required value is a finding."""
         settings = AccountSettings(
             local_mfa_enabled=False, lazy_connection_enabled=True
         )
@@ -171,7 +169,6 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual([], found(seen(inventory)))
 
     def test_invites(self) -> None:
-        """Invites that have expired."""
         invites = (
             UserInvite(id="1", expired=True, expires_at=at(-60)),
             UserInvite(id="2", expired=True),

@@ -1,4 +1,4 @@
-"""What the simulated network shows of all there is to find, in a week."""
+"""The simulated network shows nearly every finding within a week."""
 
 from collections import Counter
 from collections.abc import Generator
@@ -30,22 +30,21 @@ STANDING = {
     "NetBirdPostureCheckUnused",
     "NetBirdUserAwaitsApproval",
 }
-"""At every instant: there is always something to look at. What began before the whole
-fleet dropped stays meanwhile."""
+"""Findings that exist at every instant, also while the fleet has dropped."""
 
 NEVER = {
-    # The simulated API is always there and always whole: tests and newcomers use it.
+    # The simulated API is always reachable and complete: tests and newcomers use it.
     "ApiExporterUpstreamFailing",
     "ApiExporterRecordsRejected",
     "ApiExporterTokenNotWatched",
-    # It is asked without TLS.
+    # The exporter reaches it without TLS.
     "ApiExporterUpstreamCertificateExpiresSoon",
     "ApiExporterClientCertificateExpiresSoon",
-    # The name that the test gives is right.
+    # The test names an existing group.
     "NetBirdImportantGroupMissing",
-    # Nobody has said what a month may cost.
+    # The threshold has no default.
     "NetBirdAgentCostHigh",
-    # A login lasts a day, as NetBird has it: to log in daily is routine.
+    # A login lasts a day in NetBird: a daily login is routine.
     "NetBirdLoginExpiresSoon",
 }
 
@@ -54,16 +53,16 @@ NAMED = replace(
     groups=Groups(important=["servers"], routers=["routers"]),
     settings={"lazy_connection_enabled": True},
 )
-"""As an operator of this network names what matters."""
+"""Thresholds that name the important groups and settings of this network."""
 
 STEP = 10 * MINUTE
 
 BEGIN = int((NOW - MONDAY) // WEEK) * WEEK + MONDAY
-"""A Monday's."""
+"""A Monday, in seconds since the epoch."""
 
 
 def result(steps: Generator[object, None, T]) -> T:
-    """What a computation in slices ends with."""
+    """Return the result of a generator."""
     while True:
         try:
             next(steps)
@@ -73,7 +72,7 @@ def result(steps: Generator[object, None, T]) -> T:
 
 
 def known(network: Network, at: float) -> Inventory:
-    """All that the network says at an instant."""
+    """Return the inventory of all responses of a network at an instant."""
     inventory = Inventory(now=at)
     for resource in RESOURCES:
         asked = None
@@ -94,9 +93,9 @@ def known(network: Network, at: float) -> Inventory:
 
 class DemoTests(SynchronousTestCase):
     def test_week(self) -> None:
-        """Each finding is there in a week, and ends, but for those that always are.
+        """Each finding appears and ends within a week, except the standing ones.
 
-        That people go home at five is none.
+        Peers that disconnect after work are no finding.
         """
         network = SimulatedNetwork(60)
         times: Counter[str] = Counter()
@@ -117,7 +116,7 @@ class DemoTests(SynchronousTestCase):
         self.assertLess(dropped[-1], cut + LINE_CUT.changes[-1] + STEP)
 
     def test_unknown(self) -> None:
-        """Whichever resource is not known, the others' findings stay as they are."""
+        """If a resource is unknown, the findings of others stay as they are."""
         whole = known(SimulatedNetwork(60), NOW)
         every = findings(seen(whole))
         for name in sorted({name for finder in FINDERS for name in finder.reads}):

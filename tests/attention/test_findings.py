@@ -1,4 +1,4 @@
-"""Each finding: it appears, it does not, it ends."""
+"""Each finding appears, stays away, and ends."""
 
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
@@ -58,7 +58,7 @@ FAILING = {
 
 class RoutingTests(SynchronousTestCase):
     def depot(self, *connected: bool) -> Inventory:
-        """A network with a resource, and so many routing peers."""
+        """Return a network with a resource and some routing peers."""
         peers = tuple(
             peer(f"r{number}", connected=there, since=-HOUR * (number + 1))
             for number, there in enumerate(connected)
@@ -80,9 +80,7 @@ class RoutingTests(SynchronousTestCase):
         )
 
     def test_network(self) -> None:
-        """A network and its resources are lost with the last routing peer, and since
-        then.
-        """
+        """A network is unreachable since its last routing peer went offline."""
         for states, words in (
             ((False, False), "none of its 2 routing peers is connected"),
             ((False,), "its only routing peer is offline"),
@@ -103,7 +101,7 @@ class RoutingTests(SynchronousTestCase):
         self.assertEqual([], found(seen(self.depot(True))))
 
     def test_nothing_behind(self) -> None:
-        """A network without an enabled resource misses nobody."""
+        """A network without an enabled resource has no finding."""
         empty = replace(self.depot(False), network_resources=())
         self.assertEqual([], found(seen(empty)))
 
@@ -118,7 +116,7 @@ class RoutingTests(SynchronousTestCase):
         self.assertEqual(NOW - 2 * HOUR, finding.since)
 
     def test_shared(self) -> None:
-        """Networks with one router are told of alike."""
+        """Networks with the same router have the same finding."""
         depot = self.depot(True, False)
         assert depot.networks is not None
         shed = Network(id="m", name="shed", routers=("x",))
@@ -128,7 +126,7 @@ class RoutingTests(SynchronousTestCase):
         )
 
     def test_routes(self) -> None:
-        """Routes with one identifier and one network stand in for each other."""
+        """Routes with one identifier and one network replace each other."""
 
         def routes(*connected: bool) -> Inventory:
             depot = self.depot(*connected)
@@ -159,7 +157,7 @@ class RoutingTests(SynchronousTestCase):
         self.assertEqual([], found(seen(routes(True))))
 
     def test_outage(self) -> None:
-        """While the peers cannot be read, that is told, and no single thing."""
+        """While the peers cannot be read, that is the only finding about peers."""
         looked = seen(self.depot(False, False), freshness=FAILING)
         finding = only(looked)
         self.assertEqual("ApiExporterUpstreamFailing", finding.alert)
@@ -168,7 +166,7 @@ class RoutingTests(SynchronousTestCase):
         self.assertIn("are old", finding.message)
 
     def test_withdrawn(self) -> None:
-        """Without peers nothing is told of what they are needed for."""
+        """Without peers, there is no finding that needs peers."""
         gone = replace(self.depot(False, False), peers=None)
         looked = seen(gone, freshness={**FAILING, "users": Freshness(period=60)})
         self.assertIn("are missing", only(looked).message)
@@ -183,7 +181,7 @@ class GroupsTests(SynchronousTestCase):
         )
 
     def test_offline(self) -> None:
-        """A peer of an important group that is offline is named."""
+        """A finding names the offline peers of an important group."""
         finding = only(seen(self.servers(True, False), chosen=SERVERS))
         self.assertEqual("NetBirdImportantPeerOffline", finding.alert)
         self.assertEqual("Group servers", finding.object)
@@ -196,26 +194,24 @@ class GroupsTests(SynchronousTestCase):
         self.assertEqual([], found(seen(self.servers(True, True), chosen=SERVERS)))
 
     def test_not_chosen(self) -> None:
-        """No group is important unless somebody names it."""
+        """By default, no group is important."""
         self.assertEqual([], found(seen(self.servers(False))))
 
     def test_not_listed(self) -> None:
-        """A member that the upstream does not list is not offline, and one that stands
-        twice counts once.
-        """
+        """An unlisted member is not offline, and a repeated member counts once."""
         inventory = self.servers(True, False)
         servers = group("servers", "s0", "s1", "s1", "of nobody")
         looked = seen(replace(inventory, groups=(servers,)), chosen=SERVERS)
         self.assertEqual("has 1 of 2 peers offline: s1.", only(looked).message)
 
     def test_not_named(self) -> None:
-        """Peers without series of their own are counted only (`PEER_DETAIL`)."""
+        """Peers without series of their own are only counted (`PEER_DETAIL`)."""
         hidden = replace(self.servers(True, False), detail=frozenset())
         finding = only(seen(hidden, chosen=SERVERS))
         self.assertEqual("has 1 of 2 peers offline.", finding.message)
 
     def test_chosen(self) -> None:
-        """IMPORTANT_GROUPS names others, by name or id; one that is missing is told."""
+        """IMPORTANT_GROUPS names groups by name or id; a missing group is a finding."""
         servers = self.servers(False)
         lost = only(seen(servers, chosen=("g-servers",)))
         self.assertEqual("NetBirdImportantPeerOffline", lost.alert)
@@ -228,7 +224,7 @@ class GroupsTests(SynchronousTestCase):
         )
 
     def test_thresholds(self) -> None:
-        """So do the thresholds, and a group of routers that is missing is told, too."""
+        """The thresholds name groups too; a missing routing group is a finding."""
         named = replace(shipped(), groups=Groups(important=["servers"], routers=["x"]))
         lost, missing = findings(seen(self.servers(False), thresholds=named))
         self.assertEqual("NetBirdImportantPeerOffline", lost.alert)
@@ -240,7 +236,7 @@ class GroupsTests(SynchronousTestCase):
         self.assertEqual([lost, missing], chosen)
 
     def test_routers(self) -> None:
-        """A group of routers is down when none of them is connected."""
+        """A routing group is down if none of its peers is connected."""
         gates = (peer("a", connected=False), peer("b", connected=False, since=-60))
         down = Inventory(peers=gates, groups=(group("routers", "a", "b", "gone"),))
         finding = only(seen(down, thresholds=ROUTERS))
@@ -254,7 +250,7 @@ class GroupsTests(SynchronousTestCase):
         self.assertEqual([], found(seen(up, thresholds=ROUTERS)))
 
     def test_login(self) -> None:
-        """A login of an important peer that has expired is told."""
+        """An expired login of an important peer is a finding."""
         out = replace(peer("s0"), login_expired=True)
         inventory = replace(self.servers(True), peers=(out,))
         finding = only(seen(inventory, chosen=SERVERS))
@@ -268,7 +264,7 @@ class GroupsTests(SynchronousTestCase):
 
 class EndingsTests(SynchronousTestCase):
     def test_logins(self) -> None:
-        """Logins of connected peers that end within a day are told, until they end."""
+        """Logins of connected peers are a finding in the day before they expire."""
 
         def login(id_: str, left: float, *, connected: bool = True) -> Peer:
             return replace(
@@ -301,8 +297,8 @@ class EndingsTests(SynchronousTestCase):
         self.assertEqual([], found(seen(inventory, now=NOW + 3 * DAY)))
 
     def test_lifetime(self) -> None:
-        """Soon is a tenth of a login's lifetime, a day at most; a login that lasts less
-        than three days is routine.
+        """Soon means a tenth of the lifetime, at most a day. Below three days, a login
+        is routine.
         """
         for lifetime, left, told in (
             (DAY, 60, False),
@@ -338,8 +334,9 @@ class EndingsTests(SynchronousTestCase):
         return Inventory(setup_keys=(replace(key, **fields),))
 
     def test_setup_key(self) -> None:
-        """A reusable key that is in use is told a day before it ends, and when it has
-        ended, until it has not been used for a week.
+        """A reusable key in use is a finding from a day before its expiry.
+
+        The finding ends when the key has not been used for a week.
         """
         soon, used = at(DAY - 1), at(-7 * DAY + 1)
         finding = only(seen(self.key(expires=soon, last_used=used)))
@@ -367,15 +364,13 @@ class EndingsTests(SynchronousTestCase):
             self.assertEqual([], found(seen(self.key(**fields))), fields)
 
     def test_new_key(self) -> None:
-        """A key of today with the dashboard's seven days, used at once, is not told
-        before its last day.
-        """
+        """A new key with the dashboard's seven days is a finding on its last day."""
         new = self.key(expires=at(7 * DAY), last_used=at(0))
         for passed, told in ((0, 0), (6 * DAY, 0), (6 * DAY + 1, 1), (7 * DAY, 0)):
             self.assertEqual(told, len(found(seen(new, now=NOW + passed))), passed)
 
     def test_used_up(self) -> None:
-        """A key is told when four fifths of its uses are spent."""
+        """A key is a finding when four fifths of its uses are spent."""
         finding = only(seen(self.key(usage_limit=10, used_times=8)))
         self.assertEqual("NetBirdSetupKeyUsedUp", finding.alert)
         self.assertEqual("is nearly used up: 8 of 10 uses.", finding.message)
@@ -395,7 +390,7 @@ class EndingsTests(SynchronousTestCase):
         self.assertEqual("is used up: 1 of 1 use.", only(seen(once)).message)
 
     def test_expired(self) -> None:
-        """What has expired does not expire soon: it has, since then."""
+        """An expired object has its expiry as `since`, not as `until`."""
         key = SetupKey(
             id="k", type="reusable", expires=at(-HOUR), last_used=at(-2 * HOUR)
         )
@@ -420,7 +415,7 @@ class EndingsTests(SynchronousTestCase):
             self.assertEqual((NOW - HOUR, None), (finding.since, finding.until))
 
     def test_access_token(self) -> None:
-        """A token of ours is told twice: 14 days ahead, worse from three days on."""
+        """The exporter's token is a finding for 14 days, and a worse one for three."""
         for left, used, alert in (
             (14 * DAY, 0, None),
             (14 * DAY - 1, 0, "ApiExporterTokenExpiresSoon"),
@@ -439,7 +434,7 @@ class EndingsTests(SynchronousTestCase):
         self.assertEqual([], found(seen(endless)))
 
     def test_proxy_token(self) -> None:
-        """A proxy's token in use that ends within 14 days is told."""
+        """A proxy's token in use that expires within 14 days is a finding."""
         token = ProxyToken(
             id="p", name="edge", expires_at=at(14 * DAY - 1), last_used=at(-DAY)
         )
@@ -455,7 +450,7 @@ class EndingsTests(SynchronousTestCase):
             self.assertEqual([], found(seen(changed)), changes)
 
     def test_certificates(self) -> None:
-        """A certificate that expires within a week is told, and when it has expired."""
+        """A certificate that expires within a week, or has expired, is a finding."""
         week = 7 * DAY
         for left, verb in ((week - 1, "until"), (-1, "since"), (week, "")):
             for alert, mine in (
@@ -473,7 +468,7 @@ class EndingsTests(SynchronousTestCase):
 
 class ProxiesTests(SynchronousTestCase):
     def test_services(self) -> None:
-        """An enabled service is told when it has failed, and when it stands open."""
+        """An enabled service is a finding if it has failed or is open to anyone."""
         service = ProxyService(
             id="w",
             name="wiki",
@@ -511,7 +506,7 @@ class ProxiesTests(SynchronousTestCase):
         )
 
     def test_clusters(self) -> None:
-        """A cluster without a proxy is told by its address."""
+        """The finding of a cluster without a proxy names its address."""
         cluster = ProxyCluster(address="eu.example")
         finding = only(seen(Inventory(proxy_clusters=(cluster,))))
         self.assertEqual("NetBirdProxyClusterOffline", finding.alert)
@@ -522,7 +517,7 @@ class ProxiesTests(SynchronousTestCase):
 
 class AccountTests(SynchronousTestCase):
     def test_peer_approvals(self) -> None:
-        """A peer waits since it was registered, and is told after two hours."""
+        """A peer that waits is a finding two hours after its registration."""
         new = Peer(id="n", approval_required=True, created_at=at(0))
         inventory = Inventory(peers=(new, peer("fine")))
         self.assertEqual([], found(seen(inventory, now=NOW + 2 * HOUR - 1)))
@@ -536,7 +531,7 @@ class AccountTests(SynchronousTestCase):
         self.assertIn("2 peers wait", both.text)
 
     def test_user_approvals(self) -> None:
-        """Users who wait are counted, not named."""
+        """Users that wait are counted, not named."""
         user = User(id="u", name="Eve", pending_approval=True)
         finding = only(seen(Inventory(users=(user, User(id="v")))))
         self.assertEqual("1 user waits for approval.", finding.text)
@@ -545,7 +540,7 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual([], found(seen(Inventory(users=()))))
 
     def checked(self, minimum: str, *, enabled: bool = True) -> Inventory:
-        """A posture check for one of two groups, each with a peer of three versions."""
+        """Return a posture check for one of two groups with peers of three versions."""
         demanded = Checks(nb_version_check=VersionCheck(min_version=minimum))
         names = ("0.9.0", "0.60.1", "dev")
         laptops, phones = (tuple(f"{kind}-{v}" for v in names) for kind in ("l", "p"))
@@ -571,7 +566,7 @@ class AccountTests(SynchronousTestCase):
         )
 
     def test_versions(self) -> None:
-        """Peers below what a posture check demands of them are counted, no others."""
+        """Only peers that a posture check excludes by their version are counted."""
         for minimum, words in (
             ("0.60.0", "excludes 1 peer with a version below the minimum 0.60.0."),
             ("0.61.0", "excludes 2 peers with a version below the minimum 0.61.0."),
@@ -581,11 +576,11 @@ class AccountTests(SynchronousTestCase):
             self.assertEqual([], found(seen(self.checked(minimum))))
 
     def test_unused_check(self) -> None:
-        """A check that no enabled policy uses is told as that, and no old peers."""
+        """A check that no enabled policy uses is a finding, without outdated peers."""
         for inventory in (
             self.checked("9.9.9", enabled=False),
             replace(self.checked("9.9.9"), policies=()),
-            # As the alert, which asks for neither.
+            # The alert needs neither groups nor peers.
             replace(self.checked("9.9.9"), policies=(), peers=None, groups=None),
         ):
             finding = only(seen(inventory))
@@ -594,7 +589,7 @@ class AccountTests(SynchronousTestCase):
             self.assertEqual("Posture check new", finding.object)
 
     def test_addresses(self) -> None:
-        """A range is told when more than nine tenths of it are taken."""
+        """A range with more than nine tenths of its addresses in use is a finding."""
         for taken, full in ((12, False), (13, True)):
             settings = AccountSettings(network_range="100.64.0.0/28")  # 14 addresses
             inventory = Inventory(
@@ -608,7 +603,7 @@ class AccountTests(SynchronousTestCase):
             self.assertEqual(["NetBirdAddressPoolNearlyFull"] if full else [], alerts)
 
     def test_policies(self) -> None:
-        """A policy is told when a side of an enabled rule holds nothing."""
+        """A policy is a finding if a side of an enabled rule is empty."""
         rule = Rule(
             enabled=True,
             sources=(GroupId(id="g-all"),),
@@ -634,7 +629,7 @@ class AccountTests(SynchronousTestCase):
 
 class ExporterTests(SynchronousTestCase):
     def test_partial(self) -> None:
-        """A list that may lack peers is told with what to do about it."""
+        """The finding of a peer list that may be incomplete says what to do."""
         user = User(id="me", role="user", is_current=True)
         finding = only(seen(Inventory(users=(user,))))
         self.assertEqual(
@@ -648,7 +643,7 @@ class ExporterTests(SynchronousTestCase):
         self.assertEqual([], found(seen(admin)))
 
     def test_not_watched(self) -> None:
-        """A token whose end cannot be seen is told, where it is asked for."""
+        """A token with an unknown expiry is a finding if the tokens are requested."""
         for supported, told in ((False, 1), (True, 0), (None, 0)):
             freshness = {"access_tokens": Freshness(period=600, supported=supported)}
             looked = seen(Inventory(access_tokens=()), freshness=freshness)
@@ -656,7 +651,7 @@ class ExporterTests(SynchronousTestCase):
             self.assertEqual((), unknown(looked))
 
     def test_rejected(self) -> None:
-        """Records that are left out are told."""
+        """Records that are left out are a finding."""
         standing = Freshness(period=30, last_success=NOW, rejected=2)
         looked = seen(Inventory(routes=()), freshness={"routes": standing})
         self.assertEqual("ApiExporterRecordsRejected", only(looked).alert)
@@ -664,7 +659,7 @@ class ExporterTests(SynchronousTestCase):
         self.assertEqual([], found(seen(Inventory(), freshness=good)))
 
     def test_detail(self) -> None:
-        """A group of PEER_DETAIL that does not exist is told when groups are known."""
+        """A missing group of PEER_DETAIL is a finding once the groups are known."""
         wanted = frozenset({"servers", "g-laptops", "gone"})
         inventory = Inventory(
             detail=wanted, groups=(group("servers"), group("laptops"))
@@ -682,9 +677,12 @@ class FleetTests(SynchronousTestCase):
         users: tuple[int, int] = (0, 0),
         **fields: object,
     ) -> Inventory:
-        """Peers that a setup key enrolled: so many that are connected, and those that
-        were lost so many seconds ago; and so many of people, of whom as many went an
-        instant ago.
+        """Return peers by their enrolment and by the time of their loss.
+
+        Args:
+            connected: the number of connected peers that a setup key has enrolled.
+            lost: for each lost peer with a setup key, how many seconds ago it was lost.
+            users: numbers of peers with a person's login: connected, and lost just now.
         """
         there, gone = users
         keyed = [peer(f"k{n}") for n in range(connected)]
@@ -700,8 +698,8 @@ class FleetTests(SynchronousTestCase):
         return Inventory(peers=tuple(peers))
 
     def test_dropped(self) -> None:
-        """A third of those that a setup key enrolled, and five, lost within ten
-        minutes, is one finding, for 70 minutes.
+        """A third of the peers with a setup key, and at least five, lost within ten
+        minutes are one finding, for 70 minutes.
         """
         inventory = self.fleet(10, 900, 800, 700, 600, 500)
         finding = only(seen(inventory))
@@ -725,7 +723,7 @@ class FleetTests(SynchronousTestCase):
             self.assertEqual([], found(seen(case)))
 
     def test_second_drop(self) -> None:
-        """A second drop within the hour is found, whether or not the first one was."""
+        """A second drop within the hour is found, with or without the first one."""
         second = 7 * [300]
         for name, inventory, since in (
             ("a small loss before it", self.fleet(10, *4 * [3000], *second), 300),
@@ -737,8 +735,8 @@ class FleetTests(SynchronousTestCase):
             self.assertEqual(NOW - 300, later.since, name)
 
     def test_all(self) -> None:
-        """Half of all peers, and twenty, while a third of those that a setup key
-        enrolled is lost, too, however few these are.
+        """Half of all peers, and at least twenty, are a finding together with a third
+        of those with a setup key.
         """
         for keyed, lost, users, told in (
             (2, 1, (18, 19), 1),
@@ -751,7 +749,7 @@ class FleetTests(SynchronousTestCase):
             self.assertEqual(told, len(found(seen(inventory))), (keyed, lost, users))
 
     def test_held_back(self) -> None:
-        """What began before the drop stays; what began with it is held back."""
+        """During a drop, only findings that began before it are shown."""
         inventory = self.fleet(4, 7200, *6 * [60])
         for members, told in (
             (("l0", "k0"), 1),

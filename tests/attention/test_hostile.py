@@ -1,4 +1,4 @@
-"""What is told of a network whose names and times mean us ill."""
+"""Findings of a network with hostile names and times."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -42,7 +42,7 @@ LATE = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone(timedelta(hours=-12)))
 
 
 def named(name: str) -> Inventory:
-    """A network of which everything is wrong, and called so."""
+    """Return a network of which everything is wrong and has this name."""
     server = replace(peer("p", connected=False), name=name, approval_required=True)
     return Inventory(
         peers=(server,),
@@ -63,7 +63,7 @@ def named(name: str) -> Inventory:
 
 class NamesTests(SynchronousTestCase):
     def test_plain(self) -> None:
-        """A name breaks no line, is not endless, and else stays what it is."""
+        """A shortened name is one visible line, and a plain name stays as it is."""
         for name, told in (
             ("a\nb\x1b\x07\x9b", "a�b���"),
             ("\N{RIGHT-TO-LEFT OVERRIDE}x\N{LINE SEPARATOR}", "�x�"),
@@ -76,7 +76,7 @@ class NamesTests(SynchronousTestCase):
             self.assertEqual(told, plain(name))
 
     def test_findings(self) -> None:
-        """Whatever things are called, a finding is one line that ends."""
+        """A finding with any name is one line of limited length."""
         fine = seen(named("fine"), chosen=("servers",))
         alerts = {one.alert for one in findings(fine)}
         self.assertEqual(7, len(alerts))
@@ -104,7 +104,7 @@ class NamesTests(SynchronousTestCase):
 
 class TimesTests(SynchronousTestCase):
     def test_times(self) -> None:
-        """The first and the last instants that can be written, and none, are told."""
+        """The first and the last possible instants, and a missing one, make a line."""
         for when in (EARLY, LATE, None, datetime(1970, 1, 1, tzinfo=UTC)):
             fine = named("fine")
             assert fine.peers is not None
@@ -130,7 +130,7 @@ class TimesTests(SynchronousTestCase):
                 self.assertTrue(section.line(one, NOW))
 
     def test_future(self) -> None:
-        """That something has been so since a time yet to come is not told."""
+        """A beginning in the future is not shown."""
         ahead = peer("p", connected=False, since=DAY)
         inventory = Inventory(peers=(ahead,), groups=(group("servers", "p"),))
         [finding] = findings(seen(inventory, chosen=("servers",)))
@@ -139,8 +139,8 @@ class TimesTests(SynchronousTestCase):
 
 class PersonalTests(SynchronousTestCase):
     def test_people(self) -> None:
-        """No finding has the name or the address of a person, nor what else is told
-        on demand only, whatever EXPOSE_PERSONAL_DATA allows the metrics.
+        """No finding contains the name or address of a person, or other personal data,
+        with any EXPOSE_PERSONAL_DATA.
         """
         inventory = known(Demo(120), NOW)
         personal = frozenset(("email", "name", "hostname", "serial_number"))

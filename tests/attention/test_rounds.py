@@ -20,9 +20,7 @@ def alerts(bench: test_refresher.Bench) -> list[str]:
 
 class RoundsTests(SynchronousTestCase):
     def test_follow(self) -> None:
-        """A finding is there after the round that shows it, and gone after the next
-        that does not.
-        """
+        """A finding appears after the refresh that shows it and ends after the next."""
         bench = Bench(peers=ONLINE, groups=SERVERS).start()
         self.assertEqual([], alerts(bench))
         bench.replies["peers"] = OFFLINE
@@ -33,9 +31,7 @@ class RoundsTests(SynchronousTestCase):
         self.assertEqual([], alerts(bench))
 
     def test_failing(self) -> None:
-        """While the peers fail that is the finding, then that nothing is known; when
-        they are back, all is as before.
-        """
+        """While the peers fail, that is the finding. After recovery, it ends."""
         bench = Bench(peers=OFFLINE, groups=SERVERS).start()
         bench.replies["peers"] = DOWN
         bench.advance(31)
@@ -50,7 +46,7 @@ class RoundsTests(SynchronousTestCase):
         self.assertEqual(["NetBirdImportantPeerOffline"], alerts(bench))
 
     def test_between(self) -> None:
-        """Between two rounds nothing is computed, however often one asks."""
+        """Between two refreshes, nothing is computed."""
         bench = Bench(peers=OFFLINE, groups=SERVERS).start()
         before = bench.attention.found
         bench.advance(20)
@@ -63,7 +59,7 @@ class RoundsTests(SynchronousTestCase):
         )
 
     def test_stop(self) -> None:
-        """Whoever stops in the midst of a look leaves nothing behind."""
+        """A stop in the middle of an update leaves no delayed call."""
         bench = Bench(peers=OFFLINE, groups=SERVERS)
         bench.startService()
         for _ in range(12):

@@ -1,4 +1,4 @@
-"""The rules are what is made of the thresholds, those shipped or an operator's own."""
+"""The rules are made from the thresholds, with or without an operator's own."""
 
 import json
 import re
@@ -17,7 +17,7 @@ class RulesTests(SynchronousTestCase):
     maxDiff = None
 
     def made(self, name: str, runbooks: str | None = None, **own: object) -> str:
-        """What becomes of the thresholds, with one's own in their place."""
+        """Return the rules of the shipped thresholds, with some replaced."""
         return rules(name, changed(json.dumps(own).encode()), runbooks)
 
     def test_fresh(self) -> None:
@@ -26,7 +26,7 @@ class RulesTests(SynchronousTestCase):
             self.assertEqual(made().split("\n"), path.read_text().split("\n"), path)
 
     def test_numbers(self) -> None:
-        """Each number decides something."""
+        """Each number appears in a rule."""
         sources = (SOURCE / "alerts.in.yml", SOURCE / "rules.in.yml")
         texts = "".join(path.read_text() for path in sources)
         for table in ("hours", "days", "shares", "peers"):
@@ -34,12 +34,12 @@ class RulesTests(SynchronousTestCase):
                 self.assertIn(f"@{{{table}.{name}}}", texts)
 
     def test_severities(self) -> None:
-        """There is one for each alert, in the order of the alerts."""
+        """Each alert has a severity, in the order of the alerts."""
         alerts = re.findall(r"- alert: (\w+)", self.made("alerts"))
         self.assertEqual(list(shipped().severities), alerts)
 
     def test_changed(self) -> None:
-        """What is not said is as shipped."""
+        """A threshold that is not named keeps its default."""
         self.assertEqual(self.made("alerts"), rules("alerts", shipped()))
         usual, own = self.made("alerts"), self.made("alerts", days={"login_soon": 23})
         changes = [
@@ -53,7 +53,7 @@ class RulesTests(SynchronousTestCase):
             self.assertEqual(before, after.replace("23", "1"))
 
     def test_mistakes(self) -> None:
-        """What cannot be meant is refused in a line that says where it stands."""
+        """A wrong value is refused in one line that names its place."""
         for table, name, value, told in (
             ("days", "login_soon", 0, "days: login_soon: 0: Expected `int` >= 1"),
             ("days", "login_soon", 100_001, "100001: Expected `int` <= 100000"),
@@ -82,11 +82,11 @@ class RulesTests(SynchronousTestCase):
             self.assertNotIn("\n", str(error))
 
     def test_groups(self) -> None:
-        """Each group that matters is one rule, whatever its name holds."""
+        """Each important group is one rule, with any characters in its name."""
         names = ["db", 'ops "1": {x}', "€ 🚀", "a\\\x7f\x85\n'"]
         groups = {"important": [*names, "db"], "routers": ["db"]}
         text = self.made("rules", groups=groups)
-        # Prometheus takes no letter in halves, as Python's reader does.
+        # Prometheus accepts no surrogate pairs, but Python's reader does.
         self.assertNotRegex(text, r"\\ud[89a-f]")
         rules = yaml.safe_load(text)["groups"][1]["rules"]
         self.assertEqual(
@@ -95,9 +95,7 @@ class RulesTests(SynchronousTestCase):
         )
 
     def test_runbooks(self) -> None:
-        """Alerts lead to their section of the page that is named, else to the one of
-        the exporter that they are about.
-        """
+        """Alerts link to their section of the named page, or of the exporter's own."""
         for named, address in (
             (None, "http://{{ $labels.instance }}/runbooks"),
             ("https://wiki.example/netbird", "https://wiki.example/netbird"),
@@ -108,7 +106,7 @@ class RulesTests(SynchronousTestCase):
             self.assertEqual(alerts, links)
 
     def test_joined(self) -> None:
-        """All groups of both files are one file."""
+        """Both files' groups are joined in one file."""
         found = yaml.safe_load(joined(shipped(), None))
         wanted = [yaml.safe_load(self.made(name)) for name in ("rules", "alerts")]
         self.assertEqual(
@@ -116,9 +114,9 @@ class RulesTests(SynchronousTestCase):
         )
 
     def test_targets(self) -> None:
-        """Each join and each sum keeps apart what is of different targets.
+        """Each join and each sum keeps targets apart.
 
-        The one exception is what a process says of itself, for all its accounts.
+        The only exceptions are two rules about a process and all its accounts.
         """
         texts = "".join(path.read_text() for path in FILES)
         found = MATCHING.findall(texts)

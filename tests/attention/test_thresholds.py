@@ -8,19 +8,19 @@ from api_exporter.attention.thresholds import shipped
 from tests.prometheus import SOURCE
 
 OTHERS = {
-    # Only Prometheus can tell.
+    # Only Prometheus can detect these.
     "ApiExporterDown",
     "ApiExporterEventLoopStalled",
     "NetBirdManagementUpdate",
-    # Part of the finding of its network.
+    # This is part of the finding of its network.
     "NetBirdResourceUnreachable",
-    # The page tells of these elsewhere: they are no concern of the network.
+    # Other sections of the page show these: they are not about the network.
     "ApiExporterDataLate",
     "ApiExporterRateLimited",
     "ApiExporterTokenFileUnreadable",
-    # The door is the process's, which may have many accounts: its log tells.
+    # Authentication belongs to the process, which may have many accounts: see its log.
     "ApiExporterWebConfigBroken",
-    # So does it of the two logs. A share of requests needs a history of counters.
+    # Likewise for the two logs. A share of requests needs a history of counters.
     "NetBirdProxyLoginsRefused",
     "ApiExporterAccessLogLate",
     "ApiExporterAccessLogMissed",
@@ -34,7 +34,7 @@ OTHERS = {
 
 class ThresholdsTests(SynchronousTestCase):
     def test_names(self) -> None:
-        """Each finding is of an alert that there is, and nearly each alert has one."""
+        """Each finding has an alert, and nearly each alert has a finding."""
         source = "".join(
             path.read_text()
             for path in sorted((SOURCE / "attention").iterdir())

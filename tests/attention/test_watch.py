@@ -1,4 +1,4 @@
-"""When an account's findings are looked for anew, and how many are kept."""
+"""When an account's findings are updated, and how many are kept."""
 
 import tracemalloc
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class AttentionTests(SynchronousTestCase):
         )
 
     def test_thresholds(self) -> None:
-        """An operator's own thresholds hold in place of those that are shipped."""
+        """An operator's own thresholds replace the shipped ones."""
         severe = changed(b'{"severities": {"NetBirdUserAwaitsApproval": "critical"}}')
         for thresholds, severity in ((None, "info"), (severe, "critical")):
             attention = Attention(
@@ -60,7 +60,7 @@ class AttentionTests(SynchronousTestCase):
         return attention.found
 
     def test_start(self) -> None:
-        """Before anything is known there are no counts: not even of nothing."""
+        """Before anything is known, there are no counts, not even zeros."""
         self.freshness["peers"] = Freshness(period=30)
         self.assertEqual({}, self.attention.found.counts)
         self.assertEqual({}, self.look("users").counts)
@@ -70,14 +70,14 @@ class AttentionTests(SynchronousTestCase):
         )
 
     def test_round(self) -> None:
-        """A round of a resource finds what it has changed, and what is over."""
+        """A refresh of a resource adds new findings and removes ended ones."""
         self.known = WAITING
         self.assertEqual(1, self.look("users").counts["info"])
         self.known = self.known.with_("users", ())
         self.assertEqual(0, self.look("users").counts["info"])
 
     def test_unchanged(self) -> None:
-        """A round that changes nothing finds nothing anew: nothing is looked at."""
+        """A refresh without a change computes no finding."""
         self.known = WAITING.with_("setup_keys", (KEY,))
         self.look("users")
         before = self.attention.last.by
@@ -86,9 +86,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertIs(before[found], self.attention.last.by[found])
 
     def test_drop_once(self) -> None:
-        """Whether many peers dropped is looked for after their rounds: a look after
-        others costs the same however many there are.
-        """
+        """A drop is only computed if the peers were refreshed or have changed."""
         looked: list[int] = []
 
         def dropped(peers: Sequence[Peer], *_: object) -> None:
@@ -105,7 +103,7 @@ class AttentionTests(SynchronousTestCase):
             self.assertEqual(3, len(looked))
 
     def test_drop_beside(self) -> None:
-        """A look after another resource finds the drop of newer peers, and its end."""
+        """An update after another resource finds a drop of newer peers, and its end."""
         there = tuple(Peer(id=f"{n}", connected=True) for n in range(15))
         lost = tuple(
             replace(peer, connected=False, last_seen=at(-60)) for peer in there[:10]
@@ -120,7 +118,7 @@ class AttentionTests(SynchronousTestCase):
         self.known = self.known.with_("peers", (*lost, *there[10:])).with_(
             "users", None
         )
-        self.look("users")  # beside it the peers were read
+        self.look("users")  # the peers were read at the same time
         self.assertEqual(["NetBirdFleetDropped"], drops())
         self.known = self.known.with_("peers", None)
         self.look("groups")
@@ -133,7 +131,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual([], drops())
 
     def test_withdrawn(self) -> None:
-        """What is withdrawn is not told of any more, and said to be unknown."""
+        """A withdrawn resource has no findings, and counts as unknown."""
         self.known = WAITING
         self.freshness["users"] = READ
         self.look("users")
@@ -142,7 +140,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual(((), ("peers", "users")), (found.findings, found.unknown))
 
     def test_last_provider(self) -> None:
-        """A finding on what needs a provider goes with the last one."""
+        """A finding that needs a provider ends with the last provider."""
         kept = AgentSettings(enable_prompt_collection=True)
         provider = AgentProvider(id="a")
         self.known = self.known.with_("agent_providers", (provider,))
@@ -152,7 +150,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual(0, sum(self.look("agent_providers").counts.values()))
 
     def test_time(self) -> None:
-        """What only waits for its day is found after a round of the peers."""
+        """A finding that depends on time alone appears after a refresh of the peers."""
         self.known = Inventory(setup_keys=(KEY,))
         self.assertEqual((), self.look("peers").findings)
         self.time += 2 * DAY
@@ -160,14 +158,14 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual(1, self.look("peers").counts["warning"])
 
     def test_certificates(self) -> None:
-        """Certificates belong to no resource: any round finds that they end."""
+        """Certificates belong to no resource: any refresh finds their expiry."""
         self.ends = (NOW + DAY, NOW + DAY)
         self.assertEqual(2, self.look("groups").counts["warning"])
         self.ends = (NOW + 90 * DAY, None)
         self.assertEqual(0, self.look("groups").counts["warning"])
 
     def test_many(self) -> None:
-        """All are kept, however many there are, the worst first."""
+        """All findings are kept, the most severe first."""
         keys = (replace(KEY, expires=at(-DAY)),) * 3000
         clusters = tuple(ProxyCluster(address=f"{n}") for n in range(5))
         self.known = Inventory(setup_keys=keys, proxy_clusters=clusters)
