@@ -1,1 +1,1 @@
-"""What the operator wants: from files and the environment to checked values."""
+"""Settings: from configuration files and the environment to checked values."""

@@ -1,4 +1,4 @@
-"""Accounts: the environment's only one, or a folder's `NAME.conf` each, checked."""
+"""Accounts: one from the environment, or one from each `NAME.conf` of a folder."""
 
 import os
 import re
@@ -36,25 +36,25 @@ _READ_FOR = {
     "ACCESS_LOG_FILE": "access_log",
     "ACCESS_LOG_METRICS": "access_log",
 }
-"""Settings that want a resource, which cannot be off beside them."""
+"""Settings that need a resource, which must not be `off`."""
 
 _TOGETHER = ({_TOKEN, _TOKEN_FILE}, {_CERTIFICATE, _KEY})
-"""Of each of these, one in an account's file replaces all of the environment's."""
+"""One of a group in an account's file replaces the group in the environment."""
 
 _SHORTEST_SECRET = 8
-"""Characters: shorter ones would be found everywhere."""
+"""Characters. Shorter secrets would match too much other text."""
 
 
 def secrets_of(environ: Mapping[str, str]) -> set[str]:
-    """What no problem may repeat."""
+    """Return the values that no error may repeat."""
     values = {environ.get(s.name, "").strip() for s in SETTINGS if s.secret}
     return {value for value in values if len(value) >= _SHORTEST_SECRET}
 
 
 def files(folder: Path) -> tuple[dict[str, Path], list[Path]]:
-    """The files of accounts by name, and those that only seem to be meant as such.
+    """Return the account files by name, and files with a wrong account name.
 
-    A link that leads nowhere is an account whose file is missing.
+    A broken link is an account whose file is missing.
     """
     found: dict[str, Path] = {}
     misnamed = []
@@ -74,7 +74,7 @@ def accounts(
     errors: list[ConfigurationError],
     secrets: set[str],
 ) -> dict[str, AccountSettings]:
-    """Those that this process keeps; more errors and secrets where there are any."""
+    """Return the accounts of this process; append to `errors` and `secrets`."""
     found, misnamed = files(folder)
     if not found:
         problem = f"ACCOUNTS_DIR: {folder} contains no account file NAME.conf"
@@ -121,7 +121,7 @@ def _of_file(
 def _lines(
     path: Path, errors: list[ConfigurationError]
 ) -> dict[str, configuration_file.Line] | None:
-    """By name, or None with an error more. A mistaken line is an error, too."""
+    """Return the lines by name, or None if the file cannot be read. Append errors."""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe may never end
         errors.append(ConfigurationError(f"{path}: the file is not a regular file"))
         return None
@@ -146,7 +146,7 @@ def _lines(
 
 
 def _shown(line: configuration_file.Line) -> str:
-    """The name, unless it may be a token: many of them end in `=`."""
+    """Return the name, unless it may be a token: many tokens end in `=`."""
     alone = not line.value.strip("=") and not configuration_file.SETTING.fullmatch(
         line.name
     )
@@ -154,7 +154,7 @@ def _shown(line: configuration_file.Line) -> str:
 
 
 def _disagreeing(accounts: Mapping[str, AccountSettings]) -> list[str]:
-    """Accounts with one token have one limit, which each of them may state."""
+    """Return an error for each token whose accounts state different limits."""
     stated: dict[tuple[str, str], dict[tuple[int, int], str]] = {}
     for name, settings in accounts.items():
         if settings.upstream_rate_limit is not None:
@@ -176,10 +176,10 @@ def account(
     errors: list[ConfigurationError],
     place: Callable[[str], str] = lambda _: "",
 ) -> AccountSettings | None:
-    """An account's, or None with more errors.
+    """Return the settings of an account, or None after appending errors.
 
     Args:
-        place: what a problem with the setting of that name begins with.
+        place: returns where a setting is from, as the beginning of an error.
     """
     own: list[ConfigurationError] = []
     values = {s.name.lower(): s.read(environ, own, place(s.name)) for s in OF_ACCOUNT}
@@ -212,7 +212,7 @@ def account(
 def _contradictions(
     values: Mapping[str, object], given: Set[str]
 ) -> Iterator[tuple[str, str]]:
-    """Settings that want another one, or exclude it: which, and a line for each."""
+    """Yield the setting and the error of each missing or excluded setting."""
     if not given & {_TOKEN, _TOKEN_FILE}:
         yield (
             _TOKEN,
@@ -230,7 +230,7 @@ def _contradictions(
                 f"{cursor} is not set: where {file} is -, it must be"
                 f" {BY_NAME[cursor].allowed}",
             )
-    intervals = values["refresh_intervals"]  # None where they cannot be read
+    intervals = values["refresh_intervals"]  # None after an error
     intervals = intervals if isinstance(intervals, dict) else {}
     for setting, resource in _READ_FOR.items():
         if values[setting.lower()] and intervals.get(resource) == OFF:

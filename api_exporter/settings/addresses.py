@@ -1,4 +1,4 @@
-"""Listen addresses, from the setting's text. It imports nothing that takes time."""
+"""Listen addresses. This module imports nothing that takes time."""
 
 import re
 from typing import NamedTuple
@@ -7,7 +7,7 @@ DEFAULT = ":8080"
 
 
 class Address(NamedTuple):
-    """Where to listen; an empty host means all interfaces."""
+    """An address to listen on; an empty host means all interfaces."""
 
     host: str
     port: int
@@ -18,7 +18,7 @@ class Address(NamedTuple):
 
 
 class Endpoint(str):
-    """Where to listen, as a Twisted endpoint description."""
+    """A Twisted endpoint description to listen on."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ _ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd):\S+")
 
 
 def address(text: str) -> Address | Endpoint:
-    """`:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
+    """Parse `:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
     if _ENDPOINT.fullmatch(text):
         return Endpoint(text)
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
@@ -37,5 +37,4 @@ def address(text: str) -> Address | Endpoint:
 
 
 def addresses(text: str) -> tuple[Address | Endpoint, ...]:
-    """One or more of them, separated by commas."""
     return tuple(address(part.strip()) for part in text.split(","))

@@ -1,7 +1,7 @@
-"""Our own certificate with its key, and the authorities that we trust: files, checked.
+"""The client certificate with its key, and the certificate authorities: checked files.
 
-All may be replaced at any time. The libraries that read them are imported only where a
-file is named.
+All files may be replaced at any time. The libraries that parse them are imported only
+if a setting names a file.
 """
 
 import re
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
 
 MOST = 4 * 1024 * 1024
-"""Bytes of such a file: that of a distribution has a quarter of a megabyte."""
+"""Bytes of a file: a distribution's authorities take a quarter of a megabyte."""
 
 _CERTIFICATE = re.compile(
     rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
@@ -37,12 +37,12 @@ _KEY = re.compile(
 
 
 class ClientCertificate(Struct, frozen=True):
-    """Who we are to a gateway.
+    """The exporter's certificate for a gateway.
 
     Attributes:
-        chain: our certificate, then those that vouch for it.
-        begins: seconds since the epoch: it is not valid before.
-        ends: likewise: it is not valid any more.
+        chain: the client certificate, then its intermediate certificates.
+        begins: when its validity begins, seconds since the epoch.
+        ends: when it expires, seconds since the epoch.
     """
 
     key: "UsableKey"
@@ -51,7 +51,7 @@ class ClientCertificate(Struct, frozen=True):
     ends: float
 
     def wrong(self, now: float) -> str:
-        """Why nobody accepts it at that time, "" where they may."""
+        """Return why the certificate is not valid at a time, or "" if it is."""
         if now >= self.ends:
             return f"the certificate expired on {_day(self.ends)}"
         if now < self.begins:
@@ -60,13 +60,13 @@ class ClientCertificate(Struct, frozen=True):
 
 
 class ClientCertificateFiles(Struct, frozen=True):
-    """Where certificate and key are; one file may hold both."""
+    """The files of certificate and key; one file may hold both."""
 
     certificate: Path
     key: Path
 
     def read(self) -> ClientCertificate:
-        """What the files hold now; raises ValueError, which names the file."""
+        """Return the current content; raises ValueError, which names the file."""
         try:
             chain = _chain(self.certificate)
         except ValueError as error:
@@ -88,7 +88,7 @@ class ClientCertificateFiles(Struct, frozen=True):
 
 
 def certificates(path: Path) -> list[bytes]:
-    """Those of a file, as PEM; raises ValueError where it holds none."""
+    """Return the certificates of a file as PEM; raises ValueError if there is none."""
     found = _CERTIFICATE.findall(_content(path))
     if not found:
         raise ValueError("the file contains no certificate in PEM format")
@@ -96,21 +96,21 @@ def certificates(path: Path) -> list[bytes]:
 
 
 def certificate_file(text: str) -> Path:
-    """A file with certificates that can be read now."""
+    """Return the path of a file with readable certificates."""
     path = Path(text)
     _chain(path)
     return path
 
 
 def key_file(text: str) -> Path:
-    """A file with a key that can be read now, and without a password."""
+    """Return the path of a file with a readable key without a password."""
     path = Path(text)
     _key(path)
     return path
 
 
 def authorities_file(text: str) -> Path:
-    """A file with authorities, all of which OpenSSL can read now."""
+    """Return the path of a file with authorities that OpenSSL can read."""
     from OpenSSL import crypto  # noqa: PLC0415
 
     path = Path(text)

@@ -1,7 +1,7 @@
 """Configuration files: `NAME=value` lines that a shell and systemd read alike.
 
-Where the two differ, or where one of them would do more than take a value, the line is
-refused: what is in the file means the same wherever it is loaded.
+A line is refused if the two differ, or if one of them would do more than assign a
+value. A file therefore means the same wherever it is loaded.
 """
 
 import re
@@ -21,10 +21,10 @@ _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
 
 
 MOST = 1024 * 1024
-"""Bytes of a configuration file, at most."""
+"""Maximum bytes of a configuration file."""
 
 MOST_PROBLEMS = 20
-"""Wrong lines that are named one by one."""
+"""Maximum number of wrong lines that an error names."""
 
 
 class Line(NamedTuple):
@@ -36,12 +36,12 @@ class Line(NamedTuple):
 
 
 def load(path: Path) -> dict[str, str]:
-    """The settings of a file, the last one of a name; raises ConfigurationError."""
+    """Return a file's settings, the last of each name; raises ConfigurationError."""
     return {line.name: line.value for line in lines(path)}
 
 
 def lines(path: Path) -> list[Line]:
-    """What a file sets, which is read once; raises ConfigurationError."""
+    """Return the assignments of a file, in one read; raises ConfigurationError."""
     try:
         with path.open("rb") as file:
             content = file.read(MOST + 1)
@@ -51,7 +51,7 @@ def lines(path: Path) -> list[Line]:
     if len(content) > MOST:
         raise ConfigurationError(f"{path}: the file has more than {MOST} bytes")
     try:
-        text = content.decode()  # line ends as they are
+        text = content.decode()  # decode() keeps line ends
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path}: the file is not UTF-8 text") from None
     found = []
@@ -74,7 +74,7 @@ def lines(path: Path) -> list[Line]:
 
 
 def assignment(line: str) -> tuple[str, str]:
-    """Name and value of one line; raises ValueError, which never repeats the value."""
+    """Return name and value of a line; raises ValueError, which omits the value."""
     if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", line):
         raise ValueError(
             "the line contains a control character, such as a carriage return"
@@ -103,9 +103,9 @@ def assignment(line: str) -> tuple[str, str]:
 
 
 def _not_assigned(word: str, equals: str, rest: str) -> str:
-    """What is wrong with a line that assigns nothing.
+    """Return the error of a line that assigns nothing.
 
-    A token, or an address with a password, may have lost its name: neither is repeated.
+    The line may be a token, or an address with a password: the error omits both.
     """
     if SETTING.fullmatch(word):
         return f"{word}: NAME=value is missing its ="
@@ -115,16 +115,16 @@ def _not_assigned(word: str, equals: str, rest: str) -> str:
 
 
 def below(environ: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]:
-    """The environment with the file's settings wherever it has none of its own.
+    """Return the environment with the file's settings for variables that are not set.
 
-    An empty variable counts as not set.
+    An empty variable is not set.
     """
     return {**file, **{k: v for k, v in environ.items() if v.strip() or k not in file}}
 
 
 def readable_by_all(path: Path) -> bool:
-    """Whether anybody on the machine can read the file, and a token in it."""
+    """Return whether every user of this machine can read the file."""
     try:
         return path.stat().st_mode & 0o004 != 0
-    except OSError:  # it has gone since it was read
+    except OSError:  # the file was removed after it was read
         return False

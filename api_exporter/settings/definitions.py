@@ -1,7 +1,7 @@
-"""All settings there are: a field each, of an account or of the process.
+"""All settings: one field each, of an account or of the process.
 
-The field `http_timeout` holds what HTTP_TIMEOUT means, and its row is what the
-documentation says of it. The basic ones come first; seconds and bytes throughout.
+The field `http_timeout` holds the value of HTTP_TIMEOUT; its `setting` is also the
+documentation. Basic settings come first. Units are seconds and bytes.
 """
 
 from collections.abc import Mapping
@@ -30,16 +30,16 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 
 ACCESS = "Authentication and TLS"
-"""The section of the settings that limit access: without any of them all may read."""
+"""The section of settings that limit access. Without them, access is open."""
 
 
 class AccountSettings(Struct, frozen=True, kw_only=True):
-    """What the operator wants of one account: what its file may set, and its name.
+    """The settings of one account.
 
     Attributes:
-        name: empty where the environment tells of the only one.
-        proxy_selection: what follows from all settings and variables of proxies.
-        identity: who we are to a gateway that asks for it; None where it is nobody.
+        name: empty for the only account, which the environment defines.
+        proxy_selection: the result of all settings and variables for proxies.
+        identity: the files of the client certificate, or None.
     """
 
     name: str
@@ -245,12 +245,12 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def events_cursor(self) -> Path:
-        """Where the cursor is, if there is a file of events."""
+        """The cursor file of the audit events, if there is a file of events."""
         return _beside(self.events_file, self.events_cursor_file)
 
     @property
     def access_log_cursor(self) -> Path:
-        """Where the cursor is, if there is a file of the access log."""
+        """The cursor file of the access log, if there is a file of it."""
         return _beside(self.access_log_file, self.access_log_cursor_file)
 
     @property
@@ -265,7 +265,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         return MetricFilter(deny=self.metrics_deny, detail=self.peer_detail)
 
     def grant(self) -> tuple[str, str]:
-        """The same for accounts that one token of one upstream opens."""
+        """Return a key that is equal for accounts with the same token and address."""
         token = self.upstream_api_token
         if self.upstream_api_token_file is not None:
             try:
@@ -277,10 +277,10 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What the operator wants.
+    """The settings of the process and its accounts.
 
     Attributes:
-        accounts: by name; without ACCOUNTS_DIR one that has none.
+        accounts: by name; without ACCOUNTS_DIR one with the name "".
     """
 
     accounts: Mapping[str, AccountSettings]
@@ -392,7 +392,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def to_output(self) -> str:
-        """The setting that has standard output for the lines of a log, or ""."""
+        """The setting that sends a log's lines to standard output, or ""."""
         for account in self.accounts.values():
             if account.events_file == parsers.STANDARD_OUTPUT:
                 return "EVENTS_FILE"
@@ -402,7 +402,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def several(self) -> bool:
-        """Whether accounts have names, however many there are."""
+        """True if accounts have names, even if there is only one."""
         return "" not in self.accounts
 
 
@@ -415,7 +415,7 @@ def _beside(file: Path | None, cursor: Path | None) -> Path:
 
 
 OF_ACCOUNT = settings_of(AccountSettings)
-"""Those that a file of ACCOUNTS_DIR may set."""
+"""Settings that a file of ACCOUNTS_DIR may contain."""
 
 OF_PROCESS = settings_of(Settings)
 
@@ -428,10 +428,10 @@ RETIRED = {
     "METRICS_ALLOW": "use COLLECTORS and METRICS_DENY, or metric_relabel_configs in"
     " Prometheus",
 }
-"""Settings that were, and what does the same now."""
+"""Former settings, and what replaces each."""
 
 SECTIONS = {
     section: [setting for setting in SETTINGS if setting.section == section]
     for section in dict.fromkeys(setting.section for setting in SETTINGS)
 }
-"""As the documentation has them."""
+"""Settings by section, in the order of the documentation."""

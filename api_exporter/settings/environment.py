@@ -1,4 +1,4 @@
-"""The environment, read into the settings: all mistakes at once, and no secret."""
+"""From environment to settings: errors are collected and contain no secret."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,11 +20,11 @@ SYNONYMS = {
     "NETBIRD_API_URL": ("UPSTREAM_API_URL",),
     "NETBIRD_API_TOKEN": ("UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"),
 }
-"""What netbird-api-exporter calls our settings; its other names are ours as well."""
+"""Names of netbird-api-exporter for settings. Its other names are the same here."""
 
 
 def read(environ: Mapping[str, str]) -> Settings:
-    """Check everything, then raise ConfigurationError once for all that is wrong."""
+    """Return the settings; raise one ConfigurationError with all errors."""
     errors: list[ConfigurationError] = []
     others: list[ConfigurationError] = []
     values = {s.name.lower(): s.read(environ, others) for s in OF_PROCESS}
@@ -33,7 +33,7 @@ def read(environ: Mapping[str, str]) -> Settings:
     found: dict[str, AccountSettings] = {}
     if folder is not None:
         found = accounts(folder, shard, environ, errors, secrets)
-    elif not environ.get("ACCOUNTS_DIR", "").strip():  # else that is the mistake
+    elif not environ.get("ACCOUNTS_DIR", "").strip():  # else an error is known
         only = account("", environ, errors)
         if only is None:
             errors[:0] = map(ConfigurationError, synonyms(environ))
@@ -47,7 +47,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         errors += map(ConfigurationError, _unmatched(found, all_accounts=shard is None))
         errors += map(ConfigurationError, _shared(found.values(), values))
     if errors := errors + others:
-        # Once each: a mistake of the environment may be many accounts'.
+        # An error in the environment may concern many accounts: report it once.
         problems = dict.fromkeys(
             _hidden(p, secrets) for e in errors for p in e.problems
         )
@@ -57,14 +57,14 @@ def read(environ: Mapping[str, str]) -> Settings:
 
 
 def _hidden(problem: str, secrets: Iterable[str]) -> str:
-    """A secret may stand in another variable, or in another account's file, too."""
+    """Remove secrets: one may also be in another variable or account's file."""
     for secret in secrets:
         problem = problem.replace(secret, "…")
     return problem
 
 
 def synonyms(environ: Mapping[str, str]) -> list[str]:
-    """A line for each that is set while none of ours is. No value is repeated."""
+    """Return an error without a value for each such name that no setting replaces."""
     return [
         f"{theirs} is a setting of netbird-api-exporter: use {' or '.join(ours)}"
         for theirs, ours in SYNONYMS.items()
@@ -74,7 +74,7 @@ def synonyms(environ: Mapping[str, str]) -> list[str]:
 
 
 def retired(environ: Mapping[str, str]) -> list[str]:
-    """A line for each setting that there is no more."""
+    """Return an error for each setting that no longer exists."""
     return [
         f"{name} is not a setting any more: {instead}"
         for name, instead in RETIRED.items()
@@ -85,11 +85,11 @@ def retired(environ: Mapping[str, str]) -> list[str]:
 def _unmatched(
     accounts: Mapping[str, AccountSettings], *, all_accounts: bool
 ) -> Iterator[str]:
-    """A line for each pattern that names no metric of any account.
+    """Yield an error for each pattern that matches no metric of any account.
 
     Args:
-        all_accounts: whether these are; else it may be meant for one of the others,
-            whose collectors are not known.
+        all_accounts: False if other processes have accounts with other collectors,
+            which a pattern may be for.
     """
     on = frozenset[str]().union(*(a.collectors for a in accounts.values()))
     names = [
@@ -114,10 +114,10 @@ def _unmatched(
 def _shared(
     accounts: Iterable[AccountSettings], values: Mapping[str, object]
 ) -> Iterator[str]:
-    """A line for each file that is written and has another purpose or account, too.
+    """Yield an error for each written file that has a second setting or account.
 
     Args:
-        values: of the process's settings.
+        values: the settings of the process.
     """
     users: dict[str, list[str]] = {}
     written: set[str] = set()
@@ -146,7 +146,7 @@ def _shared(
 def _read_files(
     accounts: Iterable[AccountSettings], values: Mapping[str, object]
 ) -> Iterator[tuple[str, Path]]:
-    """The files that the exporter reads, each with its setting."""
+    """Yield the files that the exporter reads, each with its setting."""
     for name in ("web_config_file", "web_bearer_tokens_file"):
         if isinstance(path := values[name], Path):
             yield name.upper(), path

@@ -1,13 +1,13 @@
-"""The error of settings, and of the files that they name, without a secret."""
+"""The error of settings and of the files that they name."""
 
 import re
 
 
 class ConfigurationError(ValueError):
-    """What is wrong with settings or a file, a line each, without a secret.
+    """Errors in settings or files, one line each, without a secret.
 
     Attributes:
-        retryable: whether waiting may mend all of it.
+        retryable: True if every error may disappear without a change of settings.
     """
 
     def __init__(self, *problems: str, retryable: bool = False) -> None:
@@ -21,20 +21,18 @@ class ConfigurationError(ValueError):
 
 
 LONGEST_SHOWN = 16
-"""Characters of a refused value that an error repeats. A longer one may be a secret in
-the wrong place.
-"""
+"""Characters of a refused value that an error repeats. A longer one may be a secret."""
 
 
 def shown(text: str) -> str:
-    """A refused value, or a part of one, for an error."""
+    """Return a refused value, or a part of it, for an error."""
     if len(text) > LONGEST_SHOWN:
         return f"a value of {len(text)} characters"
     return repr(masked(text))
 
 
 def masked(text: str) -> str:
-    """Without a password in an address, or a token in the wrong place."""
+    """Return the text without a password in an address, or a misplaced token."""
     hidden, at, shown = text.rpartition("@")
     if at:
         scheme = re.match(r"(\w+://)?", hidden)

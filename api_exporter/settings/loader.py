@@ -1,4 +1,4 @@
-"""Options, configuration file and environment, read into the settings."""
+"""Loading of settings from options, configuration file and environment."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -27,16 +27,16 @@ NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which cannot be read"
 
 
 def load(options: Options, overriding: Mapping[str, str]) -> Settings:
-    """The settings; raises ConfigurationError.
+    """Return the settings; raises ConfigurationError.
 
     Args:
-        overriding: variables that win over all; an empty one counts as not set.
+        overriding: variables with precedence over all others; an empty one is not set.
     """
     environ, empty = _environment(options)
     try:
         settings = read({**environ, **overriding})
     except ConfigurationError as error:
-        # Somebody may be about to write an empty file.
+        # An empty file may be in the middle of a replacement.
         retryable = error.retryable or empty
         raise ConfigurationError(*error.problems, retryable=retryable) from None
     _warn(settings, environ)
@@ -44,7 +44,7 @@ def load(options: Options, overriding: Mapping[str, str]) -> Settings:
 
 
 def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
-    """Log what may be a mistake, but keeps nothing from working."""
+    """Log probable mistakes that do not prevent a start."""
     for name, setting in misspelt(environ).items():
         log.warn(MISSPELT, name=name, setting=setting)
     for line in unused(settings):
@@ -65,7 +65,7 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
 
 
 def _secret(settings: Settings) -> Iterator[Path]:
-    """Files with a secret in them that settings name."""
+    """Yield the files with secrets that the settings name."""
     if settings.web_bearer_tokens_file is not None:
         yield settings.web_bearer_tokens_file
     for account in settings.accounts.values():
@@ -76,7 +76,7 @@ def _secret(settings: Settings) -> Iterator[Path]:
 
 
 def load_some(options: Options, *names: str) -> list[Any]:
-    """Values of these settings alone; raises ConfigurationError."""
+    """Return the values of these settings only; raises ConfigurationError."""
     environ, _ = _environment(options)
     errors: list[ConfigurationError] = []
     values = [BY_NAME[name].read(environ, errors) for name in names]
@@ -86,11 +86,10 @@ def load_some(options: Options, *names: str) -> list[Any]:
 
 
 def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
-    """The environment above the configuration file, and whether one is there that says
-    nothing.
+    """Return the environment above the configuration file, and whether that is empty.
 
-    What is no setting gets into the environment of the process, because libraries read
-    theirs there: SSL_CERT_FILE for one.
+    Variables that are no settings are copied into the environment of the process,
+    because libraries read them there: SSL_CERT_FILE for one.
     """
     if options["config"] is None:
         return os.environ, False

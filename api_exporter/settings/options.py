@@ -1,4 +1,4 @@
-"""The command line. Everything else is a setting of the environment."""
+"""The command line. Everything else is a setting in the environment."""
 
 import sys
 from typing import ClassVar, NoReturn
@@ -9,7 +9,7 @@ from api_exporter.version import this_build
 
 
 class Options(usage.Options):
-    """The flags of `twistd api-exporter` and of `api-exporter`."""
+    """The options of `twistd api-exporter` and of `api-exporter`."""
 
     synopsis = "Usage: api-exporter [--config FILE] [--demo] [--enable-pprof]"
     longdesc = (
@@ -39,6 +39,6 @@ class Options(usage.Options):
         """Display this help and exit."""
         super().opt_help()
 
-    # Twisted prints their docstrings, and an executable has none.
+    # Twisted prints these docstrings, which the executable would not contain.
     opt_version.__doc__ = "Print the version and exit."
     opt_help.__doc__ = "Display this help and exit."

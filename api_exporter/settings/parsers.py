@@ -1,4 +1,4 @@
-"""Parsers: from a setting's text to its value. A mistake is a ValueError."""
+"""Parsers: from a setting's text to its value. An error is a ValueError."""
 
 import os
 import re
@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 def url(text: str) -> str:
-    """The base of the API, without a trailing slash."""
+    """Parse the base address of the API; a trailing slash is removed."""
     if not text.isprintable() or " " in text:
         raise ValueError("a space or control character is not allowed")
     try:
         parts = urlsplit(text)
-    except ValueError:  # whose words repeat the value
+    except ValueError:  # its text repeats the value
         raise ValueError("the host cannot be read") from None
     if parts.scheme not in {"http", "https"}:
         raise ValueError("the scheme must be http or https")
@@ -53,9 +53,9 @@ _PLAIN_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 
 
 def hostname(text: str) -> str:
-    """An IP address or a name, as it stands in a URL.
+    """Return an IP address or a name as it is written in a URL.
 
-    Networks of containers have names with `_`, which no domain has.
+    Container networks have names with `_`, which domains do not allow.
     """
     if ":" in text:
         if "%" in text:
@@ -78,7 +78,7 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s))+", re.ASCII)
 
 
 def duration(text: str) -> float:
-    """Seconds from `30s`, `1m30s`, `500ms`, `2h`; more than 0."""
+    """Return the seconds of `30s`, `1m30s`, `500ms` or `2h`; always above 0."""
     if re.fullmatch(r"\d+(?:\.\d+)?", text, re.ASCII):
         raise ValueError(f"add a unit: {text}s?" if len(text) < 9 else "add a unit")
     if not _DURATION.fullmatch(text):
@@ -91,7 +91,7 @@ def duration(text: str) -> float:
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """A parser of whole numbers from low to high."""
+    """Return a parser of whole numbers from low to high."""
 
     def parse(text: str) -> int:
         if (
@@ -108,7 +108,7 @@ _TAKEN = re.compile(r"/(health|ready|debug|findings|sd|runbooks)(/.*)?")
 
 
 def metrics_path(text: str) -> str:
-    """The path of the metrics: segments of plain characters, none of ours hidden."""
+    """Parse the path of the metrics, which must not be that of another page."""
     if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", text) or {".", ".."} & set(
         text.split("/")
     ):
@@ -119,14 +119,14 @@ def metrics_path(text: str) -> str:
 
 
 def account_id(text: str) -> str:
-    """An id that stands in a query as it is."""
+    """Parse an id that needs no quoting in a query."""
     if not re.fullmatch(r"[A-Za-z0-9._~-]{1,256}", text):
         raise ValueError
     return text
 
 
 def folder(text: str) -> Path:
-    """A folder that can be listed now."""
+    """Return a folder that can be listed."""
     try:
         os.listdir(text)
     except OSError as error:
@@ -138,12 +138,12 @@ STANDARD_OUTPUT = Path("-")
 
 
 def output(text: str) -> Path:
-    """A file that need not be there yet, or `-` for standard output."""
+    """Return a file that need not exist, or `-` for standard output."""
     return STANDARD_OUTPUT if text == "-" else Path(text).absolute()
 
 
 def file(text: str) -> Path:
-    """A file, wherever a daemon may go; what reads it says whether it is there."""
+    """Return an absolute path: a daemon changes its folder. The file need not exist."""
     return Path(text).absolute()
 
 
@@ -152,19 +152,19 @@ def listed(text: str) -> Iterator[str]:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The same, each once; raises ValueError where there is none."""
+    """Return the items of a list, each once; raises ValueError if there is none."""
     if not (found := tuple(dict.fromkeys(listed(text)))):
         raise ValueError("the list is empty")
     return found
 
 
 def open_paths(text: str) -> frozenset[str]:
-    """Paths; which of them are allowed depends on where the metrics are."""
+    """Return the paths. The path of the metrics decides which are allowed."""
     return frozenset(listed(text))
 
 
 def rate_limit(text: str) -> tuple[int, int]:
-    """Requests a minute and burst from `6/500`."""
+    """Return requests a minute and burst from `6/500`."""
     rate, slash, burst = text.partition("/")
     if not slash:
         raise ValueError
@@ -182,12 +182,12 @@ def one_of(*values: str) -> Callable[[str], str]:
 
 
 def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
-    """The same parser where nothing at all is allowed too."""
+    """Return the same parser, but an empty text is None."""
     return lambda text: parse(text) if text else None
 
 
 def personal(text: str) -> frozenset[str]:
-    """Kinds of personal data: all, none, or those of a list."""
+    """Return kinds of personal data: all, none, or those of a list."""
     if text.lower() in {"true", "false"}:
         return frozenset(PERSONAL if text.lower() == "true" else ())
     kinds = frozenset(names(text))
@@ -201,7 +201,7 @@ def yes_or_no(text: str) -> bool:
 
 
 def intervals(text: str) -> dict[str, float]:
-    """Seconds by resource from `peers=15s,groups=1m`; OFF for one that is left out."""
+    """Return seconds by resource from `peers=15s,groups=1m`; OFF for `off`."""
     found: dict[str, float] = {}
     for item in listed(text):
         name, equals, period = (part.strip() for part in item.partition("="))
@@ -242,7 +242,7 @@ def collectors(text: str) -> frozenset[str]:
 
 
 def peer_detail(text: str) -> frozenset[str] | None:
-    """Groups, by name or id, from `groups:a,b`; nobody's for `none`, None for `all`."""
+    """Return groups from `groups:a,b`, by name or id; () for `none`, None for `all`."""
     if text.lower() in {"all", "none"}:
         return None if text.lower() == "all" else frozenset()
     word, colon, groups = text.partition(":")
@@ -252,7 +252,7 @@ def peer_detail(text: str) -> frozenset[str] | None:
 
 
 def groups(text: str) -> tuple[str, ...]:
-    """Names or ids of groups, each once."""
+    """Return names or ids of groups, each once."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise ValueError("the value is not UTF-8")
     return names(text) if text else ()
@@ -262,19 +262,19 @@ _MOST_THRESHOLDS = 1024 * 1024
 
 
 def thresholds(text: str) -> Thresholds:
-    """Those of a file, above those that came with the program."""
+    """Return the thresholds of a file above the shipped ones."""
     return changed(content(Path(text), _MOST_THRESHOLDS))
 
 
 def page(text: str) -> str:
-    """The address of a page, which takes an anchor behind it, and stands in YAML."""
+    """Return the address of a page, to which an anchor is added, safe in YAML."""
     if not re.fullmatch(r"https?://[\w.:\[\]-]+(/[\w.~%/?&=+,;:@-]*)?", text, re.ASCII):
         raise ValueError
     return text
 
 
 def patterns(text: str) -> tuple[str, ...]:
-    """Names of metrics, in which `*` stands for anything."""
+    """Return names of metrics, in which `*` matches any text."""
     found = names(text) if text else ()
     for pattern in found:
         if not re.fullmatch(r"[A-Za-z0-9_*]{1,256}", pattern):

@@ -1,4 +1,4 @@
-"""A proxy's address, with a user and a password that nobody sees by accident."""
+"""The address of a proxy. User and password are not shown by accident."""
 
 import re
 from base64 import b64encode
@@ -11,28 +11,28 @@ from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 
 NONE: Literal["none"] = "none"
-"""What is written where no proxy shall be taken."""
+"""The value for no proxy."""
 
 _PORTS = {"http": 80, "https": 443}
 
 _LEAST = 4
-"""Characters of a password that is looked for in what others say."""
+"""Characters of a password from which on it is searched for in other text."""
 
 
 class Login(Struct, frozen=True):
-    """User and password, as they are sent, and what must not be shown of them."""
+    """The header with user and password, and the secret texts in it."""
 
     header: Token
     secrets: tuple[Token, ...]
 
 
 class Proxy(Struct, frozen=True, kw_only=True):
-    """Where a proxy is, and who we are to it.
+    """A proxy and the exporter's login.
 
     Attributes:
-        secure: whether it is spoken to over TLS.
+        secure: True if the connection to the proxy uses TLS.
         host: a name, or an address without brackets.
-        login: None where it needs none.
+        login: None if the proxy needs none.
     """
 
     secure: bool
@@ -45,15 +45,15 @@ class Proxy(Struct, frozen=True, kw_only=True):
         return f"{host}:{self.port}"
 
     def secrets(self) -> tuple[str, ...]:
-        """What must be shown nowhere."""
+        """Return the texts that must not be shown."""
         hidden = () if self.login is None else self.login.secrets
         return tuple(secret.reveal() for secret in hidden)
 
 
 def proxy(text: str) -> Proxy:
-    """From `proxy.example:3128` or `https://user:password@proxy.example`.
+    """Parse `proxy.example:3128` or `https://user:password@proxy.example`.
 
-    Raises ValueError, which repeats nothing of it: a password may be anywhere.
+    Raises ValueError, which repeats no part: a password may be anywhere.
     """
     if not text.isprintable() or " " in text:
         raise ValueError("a space or control character is not allowed")
@@ -99,5 +99,5 @@ def _login(parts: SplitResult) -> Login | None:
 
 
 def proxy_or_none(text: str) -> "Proxy | Literal['none']":
-    """The same where `none` may be said, too."""
+    """Parse the address of a proxy, or `none`."""
     return NONE if text.lower() == NONE else proxy(text)

@@ -1,7 +1,7 @@
-"""Proxy selection: which proxy leads an account to its upstream, and who says so.
+"""Proxy selection: the proxy of an account, and the variable that names it.
 
-NO_PROXY holds by Go's rules, which operators of exporters know: in
-`tests/settings/no_proxy.json` is what golang.org/x/net/http/httpproxy makes of it.
+NO_PROXY follows Go's rules, which operators of exporters know.
+`tests/settings/no_proxy.json` holds results of golang.org/x/net/http/httpproxy.
 """
 
 import re
@@ -18,22 +18,22 @@ from api_exporter.settings.proxy import NONE, Proxy, proxy
 OWN = "UPSTREAM_PROXY"
 
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
-"""What other programs go by, too. Small letters win over great ones."""
+"""Variables that other programs read too. The lower-case form takes precedence."""
 
 _PORTS = {"http": 80, "https": 443}
 
 _WITH_PORT = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*)):([^:\[\]]*)")
 _RANGE = re.compile(r"[0-9a-f:.]+/\d{1,3}", re.ASCII)
 _V4_IN_V6 = 96
-"""Bits before an IPv4 address that is written as an IPv6 one."""
+"""Bits before an IPv4 address in an IPv6 address."""
 
 
 class ProxySelection(Struct, frozen=True):
-    """The proxy that is taken.
+    """The selected proxy.
 
     Attributes:
-        proxy: None where the upstream is reached directly.
-        reason: the variable that says so, or what keeps a proxy from being taken.
+        proxy: None for a direct connection.
+        reason: the variable that decides, or the reason for a direct connection.
     """
 
     proxy: Proxy | None = None
@@ -50,10 +50,10 @@ DIRECT = ProxySelection()
 def select_proxy(
     url: str, own: "Proxy | Literal['none'] | None", environ: Mapping[str, str]
 ) -> ProxySelection:
-    """For the upstream at that address; raises ValueError with a line for a person.
+    """Return the selection for an address of the API; raises ValueError.
 
     Args:
-        own: what UPSTREAM_PROXY says, which wins.
+        own: UPSTREAM_PROXY, which takes precedence.
     """
     if own is not None:
         return DIRECT if own == NONE else ProxySelection(own, OWN)
@@ -62,7 +62,7 @@ def select_proxy(
     if not text:
         return DIRECT
     if parts.scheme == "http" and environ.get("REQUEST_METHOD"):
-        # What calls CGI programs sets HTTP_PROXY to what a stranger sent as `Proxy:`.
+        # CGI servers set HTTP_PROXY from a client's header `Proxy:`.
         raise ValueError(
             f"{name} cannot be trusted where REQUEST_METHOD is set: unset one of them,"
             f" or set {OWN}"
@@ -84,7 +84,7 @@ def select_proxy(
 
 
 def _set(environ: Mapping[str, str], name: str) -> tuple[str, str]:
-    """The variable that is set, and its value; "" where neither is."""
+    """Return the variable that is set, in either case, and its value, or ""."""
     for spelt in (name.lower(), name):
         if text := environ.get(spelt, "").strip():
             return spelt, text
@@ -92,11 +92,11 @@ def _set(environ: Mapping[str, str], name: str) -> tuple[str, str]:
 
 
 def excluded(listed: str, host: str, port: int) -> bool:
-    """Whether a host is reached without a proxy. Loopback always is.
+    """Return whether a host is reached without a proxy. Loopback always is.
 
     Args:
-        listed: NO_PROXY. What makes no sense in it names nobody.
-        host: a name in small letters, or an address without brackets.
+        listed: NO_PROXY. Malformed entries match no host.
+        host: a lower-case name, or an address without brackets.
     """
     address = _address(host)
     if host == "localhost" or (address is not None and address.is_loopback):
@@ -144,7 +144,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """IPv4 where that is meant: ::ffff:10.0.0.1 is 10.0.0.1."""
+    """Return the IPv4 address in an IPv6 one: ::ffff:10.0.0.1 is 10.0.0.1."""
     return getattr(address, "ipv4_mapped", None) or address
 
 

@@ -1,4 +1,4 @@
-"""One setting: how its text becomes a checked value, and its description."""
+"""One setting: its parser and its description."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar, cast
@@ -15,13 +15,13 @@ class Setting(Struct, frozen=True):
     """A variable of the environment.
 
     Attributes:
-        parse: raises ValueError, with a hint or without words.
-        allowed: what a value must be, for a person.
-        default: as it would be written; None where the variable is required.
-        section: of the documentation, which begins with this one.
-        secret: the value is never repeated.
-        path: a file's, which in an account's file is relative to that.
-        name: the field's in capitals.
+        parse: raises ValueError, with or without a hint.
+        allowed: description of allowed values.
+        default: as text; None if the variable is required.
+        section: the section of the documentation that begins with this setting.
+        secret: True if errors must not repeat the value.
+        path: True for a file, which is relative to the account's file that names it.
+        name: the field's name in capitals.
     """
 
     parse: Callable[[str], Any]
@@ -34,7 +34,7 @@ class Setting(Struct, frozen=True):
     name: str = ""
 
     def __call__(self) -> NoReturn:
-        """Called where a struct is made without a value for the field."""
+        """Fail: msgspec calls this for a field without a value."""
         raise TypeError(f"a field without its value: {self.meaning}")
 
     def read(
@@ -43,10 +43,10 @@ class Setting(Struct, frozen=True):
         errors: list[ConfigurationError],
         place: str = "",
     ) -> Any:
-        """The value, or None with one error more. An empty variable is unset.
+        """Return the value, or None and append an error. An empty variable is unset.
 
         Args:
-            place: what a problem begins with: where the value comes from.
+            place: where the value is from, as the beginning of an error.
         """
         text = environ.get(self.name, "").strip() or self.default
         if text is None:
@@ -72,15 +72,15 @@ def setting(
     meaning: str,
     **more: Any,
 ) -> T:
-    """A setting in the place of the value, of which the field's type is that.
+    """Return a setting in the place of a value, typed as the value.
 
-    It is no default: a struct takes it for a maker of one, and that raises TypeError.
+    The field has no default: a struct calls the setting, which raises TypeError.
     """
     return cast("T", field(default_factory=Setting(parse, allowed, meaning, **more)))
 
 
 def settings_of(struct: type[Struct]) -> tuple[Setting, ...]:
-    """Those of a struct's fields, named, each with its section."""
+    """Return the settings of a struct's fields with their names and sections."""
     found: list[Setting] = []
     for known in fields(struct):
         if isinstance(row := known.default_factory, Setting):

@@ -1,4 +1,4 @@
-"""A shard: which accounts a process keeps, where several share them."""
+"""A shard: the accounts of one of several processes."""
 
 import re
 import socket
@@ -8,16 +8,16 @@ from msgspec import Struct
 
 
 class Shard(Struct, frozen=True):
-    """One of several processes; they count from 0."""
+    """One of `of` processes; `number` counts from 0."""
 
     number: int
     of: int
 
     def keeps(self, name: str) -> bool:
-        """Whether the account of that name is this process' own.
+        """Return whether this process has the account of that name.
 
-        By rendezvous hashing: each name is kept by exactly one process, and one more of
-        them takes its even share from the others while nothing else moves.
+        With rendezvous hashing, each name belongs to exactly one process. An additional
+        process takes an equal share from the others, and no other account moves.
         """
         return self.number == max(range(self.of), key=lambda n: _weight(n, name))
 
@@ -27,7 +27,7 @@ def _weight(number: int, name: str) -> bytes:
 
 
 def shard(text: str) -> Shard:
-    """From `0/3`, or from `auto/3` and a host's name such as `api-exporter-0`."""
+    """Parse `0/3`, or `auto/3` with a host name such as `api-exporter-0`."""
     match = re.fullmatch(r"(auto|\d{1,3})/(\d{1,3})", text, re.ASCII)
     if not match:
         raise ValueError

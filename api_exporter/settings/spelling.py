@@ -1,15 +1,15 @@
-"""Misspelt names: the setting that is nearest to a name that is none."""
+"""Misspelt settings: the setting that is nearest to an unknown name."""
 
 from collections.abc import Iterable
 
 from api_exporter.settings.definitions import BY_NAME
 
 _SHORT = 8
-"""Letters of a name in which two mistakes may make any other word."""
+"""Maximum length of a name in which only one mistake is allowed."""
 
 
 def meant(name: str) -> str | None:
-    """The setting that a name seems to mean, if it is one or two letters away."""
+    """Return the setting that is at most two mistakes from a name, or None."""
     if name in BY_NAME:
         return None
     for setting in BY_NAME:
@@ -19,7 +19,7 @@ def meant(name: str) -> str | None:
 
 
 def misspelt(names: Iterable[str]) -> dict[str, str]:
-    """The names that are no settings but near to one, and that setting."""
+    """Return misspelt names and the setting that each is near to."""
     return {name: setting for name in names if (setting := meant(name)) is not None}
 
 
@@ -27,15 +27,15 @@ def _near(name: str, setting: str) -> bool:
     most = 1 if len(setting) <= _SHORT else 2
     if abs(len(name) - len(setting)) > most:
         return False
-    if len(set(name) ^ set(setting)) > 2 * most:  # far more quickly known
+    if len(set(name) ^ set(setting)) > 2 * most:  # much faster than the distance
         return False
     return distance(name, setting) <= most
 
 
 def distance(a: str, b: str) -> int:
-    """Letters to add, remove or replace, and pairs to swap, from one word to another.
+    """Return the optimal string alignment distance of two words.
 
-    The optimal string alignment distance.
+    It counts letters to add, remove or replace, and neighbours to swap.
     """
     before: list[int] = []
     row = list(range(len(b) + 1))

@@ -1,4 +1,4 @@
-"""The token that opens the upstream: kept out of sight, checked, read from a file."""
+"""The token of the NetBird API: hidden, checked, and read from a file."""
 
 import os
 import re
@@ -21,17 +21,17 @@ class Token:
         self._secret = secret
 
     def reveal(self) -> str:
-        """The secret itself, for the Authorization header."""
+        """Return the secret itself, for the Authorization header."""
         return self._secret
 
     def __repr__(self) -> str:
         return "<token>"
 
     def mistyped(self) -> bool:
-        """Whether this is a NetBird token whose checksum is wrong.
+        """Return whether this is a NetBird token with a wrong checksum.
 
-        Fact: `nbp_`, 30 characters, and the CRC-32 of those in base 62, padded to 6. Of
-        any other kind of token nothing can be said.
+        Fact: `nbp_`, 30 characters, and their CRC-32 in base 62, padded to 6. Other
+        tokens have no known checksum.
         """
         if not self._secret.startswith("nbp_"):
             return False
@@ -43,7 +43,7 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def base62(number: int) -> str:
-    """As NetBird writes a checksum: digits of 62, six at least."""
+    """Return a checksum as NetBird writes it: base 62, at least six digits."""
     digits = ""
     while number:
         number, digit = divmod(number, 62)
@@ -52,18 +52,18 @@ def base62(number: int) -> str:
 
 
 def token(text: str) -> Token:
-    """A bearer token (RFC 6750: visible ASCII, no spaces)."""
+    """Parse a bearer token (RFC 6750: visible ASCII, no spaces)."""
     if not re.fullmatch(r"[\x21-\x7e]+", text):
         raise ValueError("the token contains a space, control or non-ASCII character")
     return Token(text)
 
 
 TokenSource = Callable[[], Token]
-"""Gives the token to use now."""
+"""Returns the current token."""
 
 
 MOST = 64 * 1024
-"""Bytes of a token file, at most."""
+"""Maximum bytes of a token file."""
 
 
 class TokenFile(Struct, frozen=True):
@@ -72,7 +72,7 @@ class TokenFile(Struct, frozen=True):
     path: Path
 
     def read(self) -> Token:
-        """What the file holds now, without white space around it; raises ValueError."""
+        """Return the current token without surrounding spaces; raises ValueError."""
         try:
             text = content(self.path, MOST).decode("ascii").strip()
         except UnicodeDecodeError:
@@ -83,9 +83,9 @@ class TokenFile(Struct, frozen=True):
 
 
 def regular(path: Path, most: int) -> bytes:
-    """What a file holds; a pipe or a device could be waited for, or read, for ever.
+    """Return the content of a file. A read of a pipe or device might never end.
 
-    Raises OSError where it cannot be read, ValueError where it is none of ours.
+    Raises OSError, or ValueError if the file is not a regular file or too long.
     """
     opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -100,7 +100,7 @@ def regular(path: Path, most: int) -> bytes:
 
 
 def content(path: Path, most: int) -> bytes:
-    """The same of a file that a setting names; that may become readable later."""
+    """Return the content of a file that a setting names; OSError becomes retryable."""
     try:
         return regular(path, most)
     except OSError as error:
@@ -108,7 +108,7 @@ def content(path: Path, most: int) -> bytes:
 
 
 def token_file(text: str) -> TokenFile:
-    """A file that can be read now."""
+    """Return a token file that can be read."""
     file = TokenFile(Path(text))
     file.read()
     return file
@@ -117,14 +117,13 @@ def token_file(text: str) -> TokenFile:
 class TokenReader:
     """The token of a file, read again for every request.
 
-    A file that cannot be read any more is no reason to stop: the token that it held
-    stays in use.
+    If the file cannot be read, the last token stays in use.
 
     Args:
-        report: called with why, when the file cannot be read, once until it can be.
+        report: called with the reason when the file becomes unreadable.
 
     Attributes:
-        readable: whether it could be read when it was last wanted.
+        readable: False if the last read failed.
     """
 
     def __init__(self, file: TokenFile, report: Callable[[str], None]) -> None:
@@ -134,7 +133,7 @@ class TokenReader:
         self.readable = True
 
     def __call__(self) -> Token:
-        """The newest token that could be read."""
+        """Return the newest token that could be read."""
         try:
             self._newest = self._file.read()
             self.readable = True

@@ -1,4 +1,4 @@
-"""Settings that have no effect, because another one that they need is not set."""
+"""Settings without an effect, because a setting that they need is not set."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,12 +11,12 @@ from api_exporter.settings.definitions import AccountSettings, Settings
 
 
 class Need(Struct, frozen=True):
-    """What a setting of an account needs to have an effect.
+    """The condition under which a setting of an account has an effect.
 
     Attributes:
-        given: whether the setting says something.
-        needs: what has to be set, for a person.
-        met: whether it is.
+        given: returns whether the setting is set.
+        needs: the required settings, as text for the log.
+        met: returns whether the condition is met.
     """
 
     setting: str
@@ -68,11 +68,11 @@ NEEDS = (
         lambda account: _secure(account) or _secure_proxy(account),
     ),
 )
-"""A setting that is not here has an effect whatever else is set."""
+"""Settings that are not in this table always have an effect."""
 
 
 def unused(settings: Settings) -> Iterator[str]:
-    """A line for each setting that no account has a use for."""
+    """Yield a line for each setting without an effect in any account."""
     accounts = settings.accounts.values()
     for need in NEEDS:
         given = [account for account in accounts if need.given(account)]
@@ -99,12 +99,12 @@ def unused(settings: Settings) -> Iterator[str]:
 
 
 def _requested(account: AccountSettings) -> frozenset[str]:
-    """The resources that something of the account needs."""
+    """Return the resources that the other settings of an account need."""
     collectors = [c for c in COLLECTORS if c.name in account.collectors]
     found = ALWAYS.union(*(collector.reads for collector in collectors))
     if account.events_file is not None:
         found |= {"events"}
     if account.reads_access_log:
         found |= {ACCESS_LOG, *BY_NAME[ACCESS_LOG].of}
-    # A token that reads another account belongs to a user whom that does not have.
+    # The user of a token that reads another account does not belong to that account.
     return found - {"access_tokens"} if account.upstream_account else found
