@@ -1,4 +1,4 @@
-"""A folder of accounts: whose files count, what wins, and what is refused."""
+"""A folder of accounts: the files that count, precedence, and errors."""
 
 import os
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class FolderTestCase(SynchronousTestCase):
 
 class AcceptedTests(FolderTestCase):
     def test_names(self) -> None:
-        """A file NAME.conf is an account of that name, and nothing else is one."""
+        """A file NAME.conf is an account of that name, and other files are not."""
         for name in ("acme", "b.c", "D_1-x"):
             self.write(f"{name}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
         for name in ("a b.conf", "acme.conf~", ".acme.conf.swp", "README", "é.conf"):
@@ -50,7 +50,7 @@ class AcceptedTests(FolderTestCase):
         self.assertEqual("acme", found["acme"].name)
 
     def test_several(self) -> None:
-        """An account of the folder has a name, where it is alone, too."""
+        """An account in the folder has a name, even if it is the only one."""
         environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": OTHER}
         self.assertIs(False, read(environ).several)
         self.write("acme.conf")
@@ -66,7 +66,7 @@ class AcceptedTests(FolderTestCase):
         self.assertEqual(["acme"], list(self.accounts(UPSTREAM_API_URL=URL)))
 
     def test_environment(self) -> None:
-        """What a file does not set, or leaves empty, comes from the environment."""
+        """A setting that a file omits or leaves empty comes from the environment."""
         self.write(
             "acme.conf",
             f"UPSTREAM_API_TOKEN={CANARY}",
@@ -86,7 +86,7 @@ class AcceptedTests(FolderTestCase):
         self.assertEqual(("http://beta.example:1", OTHER), beta.grant())
 
     def test_token_in_either_form(self) -> None:
-        """A token in the file replaces that of the environment, whatever its form."""
+        """A token in a file replaces the environment's, in either form."""
         (self.folder / "secret").write_text(f"{CANARY}\n")
         self.write("acme.conf", "UPSTREAM_API_TOKEN_FILE=secret")
         self.write("beta.conf", f"UPSTREAM_API_TOKEN={CANARY}")
@@ -101,7 +101,7 @@ class AcceptedTests(FolderTestCase):
                 self.assertEqual((URL, CANARY), found[name].grant(), of_all)
 
     def test_token_file_gone(self) -> None:
-        """Accounts with the same file share a budget, though it cannot be read now."""
+        """Accounts with the same token file share a budget while it is unreadable."""
         secret = self.folder / "secret"
         secret.write_text(CANARY)
         self.write("acme.conf", "UPSTREAM_API_TOKEN_FILE=secret")
@@ -110,7 +110,7 @@ class AcceptedTests(FolderTestCase):
         self.assertEqual((URL, str(secret)), found.grant())
 
     def test_every_setting(self) -> None:
-        """A file may set whatever belongs to an account."""
+        """A file may contain every setting of an account."""
         values = {
             "UPSTREAM_API_URL": URL,
             "UPSTREAM_API_TOKEN": CANARY,
@@ -133,7 +133,7 @@ class AcceptedTests(FolderTestCase):
         self.assertLessEqual(values.keys(), allowed)
 
     def test_shard(self) -> None:
-        """Of a shard's accounts alone the files are read."""
+        """A shard reads only the files of its own accounts."""
         for number in range(8):
             self.write(f"{number}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
         shards = [
@@ -149,7 +149,7 @@ class AcceptedTests(FolderTestCase):
         )
 
     def test_one_limit(self) -> None:
-        """Accounts with one token may state their limit once, or all the same."""
+        """Accounts with one token state their limit once, or the same limit."""
         self.write("a.conf", "UPSTREAM_RATE_LIMIT=6/500")
         self.write("b.conf", "UPSTREAM_RATE_LIMIT=6/500")
         self.write("c.conf")
@@ -160,7 +160,7 @@ class AcceptedTests(FolderTestCase):
 
 class RefusedTests(FolderTestCase):
     def test_none(self) -> None:
-        """A folder without an account is a mistake that waiting may mend."""
+        """A folder without an account is a retryable error."""
         with self.assertRaises(ConfigurationError) as caught:
             self.accounts()
         self.assertEqual(
@@ -173,14 +173,14 @@ class RefusedTests(FolderTestCase):
         self.assertIn("a name may contain a-z, A-Z, digits", problem)
 
     def test_no_folder(self) -> None:
-        """A folder that cannot be listed is told with the reason."""
+        """The error of a folder that cannot be listed gives the reason."""
         gone = self.folder / "gone"
         found = self.problems(ACCOUNTS_DIR=str(gone), UPSTREAM_API_URL=URL)
         self.assertIn(f"ACCOUNTS_DIR: {shown(str(gone))} is not allowed", found[-1])
         self.assertIn("(No such file or directory)", found[-1])
 
     def test_all_at_once(self) -> None:
-        """All mistakes of all files are told, with file and line; none twice."""
+        """All errors of all files are reported once, with file and line."""
         acme = self.write(
             "acme.conf",
             f"UPSTREAM_API_TOKEN={CANARY}",
@@ -222,19 +222,19 @@ class RefusedTests(FolderTestCase):
         self.assertIn("not a setting: did you mean COLLECTORS?", found[3])
 
     def test_paths(self) -> None:
-        """Each file that an account's file names needs its whole path."""
+        """Each file in an account's file is named with its whole path."""
         self.assertEqual(
             {setting.name for setting in OF_ACCOUNT if setting.name.endswith("_FILE")},
             {setting.name for setting in OF_ACCOUNT if setting.path},
         )
 
     def test_secrets(self) -> None:
-        """A secret is hidden from eight characters on: a shorter one is everywhere."""
+        """Secrets are hidden from eight characters on."""
         for token, hidden in (("8letters", {"8letters"}), ("7letter", set())):
             self.assertEqual(hidden, secrets_of({"UPSTREAM_API_TOKEN": token}))
 
     def test_both_tokens(self) -> None:
-        """Of the two forms of a token a file may have one."""
+        """A file may contain one of the two forms of a token."""
         (self.folder / "secret").write_text(CANARY)
         path = self.write(
             "acme.conf",
@@ -249,7 +249,7 @@ class RefusedTests(FolderTestCase):
         )
 
     def test_unreadable(self) -> None:
-        """A link that leads nowhere is no account less, but a mistake."""
+        """A broken link is an error."""
         path = self.folder / "acme.conf"
         path.symlink_to("nowhere")
         with self.assertRaises(ConfigurationError) as caught:
@@ -260,7 +260,7 @@ class RefusedTests(FolderTestCase):
         self.assertTrue(caught.exception.retryable)
 
     def test_not_text(self) -> None:
-        """A file that is no text will not become one by waiting."""
+        """A file that is not text is an error that is not retryable."""
         path = self.folder / "acme.conf"
         path.write_bytes(b"\xff")
         with self.assertRaises(ConfigurationError) as caught:
@@ -282,7 +282,7 @@ class RefusedTests(FolderTestCase):
         )
 
     def test_shard_without_accounts(self) -> None:
-        """A shard shares out accounts; without them it is a mistake."""
+        """A shard without ACCOUNTS_DIR is an error."""
         with self.assertRaises(ConfigurationError) as caught:
             read(
                 {
@@ -297,7 +297,7 @@ class RefusedTests(FolderTestCase):
         )
 
     def test_relative_to_the_working_directory(self) -> None:
-        """A token file of the environment is not looked for beside an account."""
+        """A token file in the environment is not relative to an account's file."""
         (self.folder / "secret").write_text(CANARY)
         self.write("acme.conf")
         found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN_FILE="secret")
@@ -306,7 +306,7 @@ class RefusedTests(FolderTestCase):
 
 
 class MetricsTests(FolderTestCase):
-    """METRICS_DENY where there are several accounts."""
+    """METRICS_DENY with several accounts."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -316,14 +316,14 @@ class MetricsTests(FolderTestCase):
         self.environ = {"UPSTREAM_API_URL": URL}
 
     def test_of_any_account(self) -> None:
-        """A pattern of the environment need not fit every account, but one of them."""
+        """A pattern in the environment must fit at least one account."""
         deny = "netbird_api_peer_*,netbird_api_group_info"
         found = self.accounts(**self.environ, METRICS_DENY=deny)
         self.assertEqual(tuple(deny.split(",")), found["acme"].metrics_deny)
         self.assertEqual(("*_info",), found["beta"].metrics_deny)
 
     def test_of_none(self) -> None:
-        """What fits no account is told once, with whose it is unless it is all's."""
+        """A pattern that fits no account is reported once, with its accounts."""
         told = "matches no metric of an enabled collector (see docs/metrics.md)"
         self.assertEqual(
             [
@@ -336,7 +336,7 @@ class MetricsTests(FolderTestCase):
         )
 
     def test_shard(self) -> None:
-        """A pattern may be meant for an account of another shard."""
+        """A pattern may fit an account of another shard."""
         for shard in ("0/2", "1/2"):
             environ = {**self.environ, "SHARD": shard}
             self.accounts(**environ, METRICS_DENY="netbird_api_user_*,*_info")

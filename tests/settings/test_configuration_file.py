@@ -22,19 +22,19 @@ from api_exporter.settings.errors import ConfigurationError
 from tests import tries
 
 SHELLS = [path for path in map(shutil.which, ("sh", "bash")) if path is not None]
-"""The one that every system has, and the one that people type into."""
+"""The shell that every system has, and the usual interactive shell."""
 
 GENERATOR = Path(
     "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator"
 )
-"""Reads environment.d with the parser that reads EnvironmentFile=, and prints it."""
+"""This program prints environment.d with the parser of EnvironmentFile=."""
 
 OURS = "X_"
-"""Begins the names of the tests' variables, none of which means anything to a shell."""
+"""Prefix of the tests' variables, which have no meaning to a shell."""
 
 
 def by_shell(shell: str, file: Path) -> dict[str, str] | None:
-    """What a shell has in its environment after the file; None where it stumbles."""
+    """Return a shell's environment after the file, or None after an error."""
     command = [shell, "-c", 'set -ae; . "$0"; exec env -0', str(file.absolute())]
     done = subprocess.run(
         command,
@@ -51,7 +51,7 @@ def by_shell(shell: str, file: Path) -> dict[str, str] | None:
 
 
 def by_systemd(file: Path, home: Path) -> dict[str, str]:
-    """What systemd's own parser reads in a file."""
+    """Return the variables that systemd's own parser reads in a file."""
     (home / "environment.d").mkdir(parents=True)
     (home / "environment.d/x.conf").symlink_to(file.absolute())
     printed = subprocess.run(
@@ -61,7 +61,7 @@ def by_systemd(file: Path, home: Path) -> dict[str, str]:
         env={"XDG_CONFIG_HOME": str(home.absolute())},
         timeout=30,
     ).stdout.decode()
-    # It escapes every ` in its double quotes, of which shlex knows nothing.
+    # systemd escapes every ` in double quotes, which shlex does not support
     pairs = (x.partition("=") for x in shlex.split(printed.replace("\\`", "`")))
     return {name: value for name, _, value in pairs if name.startswith(OURS)}
 
@@ -123,18 +123,18 @@ REFUSED = (
     ("; X_A=canary", "NAME="),
     ("set X_A=canary", "NAME="),
 )
-"""Lines, and what is named."""
+"""Lines, and the name in their error."""
 
 
 class AssignmentTests(SynchronousTestCase):
     def test_accepted(self) -> None:
-        """Plain and quoted values are read, with `export` before them or not."""
+        """Plain and quoted values are read, with and without `export`."""
         for line, value in ACCEPTED:
             for before in ("", "export ", "export \t "):
                 self.assertEqual(("X_A", value), assignment(before + line), line)
 
     def test_refused(self) -> None:
-        """Anything else is refused by name, and its value is not repeated."""
+        """Other values are refused by name, and their text is not repeated."""
         for line, name in REFUSED:
             with self.assertRaises(ValueError) as raised:
                 assignment(line)
@@ -144,14 +144,14 @@ class AssignmentTests(SynchronousTestCase):
             self.assertEqual([words], words.splitlines())
 
     def test_quotes(self) -> None:
-        """Behind a closing quote the words say which one it was."""
+        """An error behind a closing quote names the quote."""
         for quote in "'\"":
             with self.assertRaises(ValueError) as raised:
                 assignment(f"X_A={quote}a{quote} b")
             self.assertIn(f"the closing {quote}, and", str(raised.exception))
 
     def test_lonely_value(self) -> None:
-        """A value that has lost its name, as when a line is broken, is not repeated."""
+        """A value without a name, as on a broken line, is not repeated."""
         for line in (
             "nbp_canary",
             "'nbp_canary'",
@@ -183,7 +183,7 @@ class LoadTests(SynchronousTestCase):
         return problems
 
     def test_lines(self) -> None:
-        """Comments, blank lines and indentation mean nothing; the last one counts."""
+        """Comments, blank lines and indentation are ignored; the last line counts."""
         text = "# a\n\n  \t\n   # b=c\n  X_A=1\n\tX_B='x y'\nexport X_C=3\nX_A=2"
         expected = {"X_A": "2", "X_B": "x y", "X_C": "3"}
         self.assertEqual(expected, load(self.file(text)))
@@ -191,7 +191,7 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual({}, load(self.file("")))
 
     def test_all_mistakes(self) -> None:
-        """Every wrong line is told at once, with file, line and name."""
+        """All wrong lines are reported at once, with file, line and name."""
         path = self.file("X_A=1\nX_B=canary x\n# c\n\nX_C\nX_D=2\nexport X_E='canary\n")
         problems = self.refused(path)
         starts = [f"{path}:2: X_B: ", f"{path}:5: X_C: ", f"{path}:7: X_E: "]
@@ -201,7 +201,7 @@ class LoadTests(SynchronousTestCase):
             self.assertNotIn("canary", problem)
 
     def test_many_mistakes(self) -> None:
-        """Of many wrong lines the first twenty are told, then how many more."""
+        """Only the first twenty wrong lines are reported, and the number of others."""
         path = self.file("x\n" * 400_000)
         problems = self.refused(path)
         self.assertEqual(21, len(problems))
@@ -209,7 +209,7 @@ class LoadTests(SynchronousTestCase):
         self.assertTrue(problems[-2].startswith(f"{path}:20: "))
 
     def test_too_long(self) -> None:
-        """It has 1 MB at most, and no more than that is read."""
+        """A file may have 1 MB, and no more than that is read."""
         self.assertEqual({}, load(self.file("#" * MOST)))
         for path in (self.file("#" * (MOST + 1)), Path("/dev/zero")):
             self.assertEqual(
@@ -217,7 +217,7 @@ class LoadTests(SynchronousTestCase):
             )
 
     def test_pipe(self) -> None:
-        """It may be a pipe, which can be read only once."""
+        """The file may be a pipe, which can be read only once."""
         reader, writer = os.pipe()
         self.addCleanup(os.close, reader)
         os.write(writer, b"A=1\n")
@@ -225,7 +225,7 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual({"A": "1"}, load(Path(f"/dev/fd/{reader}")))
 
     def test_retryable(self) -> None:
-        """A file that cannot be read yet is told apart from one that is wrong."""
+        """An unreadable file is retryable, and a wrong one is not."""
         for path, retryable in (
             (Path("/nowhere/config"), True),
             (self.file("x\n"), False),
@@ -236,13 +236,13 @@ class LoadTests(SynchronousTestCase):
             self.assertEqual(retryable, raised.exception.retryable, path)
 
     def test_several_lines(self) -> None:
-        """A value cannot run over lines: where it begins is told."""
+        """A value must not span lines; the error names its first line."""
         for text in ("X_A='a\nb'\n", 'X_A="a\nb"\n', "X_A=a\\\nb\n"):
             path = self.file(text)
             self.assertTrue(self.refused(path)[0].startswith(f"{path}:1: X_A: "))
 
     def test_unreadable(self) -> None:
-        """A file that cannot be read as text is one line that says why."""
+        """The error of a file that is not text is one line with the reason."""
         directory = Path(self.mktemp())
         directory.mkdir()
         latin = self.file("X_A='schön'\n".encode("latin-1"))
@@ -254,7 +254,7 @@ class LoadTests(SynchronousTestCase):
             self.assertEqual([f"{path}: {why}"], self.refused(path))
 
     def test_readable_by_all(self) -> None:
-        """Only what anybody on the machine can read counts, not owner or group."""
+        """Only the permission of all other users counts, not of owner or group."""
         path = self.file("X_A=1\n")
         for mode, expected in (
             (0o600, False),
@@ -271,7 +271,7 @@ class LoadTests(SynchronousTestCase):
 
 class BelowTests(SynchronousTestCase):
     def test_below(self) -> None:
-        """The real environment wins, and what it lacks comes from the file."""
+        """The environment takes precedence over the file."""
         environ, file = {"X_A": "1", "X_B": "2"}, {"X_B": "3", "X_C": "4"}
         self.assertEqual({"X_A": "1", "X_B": "2", "X_C": "4"}, below(environ, file))
         self.assertEqual(({"X_A": "1", "X_B": "2"}, 2), (environ, len(file)))
@@ -283,7 +283,7 @@ class BelowTests(SynchronousTestCase):
 
 
 def escaped(text: str) -> str:
-    """A text in double quotes, with a backslash wherever one is needed."""
+    """Return a text in double quotes, with backslashes where necessary."""
     return '"' + "".join(f"\\{c}" if c in '\\"$`' else c for c in text) + '"'
 
 
@@ -303,7 +303,7 @@ VALUES = st.one_of(
 
 
 def accepted(values: list[str], before: str = "") -> dict[str, str]:
-    """Of these values, as they are written, those that can be assigned."""
+    """Return which of these values, as written, can be assigned."""
     lines = {}
     for number, value in enumerate(values):
         line = f"{before}{OURS}{number}={value}"
@@ -320,14 +320,14 @@ class AgreementTests(SynchronousTestCase):
         self.path = Path(self.mktemp())
 
     def assert_agreed(self, lines: dict[str, str]) -> None:
-        """Every line is read alike by us and by all shells."""
+        """Fail unless the exporter and all shells read every line alike."""
         read = dict(map(assignment, lines.values()))
         self.path.write_bytes("".join(f"{x}\n" for x in lines.values()).encode())
         for shell in SHELLS:
             self.assertEqual(read, by_shell(shell, self.path), (shell, lines))
 
     def test_table(self) -> None:
-        """The lines of the table are read alike."""
+        """Shells read the lines of the table like the exporter."""
         for line, value in ACCEPTED:
             for before in ("", "export "):
                 self.path.write_bytes(f"{before}{line}\n".encode())
@@ -337,17 +337,17 @@ class AgreementTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=tries(60))
     @given(st.lists(VALUES, max_size=30))
     def test_any(self, values: list[str]) -> None:
-        """Whatever is accepted, a shell reads the same."""
+        """A shell reads every accepted value like the exporter."""
         self.assert_agreed(accepted(values))
 
     @settings(deadline=None, max_examples=tries(30))
     @given(st.lists(VALUES, max_size=30))
     def test_any_export(self, values: list[str]) -> None:
-        """So it is behind an `export`."""
+        """This holds behind an `export`, too."""
         self.assert_agreed(accepted(values, "export "))
 
     def test_expansions(self) -> None:
-        """What a shell would expand in an assignment is refused, or is not expanded."""
+        """A shell's expansions are refused, or are not expanded."""
         for value in (
             "x:~",
             "/a:~/b",
@@ -364,7 +364,7 @@ class AgreementTests(SynchronousTestCase):
                 self.assert_agreed(accepted([value], before))
 
     def test_white_space(self) -> None:
-        """White space that is none to a shell neither ends a line nor a value."""
+        """White space that a shell does not know ends no line and no value."""
         for text in (
             "X_A=1\r\nX_B=2\r\n",
             "X_A=1\x0bX_B=2\n",
@@ -390,11 +390,11 @@ class AgreementTests(SynchronousTestCase):
         st.lists(VALUES.filter(lambda x: "$" not in x and x.isprintable()), max_size=30)
     )
     def test_systemd(self, values: list[str]) -> None:
-        """So does systemd. Its tool expands a $ and has its own control characters."""
+        """The same holds for systemd, whose tool expands $ and control characters."""
         if not GENERATOR.exists():
             raise SkipTest(f"missing program: {GENERATOR}")
         lines = accepted(values)
         self.path.write_bytes("".join(f"{x}\n" for x in lines.values()).encode())
         read = map(assignment, lines.values())
-        expected = {name: value for name, value in read if value}  # it tells no others
+        expected = {name: value for name, value in read if value}  # no others
         self.assertEqual(expected, by_systemd(self.path, Path(self.mktemp())), lines)

@@ -1,4 +1,4 @@
-"""Files of both logs, in the settings of one account and of many."""
+"""The files of both logs, in the settings of one and of several accounts."""
 
 from pathlib import Path
 
@@ -16,13 +16,13 @@ class OneTests(FolderTestCase):
         return read(ONE | environ)
 
     def test_off(self) -> None:
-        """Without the setting nothing is written, and nothing asked for."""
+        """Without the setting, nothing is written or requested."""
         settings = self.one()
         self.assertIsNone(settings.accounts[""].events_file)
         self.assertEqual("", settings.to_output)
 
     def test_cursor(self) -> None:
-        """The cursor is beside the file, unless it is elsewhere."""
+        """The cursor is next to the file, unless a setting names another place."""
         account = self.one(EVENTS_FILE="/var/log/e.jsonl").accounts[""]
         self.assertEqual(Path("/var/log/e.jsonl.cursor"), account.events_cursor)
         settings = self.one(EVENTS_FILE="-", EVENTS_CURSOR_FILE="/var/lib/e")
@@ -30,7 +30,7 @@ class OneTests(FolderTestCase):
         self.assertEqual("EVENTS_FILE", settings.to_output)
 
     def test_cursor_required(self) -> None:
-        """Beside standard output there is no place for a cursor."""
+        """Standard output needs a setting for the cursor."""
         with self.assertRaises(ConfigurationError) as caught:
             self.one(EVENTS_FILE="-")
         [problem] = caught.exception.problems
@@ -38,7 +38,7 @@ class OneTests(FolderTestCase):
         self.assertTrue(problem.startswith(expected))
 
     def test_same(self) -> None:
-        """One file cannot be both."""
+        """The log and its cursor must not be the same file."""
         with self.assertRaises(ConfigurationError) as caught:
             self.one(EVENTS_FILE="/nowhere/e", EVENTS_CURSOR_FILE="/nowhere/./e")
         self.assertEqual(
@@ -50,7 +50,7 @@ class OneTests(FolderTestCase):
         )
 
     def test_access_log(self) -> None:
-        """The access log is asked for where it is written, or counted."""
+        """The access log is requested if it is written or counted."""
         account = self.one().accounts[""]
         self.assertEqual(
             (None, False), (account.access_log_file, account.reads_access_log)
@@ -69,7 +69,7 @@ class OneTests(FolderTestCase):
         self.assertEqual("ACCESS_LOG_FILE", settings.to_output)
 
     def test_access_log_refused(self) -> None:
-        """What cannot be is told by its name, its value and what is allowed."""
+        """An error names the setting, its value and what is allowed."""
         same = {"EVENTS_FILE": "/nowhere/a", "ACCESS_LOG_FILE": "/nowhere/a"}
         rows = "ACCESS_LOG_REQUESTS_PER_MINUTE"
         for environ, expected in (
@@ -92,7 +92,7 @@ class OneTests(FolderTestCase):
             self.assertRegex(problem, f"^{expected}")
 
     def test_resource_off(self) -> None:
-        """What is written or counted must be asked for."""
+        """A resource that is written or counted must not be `off`."""
         for setting, resource in (
             ("EVENTS_FILE", "events"),
             ("ACCESS_LOG_FILE", "access_log"),
@@ -118,7 +118,7 @@ class SeveralTests(FolderTestCase):
         self.environ = ONE | {"ACCOUNTS_DIR": str(self.folder)}
 
     def test_relative(self) -> None:
-        """In an account's file, names are relative to that, and `-` is no name."""
+        """Paths are relative to the account's file, and `-` is not a path."""
         self.write("acme.conf", "EVENTS_FILE=acme.jsonl")
         self.write("beta.conf", "EVENTS_FILE=-", "EVENTS_CURSOR_FILE=beta.cursor")
         self.write("gamma.conf", "EVENTS_FILE=-", "EVENTS_CURSOR_FILE=gamma.cursor")
@@ -129,7 +129,7 @@ class SeveralTests(FolderTestCase):
         self.assertEqual(folder / "beta.cursor", found["beta"].events_cursor)
 
     def test_shared(self) -> None:
-        """Two accounts with one file, or with one cursor, are a mistake."""
+        """Two accounts with the same file or cursor are an error."""
         for name in ("acme", "beta"):
             self.write(f"{name}.conf")
         both = "{0} of acme and {0} of beta: each needs a file of its own, not {1!r}"
@@ -146,7 +146,7 @@ class SeveralTests(FolderTestCase):
         self.assertIn("of its own, not '/nowhere/c'", problem)
 
     def test_access_log(self) -> None:
-        """Each account has its own, or none, whatever the environment says."""
+        """Each account has its own access log or none, despite the environment."""
         self.write("acme.conf", "ACCESS_LOG_FILE=acme.jsonl")
         self.write("beta.conf", "ACCESS_LOG_REQUESTS_PER_MINUTE=6")
         self.write("gamma.conf", "ACCESS_LOG_METRICS=false")
@@ -167,7 +167,7 @@ class SeveralTests(FolderTestCase):
         )
 
     def test_links(self) -> None:
-        """Whatever a file is called, it is the same one."""
+        """Two names of the same file are the same file."""
         (self.folder / "link").symlink_to("real")
         self.write("acme.conf", "EVENTS_FILE=real", "EVENTS_CURSOR_FILE=a")
         self.write("beta.conf", "EVENTS_FILE=link", "EVENTS_CURSOR_FILE=b")

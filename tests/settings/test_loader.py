@@ -1,4 +1,4 @@
-"""What is warned of when the settings are read."""
+"""Warnings while settings are loaded."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.logbook import logbook
 
 class WarningTests(SynchronousTestCase):
     def warned(self, **settings: str) -> list[str]:
-        """Of such settings, beside what is required."""
+        """Return the warnings for these settings and the required ones."""
         options = Options()
         options.parseOptions([])
         book = logbook(self)
@@ -23,7 +23,7 @@ class WarningTests(SynchronousTestCase):
         return book.lines()
 
     def test_readable_by_all(self) -> None:
-        """Each file with a secret that everybody can read is told once."""
+        """Each secret file that all users can read has one warning."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         issued = Authority("persons").issue("exporter")
@@ -42,7 +42,7 @@ class WarningTests(SynchronousTestCase):
             self.assertEqual(expected, self.warned(**settings))
 
     def test_readable_configuration(self) -> None:
-        """So is the configuration file itself."""
+        """This holds for the configuration file, too."""
         file = Path(self.mktemp())
         file.write_text("UPSTREAM_API_URL=http://10.0.0.1\nUPSTREAM_API_TOKEN=a\n")
         options = Options()
@@ -54,7 +54,7 @@ class WarningTests(SynchronousTestCase):
             self.assertEqual(told, str(book.lines()).count("is readable by every"))
 
     def test_no_authorities(self) -> None:
-        """SSL_CERT_FILE that cannot be read is told: nobody would be trusted."""
+        """An unreadable SSL_CERT_FILE has a warning: no certificate is trusted."""
         for path in ("/nowhere.pem", "/" + "x" * 5000):
             self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": path})
             [line] = self.warned(UPSTREAM_API_TOKEN="secret")
@@ -62,7 +62,7 @@ class WarningTests(SynchronousTestCase):
             self.assertEqual(words, line)
 
     def test_environment(self) -> None:
-        """What libraries read gets from the file into the environment; no setting."""
+        """Variables of libraries are copied from the file into the environment."""
         file = Path(self.mktemp())
         file.write_text("UPSTREAM_API_TOKEN=secret\nSSL_CERT_FILE=/a\nMINE=file\n")
         ours = {"MINE": "ours", "UPSTREAM_API_URL": "http://10.0.0.1"}
@@ -75,7 +75,7 @@ class WarningTests(SynchronousTestCase):
         self.assertEqual({**ours, "SSL_CERT_FILE": "/a"}, os.environ)
 
     def test_mistakes(self) -> None:
-        """Mistakes are told as they were found, whoever reads the settings."""
+        """`load` raises an error with a list of problems."""
         options = Options()
         options.parseOptions([])
         with self.assertRaises(ConfigurationError) as raised:

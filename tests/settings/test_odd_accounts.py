@@ -1,4 +1,4 @@
-"""Accounts whose files are something else, or hold secrets in the wrong places."""
+"""Accounts with odd files, or with secrets in the wrong places."""
 
 import os
 import signal
@@ -14,23 +14,23 @@ from tests.settings.test_accounts import CANARY, URL, FolderTestCase
 
 class OddFilesTests(FolderTestCase):
     def test_pipe(self) -> None:
-        """A pipe is not waited for."""
+        """The exporter does not wait for a pipe."""
         path = self.folder / "acme.conf"
         os.mkfifo(path)
-        signal.alarm(5)  # whoever waits is ended
+        signal.alarm(5)  # ends a test that waits
         self.addCleanup(signal.alarm, 0)
         found = self.problems(UPSTREAM_API_URL=URL)
         self.assertEqual([f"{path}: the file is not a regular file"], found)
 
     def test_device(self) -> None:
-        """Nor is a device read."""
+        """The exporter does not read a device."""
         path = self.folder / "acme.conf"
         path.symlink_to("/dev/null")
         found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
         self.assertEqual([f"{path}: the file is not a regular file"], found)
 
     def test_other_shards(self) -> None:
-        """A shard looks at no file of another, not even at who may read it."""
+        """A shard reads no file of another shard, and does not check its mode."""
         mine = next(n for n in "abcdef" if Shard(0, 2).keeps(n))
         other = next(n for n in "abcdef" if Shard(1, 2).keeps(n))
         path = self.write(f"{mine}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
@@ -54,9 +54,7 @@ class OddFilesTests(FolderTestCase):
         )
 
     def test_names(self) -> None:
-        """A file that seems to be meant as an account is told of, with what its name
-        may hold.
-        """
+        """A file with a wrong account name has a warning with the allowed names."""
         self.write("acme.conf", f"UPSTREAM_API_TOKEN={CANARY}").chmod(0o600)
         odd = [
             self.write(name) for name in ("a b.conf", "müller.conf", "neu\n\udc80.conf")
@@ -79,7 +77,7 @@ class OddFilesTests(FolderTestCase):
         )
 
     def test_every_line(self) -> None:
-        """A mistake that is made twice is told twice."""
+        """An error on two lines is reported twice."""
         path = self.write("acme.conf", "FOO=1", "FOO=2")
         found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
         self.assertEqual(
@@ -90,13 +88,13 @@ class OddFilesTests(FolderTestCase):
 
 class FolderTests(FolderTestCase):
     def test_no_search(self) -> None:
-        """A folder that can be listed, and nothing else, has accounts all the same."""
+        """A folder that can only be listed still has accounts."""
         self.write("acme.conf")
         self.patch(os, "stat", _forbidden)
         self.assertEqual(["acme"], list(files(self.folder)[0]))
 
     def test_not_there_yet(self) -> None:
-        """A folder that is not there is the only mistake, and one that may pass."""
+        """A missing folder is the only error, and is retryable."""
         gone = self.folder / "gone"
         for shard in ("", "0/3"):
             with self.assertRaises(ConfigurationError) as caught:
@@ -112,7 +110,7 @@ def _forbidden(*_args: object, **_kwargs: object) -> None:
 
 class SecretsTests(FolderTestCase):
     def test_of_others(self) -> None:
-        """A token is not repeated, whosever it is and wherever else it stands."""
+        """No token is repeated, in any place and of any account."""
         mine, others, of_all = "c4nary-of-mine", "c4nary-of-others", "c4nary-of-all"
         self.write("acme.conf", f"HTTP_TIMEOUT={others}", f"UPSTREAM_API_TOKEN={mine}")
         self.write(
@@ -125,7 +123,7 @@ class SecretsTests(FolderTestCase):
         self.assertEqual(4, len(found))
 
     def test_alone(self) -> None:
-        """A token that has lost its name is not told, though it ends as a name does."""
+        """A token without a name is not repeated, even if it ends like a name."""
         path = self.write("acme.conf", "c4nary123=", "c4nary456==", "FOO=", "bar=1")
         found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
         self.assertEqual(

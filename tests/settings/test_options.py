@@ -1,4 +1,4 @@
-"""The flags that both commands take."""
+"""The options of both commands."""
 
 import io
 import sys
@@ -12,7 +12,7 @@ from api_exporter.version import this_build
 
 class OptionsTests(SynchronousTestCase):
     def test_flags(self) -> None:
-        """Nothing is on by itself, and each flag is what it says."""
+        """No flag is set by default, and each flag sets its own option."""
         for arguments, expected in (
             ([], (0, 0, None)),
             (["--demo"], (1, 0, None)),
@@ -27,7 +27,7 @@ class OptionsTests(SynchronousTestCase):
             self.assertEqual(expected, found, arguments)
 
     def test_wrong(self) -> None:
-        """What is not known, or is not complete, is refused."""
+        """An unknown or incomplete option is refused."""
         for arguments in (
             ["--nonsense"],
             ["--config"],
@@ -40,7 +40,7 @@ class OptionsTests(SynchronousTestCase):
                 Options().parseOptions(arguments)
 
     def test_version(self) -> None:
-        """The version is printed alone, and that is all."""
+        """Only the version is printed."""
         printed = io.StringIO()
         self.patch(sys, "stdout", printed)
         with self.assertRaises(SystemExit) as raised:
@@ -49,7 +49,7 @@ class OptionsTests(SynchronousTestCase):
         self.assertEqual(f"{this_build()}\n", printed.getvalue())
 
     def test_help(self) -> None:
-        """The help names every flag and the settings without which nothing runs."""
+        """The help names every flag and the required settings."""
         text = str(Options())
         for word in (
             "--demo",

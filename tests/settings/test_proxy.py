@@ -1,4 +1,4 @@
-"""Proxies' addresses, and what nobody may see of them."""
+"""Addresses of proxies, and the secrets in them."""
 
 from base64 import b64encode
 
@@ -13,7 +13,7 @@ SECRET = "c4nary"
 
 class ProxyTests(SynchronousTestCase):
     def test_addresses(self) -> None:
-        """A scheme, a user and a port need not be there."""
+        """Scheme, user and port are optional."""
         for text, secure, host, port in (
             ("proxy.example", False, "proxy.example", 80),
             ("proxy.example:3128", False, "proxy.example", 3128),
@@ -31,13 +31,13 @@ class ProxyTests(SynchronousTestCase):
             )
 
     def test_words(self) -> None:
-        """It is told as host and port, an IPv6 address in brackets."""
+        """The text form is host and port, with brackets around an IPv6 address."""
         self.assertEqual("[fd00::1]:443", str(proxy("https://me:x@[fd00::1]")))
         self.assertEqual("proxy.example:80", str(proxy("me:x@proxy.example")))
 
     @given(st.text(max_size=20), st.text(max_size=20))
     def test_login(self, user: str, password: str) -> None:
-        """User and password are decoded, whatever is in them."""
+        """User and password are decoded, with any characters in them."""
         packed = [
             "".join(f"%{byte:02x}" for byte in text.encode(errors="replace"))
             for text in (user, password)
@@ -49,7 +49,7 @@ class ProxyTests(SynchronousTestCase):
         self.assertEqual(wanted, found.login.header.reveal())
 
     def test_secrets(self) -> None:
-        """What must not be shown is the password in each form, unless it is short."""
+        """The password is secret in each form, unless it is short."""
         self.assertEqual((), proxy("proxy.example").secrets())
         found = proxy("http://me:c4n%40ry@proxy.example")
         self.assertEqual(
@@ -61,7 +61,7 @@ class ProxyTests(SynchronousTestCase):
         )
 
     def test_unseen(self) -> None:
-        """Nothing that is printed of it holds user or password."""
+        """No text form of the proxy contains user or password."""
         found = proxy(f"http://meme:{SECRET}@proxy.example")
         for text in (repr(found), str(found), f"{found}", repr([found])):
             self.assertNotIn(SECRET, text)
@@ -69,7 +69,7 @@ class ProxyTests(SynchronousTestCase):
             self.assertNotIn(b64encode(f"meme:{SECRET}".encode()).decode(), text)
 
     def test_refused(self) -> None:
-        """What is no proxy is refused, in words that repeat nothing of it."""
+        """A wrong address is refused, and the error repeats no part of it."""
         for text, why in (
             (f"socks5://me:{SECRET}@proxy.example", "the scheme must be"),
             (f"me:{SECRET}", "the port must be a number"),
@@ -94,7 +94,7 @@ class ProxyTests(SynchronousTestCase):
             self.assertNotIn(SECRET, str(error))
 
     def test_none(self) -> None:
-        """`none` is a word of its own, in any case."""
+        """`none` is accepted in any case."""
         for text in ("none", "None", "NONE"):
             self.assertEqual("none", proxy_or_none(text))
         self.assertIsInstance(proxy_or_none("none.example"), Proxy)

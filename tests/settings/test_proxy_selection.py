@@ -1,4 +1,4 @@
-"""Which proxy is taken, and who is named for it; NO_PROXY as Go understands it."""
+"""The selected proxy and the reason for it; NO_PROXY as in Go."""
 
 import json
 from base64 import b64decode
@@ -20,7 +20,7 @@ TABLE = Path(__file__).parent / "no_proxy.json"
 
 
 class Row(Struct):
-    """What Go says to an environment and an address (`acceptance/no_proxy/main.go`)."""
+    """Go's result for an environment and an address (`acceptance/no_proxy/main.go`)."""
 
     environ: Mapping[str, str]
     url: str
@@ -33,7 +33,7 @@ def rows() -> list[Row]:
 
 
 def written(proxy: Proxy | None) -> str:
-    """As Go tells it, but for the port, which is always there."""
+    """Return the form that Go prints, but always with a port."""
     if proxy is None:
         return ""
     login = ""
@@ -45,7 +45,7 @@ def written(proxy: Proxy | None) -> str:
 
 class SelectionTests(SynchronousTestCase):
     def test_reason(self) -> None:
-        """It is told with the variable that is the reason, as it is spelt."""
+        """The reason is the variable that decides, as it is spelt."""
         given = {"HTTPS_PROXY": "proxy.example:1"}
         for environ, text in (
             ({}, "direct"),
@@ -62,7 +62,7 @@ class SelectionTests(SynchronousTestCase):
         )
 
     def test_own(self) -> None:
-        """UPSTREAM_PROXY is taken whatever else is said, for loopback, too."""
+        """UPSTREAM_PROXY takes precedence over all variables, for loopback too."""
         environ = {"HTTPS_PROXY": "proxy.example", "NO_PROXY": "*"}
         for url in (URL, "http://localhost", "https://127.0.0.1"):
             taken = select_proxy(url, proxy("own.example:1"), environ)
@@ -70,7 +70,7 @@ class SelectionTests(SynchronousTestCase):
             self.assertIs(DIRECT, select_proxy(url, "none", environ))
 
     def test_refused(self) -> None:
-        """A proxy of the environment that would be taken, but cannot be, is told."""
+        """A proxy from the environment that would be used but is wrong is an error."""
         secret = "socks5://me:c4nary@proxy.example"
         error = self.assertRaises(
             ValueError, select_proxy, URL, None, {"https_proxy": secret}
@@ -88,7 +88,7 @@ class SelectionTests(SynchronousTestCase):
         )
 
     def test_strangers(self) -> None:
-        """HTTP_PROXY is not trusted where a stranger may have set it."""
+        """HTTP_PROXY is refused if a client may have set it."""
         environ = {"HTTP_PROXY": "proxy.example", "REQUEST_METHOD": "GET"}
         error = self.assertRaises(
             ValueError, select_proxy, "http://api.example", None, environ
@@ -98,7 +98,7 @@ class SelectionTests(SynchronousTestCase):
 
 class GoTests(SynchronousTestCase):
     def test_table(self) -> None:
-        """Every row has the proxy that Go takes, or is refused as Go refuses it."""
+        """Every row has the proxy that Go selects, or Go's error."""
         self.assertGreater(len(rows()), 140)
         for row in rows():
             try:
@@ -117,12 +117,12 @@ class GoTests(SynchronousTestCase):
 class ExcludedTests(SynchronousTestCase):
     @given(st.text(max_size=60), st.sampled_from(["a.example", "10.0.0.1", "fd00::1"]))
     def test_anything(self, listed: str, host: str) -> None:
-        """Whatever is listed, there is an answer."""
+        """Any list gives a result."""
         self.assertIn(excluded(listed, host, 443), {True, False})
 
     @given(st.lists(st.sampled_from([r.environ.get("NO_PROXY", "") for r in rows()])))
     def test_union(self, lists: list[str]) -> None:
-        """A list names whom one of its parts names."""
+        """A list matches a host if one of its entries does."""
         whole = ",".join(lists)
         for host in ("api.example", "10.0.0.1", "fd00::1", "xn--bcher-kva.example"):
             self.assertEqual(
@@ -131,6 +131,6 @@ class ExcludedTests(SynchronousTestCase):
             )
 
     def test_no_name(self) -> None:
-        """What cannot be a name in any script names nobody."""
+        """A name that is not valid in any script matches no host."""
         self.assertFalse(excluded("ü..example", "api.example", 443))
         self.assertFalse(excluded("1:2:3/64:5", "api.example", 443))

@@ -1,4 +1,4 @@
-"""Proxies and certificates among the settings: what is accepted, and what is told."""
+"""Proxies and certificates in the settings: accepted values and errors."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class ReachTestCase(SynchronousTestCase):
         return read({**REQUIRED, **given}).accounts[""]
 
     def refused(self, **given: str) -> ConfigurationError:
-        """Why they are; there is one problem."""
+        """Return the only problem."""
         error: ConfigurationError = self.assertRaises(
             ConfigurationError, read, {**REQUIRED, **given}
         )
@@ -45,7 +45,7 @@ class ReachTestCase(SynchronousTestCase):
 
 class ProxyTests(ReachTestCase):
     def test_taken(self) -> None:
-        """What the settings and the environment say becomes one selection."""
+        """Settings and environment result in one selection."""
         self.assertEqual("direct", str(self.account().proxy_selection))
         own = self.account(UPSTREAM_PROXY="x:1", HTTPS_PROXY="y:2", NO_PROXY="*")
         self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(own.proxy_selection))
@@ -53,7 +53,7 @@ class ProxyTests(ReachTestCase):
         self.assertEqual("direct", str(none.proxy_selection))
 
     def test_refused(self) -> None:
-        """No value that may hold a password is repeated."""
+        """No value that may contain a password is repeated."""
         for name in ("UPSTREAM_PROXY", "HTTPS_PROXY"):
             for value in (
                 "me:c4nary",
@@ -66,19 +66,19 @@ class ProxyTests(ReachTestCase):
                 self.assertFalse(error.retryable)
 
     def test_wrong_address(self) -> None:
-        """Where the upstream's address is wrong, that alone is told."""
+        """If the API's address is wrong, that is the only error."""
         error = self.refused(UPSTREAM_API_URL="ftp://x", HTTPS_PROXY="socks5://x")
         self.assertIn("UPSTREAM_API_URL", str(error))
 
     def test_unseen(self) -> None:
-        """What is printed of the settings holds no password."""
+        """No text form of the settings contains a password."""
         account = self.account(UPSTREAM_PROXY="http://me:c4nary@x:1")
         self.assertNotIn("c4nary", repr(account))
 
 
 class CertificateTests(ReachTestCase):
     def test_identity(self) -> None:
-        """One file may hold both, in any order, and more than one certificate."""
+        """One file may hold certificates and key, in any order."""
         for name, parts in (
             ("a", (self.own.pem, self.own.key)),
             ("b", (b"# mine\n", self.own.key, self.own.pem, AUTHORITY.pem)),
@@ -97,7 +97,6 @@ class CertificateTests(ReachTestCase):
         self.assertIsNone(self.account().identity)
 
     def test_pair(self) -> None:
-        """Certificate and key may have a file each."""
         account = self.account(
             UPSTREAM_CLIENT_CERT_FILE=self.file("a", self.own.pem),
             UPSTREAM_CLIENT_KEY_FILE=self.file("b", self.own.key),
@@ -106,13 +105,13 @@ class CertificateTests(ReachTestCase):
         self.assertEqual(self.folder / "b", account.identity.key)
 
     def test_authorities(self) -> None:
-        """Those that we trust may be many."""
+        """There may be many certificate authorities."""
         path = self.file("a", AUTHORITY.pem, b"\n", self.own.pem)
         account = self.account(UPSTREAM_CA_FILE=path)
         self.assertEqual(Path(path), account.upstream_ca_file)
 
     def test_each(self) -> None:
-        """Each file is named with what is wrong with it."""
+        """Each error names its file and the reason."""
         broken = b"-----BEGIN %b-----\nAAAA\n-----END %b-----\n"
         no_certificate = broken % (b"CERTIFICATE", b"CERTIFICATE")
         no_key = broken % (b"PRIVATE KEY", b"PRIVATE KEY")
@@ -153,7 +152,7 @@ class CertificateTests(ReachTestCase):
             self.assertFalse(error.retryable)
 
     def test_waiting(self) -> None:
-        """A file that is not there yet, or is empty, may mend by itself."""
+        """A missing or empty file is retryable."""
         for name in ("UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CA_FILE"):
             for path, words in (
                 (str(self.folder / "nowhere"), "(No such file or directory)"),
@@ -164,7 +163,7 @@ class CertificateTests(ReachTestCase):
                 self.assertTrue(error.retryable)
 
     def test_together(self) -> None:
-        """A key that is another certificate's, or nobody's, is told."""
+        """A key that does not belong to the certificate is an error."""
         other = self.file("b", AUTHORITY.issue("exporter").key)
         own = self.file("a", self.own.pem)
         error = self.refused(
@@ -181,7 +180,7 @@ class CertificateTests(ReachTestCase):
         )
 
     def test_between(self) -> None:
-        """Files that vanish between two looks are told by their names."""
+        """The error of a file that vanishes after its check names the file."""
         own = Path(self.file("a", self.own.pem))
         files = ClientCertificateFiles(own, self.folder / "nowhere")
         error = self.assertRaises(ValueError, files.read)
@@ -195,14 +194,14 @@ class CertificateTests(ReachTestCase):
 
 class AccountFileTests(ReachTestCase):
     def accounts(self, text: str, **given: str) -> AccountSettings:
-        """That of a file, in an environment."""
+        """Return the account of a file, in an environment."""
         folder = self.folder / "accounts"
         folder.mkdir(exist_ok=True)
         (folder / "acme.conf").write_text(text)
         return read({**REQUIRED, "ACCOUNTS_DIR": str(folder), **given}).accounts["acme"]
 
     def test_relative(self) -> None:
-        """Files are named from where the account's file is."""
+        """Paths are relative to the account's file."""
         folder = self.folder / "accounts"
         folder.mkdir()
         written(folder, "acme.pem", self.own.pem, self.own.key)
@@ -211,7 +210,7 @@ class AccountFileTests(ReachTestCase):
         self.assertEqual(folder / "acme.pem", found.identity.certificate)
 
     def test_replaced(self) -> None:
-        """A certificate of an account's replaces both of the environment."""
+        """An account's certificate replaces the environment's certificate and key."""
         other = AUTHORITY.issue("exporter")
         both = self.file("both", self.own.pem, self.own.key)
         found = self.accounts(
@@ -223,7 +222,7 @@ class AccountFileTests(ReachTestCase):
         self.assertEqual(Path(both), found.identity.key)
 
     def test_proxy(self) -> None:
-        """An account may have a proxy of its own, or none."""
+        """An account may have its own proxy, or none."""
         found = self.accounts("UPSTREAM_PROXY=x:1\n", HTTPS_PROXY="y:2")
         self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(found.proxy_selection))
         found = self.accounts("UPSTREAM_PROXY=none\n", UPSTREAM_PROXY="y:2")

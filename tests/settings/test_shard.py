@@ -1,4 +1,4 @@
-"""Shards: every account is kept exactly once, and little moves."""
+"""Shards: every account belongs to exactly one process, and few accounts move."""
 
 import socket
 
@@ -12,7 +12,7 @@ NAMES = [f"customer-{number}" for number in range(2000)]
 
 
 def owners(of: int) -> dict[str, int]:
-    """The shard of each name; fails where it is not exactly one."""
+    """Return the shard of each name; fail unless it is exactly one."""
     found = {}
     for name in NAMES:
         (found[name],) = (n for n in range(of) if Shard(n, of).keeps(name))
@@ -22,28 +22,28 @@ def owners(of: int) -> dict[str, int]:
 class ShardTests(SynchronousTestCase):
     @given(st.text(min_size=1), st.integers(1, 20))
     def test_exactly_once(self, name: str, of: int) -> None:
-        """Whatever its name, an account has one shard."""
+        """An account with any name has one shard."""
         self.assertEqual(1, sum(Shard(n, of).keeps(name) for n in range(of)))
 
     def test_one_more(self) -> None:
-        """From three to four a quarter moves, all of it to the fourth."""
+        """From three to four shards a quarter of the accounts moves, to the fourth."""
         three, four = owners(3), owners(4)
         moved = [name for name in NAMES if three[name] != four[name]]
         self.assertEqual({3}, {four[name] for name in moved})
         self.assertLess(abs(len(moved) / len(NAMES) - 0.25), 0.03)
 
     def test_even(self) -> None:
-        """Each has about as many as the others."""
+        """Shards have about the same number of accounts."""
         shares = [list(owners(4).values()).count(number) for number in range(4)]
         self.assertLess(max(shares) - min(shares), 100)
 
     def test_stays(self) -> None:
-        """An upgrade moves nothing: what falls to whom is part of the interface."""
+        """An upgrade moves no account: the shards are part of the interface."""
         found = [name for name in NAMES[:10] if Shard(0, 3).keeps(name)]
         self.assertEqual([f"customer-{number}" for number in (2, 3, 5, 8, 9)], found)
 
     def test_texts(self) -> None:
-        """Number and count; auto takes the number from the end of the host's name."""
+        """`auto` takes the number from the end of the host name."""
         self.patch(socket, "gethostname", lambda: "api-exporter-2.svc.example")
         self.assertEqual(Shard(0, 3), shard("0/3"))
         self.assertEqual(Shard(2, 3), shard("auto/3"))

@@ -1,4 +1,4 @@
-"""Misspelt names of settings: which are found, and which are left alone."""
+"""Misspelt names of settings, and names of other programs."""
 
 import os
 from pathlib import Path
@@ -87,12 +87,12 @@ OTHERS = [
     "XDG_RUNTIME_DIR",
     "_",
 ]
-"""Variables that machines, containers and other programs have."""
+"""Variables of machines, containers and other programs."""
 
 
 class DistanceTests(SynchronousTestCase):
     def test_mistakes(self) -> None:
-        """A letter more, less or other is one mistake, and so is a swapped pair."""
+        """An extra, missing or other letter is one mistake; so is a swapped pair."""
         for a, b, expected in (
             ("", "", 0),
             ("ab", "", 2),
@@ -108,7 +108,7 @@ class DistanceTests(SynchronousTestCase):
 
     @given(st.text("ABC", max_size=6), st.text("ABC", max_size=6))
     def test_bounds(self, a: str, b: str) -> None:
-        """It is 0 for equal words alone, and at most the longer one's letters."""
+        """The distance is 0 only for equal words, and at most the longer length."""
         found = distance(a, b)
         self.assertEqual(a == b, found == 0)
         self.assertLessEqual(abs(len(a) - len(b)), found)
@@ -117,7 +117,7 @@ class DistanceTests(SynchronousTestCase):
 
 class MeantTests(SynchronousTestCase):
     def test_each(self) -> None:
-        """One mistake in any setting's name is found, and the setting is named."""
+        """A single mistake in any setting's name is found."""
         for name in BY_NAME:
             for at in range(len(name)):
                 wrong = {
@@ -144,7 +144,7 @@ class MeantTests(SynchronousTestCase):
             self.assertEqual(setting, meant(name), name)
 
     def test_others(self) -> None:
-        """What other programs are told by their variables is no mistake."""
+        """Variables of other programs are not mistakes."""
         self.assertEqual({}, misspelt(OTHERS))
 
 
@@ -160,7 +160,7 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual([f"warning {told} WEB_CONFIG_FILE?"], book.lines())
 
     def test_file(self) -> None:
-        """A misspelt name in a configuration file is refused, others are not."""
+        """A misspelt name in a configuration file is refused; others are accepted."""
         file = Path(self.mktemp())
         file.write_text("HTTPS_PROXY=\nWEB_CONFIG_FLIE=x\nCOLLECTRS=peers\n")
         options = Options()

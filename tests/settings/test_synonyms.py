@@ -1,4 +1,4 @@
-"""Those who come from another exporter are told what its settings are called here."""
+"""Users of another exporter learn the names of its settings in this exporter."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ OURS = {"UPSTREAM_API_URL": "https://vpn.example", "UPSTREAM_API_TOKEN": "nbp_ot
 
 class SynonymsTests(SynchronousTestCase):
     def test_misnamed(self) -> None:
-        """What is set under another name alone is named, with ours."""
+        """A name of the other exporter is reported if the setting itself is missing."""
         for environ, lines in (
             ({}, []),
             (THEIRS, [URL, TOKEN]),
@@ -33,7 +33,7 @@ class SynonymsTests(SynchronousTestCase):
             self.assertEqual(lines, synonyms(environ))
 
     def test_refused(self) -> None:
-        """It is said first, before what is missing, and no token is repeated."""
+        """This error precedes those of missing settings, and repeats no token."""
         *ours, url, token = problems(THEIRS)
         self.assertEqual([URL, TOKEN], ours)
         self.assertTrue(url.startswith("UPSTREAM_API_URL is not set: "), url)
@@ -41,7 +41,7 @@ class SynonymsTests(SynchronousTestCase):
         self.assertNotIn("secret", "".join([*ours, url, token]))
 
     def test_file(self) -> None:
-        """It is said of a configuration file that was made for the other program."""
+        """A configuration file of the other program has this error, too."""
         path = Path(self.mktemp())
         path.write_text("".join(f"{name}={value}\n" for name, value in THEIRS.items()))
         for environ, lines in (({}, [URL, TOKEN]), (OURS, [])):
@@ -54,7 +54,7 @@ class SynonymsTests(SynchronousTestCase):
         self.assertEqual("https://vpn.example", settings.accounts[""].upstream_api_url)
 
     def test_several_accounts(self) -> None:
-        """Where accounts have files of their own, nothing is missing here."""
+        """With files of accounts, no setting is missing in the environment."""
         folder = self.mktemp()
         Path(folder).mkdir()
         [problem] = problems({**THEIRS, "ACCOUNTS_DIR": folder})

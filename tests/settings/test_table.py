@@ -1,4 +1,4 @@
-"""Settings: what is accepted, what is refused, and in which words."""
+"""Settings: accepted values, refused values, and error messages."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +27,7 @@ from api_exporter.settings.parsers import rate_limit
 from tests import tries
 
 CANARY = "nbp_c4nary"
-"""The secret. No message may ever show it."""
+"""The secret, which no message may contain."""
 
 REQUIRED = {
     "UPSTREAM_API_URL": "https://api.example",
@@ -38,7 +38,7 @@ NAMES = [setting.name for setting in SETTINGS]
 
 
 def problems(environ: Mapping[str, str]) -> list[str]:
-    """What is wrong, a line each."""
+    """Return all errors, one line each."""
     try:
         read(environ)
     except ConfigurationError as error:
@@ -47,7 +47,7 @@ def problems(environ: Mapping[str, str]) -> list[str]:
 
 
 def value(name: str, text: str) -> object:
-    """What a variable's text means."""
+    """Return the value of a variable's text."""
     settings = read({**REQUIRED, name: text})
     of_account = name in {setting.name for setting in OF_ACCOUNT}
     values = the_only(settings) if of_account else settings
@@ -56,13 +56,13 @@ def value(name: str, text: str) -> object:
 
 
 def the_only(settings: Settings) -> AccountSettings:
-    """The account of the environment."""
+    """Return the account of the environment."""
     return settings.accounts[""]
 
 
 class FieldsTests(SynchronousTestCase):
     def test_missing(self) -> None:
-        """Whoever makes settings gives every field its value."""
+        """A struct of settings needs a value for every field."""
         only = the_only(read(REQUIRED))
         with self.assertRaisesRegex(TypeError, "without its value: Proxy for"):
             AccountSettings(
@@ -80,7 +80,7 @@ class AcceptedTests(SynchronousTestCase):
             self.assertEqual(meaning, value(name, text), text)
 
     def test_defaults(self) -> None:
-        """Only the upstream and its token have to be told."""
+        """Only the API's address and token are required."""
         found = read(REQUIRED)
         account = the_only(found)
         self.assertEqual(":8080", BY_NAME["LISTEN_ADDRESS"].default)
@@ -94,16 +94,16 @@ class AcceptedTests(SynchronousTestCase):
         self.assertEqual(200, found.demo_peers)
 
     def test_empty(self) -> None:
-        """A variable that is empty or blank is as good as unset."""
+        """An empty or blank variable is not set."""
         for blank in ("", " ", "\t\n"):
             self.assertEqual("/metrics", value("METRICS_PATH", blank))
 
     def test_white_space(self) -> None:
-        """White space round a value does not matter."""
+        """White space around a value is ignored."""
         self.assertEqual(5, value("API_RETRY_ATTEMPTS", " 5\n"))
 
     def test_url(self) -> None:
-        """The base of the API is a scheme, a host and maybe a port."""
+        """The API's address is a scheme, a host and perhaps a port."""
         self.accepts(
             "UPSTREAM_API_URL",
             {
@@ -123,14 +123,14 @@ class AcceptedTests(SynchronousTestCase):
         )
 
     def test_token(self) -> None:
-        """A token loses the white space round it and nothing else."""
+        """Only white space around a token is removed."""
         for text in ("nbp_x-._~+/=1", "  nbp_x-._~+/=1\r\n"):
             found = the_only(read({**REQUIRED, "UPSTREAM_API_TOKEN": text}))
             assert found.upstream_api_token is not None
             self.assertEqual("nbp_x-._~+/=1", found.upstream_api_token.reveal())
 
     def test_durations(self) -> None:
-        """Durations are numbers with units, in a row, from a millisecond to a year."""
+        """Durations are numbers with units, from a millisecond to a year."""
         self.accepts(
             "HTTP_TIMEOUT",
             {
@@ -146,7 +146,7 @@ class AcceptedTests(SynchronousTestCase):
         )
 
     def test_listen_address(self) -> None:
-        """Where to listen is a port with a host before it, or without one."""
+        """A listen address is a port with or without a host."""
         for text, meaning in {
             ":8080": Address("", 8080),
             "127.0.0.1:8080": Address("127.0.0.1", 8080),
@@ -161,16 +161,16 @@ class AcceptedTests(SynchronousTestCase):
             self.assertEqual(text, str(meaning))
 
     def test_metrics_path(self) -> None:
-        """The metrics may be several segments deep, and beside our other pages."""
+        """The path of the metrics may have several segments."""
         for text in ("/metrics", "/api/v1/metrics", "/a-b_c~d.e", "/healthz", "/..."):
             self.assertEqual(text, value("METRICS_PATH", text))
 
     def test_words(self) -> None:
-        """Levels and yes or no may be written in any case."""
+        """Levels and booleans are accepted in any case."""
         self.accepts("LOG_LEVEL", {"debug": "debug", "ERROR": "error"})
 
     def test_personal_data(self) -> None:
-        """Personal data are told all, not at all, or by kind."""
+        """Personal data may be all, none, or some kinds."""
         self.accepts(
             "EXPOSE_PERSONAL_DATA",
             {
@@ -182,7 +182,7 @@ class AcceptedTests(SynchronousTestCase):
         )
 
     def test_thresholds(self) -> None:
-        """A file says what differs from the thresholds that are shipped."""
+        """A file contains only the thresholds that differ from the shipped ones."""
         file = Path(self.mktemp())
         file.write_text('{"days": {"login_soon": 23}}')
         found = value("THRESHOLDS_FILE", str(file))
@@ -191,7 +191,7 @@ class AcceptedTests(SynchronousTestCase):
         self.assertEqual(shipped().severities, found.severities)
 
     def test_runbooks(self) -> None:
-        """Runbooks are a page, to which an anchor is added."""
+        """Runbooks are a page to which an anchor is added."""
         for text in ("https://wiki.example/a/b.md", "http://[::1]:8080/runbooks"):
             self.accepts("RUNBOOKS_URL", {text: text})
 
@@ -201,7 +201,7 @@ class AcceptedTests(SynchronousTestCase):
         self.accepts("DEMO_PEERS", {"0": 0, "100000": 100_000})
 
     def test_collectors(self) -> None:
-        """Collectors are named one by one; `default` stands for all but three."""
+        """Collectors are listed by name; `default` means all but three."""
         special = {"memberships", "events"}
         ordinary = {c.name for c in COLLECTORS} - special
         self.accepts(
@@ -216,7 +216,7 @@ class AcceptedTests(SynchronousTestCase):
         )
 
     def test_refresh_intervals(self) -> None:
-        """Periods are told for the resources that are named, from a second on."""
+        """Intervals are set by resource, from one second on."""
         self.accepts(
             "REFRESH_INTERVALS",
             {
@@ -231,14 +231,14 @@ class AcceptedTests(SynchronousTestCase):
         )
 
     def test_important_groups(self) -> None:
-        """Names or ids of groups, each once; none for those of the thresholds."""
+        """Important groups are names or ids, each once; by default there are none."""
         self.accepts(
             "IMPORTANT_GROUPS",
             {"": (), " R&D <core> , g7,, g7": ("R&D <core>", "g7")},
         )
 
     def test_peer_detail(self) -> None:
-        """All peers, none, or those of groups, by name or id, have their series."""
+        """Peers with series are all, none, or those of groups by name or id."""
         self.accepts(
             "PEER_DETAIL",
             {
@@ -251,7 +251,7 @@ class AcceptedTests(SynchronousTestCase):
         )
 
     def test_metrics(self) -> None:
-        """Metrics are named one by one; `*` stands for anything."""
+        """Metrics are listed by name; `*` matches any text."""
         self.accepts(
             "METRICS_DENY",
             {
@@ -266,7 +266,7 @@ class AcceptedTests(SynchronousTestCase):
         )
 
     def test_choice(self) -> None:
-        """Both say together which families are wanted."""
+        """Both settings together select the families."""
         words = {
             "PEER_DETAIL": "groups:servers",
             "METRICS_DENY": "*_info",
@@ -276,7 +276,7 @@ class AcceptedTests(SynchronousTestCase):
         self.assertEqual(EVERYTHING, the_only(read(REQUIRED)).choice())
 
     def test_endpoints(self) -> None:
-        """Where to listen may be several places, and Twisted's descriptions of them."""
+        """There may be several listen addresses, and Twisted endpoints."""
         self.accepts(
             "LISTEN_ADDRESS",
             {
@@ -289,13 +289,13 @@ class AcceptedTests(SynchronousTestCase):
         )
 
     def test_metrics_max_age(self) -> None:
-        """Metrics have no age of their own unless one is set."""
+        """By default, no maximum age of metrics is set."""
         self.accepts("METRICS_MAX_AGE", {"": None, "10m": 600.0})
 
 
 class RefusedTests(SynchronousTestCase):
     def refuses(self, name: str, texts: list[str], words: str) -> None:
-        """One line, with the variable, the value, what is allowed, and a hint."""
+        """Fail unless a value has a one-line error with name, value and hint."""
         for text in texts:
             found = problems({**REQUIRED, name: text})
             self.assertEqual(1, len(found), text)
@@ -304,13 +304,13 @@ class RefusedTests(SynchronousTestCase):
             self.assertIn(words, found[0][len(begin) :])
 
     def test_rate_limit(self) -> None:
-        """A limiter needs its rate and its burst."""
+        """A rate limit needs a rate and a burst."""
         self.refuses(
             "UPSTREAM_RATE_LIMIT", ["6", "6/", "/6", "0/1", "a/b"], "requests a minute"
         )
 
     def test_missing(self) -> None:
-        """The upstream and its token are asked for by name."""
+        """The API's address and token are requested by name."""
         url, token = problems({})
         self.assertEqual(
             "UPSTREAM_API_URL is not set: it must be an http or https address without"
@@ -322,7 +322,7 @@ class RefusedTests(SynchronousTestCase):
         )
 
     def test_all_at_once(self) -> None:
-        """Every mistake has its line, in the order of the documentation."""
+        """Every error has a line, in the order of the documentation."""
         wrong = {
             "UPSTREAM_API_URL": "?",
             "UPSTREAM_API_TOKEN": "? ?",
@@ -346,7 +346,7 @@ class RefusedTests(SynchronousTestCase):
         self.assertEqual(found, str(caught.exception).splitlines())
 
     def test_retryable(self) -> None:
-        """A file that may still come is not a wrong setting, unless there is one."""
+        """A missing file is retryable, unless a setting is wrong."""
         url = {"UPSTREAM_API_URL": "https://api.example"}
         missing = {"UPSTREAM_API_TOKEN_FILE": "/nowhere/token"}
         for environ, retryable in (
@@ -360,7 +360,7 @@ class RefusedTests(SynchronousTestCase):
             self.assertEqual(retryable, caught.exception.retryable, environ)
 
     def test_url(self) -> None:
-        """What is not the bare base of an API is refused, with what to leave out."""
+        """An address with more than the API's base is refused with a hint."""
         for text, words in {
             "api.example": "the scheme must be http or https",
             "ftp://api.example": "the scheme must be http or https",
@@ -390,7 +390,7 @@ class RefusedTests(SynchronousTestCase):
             self.refuses("UPSTREAM_API_URL", [text], words)
 
     def test_password(self) -> None:
-        """A user or a password in the address is refused, and not shown."""
+        """A user or password in the address is refused, and not shown."""
         for user in ("m3", "m3:pw", "m3:p/w"):
             for host in ("api.example", "a"):
                 text = f"https://{user}@{host}"
@@ -405,7 +405,7 @@ class RefusedTests(SynchronousTestCase):
         st.sampled_from(["", "peers=", "groups:", "https://", "[", "email,", "tcp:"]),
     )
     def test_long_values(self, name: str, secret: str, before: str) -> None:
-        """No error repeats more than a few characters of what is refused."""
+        """Errors repeat only a few characters of a refused value."""
         for text in problems({**REQUIRED, name: before + secret}):
             known = BY_NAME[name].allowed
             for at in range(len(secret) - LONGEST_SHOWN):
@@ -413,7 +413,7 @@ class RefusedTests(SynchronousTestCase):
                 self.assertNotIn(part, text.replace(known, ""))
 
     def test_misplaced_secrets(self) -> None:
-        """A token or a password in the wrong variable is not shown."""
+        """A token or password in the wrong variable is not shown."""
         token = "a-token-from-elsewhere"
         for name in ("LISTEN_ADDRESS", "COLLECTORS", "REFRESH_INTERVALS", "LOG_LEVEL"):
             for text in (token, f"x,{token}", f"{token}=1s", f"me:{CANARY}@host:80"):
@@ -423,7 +423,7 @@ class RefusedTests(SynchronousTestCase):
                 self.assertNotIn(CANARY, found[0])
 
     def test_token_as_metric(self) -> None:
-        """A token that stands where a metric is named is not shown."""
+        """A token in the place of a metric is not shown."""
         for token in ("plain_token_from_elsewhere", CANARY):
             for text in (token, f"x_{token}*"):
                 environ = {"UPSTREAM_API_TOKEN": token, "METRICS_DENY": text}
@@ -431,14 +431,14 @@ class RefusedTests(SynchronousTestCase):
                 self.assertNotIn(token, problem)
 
     def test_long_text(self) -> None:
-        """A variable as long as the system allows is refused like any other."""
+        """A variable of the longest possible length is refused like others."""
         long = "a" * 130_000
         for text in (long, f"me:{long}@{long}", f"https://{long}", f"{long}://@{long}"):
             for name in ("UPSTREAM_API_URL", "LISTEN_ADDRESS", "COLLECTORS"):
                 self.assertEqual(1, len(problems({**REQUIRED, name: text})), name)
 
     def test_token(self) -> None:
-        """A token with anything but visible ASCII inside is refused, and not shown."""
+        """A token with other characters than visible ASCII is refused, not shown."""
         for middle in (" ", "\t", "\r\n", "\x00", "\x7f", "\xa0", "é", "\ud800"):
             text = f"{CANARY}{middle}{CANARY}"
             (problem,) = problems({**REQUIRED, "UPSTREAM_API_TOKEN": text})
@@ -457,7 +457,7 @@ class RefusedTests(SynchronousTestCase):
             self.refuses(name, ["1.5"], "(add a unit: 1.5s?)")
 
     def test_durations(self) -> None:
-        """What is no duration, or too short or too long a one, is refused."""
+        """A wrong, too short or too long duration is refused."""
         allowed = "a duration such as 30s, 1m30s or 500ms"
         units = ["s", "1d", "30S", "1 s", "1s ago", "1m30", "1m,30s"]
         numbers = ["-1s", "+1s", ".5s", "1.s", "1,5s", "1e3s", "٣s", "nans", "infs"]
@@ -473,7 +473,7 @@ class RefusedTests(SynchronousTestCase):
         self.refuses("LISTEN_ADDRESS", ports + hosts, allowed)
 
     def test_thresholds(self) -> None:
-        """A file of thresholds that cannot be meant says where it is wrong."""
+        """An error in a file of thresholds names its place."""
         file = Path(self.mktemp())
         for text, told in (
             ('{"days": {"login_soon": 0}}', "(days: login_soon: 0: Expected"),
@@ -491,7 +491,7 @@ class RefusedTests(SynchronousTestCase):
         self.refuses("THRESHOLDS_FILE", ["/nothing"], "(No such file or directory)")
 
     def test_runbooks(self) -> None:
-        """What is no plain address of a page is refused: it is written into YAML."""
+        """An address of runbooks that YAML would need to quote is refused."""
         self.refuses(
             "RUNBOOKS_URL",
             ["wiki", "ftp://a/b", "https://a/b#c", "https://a/{{x}}", "https://a/'b"]
@@ -500,7 +500,7 @@ class RefusedTests(SynchronousTestCase):
         )
 
     def test_metrics_path_that_hides(self) -> None:
-        """No path of metrics may hide another page."""
+        """The path of the metrics must not hide another page."""
         self.refuses(
             "METRICS_PATH",
             ["/health", "/ready", "/debug", "/debug/pprof/heap", "/health/metrics"]
@@ -509,7 +509,7 @@ class RefusedTests(SynchronousTestCase):
         )
 
     def test_metrics_path(self) -> None:
-        """A path is made of plain segments, each with something in it."""
+        """The path of the metrics consists of plain, nonempty segments."""
         allowed = "a path such as /metrics, other than /, /health, /ready, /findings"
         empty = ["/", "metrics", "//", "/metrics/", "/a//b"]
         dots = ["/.", "/..", "/a/../health", "/./health"]
@@ -517,17 +517,17 @@ class RefusedTests(SynchronousTestCase):
         self.refuses("METRICS_PATH", empty + dots + odd, allowed)
 
     def test_account_id(self) -> None:
-        """An account's id stands in a query as it is."""
+        """An account's id needs no quoting in a query."""
         self.refuses("UPSTREAM_ACCOUNT", ["a b", "a&b", "é", "a" * 257], "an account")
 
     def test_words(self) -> None:
-        """Other words than those that are allowed are refused with their list."""
+        """Unknown words are refused with the list of allowed ones."""
         self.refuses("LOG_LEVEL", ["warn", "2"], "one of debug, info, warning, error")
         words = "true, false, or a list such as hostname,city"
         self.refuses("EXPOSE_PERSONAL_DATA", ["yes", "1", ",", "city,ip"], words)
 
     def test_whole_numbers(self) -> None:
-        """Other numbers than whole ones in their range are refused."""
+        """Only whole numbers in the range are accepted."""
         self.refuses(
             "API_RETRY_ATTEMPTS",
             ["0", "11", "-1", "+3", "3.0", "1e1", "three", "٣", "9" * 5000],
@@ -543,7 +543,7 @@ class RefusedTests(SynchronousTestCase):
         self.refuses("COLLECTORS", [",", ",,", ", ,"], "the list is empty")
 
     def test_peer_detail(self) -> None:
-        """What names no groups is refused."""
+        """A value without groups is refused."""
         self.refuses(
             "PEER_DETAIL",
             ["servers", "group:servers", "groups", "no"],
@@ -554,17 +554,17 @@ class RefusedTests(SynchronousTestCase):
         self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(the list is empty)")
 
     def test_metrics(self) -> None:
-        """What cannot be the name of a metric is refused."""
+        """A text that cannot be the name of a metric is refused."""
         for text in ("a-b", "netbird_api_peers,?", "[a]", "é", "a" * 257):
             self.refuses("METRICS_DENY", [text], "is not a metric name")
         self.refuses("METRICS_DENY", [",", ", ,"], "the list is empty")
 
     def test_drop_in(self) -> None:
-        """The collector that is gone is refused, with what does the same now."""
+        """The removed collector is refused with its replacement."""
         self.refuses("COLLECTORS", ["drop_in"], "netbird-api-exporter.rules.yml")
 
     def test_retired(self) -> None:
-        """A setting that there is no more is refused, with what does the same now."""
+        """A former setting is refused with its replacement."""
         for name, instead in RETIRED.items():
             self.assertEqual(
                 [f"{name} is not a setting any more: {instead}"],
@@ -573,7 +573,7 @@ class RefusedTests(SynchronousTestCase):
             self.assertEqual([], problems({**REQUIRED, name: " "}))
 
     def test_no_such_metric(self) -> None:
-        """A pattern that no metric of an enabled collector fits is a mistake."""
+        """A pattern that matches no metric of an enabled collector is an error."""
         for text in (
             "netbird_api_pear_*",
             "netbird_api_peers,netbird_api_pear_*",
@@ -598,7 +598,7 @@ class RefusedTests(SynchronousTestCase):
         self.assertEqual([], problems({**REQUIRED, **of_peers}))
 
     def test_refresh_intervals(self) -> None:
-        """Unknown resources, doubled ones and what is no period are refused."""
+        """Unknown or repeated resources and wrong intervals are refused."""
         for text, words in {
             "pears=15s": "'pears' is not one of peers, current_user, accounts, ",
             "=15s": "'' is not one of peers, ",
@@ -617,14 +617,14 @@ class RefusedTests(SynchronousTestCase):
 
 class SecrecyTests(SynchronousTestCase):
     def test_settings(self) -> None:
-        """The token is in no text that is made of settings."""
+        """No text form of settings contains the token."""
         found = the_only(read(REQUIRED))
         for secret in (found, found.upstream_api_token):
             self.assertNotIn(CANARY, f"{secret} {secret!r}")
         self.assertEqual("<token>", repr(found.upstream_api_token))
 
     def test_error(self) -> None:
-        """The token is in no text that is made of an error."""
+        """No text form of an error contains the token."""
         with self.assertRaises(ConfigurationError) as caught:
             read({"UPSTREAM_API_TOKEN": f"{CANARY} {CANARY}"})
         self.assertNotIn(CANARY, f"{caught.exception} {caught.exception!r}")
@@ -647,7 +647,7 @@ class AnyTextTests(SynchronousTestCase):
         after=HOSTILE,
     )
     def test_any_text(self, others: dict[str, str], before: str, after: str) -> None:
-        """Any text gives settings, or one-line problems that name their variables."""
+        """Any text gives settings, or one-line errors with their variables' names."""
         token = {"UPSTREAM_API_TOKEN": f"{before}{CANARY}{after}"}
         try:
             found = read({**REQUIRED, **others, **token})

@@ -1,4 +1,4 @@
-"""The secret: what shows of it, what is wrong with it, and where it is read from."""
+"""The token: how it is hidden, checked and read."""
 
 import os
 import traceback
@@ -26,20 +26,20 @@ DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def checksum(secret: str) -> str:
-    """Six digits of base 62, the last one first."""
+    """Return six digits of base 62, the last one first."""
     number = crc32(secret.encode("ascii"))
     return "".join(DIGITS[number // 62**place % 62] for place in range(5, -1, -1))
 
 
 class Holder(Struct, frozen=True):
-    """Something that happens to have a token."""
+    """An object with a token."""
 
     token: Token
 
 
 class TokenTests(SynchronousTestCase):
     def test_hidden(self) -> None:
-        """However it is turned into text, the secret does not show."""
+        """No text form of a token contains the secret."""
         held = Token(SECRET)
         for text in (
             repr(held),
@@ -54,7 +54,7 @@ class TokenTests(SynchronousTestCase):
             self.assertIn("<token>", text)
 
     def test_hidden_in_tracebacks(self) -> None:
-        """A traceback through code that holds it does not show it."""
+        """A traceback through code with a token does not contain the secret."""
         held = Token(SECRET)
         try:
             int(held)  # type: ignore[call-overload]
@@ -68,11 +68,11 @@ class TokenTests(SynchronousTestCase):
             self.assertNotIn("canary", text)
 
     def test_revealed(self) -> None:
-        """It is there for whoever asks by name."""
+        """Only `reveal` returns the secret."""
         self.assertEqual(SECRET, Token(SECRET).reveal())
 
     def test_allowed(self) -> None:
-        """Visible ASCII is a token; anything else is told without repeating it."""
+        """A token is visible ASCII; any other text is refused and not repeated."""
         for text in ("x", "nbp_1", "a.b-c_d~e+f/g==", "!~"):
             self.assertEqual(text, token(text).reveal())
         for text in ("", "canary x", "canary\t", "canary\n", "canarÿ", "canary\x7f"):
@@ -83,7 +83,7 @@ class TokenTests(SynchronousTestCase):
 
 class ChecksumTests(SynchronousTestCase):
     def test_good(self) -> None:
-        """A NetBird token whose checksum is right is not mistyped."""
+        """A NetBird token with the right checksum is not mistyped."""
         for text in (
             "nbp_0123456789abcdefghijABCDEFGHIJ3mpbCX",
             "nbp_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1yLcDB",
@@ -95,7 +95,7 @@ class ChecksumTests(SynchronousTestCase):
             self.assertFalse(Token(text).mistyped(), text)
 
     def test_mistyped(self) -> None:
-        """A letter too many, too few, changed or swapped is seen."""
+        """An extra, missing, changed or swapped letter is detected."""
         good = "nbp_0123456789abcdefghijABCDEFGHIJ3mpbCX"
         for text in (
             good[:-1],
@@ -111,13 +111,13 @@ class ChecksumTests(SynchronousTestCase):
             self.assertTrue(Token(text).mistyped(), text)
 
     def test_other_kinds(self) -> None:
-        """Of a token that is not NetBird's own nothing can be said."""
+        """A token of another kind is never mistyped."""
         for text in ("x", "eyJhbGciOiJSUzI1NiJ9.e30.c2ln", "NBP_1", "nbp-1", " nbp_"):
             self.assertFalse(Token(text).mistyped(), text)
 
     @given(st.text(DIGITS, min_size=30, max_size=30), st.integers(0, 35), st.data())
     def test_any(self, secret: str, place: int, data: st.DataObject) -> None:
-        """A token with its own checksum is good, and bad with one letter changed."""
+        """A token is good with its own checksum, and bad after one change."""
         text = secret + checksum(secret)
         self.assertFalse(Token(f"nbp_{text}").mistyped())
         other = data.draw(st.sampled_from(DIGITS.replace(text[place], "")))
@@ -137,7 +137,7 @@ class TokenFileTests(SynchronousTestCase):
             self.assertEqual("nbp_x", token_file(str(self.path)).read().reveal())
 
     def test_useless(self) -> None:
-        """What cannot be a token is told in one line that repeats nothing of it."""
+        """A file with a wrong token has a one-line error without its content."""
         for content, words in (
             (b"", "the file is empty"),
             (b" \n\t\n", "the file is empty"),
@@ -161,12 +161,12 @@ class TokenFileTests(SynchronousTestCase):
             self.assertEqual(words, self.refused(self.path), content)
 
     def test_unreadable(self) -> None:
-        """A file that is not there is told in the system's words."""
+        """The error of a missing file is the system's text."""
         missing = self.path / "missing"
         self.assertEqual("No such file or directory", self.refused(missing))
 
     def test_no_file(self) -> None:
-        """What could be waited for, or read, for ever is not read at all."""
+        """A pipe or device, which might never end, is not read."""
         os.mkfifo(self.path)
         for path in (self.path, self.path.parent, Path("/dev/zero")):
             self.assertEqual("the file is not a regular file", self.refused(path))
@@ -181,14 +181,14 @@ class TokenFileTests(SynchronousTestCase):
         )
 
     def test_left_open(self) -> None:
-        """Whatever it is, it is closed again."""
+        """A refused file is closed, too."""
         before = len(os.listdir("/proc/self/fd"))
         for path in (self.path, self.path.parent, Path("/dev/zero")):
             self.refused(path)
         self.assertEqual(before, len(os.listdir("/proc/self/fd")))
 
     def test_not_yet(self) -> None:
-        """What waiting may mend is told apart from what it does not."""
+        """Only errors that waiting may resolve are retryable."""
         for content, passing in (("", True), (" \n", True), ("a b", False)):
             self.path.write_text(content)
             with self.assertRaises(ValueError) as raised:
@@ -200,7 +200,7 @@ class TokenFileTests(SynchronousTestCase):
         self.assertTrue(missing.exception.retryable)
 
     def refused(self, path: Path) -> str:
-        """Why a file is refused, at the start as later."""
+        """Return why a file is refused, at the start and later alike."""
         with self.assertRaises(ValueError) as first:
             token_file(str(path))
         with self.assertRaises(ValueError) as later:
@@ -220,7 +220,7 @@ class TokenReaderTests(SynchronousTestCase):
         return self.source().reveal()
 
     def test_new_content(self) -> None:
-        """What is written into the file, or put in its place, is used at once."""
+        """A new content of the file, or a new file, is used at once."""
         self.assertEqual("first", self.now())
         self.path.write_text("second\n")
         self.assertEqual("second", self.now())
@@ -231,7 +231,7 @@ class TokenReaderTests(SynchronousTestCase):
         self.assertEqual([], self.complaints)
 
     def test_unreadable_later(self) -> None:
-        """The token that could be read last stays in use, whatever is wrong now."""
+        """The last readable token stays in use after any error."""
         for content, words in (
             (None, "No such file or directory"),
             ("", "the file is empty"),
@@ -253,7 +253,7 @@ class TokenReaderTests(SynchronousTestCase):
             self.assertEqual([f"{self.path}: {words}"], self.complaints)
 
     def test_complains_again(self) -> None:
-        """After it could be read in between, the next failure is told, too."""
+        """After a good read, the next failure is reported, too."""
         for round_ in (1, 2, 3):
             self.path.unlink()
             self.now()
@@ -263,6 +263,6 @@ class TokenReaderTests(SynchronousTestCase):
             self.assertEqual(f"round{round_}", self.now())
 
     def test_unreadable_at_the_start(self) -> None:
-        """Without a first token there is nothing to keep."""
+        """Without a first token, the start fails."""
         with self.assertRaises(ValueError):
             TokenReader(TokenFile(self.path / "x"), self.complaints.append)

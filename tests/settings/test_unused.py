@@ -25,7 +25,7 @@ RESOURCES = {
     "IMPORTANT_GROUPS": "groups",
     "PEER_DETAIL": "groups",
 }
-"""What has to be requested where a setting is set."""
+"""The resource that must be requested for a setting."""
 
 ALTERNATIVES = {
     "EVENTS_CURSOR_FILE": {"EVENTS_FILE"},
@@ -33,11 +33,11 @@ ALTERNATIVES = {
     "ACCESS_LOG_REQUESTS_PER_MINUTE": {"ACCESS_LOG_FILE", "ACCESS_LOG_METRICS"},
     "WEB_OPEN_PATHS": {"WEB_CONFIG_FILE", "WEB_BEARER_TOKENS_FILE"},
 }
-"""Settings of which one has to be set, or a setting has no effect."""
+"""Settings of which one is required, so that a setting has an effect."""
 
 
 def examples(folder: Path) -> Iterator[tuple[str, str]]:
-    """Values of each setting; of those that switch something off, all."""
+    """Yield values of each setting, and all values that switch something off."""
     issued = Authority("persons").issue("exporter")
     (folder / "accounts").mkdir()
     yield from (
@@ -98,7 +98,7 @@ class PairsTests(SynchronousTestCase):
         self.assertEqual({s.name for s in SETTINGS} - {"UPSTREAM_API_TOKEN"}, named)
 
     def test_pairs(self) -> None:
-        """No setting switches off in silence what another one needs."""
+        """No setting silently switches off what another setting needs."""
         judged = 0
         for (one, first), (other, second) in combinations(self.examples, 2):
             if one == other:
