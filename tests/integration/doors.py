@@ -21,14 +21,14 @@ from tests.integration.programs import PATIENCE, program
 
 
 class Hello(TextPage):
-    """A page that everybody may read who gets so far."""
+    """A page for every client that may connect."""
 
     def text(self, _request: Request) -> str:
         return "hello\n"
 
 
 class Ended:
-    """What a program said, and how it ended."""
+    """The output and status of a program that has ended."""
 
     def __init__(self, out: bytes, err: bytes, status: int) -> None:
         self.out = out.decode(errors="replace")
@@ -53,7 +53,7 @@ class DoorsTestCase(TestCase):
         self.seconds = 0.0
 
     def access(self, text: str) -> AccessControl:
-        """What a file asks for; raises ConfigurationError."""
+        """Load the access configuration of a text; raises ConfigurationError."""
         assert isinstance(reactor, ReactorBase)
         found = load(
             read(
@@ -97,7 +97,7 @@ class DoorsTestCase(TestCase):
         )
 
     async def ask(self, *more: str, scheme: str = "") -> tuple[int, str]:
-        """What curl is answered: status, 0 for none, and headers."""
+        """Return the status that curl receives, 0 for none, and the headers."""
         ended = await self.run_program(
             self.curl,
             "--silent",
@@ -120,7 +120,7 @@ class DoorsTestCase(TestCase):
         return int(ended.out[-3:]), ended.out + ended.err
 
     async def connect(self, *more: str) -> Ended:
-        """What openssl's client says of a connection."""
+        """Return what openssl's client prints about a connection."""
         return await self.run_program(
             "/bin/sh",
             "-c",

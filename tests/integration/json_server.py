@@ -1,4 +1,4 @@
-"""A server in threads of the test: whoever it answers may be killed."""
+"""A server in threads of the test: a client of it may be killed."""
 
 import threading
 from collections.abc import Callable

@@ -12,7 +12,7 @@ def listening(
     factory: IProtocolFactory,
     endpoint: IStreamServerEndpoint | None = None,
 ) -> int:
-    """Serve until the test ends, over plain IPv4 if nothing else is said; the port."""
+    """Serve until the test ends, by default over plain IPv4; return the port."""
     if endpoint is None:
         endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
     port = test.successResultOf(endpoint.listen(factory))

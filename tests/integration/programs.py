@@ -1,4 +1,4 @@
-"""Real programs, started for a test and gone after it."""
+"""Real programs that are started for a test and end with it."""
 
 import http.client
 import os
@@ -20,7 +20,7 @@ from tests import THOROUGH
 ROOT = Path(__file__).resolve().parents[2]
 
 ALL_READ = 'api_exporter_resource_up{resource="instance_version"} 1.0'
-"""A line of the metrics that is there once the first round is over."""
+"""A line that the metrics contain after the first refreshes."""
 
 PATIENCE = 90.0
 """Seconds after which something that should have happened counts as not happening."""
@@ -44,10 +44,10 @@ def program(name: str) -> str:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port on which nobody listens, and which nobody else is given while we run.
+    """Return a port on which no program listens, reserved while the tests run.
 
-    It stays bound, so the system gives it neither to a program that asks for any port
-    nor to a client. Servers, which reuse addresses, can listen on it all the same.
+    The port stays bound: the system gives it neither to a program that binds any port
+    nor to a client. Servers reuse addresses, so they can listen on it.
     """
     kept = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -90,7 +90,7 @@ class Running:
         return self.output.read_text(errors="replace")
 
     def told(self) -> str:
-        """What it was, how it is, and the end of what it has written."""
+        """Return the command, its state, and the end of its output."""
         state = self.process.poll()
         how = "runs" if state is None else f"ended with {state}"
         return f"{self.process.args!r} {how}:\n{self.said()[-3000:]}"
@@ -103,7 +103,7 @@ class Running:
         return status, time.monotonic() - begin
 
     def kill(self) -> None:
-        """Whatever is left of it."""
+        """Kill the process if it still runs."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -124,7 +124,7 @@ def start(
 
 
 def until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Wait, within reason, for something to happen; else tell what programs said."""
+    """Wait until something happens; fail with the programs' output if it does not."""
     end = time.monotonic() + patience
     while not happened():
         if time.monotonic() > end:
@@ -152,7 +152,7 @@ def becomes(
 
 
 def get(url: str, **headers: str) -> tuple[int, str, bytes]:
-    """Status, content type and body of a page; (0, "", b"") where nobody answers."""
+    """Return status, content type and body of a page; (0, "", b"") if unreachable."""
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -165,6 +165,6 @@ def get(url: str, **headers: str) -> tuple[int, str, bytes]:
 
 
 def scraped(url: str, text: str) -> bool:
-    """Whether a page can be read and holds a text."""
+    """Return whether a page can be read and contains a text."""
     status, _, body = get(url)
     return status == 200 and text in body.decode()

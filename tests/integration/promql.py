@@ -1,4 +1,4 @@
-"""What a running Prometheus answers."""
+"""Queries of a running Prometheus."""
 
 import json
 import urllib.parse
@@ -8,7 +8,7 @@ from tests.integration.programs import get
 
 
 def samples(port: int, expression: str) -> list[Any]:
-    """Those of an instant vector; none as long as it is not there."""
+    """Return the samples of an instant vector, or none before Prometheus is ready."""
     query = urllib.parse.urlencode({"query": expression})
     status, _, body = get(f"http://127.0.0.1:{port}/api/v1/query?{query}")
     if status in {0, 503}:

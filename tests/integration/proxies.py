@@ -103,7 +103,7 @@ class Served:
         self._directory = directory
 
     def log(self) -> str:
-        """What it has noted of requests so far."""
+        """Return the requests that it has logged so far."""
         path = self._directory / "access.log"
         return path.read_text() if path.exists() else ""
 
@@ -118,12 +118,12 @@ def squid(
     pem: bytes = b"",
     hosts: str = "127.0.0.1 localhost\n",
 ) -> Served:
-    """Debian's squid, which drops its privileges.
+    """Start Debian's squid, which drops its privileges.
 
     Args:
-        access: what it does with requests.
-        pem: certificate and key, with which it wants to be spoken to over TLS.
-        hosts: the names that it knows, as in /etc/hosts.
+        access: its rules for requests.
+        pem: certificate and key if clients connect over TLS.
+        hosts: names that it can resolve, as in /etc/hosts.
     """
     command = program("squid")
     directory.mkdir()
@@ -174,11 +174,11 @@ def tinyproxy(
 def nginx(
     test: TestCase, directory: Path, server: bytes, authority: bytes, upstream: str
 ) -> Served:
-    """A gateway that wants a certificate, in front of an upstream.
+    """Start a gateway that requires a client certificate, in front of an upstream.
 
     Args:
         server: its own certificate and key.
-        authority: the one that vouches for its clients.
+        authority: the authority of its clients.
     """
     command = program("nginx")
     directory.mkdir()

@@ -12,11 +12,11 @@ OPENED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 class Conversation(Protocol):
-    """With one client: its question first, then whatever the puppet carries.
+    """A connection with one client: a request, then any data through the tunnel.
 
     Attributes:
-        head: the question.
-        carried: what went through the tunnel, in both directions.
+        head: the request.
+        carried: the data through the tunnel, in both directions.
     """
 
     factory: "Puppet"
@@ -62,7 +62,7 @@ class Conversation(Protocol):
         transport.abortConnection()
 
     def carry(self, opened: bytes = OPENED) -> None:
-        """Open the tunnel that was asked for, and say so."""
+        """Open the requested tunnel and confirm it."""
         target = self.head.split(b" ")[1].decode()
         host, _, port = target.rpartition(":")
         endpoint = HostnameEndpoint(reactor, host.strip("[]"), int(port))

@@ -28,7 +28,7 @@ from tests.integration.test_failures import SECRET, FaultyApi
 
 
 class ReachingTestCase(TestCase):
-    """What most tests of the way to the upstream start with."""
+    """Certificates, servers and clients for tests of connections to the API."""
 
     timeout = 2 * PATIENCE
 
@@ -58,7 +58,7 @@ class ReachingTestCase(TestCase):
 
     @property
     def connections(self) -> int:
-        """Those that upstreams have had."""
+        """Return the connections of all upstreams."""
         return sum(site.connections for site in self.sites)
 
     def client(self, url: str, **settings: str) -> Client:
@@ -99,7 +99,7 @@ class ReachingTestCase(TestCase):
         raise self.failureException(f"it went well: {body.data[:80]!r}")
 
     async def assert_fails(self, client: Client, reason: str, words: str) -> None:
-        """The peers do not come, and nothing secret is told of it."""
+        """Fail unless the peers cannot be fetched; the error contains no secret."""
         error = await self.failing(client)
         self.assertEqual(reason, error.reason, error)
         self.assertIn(words, str(error))

@@ -17,7 +17,7 @@ from api_exporter.demo.server import TOKEN
 from simulation.company.network import PEERS, SimulatedNetwork
 
 HALFWAY = "halfway through the peers"
-"""What a halting upstream says."""
+"""The error of a halting upstream."""
 
 
 class Halting(Resource):

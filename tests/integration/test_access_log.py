@@ -256,7 +256,7 @@ class OperationTests(AccessLogTestCase):
                 self.assertNotIn(word, text)
 
     def test_nothing_to_ask(self) -> None:
-        """While no service and no cluster is listed nothing is asked."""
+        """Without a service or a cluster, the access log is not requested."""
         self.upstream.services = b"[]"
         running = self.exporter(ACCESS_LOG_METRICS="true")
         until(lambda: "access_log is not requested" in running.said(), "a line")
@@ -279,7 +279,7 @@ class OperationTests(AccessLogTestCase):
         running.stop()
 
     def test_off(self) -> None:
-        """Without the settings nothing is asked."""
+        """Without the settings, the access log is not requested."""
         running = self.exporter()
         until(lambda: "netbird_api_peers" in self.page(), "a page")
         time.sleep(1)

@@ -92,7 +92,7 @@ class AccountsTests(OperatedTestCase):
         return self.success(name) > since
 
     def test_trouble_is_its_own(self) -> None:
-        """Whatever one upstream does, the other account is refreshed and up."""
+        """A failing upstream does not affect the other account."""
         running = self.serving()
         until(lambda: self.up("beta") is True, "the peers of beta")
         over = threading.Event()
@@ -181,7 +181,7 @@ class AccountsTests(OperatedTestCase):
         return words in running.said()
 
     def test_mistakes(self) -> None:
-        """What is wrong in the folder ends the start, and --once wants a name."""
+        """An error in the folder ends the start, and --once needs a name."""
         self.account("beta", "LISTEN_ADDRESS=:1")
         command = [str(self.bin / "api-exporter")]
         running = start(self, command, self.directory, self.environ())

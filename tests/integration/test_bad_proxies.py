@@ -21,7 +21,7 @@ Answer = Callable[[Conversation], None]
 
 
 def says(data: bytes, *, close: bool = False) -> Answer:
-    """The same to whatever is asked."""
+    """Return the same answer to every request."""
 
     def answer(conversation: Conversation) -> None:
         conversation.send(data)
@@ -141,7 +141,7 @@ class GoodTests(PuppetTestCase):
         await self.assert_read(self.through(drop_by_drop))
 
     async def test_closed_at_reuse(self) -> None:
-        """A tunnel that ends at the moment of its reuse is nobody's failure."""
+        """A tunnel that ends at the moment of its reuse is no failure."""
         for over in (Conversation.close, Conversation.cut):
             client = self.through(Conversation.carry)
             await self.assert_read(client)
@@ -163,7 +163,7 @@ class GoodTests(PuppetTestCase):
 
 class BadTests(PuppetTestCase):
     async def test_table(self) -> None:
-        """Whatever a proxy says instead of yes has a reason and a sentence."""
+        """Each wrong answer of a proxy has a reason and a sentence."""
         long = b"HTTP/1.1 200 OK\r\n" + b"X-Header: something\r\n" * 1000
         ntlm = b"Proxy-Authenticate: Negotiate\r\nproxy-authenticate: NTLM abc\r\n"
         for answer, reason, words in (
@@ -226,7 +226,7 @@ class BadTests(PuppetTestCase):
             self.assertNotIn(secret, text)
 
     async def test_echo(self) -> None:
-        """What a plain answer repeats of the login is not told again."""
+        """An echo of the login in a plain answer is not repeated."""
         login = b64encode(f"{USER}:{PASSWORD}".encode())
         for secret in (login, PASSWORD.encode(), LOGIN.partition(":")[2].encode()):
             body = b'{"message":"who is %b?"}' % secret
@@ -252,7 +252,7 @@ class BadTests(PuppetTestCase):
             await self.gone(client)
 
     async def test_tls_within(self) -> None:
-        """What is wrong behind the proxy has the same reasons as without it."""
+        """Failures behind a proxy have the same reasons as without a proxy."""
         elsewhere = self.upstream(issued=self.authority.issue("elsewhere.example"))
         await self.assert_fails(self.through(Conversation.carry, elsewhere), "tls", "")
         for late in (b"HTTP/1.1 400 Bad\r\n\r\n", b""):
@@ -262,7 +262,7 @@ class BadTests(PuppetTestCase):
         await self.assert_fails(untrusted, "tls", "certificate verify failed")
 
     async def test_stopped(self) -> None:
-        """Who stops while a proxy hangs leaves nothing behind and says nothing."""
+        """A stop while a proxy hangs leaves no connection and logs nothing."""
         client = self.through(silence)
         book = logbook(self)
         fetching = self.fetch(client)
@@ -282,7 +282,7 @@ class BadTests(PuppetTestCase):
 
 class LogTests(PuppetTestCase):
     async def test_way(self) -> None:
-        """One line at the start says which way was taken, and who says so."""
+        """One line at the start names the proxy and the variable that selects it."""
         failed = "warning cannot reach the NetBird API at {url}, {way}: the proxy"
         for answer, limit, words in (
             (Conversation.carry, "30s", "info reached the NetBird API at {url}, {way}"),

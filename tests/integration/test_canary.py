@@ -21,7 +21,7 @@ CANARY = "nbp_0canary0canary0canary0canary0c4PYgFe"
 """Well-formed: its checksum is right."""
 
 PROXY_USER = "me"
-"""Whoever uses a proxy, with the canary as the password."""
+"""The user of a proxy, whose password is the canary."""
 
 PAGES = (
     "/",
@@ -76,7 +76,7 @@ def says(status: int, message: str) -> Answer:
 
 
 def echo(status: int) -> Callable[[str], Answer]:
-    """An upstream that repeats what it was told."""
+    """Return an upstream that repeats the token."""
     return lambda authorization: says(status, f"who is {authorization}?")
 
 
@@ -190,7 +190,7 @@ class CanaryTests(OperatedTestCase):
             self.assert_clean(ended.stdout + ended.stderr, " ".join(command))
 
     def test_refusals(self) -> None:
-        """Whatever the upstream says to it, it is not said again."""
+        """No answer of the upstream makes the exporter repeat the token."""
         upstream = Upstream(self)
         for fault, reason in (
             (echo(401), "auth"),
@@ -255,7 +255,7 @@ class CanaryTests(OperatedTestCase):
         self.assertEqual([], untrusted.asked)
 
     def test_proxy(self) -> None:
-        """The password of a proxy is as secret, whatever is wrong with that."""
+        """The password of a proxy is not shown, with any error of the proxy."""
         upstream = Upstream(self)
         login = f"{PROXY_USER}:{CANARY}"
         asks = squid(self, folder(self) / "squid", login=True)
@@ -276,13 +276,13 @@ class CanaryTests(OperatedTestCase):
         self.assert_clean(ended.stdout + ended.stderr, "--check")
 
     def test_well(self) -> None:
-        """Where all is well it is not told either."""
+        """Without an error, the token is not shown either."""
         upstream = Upstream(self, CANARY)
         said = self.assert_run_clean(self.canary(upstream.url), "refreshed peers")
         self.assertNotIn("warning", said)
 
     def test_defect(self) -> None:
-        """The traceback of a defect of ours does not hold it."""
+        """The traceback of a defect does not contain the token."""
         upstream = Upstream(self, CANARY)
         command = [str(self.bin / "python"), "-c", DEFECT]
         said = self.assert_command_clean(

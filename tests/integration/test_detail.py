@@ -70,7 +70,7 @@ class DetailTests(TestCase):
         return get(f"http://127.0.0.1:{self.port}/metrics{query}")[2].decode()
 
     def test_chosen(self) -> None:
-        """Peers of the group alone have series; what nobody needs is not asked for."""
+        """Only peers of the group have series, and unneeded data are not requested."""
         self.assertLessEqual({"peers", "groups", "accounts"}, self.resources.keys())
         self.assertEqual(set(), {"users", "access_tokens"} & self.resources.keys())
         page = self.page()
@@ -97,7 +97,7 @@ class DetailTests(TestCase):
         )
 
     def test_prometheus(self) -> None:
-        """Two jobs share the exporter, each with its part; a wrong one is told so."""
+        """Two jobs scrape a part each; a job with a wrong part gets an error."""
         prometheus, port = program("prometheus"), free_port()
         configuration = self.directory / "prometheus.yml"
         configuration.write_text(CONFIGURATION.format(port=self.port))

@@ -1,4 +1,4 @@
-"""The program with a front door: its start, its reports, Prometheus, and a crowd."""
+"""The program with authentication: start, reports, Prometheus and many clients."""
 
 import http.client
 import os
@@ -93,8 +93,8 @@ class DoorTestCase(OperatedTestCase):
 
 class StartTests(DoorTestCase):
     def test_wrong(self) -> None:
-        """What is wrong with a file ends the start, the daemon's and that of --check,
-        with file, line and key, and without a traceback.
+        """An error in a file ends the start and --check, with file, line and key, and
+        without a traceback.
         """
         self.folder.authority.server(rsa_key()).write(self.folder.path, "rsa")
         daemon = [[*self.twistd, "--demo"], [*self.exporter, "--demo", "--check"]]
@@ -129,9 +129,9 @@ class StartTests(DoorTestCase):
         self.assertIn("WEB_CONFIG_FILE and an ssl: endpoint", ended.stderr)
 
     def test_nobody_pays(self) -> None:
-        """Without the settings nothing of access control is imported.
+        """Without the settings, no module of access control is imported.
 
-        Of bcrypt that cannot be said: cryptography imports it where it is installed.
+        bcrypt is not checked: cryptography imports it if it is installed.
         """
         for door, web, tokens, absent in (
             (False, None, (), ("yaml", "api_exporter.access.authorization")),
@@ -147,7 +147,7 @@ class StartTests(DoorTestCase):
             running.stop()
 
     def test_everybody(self) -> None:
-        """Whoever listens to all and asks nobody is told so, once."""
+        """A server on all interfaces without authentication has one warning."""
         line = "Metrics are readable by anyone who can connect"
         for address, web, expected in (
             (f":{self.port}", None, 1),
@@ -174,7 +174,7 @@ class ReportTests(DoorTestCase):
         )
 
     def test_health(self) -> None:
-        """--health finds the door by itself, whatever it is, and needs no password."""
+        """--health works with any authentication, and needs no password."""
         scheme = "https"
         for web, words in (
             (SERVER + users(), "/health: 200"),
@@ -190,7 +190,7 @@ class ReportTests(DoorTestCase):
             running.stop()
 
     def test_listeners(self) -> None:
-        """Passwords are asked for on every listener; a UNIX socket has no TLS."""
+        """Every listener requires passwords; a UNIX socket has no TLS."""
         path = self.directory / "s"
         address = f"127.0.0.1:{self.port},unix:{path}"
         self.running(self.door(SERVER + users(), LISTEN_ADDRESS=address))
@@ -327,7 +327,7 @@ class CrowdTests(DoorTestCase):
         return sorted(taken)[int(0.99 * times) - 1]
 
     def test_guessing(self) -> None:
-        """With 100 clients guessing, whoever is known is answered in time."""
+        """While 100 clients guess passwords, a known client is answered in time."""
         self.running(self.door(users(cost=10)))
         connection = http.client.HTTPConnection(
             "127.0.0.1", self.port, timeout=PATIENCE
@@ -462,7 +462,7 @@ class CanaryTests(DoorTestCase):
             self.assertFalse(secret in text, f"{secret} in {what}: {text[-2000:]}")
 
     def has_more(self, running: Running, lines: int) -> bool:
-        """Whether it has said once more that a file is not used."""
+        """Return whether another line reports that a file is not used."""
         return running.said().count(STAYS) > lines
 
     def test_life(self) -> None:

@@ -50,7 +50,7 @@ START = 1_800_014_400.0
 HOUR = 3600
 LASTING = tries(HOUR)
 PEERS_PERIOD = 3.0
-"""Seconds: a round of the peers is one step of the test, and brings one scrape."""
+"""Seconds: a refresh of the peers is one step of the test, with one scrape."""
 
 OTHERS_PERIOD = 30.0
 MAX_AGE = 20.0
@@ -98,7 +98,7 @@ FAULTS: tuple[Answer, ...] = (
 
 
 OTHERS = frozenset({"/api/groups", "/api/users", "/api/networks", "/api/policies"})
-"""Of the paths, those that may fail while the peers do not."""
+"""The paths that may fail while the peers do not."""
 
 NAME = re.compile(rb'("name":"(?:[^"\\]|\\.)*)"')
 
@@ -135,7 +135,7 @@ class UnsteadyApi(Resource):
         self.asked = self.failed = 0
 
     def change(self, number: int) -> None:
-        """Once a round: recover or fail, grow or shrink, rename."""
+        """Recover or fail, grow or shrink, rename: once in each step."""
         chance = self._chance
         if number % 200 < OUTAGE:  # left to chance, a whole hour may be without one
             self._fault, self._faulty = FAULTS[0], None
@@ -240,7 +240,7 @@ class EnduranceTests(TestCase):
             self.under_way -= 1
 
     async def settled(self) -> None:
-        """Let everything happen that is under way, and be retried, within a round."""
+        """Run everything that is due, with its retries, within a step."""
         for _ in range(20_000):
             self.clock.advance(0)
             due = [
@@ -279,7 +279,7 @@ class EnduranceTests(TestCase):
         return body
 
     async def standing(self) -> dict[str, int]:
-        """What must not grow, when nothing is under way and the upstream is well."""
+        """Return what must not grow, while all is idle and the upstream is well."""
         self.api.settle()
         for number in range(1, 3 * int(OTHERS_PERIOD / PEERS_PERIOD)):
             await self.round(number)
@@ -315,7 +315,7 @@ class EnduranceTests(TestCase):
         grown = after.pop("memory") - before.pop("memory")
         self.assertEqual(before, after)
         self.assertLess(grown, GROWTH)
-        # What the test claims to have gone through.
+        # The test must have made these things happen.
         self.assertGreater(self.api.asked, LASTING * 3000 / HOUR)
         self.assertGreater(self.api.failed, LASTING * 150 / HOUR)
         self.assertGreater(self.scrapes, 2 * LASTING / PEERS_PERIOD)

@@ -38,7 +38,7 @@ TOKEN = "nbp_0canary0events0events0events0can0001"
 
 
 def ids(text: bytes) -> list[int]:
-    """Of whole lines."""
+    """Return the ids of whole lines."""
     return [int(json.loads(line)["id"]) for line in text.splitlines()]
 
 
@@ -299,7 +299,7 @@ class OperationTests(EventsTestCase):
             self.assertIn(f"EVENTS_FILE: {why}", done.stderr)
 
     def test_reports(self) -> None:
-        """What ends by itself writes no events."""
+        """--check and --once write no events."""
         self.there = 100
         url = upstream(self, self.listed)
         for flag in ("--check", "--once"):

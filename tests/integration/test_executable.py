@@ -60,7 +60,7 @@ class ExecutableTests(TestCase):
         ]
 
     def test_needs(self) -> None:
-        """Of libraries it wants libc alone."""
+        """The only library it needs is libc."""
         wanted = subprocess.run(
             [program("ldd"), str(ROOT / "dist" / NAME)],
             capture_output=True,
@@ -71,9 +71,7 @@ class ExecutableTests(TestCase):
         self.assertEqual({"libc.so.6"}, names)
 
     def test_licences(self) -> None:
-        """It has what Debian says of the rights to its libraries, but for Python, which
-        may be another's.
-        """
+        """Debian's licences of its libraries are included, except Python's."""
         inside = DIRECTORY / "_internal"
         there = {path.name for path in (inside / "licenses").glob("*")}
         for library in inside.glob("lib[!p]*.so*"):
@@ -88,7 +86,6 @@ class ExecutableTests(TestCase):
                 self.assertTrue(known & there, library.name)
 
     def test_version(self) -> None:
-        """It tells its version."""
         ended = subprocess.run(
             [program("chroot"), str(self.root), f"/{NAME}", "--version"],
             capture_output=True,
@@ -98,7 +95,7 @@ class ExecutableTests(TestCase):
         self.assertRegex(ended.stdout, r"^api-exporter \d+\.\d+\.\d+")
 
     def refused(self, prepared: str) -> str:
-        """What it says, in a mount namespace of its own, after some preparation."""
+        """Return its error in a mount namespace of its own, after some preparation."""
         chrooted = f"exec chroot {self.root} /{NAME} --version"
         ended = subprocess.run(
             [program("unshare"), "--mount", "sh", "-ec", f"{prepared}\n{chrooted}"],
@@ -138,7 +135,7 @@ class ExecutableTests(TestCase):
         self.assertTrue(ended.stdout.startswith("api-exporter "))
 
     def test_serves(self) -> None:
-        """It serves the demo network, and SIGTERM ends it well."""
+        """The executable serves the demo network, and SIGTERM ends it with status 0."""
         self.serves(f"/{NAME}")
 
     def test_directory(self) -> None:
@@ -180,7 +177,7 @@ class ExecutableTests(TestCase):
         self.assertEqual(1, len(said), said)
 
     def test_health(self) -> None:
-        """It has the TLS that --health needs."""
+        """The executable has the TLS that --health needs."""
         ended = subprocess.run(
             [str(DIRECTORY / "api-exporter"), "--health", "https://127.0.0.1:1"],
             capture_output=True,

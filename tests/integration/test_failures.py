@@ -46,7 +46,7 @@ from tests.scripted import Answer, says, silence, stall
 SECRET = "nbp_0canary0canary0canary0canary0can0000"
 NOON = 1_800_014_400.0
 DEADLINE = 2.0
-"""Seconds after which nobody waits for what never answers."""
+"""Seconds before a request without an answer fails."""
 
 
 class FaultyApi(Resource):
@@ -92,7 +92,7 @@ class Closing(Protocol):
 
 
 def self_signed(host: str) -> PrivateCertificate:
-    """A certificate that nobody else has signed."""
+    """Return a self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
     today = datetime.now(UTC)
@@ -140,7 +140,7 @@ class FailureTests(TestCase):
     async def start(
         self, url: str | None = None, longest_body: int = 10_000_000
     ) -> None:
-        """Run the first round of an exporter of peers, groups and setup keys."""
+        """Run the first refreshes of peers, groups and setup keys."""
         agent, url = self.way(url)
         network = Network(
             fetch=self.fetch,
@@ -240,7 +240,7 @@ class FailureTests(TestCase):
         self.assertNotIn(SECRET, "".join(self.book.lines()) + self.page)
 
     async def test_refusals(self) -> None:
-        """Whatever status the upstream answers with, it is named and passes."""
+        """Each error status of the upstream is reported, and ends with the fault."""
         unknown_token = b'{"message":"invalid token: pat: aGFzaA== not found"}'
         html = b"<html>502 Bad Gateway</html>"
         for fault, reason, why in (
@@ -264,7 +264,7 @@ class FailureTests(TestCase):
             await self.assert_row(fault, reason, why)
 
     async def test_unusable_bodies(self) -> None:
-        """A whole answer that is not what was promised is told from a broken one."""
+        """An unexpected complete answer has another error than a broken one."""
         for fault, reason, why in (
             (says(200, b"<html></html>", "text/html"), "decode", "a web page"),
             (says(200, b'[{"id":"a"'), "decode", "Input data was truncated"),
@@ -374,9 +374,9 @@ class FailureTests(TestCase):
     async def assert_unreachable(
         self, url: str, reason: str, why: str, *, attempts: int
     ) -> None:
-        """A fault of the whole upstream: of the others one is asked for, as a probe.
+        """A fault of the whole upstream: one other resource is requested as a probe.
 
-        Where the peers are asked every five seconds from then on, it has one attempt.
+        With an interval of five seconds for the peers, there is one attempt.
         """
         await self.start(url)
         self.assertEqual(0, self.value("netbird_api_up"))
@@ -403,7 +403,7 @@ class FailureTests(TestCase):
         self.assertEqual(1, self.value("netbird_api_up"), self.book.lines())
 
     async def test_refused(self) -> None:
-        """Nobody listens."""
+        """No server listens."""
         url = f"http://127.0.0.1:{free_port()}"
         await self.assert_unreachable(url, "connect", "no connection", attempts=3)
 
@@ -417,7 +417,7 @@ class FailureTests(TestCase):
         )
 
     async def test_untrusted(self) -> None:
-        """A certificate that nobody vouches for is not trusted."""
+        """A certificate of an unknown authority is not trusted."""
         port = self.secured()
         await self.assert_unreachable(
             f"https://localhost:{port}", "tls", "certificate verify failed", attempts=4

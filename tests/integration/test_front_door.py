@@ -120,7 +120,7 @@ class BehaviourTests(DoorsTestCase):
             self.assertEqual(200, (await self.ask())[0])
 
     async def test_refused(self) -> None:
-        """What the toolkit does not serve we do not, naming the header."""
+        """Headers that the exporter-toolkit refuses are refused, with their names."""
         for name, text in REFUSED:
             with self.assertRaises(ConfigurationError) as raised:
                 self.serve(text)
@@ -152,9 +152,7 @@ class BehaviourTests(DoorsTestCase):
             self.assertEqual(0, (await self.ask(*CERTIFICATE))[0])
 
     async def test_unreadable_certificate(self) -> None:
-        """A client certificate that cannot be parsed is a refusal like others: counted,
-        and told once a minute.
-        """
+        """An unreadable client certificate is counted, and logged once a minute."""
         issued = Folder.other.issue(extension=DAMAGED)
         issued.write(self.folder.path, "strange")
         self.serve(ANY)
@@ -205,7 +203,7 @@ class BehaviourTests(DoorsTestCase):
                 self.assertEqual(1, said.count(f"{name}: {value}\r\n"), said)
 
     async def test_limit(self) -> None:
-        """What is over the limit is told when to come again."""
+        """An answer above the rate limit says when to retry."""
         self.serve(HEADERS + "    X-Frame-Options: deny\nrate_limit: {interval: 1h}\n")
         status, said = await self.ask()
         self.assertEqual(429, status)
@@ -233,7 +231,7 @@ class UsersTests(DoorsTestCase):
                 self.assertEqual(expected, (await self.ask(*more))[0], user)
 
     async def test_bypass(self) -> None:
-        """Who knows the hashes cannot get in by them (CVE-2022-46146)."""
+        """A hash is not accepted in place of its password (CVE-2022-46146)."""
         self.serve(USERS)
         self.assertEqual(401, (await self.ask("--user", "alice:bad"))[0])
         self.assertEqual(200, (await self.ask("--user", "alice:secret"))[0])
@@ -316,7 +314,7 @@ class ReloadTests(DoorsTestCase):
 
 class ProtocolTests(DoorsTestCase):
     async def test_versions(self) -> None:
-        """Of every protocol version those are spoken that are allowed."""
+        """Only the allowed protocol versions are accepted."""
         names = {"TLS10": "-tls1", "TLS11": "-tls1_1", "TLS12": "-tls1_2"}
         names["TLS13"] = "-tls1_3"
         order = list(names)

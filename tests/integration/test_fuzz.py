@@ -128,7 +128,7 @@ ENDS = ("\r\n", "\r\n", "\r\n", "\n", "\r", "\n\r", "\0", "")
 
 
 def assembled(chance: Random) -> bytes:
-    """Parts that are wrong in ways that somebody thought of."""
+    """Return a request of known malformed parts."""
     pick = chance.choice
     end = pick(ENDS)
     head = [f"{pick(METHODS)} {pick(PATHS)} {pick(VERSIONS)}"]
@@ -158,7 +158,7 @@ def noise(chance: Random) -> bytes:
 
 
 def many_fields(chance: Random) -> bytes:
-    """More header fields, or longer lines, than anybody needs."""
+    """Return far too many header fields, or a far too long line."""
     if chance.random() < 0.5:
         return b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * chance.randrange(2000) + b"\r\n"
     return b"GET /" + b"a" * chance.randrange(100_000) + b" HTTP/1.1\r\n\r\n"
@@ -260,7 +260,7 @@ class FuzzTests(TestCase):
         return seconds
 
     def test_malformed_requests(self) -> None:
-        """Whatever is sent is answered, refused or closed, and disturbs nobody else."""
+        """Malformed requests are answered, refused or closed, and disturb no other."""
         chance = Random(20_261_121)
         self.health = socket.create_connection(
             ("127.0.0.1", self.port), timeout=PATIENCE

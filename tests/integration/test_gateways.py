@@ -1,4 +1,4 @@
-"""The client before a gateway that wants a certificate: Debian's nginx."""
+"""The client before a gateway that requires a certificate: Debian's nginx."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.integration.reaching import ReachingTestCase
 from tests.logbook import logbook
 
 NOBODY = "400"
-"""What nginx says to those whom it does not know."""
+"""The answer of nginx to an unknown client."""
 
 
 class GatewayTests(ReachingTestCase):
@@ -108,7 +108,7 @@ class GatewayTests(ReachingTestCase):
         await self.assert_read(client)
 
     async def test_ended(self) -> None:
-        """One that has ended, or has not begun, is told at the start, and shown."""
+        """An expired or future certificate has a warning at the start, and is sent."""
         gateway = self.gateway()
         for begins, days, words in (
             (-9, -1, "the certificate expired on"),
@@ -126,7 +126,7 @@ class GatewayTests(ReachingTestCase):
             await self.assert_fails(client, "http_4xx", NOBODY)
 
     async def test_disliked(self) -> None:
-        """A certificate that OpenSSL trusts will do, whatever our parser thinks."""
+        """A certificate that OpenSSL trusts is used even if our parser refuses it."""
         authority = Authority("odd", country="XX")
         issued = authority.issue("localhost")
         issued.pem, trusted = authority.odd(issued), authority.odd()

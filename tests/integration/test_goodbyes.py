@@ -21,7 +21,7 @@ from tests.integration.test_failures import SECRET
 
 
 class Deaf(ProtocolWrapper):
-    """Below TLS: does not notice when the other end wants to go."""
+    """A server below TLS that ignores the client's closing alert."""
 
     def dataReceived(self, data: bytes) -> None:
         if data.startswith(b"\x15"):  # an alert, which TLS 1.2 does not hide

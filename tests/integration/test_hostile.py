@@ -39,7 +39,7 @@ GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
 
 
 class Raw(Protocol):
-    """Answers every request as it is told to.
+    """A connection with given answers to its requests.
 
     Attributes:
         answered: requests on this connection before.
@@ -109,7 +109,7 @@ class HostileTests(TestCase):
         host: str = "localhost",
         endpoint: IStreamServerEndpoint | None = None,
     ) -> None:
-        """A server that answers so, without TLS unless told, and a client of it."""
+        """Start a server with these answers, by default without TLS, and its client."""
         self.server = RawServer(answer)
         port = listening(self, self.server, endpoint)
         settings = environment.read(
@@ -150,7 +150,7 @@ class HostileTests(TestCase):
         raise self.failureException(f"it went well: {body!r}")
 
     def found_everywhere(self) -> list[str]:
-        """Every name is this machine's; returns those that were asked for."""
+        """Resolve every name to this machine; return the resolved names."""
         asked: list[str] = []
 
         @implementer(IResolverSimple)
@@ -170,7 +170,7 @@ class HostileTests(TestCase):
         return asked
 
     async def test_unusual_names_over_tls(self) -> None:
-        """Such a name is sent, and verified like any other."""
+        """An unusual name is sent and verified like any other."""
         self.addCleanup(os.environ.pop, "SSL_CERT_FILE", None)
         self.found_everywhere()
         for name, trusted, problem in (
@@ -209,7 +209,7 @@ class HostileTests(TestCase):
         self.assertEqual(["net_bird", "r3---sn_1.my-net"], asked)
 
     async def test_endless_headers(self) -> None:
-        """More than 256 kB before a body end the attempt, whatever they are."""
+        """More than 256 kB before a body end the attempt, in any form."""
         line = b"X-Header: " + b"x" * 1000 + b"\r\n"
         for head, more in (
             (b"HTTP/1.1 200 OK\r\n", line * 16),
@@ -231,7 +231,7 @@ class HostileTests(TestCase):
             await self.close()
 
     async def test_long_bodies(self) -> None:
-        """What comes after the headers is no part of them, time after time."""
+        """The limit of the headers does not include the body, on every request."""
         body = b"[" + b" " * MIB + b"]"
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n".encode()
         self.start(lambda raw: raw.send(head + b"X: y\r\n" * 1000 + b"\r\n" + body))

@@ -36,7 +36,7 @@ class MachineTestCase(OperatedTestCase):
     def serving(
         self, command: list[str], environ: Mapping[str, str] | None = None
     ) -> Running:
-        """One that answers; it shows a simulated network if nothing else is said."""
+        """Return a running program that answers, by default with the demo network."""
         if environ is None:
             command, environ = [*command, "--demo"], self.settings()
         running = start(self, command, self.directory, environ)
@@ -126,7 +126,7 @@ class SignalTests(MachineTestCase):
         window, terminal = os.openpty()
         process = subprocess.Popen(
             [
-                *(program("env"), "--default-signal=HUP"),  # whoever started the tests
+                *(program("env"), "--default-signal=HUP"),  # may be ignored
                 *(program("setsid"), "--ctty", *before, *self.exporter, "--demo"),
             ],
             cwd=self.directory,
@@ -148,7 +148,7 @@ class SignalTests(MachineTestCase):
         self.assertEqual(0, process.wait(PATIENCE))
 
     def test_nohup(self) -> None:
-        """What nohup has started stays when its window is closed."""
+        """A program under nohup keeps running when its window is closed."""
         process, window = self.at_a_terminal(program("nohup"))
         os.close(window)
         time.sleep(1)
@@ -158,7 +158,7 @@ class SignalTests(MachineTestCase):
         self.assertEqual(0, process.wait(PATIENCE))
 
     def test_log_file(self) -> None:
-        """A log file that was moved away is opened anew, as a program or a daemon."""
+        """A log file that was moved is opened again, as a program and as a daemon."""
         log, old = self.directory / "our.log", self.directory / "old.log"
         *twistd, nodaemon, name = self.twistd
         files = ["--logfile", "our.log", "--pidfile", "our.pid", name, "--demo"]
@@ -205,7 +205,7 @@ class StreamsTests(MachineTestCase):
         until(lambda: not (self.directory / "twistd.pid").exists(), "the end")
 
     def test_reader_stops(self) -> None:
-        """A reader who takes no more lines holds nobody up, and is told later."""
+        """A reader that stops does not delay the exporter, and gets the lines later."""
         environ = self.settings(LOG_LEVEL="debug")
         process = subprocess.Popen(
             [*self.exporter, "--demo"],
@@ -240,7 +240,7 @@ class StreamsTests(MachineTestCase):
         self.assertLess(time.monotonic() - begin, SOON)
 
     def test_head(self) -> None:
-        """A reader who has seen enough of a report is not shown a traceback."""
+        """A reader that ends in the middle of a report causes no traceback."""
         for flag in ("--check", "--once"):
             exporter = shlex.join([*self.exporter, "--demo", flag])
             line = f"{exporter} | head -n 1; echo ${{PIPESTATUS[0]}}"
@@ -293,7 +293,7 @@ class StatusTests(MachineTestCase):
             self.assertTrue(line.startswith("api-exporter: "), ended)
 
     def test_lasting(self) -> None:
-        """What no waiting mends ends with 78, also under twistd and as a daemon."""
+        """An error that waiting cannot resolve ends with 78, as a daemon too."""
         wrong = self.directory / "wrong"
         wrong.write_text("A\n")
         self.assert_status(os.EX_CONFIG, environment(), "--config", str(wrong))
@@ -306,7 +306,7 @@ class StatusTests(MachineTestCase):
         self.assert_refused(os.EX_CONFIG, [*self.exporter, "--demo"], environ)
 
     def test_passing(self) -> None:
-        """What cannot be read yet, or is empty, ends with 1."""
+        """An empty or unreadable file ends with 1."""
         empty = self.directory / "empty"
         empty.touch(mode=0o600)
         for file in (empty, self.directory / "missing"):
@@ -319,7 +319,7 @@ class StatusTests(MachineTestCase):
 
 class FileTests(MachineTestCase):
     def test_token_is_no_file(self) -> None:
-        """A token file that becomes a pipe or a device holds nobody up."""
+        """A token file that becomes a pipe or a device does not block the exporter."""
         upstream = Upstream(self, GOOD)
         token = self.directory / "token"
         for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):

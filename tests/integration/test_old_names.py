@@ -1,6 +1,4 @@
-"""A real Prometheus that scraped the demo is asked for the names of another exporter,
-which our recording rules make.
-"""
+"""The names of another exporter, from our recording rules in a real Prometheus."""
 
 from pathlib import Path
 from typing import Any
@@ -93,9 +91,7 @@ class OldNamesTests(TestCase):
         self.assertFalse(WITHOUT_RULE & LABELS.keys())
 
     def test_migration(self) -> None:
-        """What the documentation puts in the place of a query has the same values, and
-        the alerts that it proposes can be evaluated.
-        """
+        """Documented replacements of queries have the same values, and alerts work."""
         for pair in pairs():
             if pair.same:
                 theirs = self.values(pair.theirs)

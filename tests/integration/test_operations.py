@@ -48,14 +48,14 @@ Answer = tuple[int, str, bytes]
 
 
 class Upstream(ThreadingHTTPServer):
-    """The simulated network behind a real server, which refuses and fails as told.
+    """The simulated network behind a real server, with refusals and faults.
 
     Attributes:
-        tokens: those that it accepts.
-        faults: what is answered instead, by path or for "*", all paths. It is given
-            the Authorization header.
+        tokens: accepted tokens.
+        faults: other answers by path, or for "*", all paths. They are functions of the
+            Authorization header.
         pem: a file with key and certificate for TLS.
-        asked: the paths, in order.
+        `asked`: the requested paths, in order.
     """
 
     daemon_threads = True
@@ -301,7 +301,7 @@ class SupervisedTests(OperatedTestCase):
 
 class StopTests(OperatedTestCase):
     def scraper(self) -> socket.socket:
-        """A client that has asked for the metrics and can hardly take any."""
+        """Return a client that has requested the metrics and reads very little."""
         client = socket.socket()
         self.addCleanup(client.close)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -343,7 +343,7 @@ class StopTests(OperatedTestCase):
         self.assertNotIn("Traceback", running.said())
 
     def test_refused_meanwhile(self) -> None:
-        """While the last scrape is finished nobody else gets in."""
+        """While the last scrape is finished, new connections are refused."""
         running = self.large()
         self.scraper().recv(1)
         running.process.send_signal(signal.SIGTERM)
@@ -427,7 +427,7 @@ class ReportTests(OperatedTestCase):
             self.assertRegex(line, r"^(# (HELP|TYPE|UNIT) )?netbird_api_")
 
     def test_dead_upstream(self) -> None:
-        """Where nobody answers, both say so in plain words, and the status is 1."""
+        """Without an answer, both report the error in one line, with status 1."""
         url = f"http://127.0.0.1:{free_port()}"
         given = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": GOOD}
         status, out, err = self.report("--check", **given)
@@ -456,7 +456,7 @@ class ReportTests(OperatedTestCase):
             self.assertLess(time.monotonic() - begin, 21.0 + SOON, flag)
 
     def test_refused_token(self) -> None:
-        """A token that is refused is told once, with what to do."""
+        """A refused token is reported once, with advice."""
         upstream = Upstream(self)
         status, out, _ = self.report(
             "--check", UPSTREAM_API_URL=upstream.url, UPSTREAM_API_TOKEN=GOOD
@@ -467,7 +467,7 @@ class ReportTests(OperatedTestCase):
         self.assertEqual(1, out.count("401: the NetBird API rejects the token. "), out)
 
     def test_peers_are_what_counts(self) -> None:
-        """Other paths may fail: they are told, and the status stays 0."""
+        """Other paths may fail: the report names them, and the status stays 0."""
         upstream = Upstream(self, GOOD)
         upstream.faults["/api/groups"] = lambda _: (
             403,
@@ -488,7 +488,7 @@ class ReportTests(OperatedTestCase):
             self.assertEqual(1, self.report(flag, **given)[0])
 
     def test_calls(self) -> None:
-        """The test of the connection comes first; then every path is asked for once."""
+        """The connection is tested first; then every path is requested once."""
         upstream = Upstream(self, GOOD)
         given = {"UPSTREAM_API_URL": upstream.url, "UPSTREAM_API_TOKEN": GOOD}
         _, out, _ = self.report("--check", **given)
@@ -499,7 +499,7 @@ class ReportTests(OperatedTestCase):
         self.assertEqual(1 + len(told), len(paths))
 
     def test_partial(self) -> None:
-        """A person's token with the role `user` sees less, and is told so."""
+        """A person's token with the role `user` sees less, which is reported."""
         upstream = Upstream(self, GOOD)
         for user, expected in (
             ({"role": "user"}, True),
@@ -528,7 +528,7 @@ class ReportTests(OperatedTestCase):
         self.assertIn("the checksum of the token is wrong", out + err)
 
     def test_wrong_settings(self) -> None:
-        """Wrong settings are told as they are at a start."""
+        """Wrong settings have the same error as at a start."""
         for flag in ("--check", "--once"):
             status, out, err = self.report(flag, UPSTREAM_API_TOKEN="a b")
             self.assertEqual((os.EX_CONFIG, ""), (status, out))
@@ -584,7 +584,7 @@ class TokenTests(OperatedTestCase):
         self.assertEqual(
             1, sum("info peers can be refreshed again" in x for x in lines)
         )
-        # Unreadable, the old one stays, and it is said once.
+        # The old token stays in use, with one warning.
         file.unlink()
         rounds = len(upstream.asked)
         until(lambda: len(upstream.asked) > rounds + 3, "three rounds")
@@ -651,7 +651,7 @@ class TokenTests(OperatedTestCase):
                 self.assertTrue(line.endswith(f"({why})"), line)
 
     def test_permission(self) -> None:
-        """A token file of somebody else's is a matter of permission, in one line."""
+        """A token file of another user has a one-line error about its permission."""
         setpriv = program("setpriv")
         if os.geteuid() != 0:
             raise SkipTest("missing privilege: to give a file to somebody else")
@@ -711,7 +711,7 @@ class ConfigurationTests(OperatedTestCase):
             self.assertEqual(0, running.stop()[0])
 
     def test_syntax_error(self) -> None:
-        """Each wrong line is told with file, line and name, and the status is 78."""
+        """Each wrong line is reported with file, line and name; the status is 78."""
         self.file.write_text(f"A=1\nUPSTREAM_API_TOKEN={GOOD} # mine\nB\n")
         for command in self.commands():
             ended = self.ended(command)
@@ -737,7 +737,7 @@ class ConfigurationTests(OperatedTestCase):
             )
 
     def test_world_readable(self) -> None:
-        """A file that everybody can read is a warning, and no more."""
+        """A file that all users can read has a warning only."""
         self.file.write_text("HTTP_TIMEOUT=5s\n")
         self.file.chmod(0o644)
         for command in self.commands():
@@ -747,7 +747,7 @@ class ConfigurationTests(OperatedTestCase):
             self.assertEqual(0, running.stop()[0])
 
     def test_for_libraries(self) -> None:
-        """What libraries read in the environment may stand in it, too."""
+        """The file may contain variables of libraries, too."""
         both, public = key_and_certificate(self.directory)
         upstream = Upstream(self, GOOD, pem=both)
         environ = self.reading(upstream.url, UPSTREAM_API_TOKEN=GOOD)
@@ -804,7 +804,7 @@ class ListenTests(OperatedTestCase):
         return running
 
     def test_two(self) -> None:
-        """It is reached on both of two addresses, and says so."""
+        """The exporter listens on both of two addresses, and logs them."""
         other = free_port()
         running = self.listening(f"127.0.0.1:{self.port}, 127.0.0.1:{other}")
         for port in (self.port, other):
@@ -825,8 +825,9 @@ class ListenTests(OperatedTestCase):
         self.assertIn(why, ended.stderr)
 
     def test_unix(self) -> None:
-        """Others may not connect to a socket unless its mode says so. It is gone after
-        the end, and one that a killed process left is replaced, whatever its lock says.
+        """Other users cannot connect to a socket unless its mode allows it.
+
+        The socket is removed at the end. One of a killed process is replaced.
         """
         path = self.directory / "exporter.sock"
         with socket.socket(socket.AF_UNIX) as left:
@@ -881,7 +882,7 @@ class ListenTests(OperatedTestCase):
         self.assertEqual(0, running.stop()[0])
 
     def test_socket_activation(self) -> None:
-        """A socket that systemd has opened is taken over, with who waits in it."""
+        """A socket of systemd is used, with the clients that wait for it."""
         address = ("127.0.0.1", self.port)
         for command in (self.exporter, self.twistd):
             launcher = [str(self.bin / "python"), "-c", ACTIVATION, str(self.port)]

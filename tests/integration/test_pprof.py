@@ -1,4 +1,4 @@
-"""What the real `go tool pprof` reads of this process over the loopback interface."""
+"""Profiles of this process over the loopback interface, in the real `go tool pprof`."""
 
 import os
 import re
@@ -29,7 +29,7 @@ BLOCK = 20_000_000
 """Bytes of a block whose size is known."""
 
 LIMIT = 60
-"""Seconds after which no thread of a test runs any more, whatever happens."""
+"""Seconds after which the threads of a test end in any case."""
 
 
 def spin(end: threading.Event) -> None:
@@ -208,7 +208,7 @@ class GoToolPprofTests(TestCase):
         await self.sampler_runs(wanted=False)
 
     async def sampler_runs(self, *, wanted: bool) -> None:
-        """Wait until the sampling thread runs, or has gone."""
+        """Wait until the sampling thread runs, or has ended."""
         for _ in range(3000):
             if wanted == ("cpu-profiler" in {t.name for t in threading.enumerate()}):
                 return

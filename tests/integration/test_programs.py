@@ -1,4 +1,4 @@
-"""How the tests start programs: ports are nobody else's, and a failure says why."""
+"""How the tests start programs: with reserved ports, and errors with a reason."""
 
 import socket
 import sys
@@ -13,7 +13,7 @@ SAYS = "import sys, time; print('why it is not', file=sys.stderr, flush=True); {
 
 class PortTests(SynchronousTestCase):
     def test_kept(self) -> None:
-        """A port that was given out is nobody else's, and servers can have it."""
+        """A port is reserved, but servers can listen on it."""
         for host in ("127.0.0.1", "::1"):
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             ports = [free_port(host) for _ in range(100)]
@@ -30,7 +30,7 @@ class PortTests(SynchronousTestCase):
 
 class WaitingTests(SynchronousTestCase):
     def test_told(self) -> None:
-        """What is waited for in vain is told with what all programs have said."""
+        """The error after waiting in vain contains the output of all programs."""
         directory = Path(self.mktemp())
         directory.mkdir(parents=True)
         code = SAYS.format("time.sleep(60)")

@@ -111,7 +111,7 @@ class PrometheusTests(TestCase):
         becomes([0.0], lambda: self.query(f"{join} - sum(netbird_api_peers)"))
 
     def test_units(self) -> None:
-        """It knows the units, those of the network's metrics and those of our own."""
+        """Prometheus knows the units of the network's and the exporter's metrics."""
         self.started()
         until(lambda: bool(self.query("netbird_api_up")), "the first scrape")
         url = f"http://127.0.0.1:{self.prometheus}/api/v1/metadata?metric="
@@ -126,7 +126,7 @@ class PrometheusTests(TestCase):
             self.assertEqual(unit, known["unit"], name)
 
     def test_protocols(self) -> None:
-        """In whatever format it asks, it gets every sample."""
+        """In each format that Prometheus requests, it gets every sample."""
         needs("prometheus", "3.15.0")
         jobs = {
             "all": ", ".join(PROTOCOLS),

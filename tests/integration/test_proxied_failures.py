@@ -50,7 +50,7 @@ class ProxiedFailureTests(test_failures.FailureTests):
         return agent, url
 
     async def test_refused(self) -> None:
-        """Where nobody listens the proxy says so, and it is the proxy's reason."""
+        """If no server listens, the reason is the proxy's."""
         await self.assert_unreachable(
             f"https://localhost:{free_port()}",
             "proxy",

@@ -34,7 +34,7 @@ class RealProxyTests(ReachingTestCase):
             self.assertEqual(1, proxy.log().count("CONNECT localhost:"), proxy.log())
 
     async def test_whole_address(self) -> None:
-        """A plain upstream is asked for by its whole address, on kept connections."""
+        """A plain upstream is requested by its whole URL, on kept connections."""
         for proxy in self.proxies():
             url = self.upstream(tls=False)
             client = self.client(url, UPSTREAM_PROXY=proxy.address)
@@ -94,7 +94,7 @@ class RealProxyTests(ReachingTestCase):
                 await self.assert_fails(client, "proxy", words)
 
     async def test_nobody_behind(self) -> None:
-        """A proxy that does not get to the upstream is told from one that is away."""
+        """A proxy that cannot reach the upstream differs from a missing proxy."""
         for proxy in self.proxies():
             client = self.client(
                 f"https://localhost:{free_port()}", UPSTREAM_PROXY=proxy.address

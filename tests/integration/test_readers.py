@@ -90,7 +90,7 @@ class CrowdTests(TestCase):
         return len(list(Path(f"/proc/{self.running.process.pid}/fd").iterdir()))
 
     def reader(self, path: bytes = b"/metrics") -> socket.socket:
-        """A client that takes little at a time and has asked for a page."""
+        """Return a client that has requested a page and reads little at a time."""
         client = socket.socket()
         self.addCleanup(client.close)
         client.settimeout(PATIENCE)
@@ -108,7 +108,7 @@ class CrowdTests(TestCase):
         return time.monotonic() - begin
 
     def test_slow(self) -> None:
-        """Hundreds of slow readers hold slices, no pages, and slow nobody down."""
+        """Hundreds of slow readers hold slices, not pages, and delay no others."""
         alone = statistics.median(self.scrape() for _ in range(7))
         before, files = self.megabytes(), self.open_files()
         clients = [self.reader() for _ in range(self.readers)]
@@ -201,11 +201,11 @@ class MannersTests(TestCase):
             self.assertLess(seconds[int(0.99 * len(seconds))], bound)
 
     def test_idle(self) -> None:
-        """A thousand idle connections of one address shut nobody else out."""
+        """A thousand idle connections of one address keep no other client out."""
         self.assert_within(1.0, "idle", 1000, "/health", "/metrics")
 
     def test_looping(self) -> None:
-        """Fifty who look at the status page without a break hold nobody up."""
+        """Fifty clients that request the status page in a loop delay no others."""
         self.assert_within(0.25, "looping", 50, "/health")
 
 
@@ -268,7 +268,7 @@ class DeadlineTests(TestCase):
         self.timers = len(self.clock.getDelayedCalls())
 
     async def reader(self, path: bytes) -> socket.socket:
-        """A client that has asked for a page."""
+        """Return a client that has requested a page."""
         client = socket.create_connection(("127.0.0.1", self.port))
         self.addCleanup(client.close)
         client.setblocking(False)

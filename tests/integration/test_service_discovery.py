@@ -74,7 +74,7 @@ class Prometheus:
         )
 
     def targets(self, job: str) -> list[dict[str, Any]]:
-        """Those of a job that its rules keep."""
+        """Return the targets of a job that its rules keep."""
         status, _, body = get(f"http://127.0.0.1:{self.port}/api/v1/targets")
         if status != 200:
             return []
@@ -85,7 +85,7 @@ class Prometheus:
         return {target["labels"]["instance"] for target in self.targets(job)}
 
     def has(self, job: str, number: int) -> bool:
-        """Whether it has so many targets."""
+        """Return whether a job has so many targets."""
         return len(self.targets(job)) == number
 
     def failures(self) -> float:
@@ -138,7 +138,7 @@ class DocumentedTests(TestCase):
         return f"http://127.0.0.1:{self.port}/sd{query}"
 
     def listed(self, query: str) -> list[dict[str, Any]]:
-        """What we say ourselves."""
+        """Return the exporter's own list."""
         found: list[dict[str, Any]] = json.loads(get(self.url(query))[2])
         return found
 
@@ -161,7 +161,7 @@ class DocumentedTests(TestCase):
         self.assertGreater(len(peers), 80)
         self.assertGreater(len(peers), len(servers))
         self.assertGreater(len(servers), 10)
-        # Runners come and go, so what we say is asked for anew until both agree.
+        # Runners come and go: request the list until both agree.
         for job, query in (
             ("node", "?port=9100&group=servers"),
             ("netbird-client", "?port=9191"),
@@ -187,7 +187,7 @@ class DocumentedTests(TestCase):
         self.assertIn(
             "http://localhost:9115/probe?module=icmp&target=100.", ping["scrapeUrl"]
         )
-        # What was discovered is what we said, to the letter.
+        # Prometheus discovered exactly what the exporter lists.
         [client] = [
             x
             for x in self.prometheus.targets("netbird-client")
@@ -199,7 +199,7 @@ class DocumentedTests(TestCase):
         self.assertEqual(router["labels"], told)
 
     def test_relabelling(self) -> None:
-        """The documented rules do what they are said to do."""
+        """The documented rules have the documented results."""
         expected = {}
         for entry in self.listed("?port=9100"):
             labels = entry["labels"]
@@ -261,7 +261,7 @@ class DocumentedTests(TestCase):
                 target["labels"]["peer_id"] for target in json.loads(found.stdout)
             }
             listed = {x["labels"][f"{META}peer_id"] for x in self.listed(query)}
-            # Runners may have come or gone between the two.
+            # Runners may appear or disappear between the two.
             self.assertLess(len(discovered ^ listed), 3, job)
             self.assertGreater(len(discovered), 10)
 
@@ -307,7 +307,7 @@ ANSWERS: tuple[tuple[str, int, str, bytes, int], ...] = (
     ("text as targets", 200, JSON, b'[{"targets":"a:1","labels":{}}]', 0),
     ("path", 200, JSON, b'[{"targets":["a:1/metrics"],"labels":{}}]', 0),
 )  # fmt: skip
-"""What Prometheus takes, and all that it refuses."""
+"""Answers that Prometheus accepts, and all answers that it refuses."""
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -348,7 +348,7 @@ class RefusalTests(TestCase):
             if targets:
                 until(partial(prometheus.has, what, targets), what)
         refused = sum(not targets for *_, targets in ANSWERS) - len(("empty", "path"))
-        # More, where a list was asked for again in the meantime.
+        # There are more if a list was requested again in the meantime.
         until(lambda: prometheus.failures() >= refused, "as many failures as refusals")
         found = {what: len(prometheus.targets(what)) for what, *_ in ANSWERS}
         self.assertEqual({what: targets for what, *_, targets in ANSWERS}, found)

@@ -124,7 +124,7 @@ class Browser(ProcessProtocol):
         await self.loaded.addTimeout(PATIENCE, reactor)
 
     async def value(self, expression: str) -> object:
-        """What an expression of JavaScript yields."""
+        """Return the value of a JavaScript expression."""
         answer = await self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True
         )
@@ -204,7 +204,7 @@ CONTRAST = """
 
 
 class CountingSite(Site):
-    """Knows what was asked for."""
+    """A site that records the requested paths."""
 
     def __init__(self, watched: Watched) -> None:
         super().__init__(watched.tree)
@@ -348,8 +348,9 @@ class StatusPageTests(TestCase):
                     self.assertEqual(width, await browser.value("innerWidth"), shown)
 
     async def test_structure(self) -> None:
-        """A screen reader is told the language, headings in order, and of each table
-        its name, the heads of its columns and rows, on a telephone, too.
+        """A screen reader finds the language and the headings in order.
+
+        Each table has a name and headers of columns and rows, on a telephone too.
         """
         browser = await self.needy()
         for width in (360, 1280):
@@ -409,7 +410,7 @@ class StatusPageTests(TestCase):
             )
 
     async def test_refresh(self) -> None:
-        """The page follows in place, without a jump, and says when nobody answers."""
+        """The page updates in place, without a jump, and shows a lost connection."""
         watched = Watched().start()
         browser = await self.opened(watched)
         await browser.screen(360, 300)
@@ -434,13 +435,13 @@ class StatusPageTests(TestCase):
         )
 
     async def test_hidden(self) -> None:
-        """A page that nobody sees asks for nothing; seen again, it is fresh at once."""
+        """A hidden page sends no requests; visible again, it updates at once."""
         watched = Watched().start()
         browser = await self.opened(watched)
         other = await browser.call("Target.createTarget", url="about:blank")
         await browser.call("Target.activateTarget", targetId=other["targetId"])
         await self.until(browser, "document.hidden")
-        await deferLater(reactor, 1)  # what was asked for just before comes, too
+        await deferLater(reactor, 1)  # requests of just before arrive, too
         asked = len(self.site.asked)
         await deferLater(reactor, 7)
         self.assertEqual(asked, len(self.site.asked))

@@ -1,4 +1,4 @@
-"""What a question for the version does not wait for."""
+"""The modules that printing the version does not import."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ TWISTD = "from twisted.scripts.twistd import run; run()"
 
 
 def asked(*command: str) -> tuple[str, set[str]]:
-    """What a program prints, and the modules that it imports for that."""
+    """Return the output of a program, and the modules that it imports for that."""
     ran = subprocess.run(
         [sys.executable, "-X", "importtime", *command],
         capture_output=True,

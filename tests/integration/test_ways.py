@@ -10,7 +10,7 @@ from tests.integration.proxies import folder, nginx, squid
 from tests.integration.test_operations import GOOD, OperatedTestCase, Upstream
 
 NAME = "upstream.example"
-"""What only the proxy can resolve."""
+"""A name that only the proxy can resolve."""
 
 
 class WayTests(OperatedTestCase):
@@ -29,7 +29,7 @@ class WayTests(OperatedTestCase):
         )
 
     def test_environment(self) -> None:
-        """A proxy of the environment or of the file of settings is taken, and told."""
+        """A proxy from the environment or the configuration file is used and logged."""
         proxy = squid(self, self.folder / "squid", hosts=f"127.0.0.1 {NAME}\n")
         file = Path(written(self.folder, "config", b"# proxies\n"))
         for given, text in (
@@ -66,7 +66,7 @@ class WayTests(OperatedTestCase):
         self.assertIn("connection: direct\n", ended.stdout)
 
     def test_certificates(self) -> None:
-        """When certificates end is a metric, the upstream's and ours."""
+        """The expiry of the upstream's and the client's certificates is a metric."""
         own = self.authority.issue("exporter", days=7)
         server = self.authority.issue("localhost", days=9)
         gateway = nginx(
