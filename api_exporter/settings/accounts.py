@@ -19,11 +19,11 @@ from api_exporter.settings.errors import ConfigurationError, masked
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.settings.proxy_selection import DIRECT, select_proxy
 from api_exporter.settings.shard import Shard
-from api_exporter.settings.spelling import meant
+from api_exporter.settings.spelling import closest
 
 _FILE = re.compile(r"([A-Za-z0-9._-]+)\.conf")
 
-NAMES = "a name may contain a-z, A-Z, digits, dots, underscores and hyphens"
+NAME_RULE = "a name may contain a-z, A-Z, digits, dots, underscores and hyphens"
 
 _ALLOWED = [setting.name for setting in OF_ACCOUNT]
 
@@ -31,24 +31,24 @@ _TOKEN, _TOKEN_FILE = "UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"
 _CERTIFICATE, _KEY = "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"
 _INTERVALS = "REFRESH_INTERVALS"
 _LOGS = ("EVENTS", "ACCESS_LOG")
-_READ_FOR = {
+_NEEDED_RESOURCES = {
     "EVENTS_FILE": "events",
     "ACCESS_LOG_FILE": "access_log",
     "ACCESS_LOG_METRICS": "access_log",
 }
 """Settings that need a resource, which must not be `off`."""
 
-_TOGETHER = ({_TOKEN, _TOKEN_FILE}, {_CERTIFICATE, _KEY})
+_REPLACED_TOGETHER = ({_TOKEN, _TOKEN_FILE}, {_CERTIFICATE, _KEY})
 """One of a group in an account's file replaces the group in the environment."""
 
-_SHORTEST_SECRET = 8
+_MIN_SECRET_LENGTH = 8
 """Characters. Shorter secrets would match too much other text."""
 
 
 def secrets_of(environ: Mapping[str, str]) -> set[str]:
     """Return the values that no error may repeat."""
     values = {environ.get(s.name, "").strip() for s in SETTINGS if s.secret}
-    return {value for value in values if len(value) >= _SHORTEST_SECRET}
+    return {value for value in values if len(value) >= _MIN_SECRET_LENGTH}
 
 
 def files(folder: Path) -> tuple[dict[str, Path], list[Path]]:
@@ -78,7 +78,7 @@ def accounts(
     found, misnamed = files(folder)
     if not found:
         problem = f"ACCOUNTS_DIR: {folder} contains no account file NAME.conf"
-        more = f" ({NAMES})" if misnamed else ""
+        more = f" ({NAME_RULE})" if misnamed else ""
         errors.append(ConfigurationError(f"{problem}{more}", retryable=True))
     read = {
         name: _of_file(name, path, environ, errors, secrets)
@@ -86,7 +86,7 @@ def accounts(
         if shard is None or shard.keeps(name)
     }
     kept = {name: settings for name, settings in read.items() if settings is not None}
-    errors += map(ConfigurationError, _disagreeing(kept))
+    errors += map(ConfigurationError, _conflicting_limits(kept))
     return kept
 
 
@@ -103,7 +103,7 @@ def _of_file(
     own = {line.name: line.value for line in lines.values() if line.value.strip()}
     secrets |= secrets_of(own)
     inherited = {k: v for k, v in environ.items() if v.strip()}
-    for together in _TOGETHER:
+    for together in _REPLACED_TOGETHER:
         if together & own.keys():
             inherited = {k: v for k, v in inherited.items() if k not in together}
     for setting in OF_ACCOUNT:
@@ -134,18 +134,18 @@ def _lines(
         if line.name not in _ALLOWED:
             known = line.name in BY_NAME
             why = "does not belong to an account" if known else "is not a setting"
-            nearest = meant(line.name)
+            nearest = closest(line.name)
             hint = f"allowed are {', '.join(_ALLOWED)}"
             if nearest is not None:
                 hint = f"did you mean {nearest}?"
             if line.name in RETIRED:
                 why, hint = "is not a setting any more", RETIRED[line.name]
-            problem = f"{path}:{line.number}: {_shown(line)} {why}: {hint}"
+            problem = f"{path}:{line.number}: {_name_for_error(line)} {why}: {hint}"
             errors.append(ConfigurationError(problem))
     return {line.name: line for line in lines}
 
 
-def _shown(line: configuration_file.Line) -> str:
+def _name_for_error(line: configuration_file.Line) -> str:
     """Return the name, unless it may be a token: many tokens end in `=`."""
     alone = not line.value.strip("=") and not configuration_file.SETTING.fullmatch(
         line.name
@@ -153,7 +153,7 @@ def _shown(line: configuration_file.Line) -> str:
     return "the name" if alone else masked(line.name)
 
 
-def _disagreeing(accounts: Mapping[str, AccountSettings]) -> list[str]:
+def _conflicting_limits(accounts: Mapping[str, AccountSettings]) -> list[str]:
     """Return an error for each token whose accounts state different limits."""
     stated: dict[tuple[str, str], dict[tuple[int, int], str]] = {}
     for name, settings in accounts.items():
@@ -232,7 +232,7 @@ def _contradictions(
             )
     intervals = values["refresh_intervals"]  # None after an error
     intervals = intervals if isinstance(intervals, dict) else {}
-    for setting, resource in _READ_FOR.items():
+    for setting, resource in _NEEDED_RESOURCES.items():
         if values[setting.lower()] and intervals.get(resource) == OFF:
             yield (
                 _INTERVALS,

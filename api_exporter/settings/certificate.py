@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
     )
 
-MOST = 4 * 1024 * 1024
+MAX_CERTIFICATE_BYTES = 4 * 1024 * 1024
 """Bytes of a file: a distribution's authorities take a quarter of a megabyte."""
 
 _CERTIFICATE = re.compile(
@@ -53,9 +53,9 @@ class ClientCertificate(Struct, frozen=True):
     def wrong(self, now: float) -> str:
         """Return why the certificate is not valid at a time, or "" if it is."""
         if now >= self.ends:
-            return f"the certificate expired on {_day(self.ends)}"
+            return f"the certificate expired on {_date(self.ends)}"
         if now < self.begins:
-            return f"the certificate is not valid before {_day(self.begins)}"
+            return f"the certificate is not valid before {_date(self.begins)}"
         return ""
 
 
@@ -166,11 +166,11 @@ def _key(path: Path) -> "UsableKey":
 
 
 def _content(path: Path) -> bytes:
-    found = content(path, MOST)
+    found = content(path, MAX_CERTIFICATE_BYTES)
     if not found.strip():
         raise ConfigurationError("the file is empty", retryable=True)
     return found
 
 
-def _day(seconds: float) -> str:
+def _date(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"

@@ -20,10 +20,10 @@ _SINGLE = re.compile(r"'([^'\\]*)'")
 _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
 
 
-MOST = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 """Maximum bytes of a configuration file."""
 
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 """Maximum number of wrong lines that an error names."""
 
 
@@ -44,12 +44,12 @@ def lines(path: Path) -> list[Line]:
     """Return the assignments of a file, in one read; raises ConfigurationError."""
     try:
         with path.open("rb") as file:
-            content = file.read(MOST + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         problem = f"{path}: {error.strerror}"
         raise ConfigurationError(problem, retryable=True) from None
-    if len(content) > MOST:
-        raise ConfigurationError(f"{path}: the file has more than {MOST} bytes")
+    if len(content) > MAX_BYTES:
+        raise ConfigurationError(f"{path}: the file has more than {MAX_BYTES} bytes")
     try:
         text = content.decode()  # decode() keeps line ends
     except UnicodeDecodeError:
@@ -67,8 +67,8 @@ def lines(path: Path) -> list[Line]:
             continue
         found.append(Line(number, name, value))
     if problems:
-        if more := len(problems[MOST_PROBLEMS:]):
-            problems[MOST_PROBLEMS:] = [f"{path}: {counted(more, 'more wrong line')}"]
+        if more := len(problems[MAX_PROBLEMS:]):
+            problems[MAX_PROBLEMS:] = [f"{path}: {counted(more, 'more wrong line')}"]
         raise ConfigurationError(*problems)
     return found
 

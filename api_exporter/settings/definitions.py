@@ -246,12 +246,12 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     @property
     def events_cursor(self) -> Path:
         """The cursor file of the audit events, if there is a file of events."""
-        return _beside(self.events_file, self.events_cursor_file)
+        return _cursor_path(self.events_file, self.events_cursor_file)
 
     @property
     def access_log_cursor(self) -> Path:
         """The cursor file of the access log, if there is a file of it."""
-        return _beside(self.access_log_file, self.access_log_cursor_file)
+        return _cursor_path(self.access_log_file, self.access_log_cursor_file)
 
     @property
     def reads_access_log(self) -> bool:
@@ -406,7 +406,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         return "" not in self.accounts
 
 
-def _beside(file: Path | None, cursor: Path | None) -> Path:
+def _cursor_path(file: Path | None, cursor: Path | None) -> Path:
     if cursor is not None:
         return cursor
     assert file is not None

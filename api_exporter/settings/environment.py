@@ -26,8 +26,8 @@ SYNONYMS = {
 def read(environ: Mapping[str, str]) -> Settings:
     """Return the settings; raise one ConfigurationError with all errors."""
     errors: list[ConfigurationError] = []
-    others: list[ConfigurationError] = []
-    values = {s.name.lower(): s.read(environ, others) for s in OF_PROCESS}
+    process_errors: list[ConfigurationError] = []
+    values = {s.name.lower(): s.read(environ, process_errors) for s in OF_PROCESS}
     secrets = secrets_of(environ)
     folder, shard = values["accounts_dir"], values["shard"]
     found: dict[str, AccountSettings] = {}
@@ -36,44 +36,44 @@ def read(environ: Mapping[str, str]) -> Settings:
     elif not environ.get("ACCOUNTS_DIR", "").strip():  # else an error is known
         only = account("", environ, errors)
         if only is None:
-            errors[:0] = map(ConfigurationError, synonyms(environ))
+            errors[:0] = map(ConfigurationError, synonym_errors(environ))
         else:
             found = {"": only}
         if shard is not None:
             problem = "SHARD is set, but ACCOUNTS_DIR is not: set both"
             errors.append(ConfigurationError(problem))
-    errors += map(ConfigurationError, retired(environ))
+    errors += map(ConfigurationError, retired_errors(environ))
     if not errors:
         errors += map(ConfigurationError, _unmatched(found, all_accounts=shard is None))
-        errors += map(ConfigurationError, _shared(found.values(), values))
-    if errors := errors + others:
+        errors += map(ConfigurationError, _shared_files(found.values(), values))
+    if errors := errors + process_errors:
         # An error in the environment may concern many accounts: report it once.
         problems = dict.fromkeys(
-            _hidden(p, secrets) for e in errors for p in e.problems
+            _without_secrets(p, secrets) for e in errors for p in e.problems
         )
         retryable = all(error.retryable for error in errors)
         raise ConfigurationError(*problems, retryable=retryable)
     return Settings(accounts=found, **values)
 
 
-def _hidden(problem: str, secrets: Iterable[str]) -> str:
+def _without_secrets(problem: str, secrets: Iterable[str]) -> str:
     """Remove secrets: one may also be in another variable or account's file."""
     for secret in secrets:
         problem = problem.replace(secret, "…")
     return problem
 
 
-def synonyms(environ: Mapping[str, str]) -> list[str]:
+def synonym_errors(environ: Mapping[str, str]) -> list[str]:
     """Return an error without a value for each such name that no setting replaces."""
     return [
-        f"{theirs} is a setting of netbird-api-exporter: use {' or '.join(ours)}"
-        for theirs, ours in SYNONYMS.items()
-        if environ.get(theirs, "").strip()
-        and not any(environ.get(name, "").strip() for name in ours)
+        f"{synonym} is a setting of netbird-api-exporter: use {' or '.join(names)}"
+        for synonym, names in SYNONYMS.items()
+        if environ.get(synonym, "").strip()
+        and not any(environ.get(name, "").strip() for name in names)
     ]
 
 
-def retired(environ: Mapping[str, str]) -> list[str]:
+def retired_errors(environ: Mapping[str, str]) -> list[str]:
     """Return an error for each setting that no longer exists."""
     return [
         f"{name} is not a setting any more: {instead}"
@@ -104,14 +104,14 @@ def _unmatched(
             owners.setdefault(pattern, []).append(name)
     for pattern, found in owners.items():
         if not any(matches(name, (pattern,)) for name in names):
-            whose = f" of {', '.join(found)}" if len(found) < len(accounts) else ""
+            owner = f" of {', '.join(found)}" if len(found) < len(accounts) else ""
             yield (
-                f"METRICS_DENY{whose}: {shown(pattern)} matches no metric of an"
+                f"METRICS_DENY{owner}: {shown(pattern)} matches no metric of an"
                 " enabled collector (see docs/metrics.md)"
             )
 
 
-def _shared(
+def _shared_files(
     accounts: Iterable[AccountSettings], values: Mapping[str, object]
 ) -> Iterator[str]:
     """Yield an error for each written file that has a second setting or account.
@@ -121,10 +121,10 @@ def _shared(
     """
     users: dict[str, list[str]] = {}
     written: set[str] = set()
-    for name, path in _read_files(accounts, values):
+    for name, path in _input_files(accounts, values):
         users.setdefault(os.path.realpath(path), []).append(name)
     for settings in accounts:
-        whose = f" of {settings.name}" if settings.name else ""
+        owner = f" of {settings.name}" if settings.name else ""
         paths: list[tuple[str, Path]] = []
         if settings.events_file is not None:
             paths.append(("EVENTS_FILE", settings.events_file))
@@ -136,14 +136,14 @@ def _shared(
             if path != STANDARD_OUTPUT:
                 real = os.path.realpath(path)
                 written.add(real)
-                users.setdefault(real, []).append(f"{setting}{whose}")
+                users.setdefault(real, []).append(f"{setting}{owner}")
     for shared, found in users.items():
         if len(found) > 1 and shared in written:
             names = " and ".join(found)
             yield f"{names}: each needs a file of its own, not {shared!r}"
 
 
-def _read_files(
+def _input_files(
     accounts: Iterable[AccountSettings], values: Mapping[str, object]
 ) -> Iterator[tuple[str, Path]]:
     """Yield the files that the exporter reads, each with its setting."""
@@ -151,12 +151,12 @@ def _read_files(
         if isinstance(path := values[name], Path):
             yield name.upper(), path
     for settings in accounts:
-        whose = f" of {settings.name}" if settings.name else ""
+        owner = f" of {settings.name}" if settings.name else ""
         if settings.upstream_api_token_file is not None:
             yield (
-                f"UPSTREAM_API_TOKEN_FILE{whose}",
+                f"UPSTREAM_API_TOKEN_FILE{owner}",
                 settings.upstream_api_token_file.path,
             )
         for name in ("client_cert_file", "client_key_file", "ca_file"):
             if (path := getattr(settings, f"upstream_{name}")) is not None:
-                yield f"UPSTREAM_{name.upper()}{whose}", path
+                yield f"UPSTREAM_{name.upper()}{owner}", path

@@ -20,13 +20,13 @@ class ConfigurationError(ValueError):
         return cls(problem, retryable=isinstance(error, cls) and error.retryable)
 
 
-LONGEST_SHOWN = 16
+MAX_SHOWN_CHARACTERS = 16
 """Characters of a refused value that an error repeats. A longer one may be a secret."""
 
 
 def shown(text: str) -> str:
     """Return a refused value, or a part of it, for an error."""
-    if len(text) > LONGEST_SHOWN:
+    if len(text) > MAX_SHOWN_CHARACTERS:
         return f"a value of {len(text)} characters"
     return repr(masked(text))
 

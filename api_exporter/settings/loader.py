@@ -8,19 +8,19 @@ from typing import Any
 from twisted.logger import Logger
 
 from api_exporter.settings import configuration_file
-from api_exporter.settings.accounts import NAMES, files
+from api_exporter.settings.accounts import NAME_RULE, files
 from api_exporter.settings.definitions import BY_NAME, Settings
 from api_exporter.settings.environment import read
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
-from api_exporter.settings.spelling import meant, misspelt
+from api_exporter.settings.spelling import closest, misspelt
 from api_exporter.settings.unused import unused
 
 log = Logger()
 
 MISSPELT = "{name} in the environment is not a setting: did you mean {setting}?"
 
-MISNAMED = f"{{path}} is not an account file and is ignored: {NAMES}"
+MISNAMED = f"{{path}} is not an account file and is ignored: {NAME_RULE}"
 
 READABLE = "{path} is readable by every user of this machine"
 NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which cannot be read"
@@ -56,7 +56,7 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
         for name, path in found.items():
             if name in settings.accounts and configuration_file.readable_by_all(path):
                 log.warn(READABLE, path=str(path), account=name)
-    for path in sorted(set(_secret(settings))):
+    for path in sorted(set(_secret_files(settings))):
         if configuration_file.readable_by_all(path):
             log.warn(READABLE, path=str(path))
     authorities = os.environ.get("SSL_CERT_FILE")
@@ -64,7 +64,7 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
         log.warn(NO_AUTHORITIES, path=authorities)
 
 
-def _secret(settings: Settings) -> Iterator[Path]:
+def _secret_files(settings: Settings) -> Iterator[Path]:
     """Yield the files with secrets that the settings name."""
     if settings.web_bearer_tokens_file is not None:
         yield settings.web_bearer_tokens_file
@@ -99,7 +99,7 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     problems = [
         f"{path}:{line.number}: {line.name} is not a setting: did you mean {setting}?"
         for line in lines
-        if (setting := meant(line.name)) is not None
+        if (setting := closest(line.name)) is not None
     ]
     if problems:
         raise ConfigurationError(*problems)

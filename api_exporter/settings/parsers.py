@@ -104,7 +104,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-_TAKEN = re.compile(r"/(health|ready|debug|findings|sd|runbooks)(/.*)?")
+_OTHER_PAGES = re.compile(r"/(health|ready|debug|findings|sd|runbooks)(/.*)?")
 
 
 def metrics_path(text: str) -> str:
@@ -113,7 +113,7 @@ def metrics_path(text: str) -> str:
         text.split("/")
     ):
         raise ValueError
-    if _TAKEN.fullmatch(text):
+    if _OTHER_PAGES.fullmatch(text):
         raise ValueError("another page uses this path")
     return text
 
@@ -147,20 +147,20 @@ def file(text: str) -> Path:
     return Path(text).absolute()
 
 
-def listed(text: str) -> Iterator[str]:
+def split_list(text: str) -> Iterator[str]:
     return filter(None, map(str.strip, text.split(",")))
 
 
 def names(text: str) -> tuple[str, ...]:
     """Return the items of a list, each once; raises ValueError if there is none."""
-    if not (found := tuple(dict.fromkeys(listed(text)))):
+    if not (found := tuple(dict.fromkeys(split_list(text)))):
         raise ValueError("the list is empty")
     return found
 
 
 def open_paths(text: str) -> frozenset[str]:
     """Return the paths. The path of the metrics decides which are allowed."""
-    return frozenset(listed(text))
+    return frozenset(split_list(text))
 
 
 def rate_limit(text: str) -> tuple[int, int]:
@@ -203,7 +203,7 @@ def yes_or_no(text: str) -> bool:
 def intervals(text: str) -> dict[str, float]:
     """Return seconds by resource from `peers=15s,groups=1m`; OFF for `off`."""
     found: dict[str, float] = {}
-    for item in listed(text):
+    for item in split_list(text):
         name, equals, period = (part.strip() for part in item.partition("="))
         if name not in BY_NAME:
             raise ValueError(f"{shown(name)} is not one of {', '.join(BY_NAME)}")
@@ -258,12 +258,12 @@ def groups(text: str) -> tuple[str, ...]:
     return names(text) if text else ()
 
 
-_MOST_THRESHOLDS = 1024 * 1024
+_MAX_THRESHOLDS_BYTES = 1024 * 1024
 
 
 def thresholds(text: str) -> Thresholds:
     """Return the thresholds of a file above the shipped ones."""
-    return changed(content(Path(text), _MOST_THRESHOLDS))
+    return changed(content(Path(text), _MAX_THRESHOLDS_BYTES))
 
 
 def page(text: str) -> str:

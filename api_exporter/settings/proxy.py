@@ -10,12 +10,12 @@ from msgspec import Struct
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 
-NONE: Literal["none"] = "none"
+NO_PROXY_WORD: Literal["none"] = "none"
 """The value for no proxy."""
 
 _PORTS = {"http": 80, "https": 443}
 
-_LEAST = 4
+_MIN_SECRET_LENGTH = 4
 """Characters of a password from which on it is searched for in other text."""
 
 
@@ -94,10 +94,13 @@ def _login(parts: SplitResult) -> Login | None:
     user = unquote_to_bytes(parts.username)
     packed = b64encode(user + b":" + password).decode("ascii")
     shown = password.decode(errors="replace")
-    secrets = [packed, *({shown, parts.password or ""} if len(shown) >= _LEAST else ())]
+    secrets = [
+        packed,
+        *({shown, parts.password or ""} if len(shown) >= _MIN_SECRET_LENGTH else ()),
+    ]
     return Login(Token(f"Basic {packed}"), tuple(map(Token, secrets)))
 
 
 def proxy_or_none(text: str) -> "Proxy | Literal['none']":
     """Parse the address of a proxy, or `none`."""
-    return NONE if text.lower() == NONE else proxy(text)
+    return NO_PROXY_WORD if text.lower() == NO_PROXY_WORD else proxy(text)

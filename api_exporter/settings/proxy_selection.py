@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import idna
 from msgspec import Struct
 
-from api_exporter.settings.proxy import NONE, Proxy, proxy
+from api_exporter.settings.proxy import NO_PROXY_WORD, Proxy, proxy
 
-OWN = "UPSTREAM_PROXY"
+PROXY_SETTING = "UPSTREAM_PROXY"
 
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 """Variables that other programs read too. The lower-case form takes precedence."""
@@ -40,8 +40,8 @@ class ProxySelection(Struct, frozen=True):
     reason: str = ""
 
     def __str__(self) -> str:
-        taken = "direct" if self.proxy is None else f"through {self.proxy}"
-        return f"{taken} ({self.reason})" if self.reason else taken
+        route = "direct" if self.proxy is None else f"through {self.proxy}"
+        return f"{route} ({self.reason})" if self.reason else route
 
 
 DIRECT = ProxySelection()
@@ -56,18 +56,18 @@ def select_proxy(
         own: UPSTREAM_PROXY, which takes precedence.
     """
     if own is not None:
-        return DIRECT if own == NONE else ProxySelection(own, OWN)
+        return DIRECT if own == NO_PROXY_WORD else ProxySelection(own, PROXY_SETTING)
     parts = urlsplit(url)
-    name, text = _set(environ, f"{parts.scheme.upper()}_PROXY")
+    name, text = _variable(environ, f"{parts.scheme.upper()}_PROXY")
     if not text:
         return DIRECT
     if parts.scheme == "http" and environ.get("REQUEST_METHOD"):
         # CGI servers set HTTP_PROXY from a client's header `Proxy:`.
         raise ValueError(
             f"{name} cannot be trusted where REQUEST_METHOD is set: unset one of them,"
-            f" or set {OWN}"
+            f" or set {PROXY_SETTING}"
         )
-    exempt, listed = _set(environ, "NO_PROXY")
+    exempt, listed = _variable(environ, "NO_PROXY")
     port = parts.port or _PORTS[parts.scheme]
     assert parts.hostname is not None  # the setting's parser has checked
     if excluded("", parts.hostname, port):
@@ -79,11 +79,11 @@ def select_proxy(
     except ValueError as error:
         raise ValueError(
             f"{name}: its value is not allowed: it must be the address of an http or"
-            f" https proxy ({error}); {OWN}=none uses no proxy"
+            f" https proxy ({error}); {PROXY_SETTING}=none uses no proxy"
         ) from None
 
 
-def _set(environ: Mapping[str, str], name: str) -> tuple[str, str]:
+def _variable(environ: Mapping[str, str], name: str) -> tuple[str, str]:
     """Return the variable that is set, in either case, and its value, or ""."""
     for spelt in (name.lower(), name):
         if text := environ.get(spelt, "").strip():
@@ -103,19 +103,19 @@ def excluded(listed: str, host: str, port: int) -> bool:
         return True
     entries = [entry.strip().lower() for entry in listed.split(",")]
     return "*" in entries or any(
-        _names(entry, host, address, port) for entry in entries
+        _matches(entry, host, address, port) for entry in entries
     )
 
 
-def _names(
+def _matches(
     entry: str, host: str, address: IPv4Address | IPv6Address | None, port: int
 ) -> bool:
     if _RANGE.fullmatch(entry):
         return address is not None and _in_range(address, entry)
-    name, wanted = entry, ""
+    name, entry_port = entry, ""
     if split := _WITH_PORT.fullmatch(entry):
-        name, wanted = split[1] or split[2] or "", split[3]
-    if not name or wanted not in {"", str(port)}:
+        name, entry_port = split[1] or split[2] or "", split[3]
+    if not name or entry_port not in {"", str(port)}:
         return False
     named = _address(name)
     if named is not None or address is not None:

@@ -4,32 +4,32 @@ from collections.abc import Iterable
 
 from api_exporter.settings.definitions import BY_NAME
 
-_SHORT = 8
+_MAX_SHORT_LENGTH = 8
 """Maximum length of a name in which only one mistake is allowed."""
 
 
-def meant(name: str) -> str | None:
+def closest(name: str) -> str | None:
     """Return the setting that is at most two mistakes from a name, or None."""
     if name in BY_NAME:
         return None
     for setting in BY_NAME:
-        if _near(name.upper(), setting):
+        if _is_near(name.upper(), setting):
             return setting
     return None
 
 
 def misspelt(names: Iterable[str]) -> dict[str, str]:
     """Return misspelt names and the setting that each is near to."""
-    return {name: setting for name in names if (setting := meant(name)) is not None}
+    return {name: setting for name in names if (setting := closest(name)) is not None}
 
 
-def _near(name: str, setting: str) -> bool:
-    most = 1 if len(setting) <= _SHORT else 2
-    if abs(len(name) - len(setting)) > most:
+def _is_near(name: str, setting: str) -> bool:
+    limit = 1 if len(setting) <= _MAX_SHORT_LENGTH else 2
+    if abs(len(name) - len(setting)) > limit:
         return False
-    if len(set(name) ^ set(setting)) > 2 * most:  # much faster than the distance
+    if len(set(name) ^ set(setting)) > 2 * limit:  # much faster than the distance
         return False
-    return distance(name, setting) <= most
+    return distance(name, setting) <= limit
 
 
 def distance(a: str, b: str) -> int:

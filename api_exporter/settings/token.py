@@ -62,7 +62,7 @@ TokenSource = Callable[[], Token]
 """Returns the current token."""
 
 
-MOST = 64 * 1024
+MAX_TOKEN_BYTES = 64 * 1024
 """Maximum bytes of a token file."""
 
 
@@ -74,7 +74,7 @@ class TokenFile(Struct, frozen=True):
     def read(self) -> Token:
         """Return the current token without surrounding spaces; raises ValueError."""
         try:
-            text = content(self.path, MOST).decode("ascii").strip()
+            text = content(self.path, MAX_TOKEN_BYTES).decode("ascii").strip()
         except UnicodeDecodeError:
             raise ValueError("the file contains a non-ASCII character") from None
         if not text:
@@ -82,7 +82,7 @@ class TokenFile(Struct, frozen=True):
         return token(text)
 
 
-def regular(path: Path, most: int) -> bytes:
+def regular(path: Path, max_bytes: int) -> bytes:
     """Return the content of a file. A read of a pipe or device might never end.
 
     Raises OSError, or ValueError if the file is not a regular file or too long.
@@ -91,18 +91,18 @@ def regular(path: Path, most: int) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             raise ValueError("the file is not a regular file")
-        content = os.read(opened, most + 1)
+        content = os.read(opened, max_bytes + 1)
     finally:
         os.close(opened)
-    if len(content) > most:
-        raise ValueError(f"the file has more than {most} bytes")
+    if len(content) > max_bytes:
+        raise ValueError(f"the file has more than {max_bytes} bytes")
     return content
 
 
-def content(path: Path, most: int) -> bytes:
+def content(path: Path, max_bytes: int) -> bytes:
     """Return the content of a file that a setting names; OSError becomes retryable."""
     try:
-        return regular(path, most)
+        return regular(path, max_bytes)
     except OSError as error:
         raise ConfigurationError(str(error.strerror), retryable=True) from None
 

@@ -14,22 +14,22 @@ class Need(Struct, frozen=True):
     """The condition under which a setting of an account has an effect.
 
     Attributes:
-        given: returns whether the setting is set.
+        is_set: returns whether the setting is set.
         needs: the required settings, as text for the log.
-        met: returns whether the condition is met.
+        is_met: returns whether the condition is met.
     """
 
     setting: str
-    given: Callable[[AccountSettings], bool]
+    is_set: Callable[[AccountSettings], bool]
     needs: str
-    met: Callable[[AccountSettings], bool]
+    is_met: Callable[[AccountSettings], bool]
 
 
-def _secure(account: AccountSettings) -> bool:
+def _uses_tls(account: AccountSettings) -> bool:
     return account.upstream_api_url.startswith("https:")
 
 
-def _secure_proxy(account: AccountSettings) -> bool:
+def _uses_tls_proxy(account: AccountSettings) -> bool:
     proxy = account.proxy_selection.proxy
     return proxy is not None and proxy.secure
 
@@ -59,13 +59,13 @@ NEEDS = (
         "UPSTREAM_CLIENT_CERT_FILE",
         lambda account: account.upstream_client_cert_file is not None,
         "an https address in UPSTREAM_API_URL",
-        _secure,
+        _uses_tls,
     ),
     Need(
         "UPSTREAM_CA_FILE",
         lambda account: account.upstream_ca_file is not None,
         "an https address in UPSTREAM_API_URL or UPSTREAM_PROXY",
-        lambda account: _secure(account) or _secure_proxy(account),
+        lambda account: _uses_tls(account) or _uses_tls_proxy(account),
     ),
 )
 """Settings that are not in this table always have an effect."""
@@ -75,8 +75,8 @@ def unused(settings: Settings) -> Iterator[str]:
     """Yield a line for each setting without an effect in any account."""
     accounts = settings.accounts.values()
     for need in NEEDS:
-        given = [account for account in accounts if need.given(account)]
-        if given and not any(need.met(account) for account in given):
+        given = [account for account in accounts if need.is_set(account)]
+        if given and not any(need.is_met(account) for account in given):
             yield f"{need.setting} has no effect: it needs {need.needs}"
     requested = frozenset[str]().union(*map(_requested, accounts))
     intervals = {
@@ -90,8 +90,8 @@ def unused(settings: Settings) -> Iterator[str]:
             f"REFRESH_INTERVALS: {name} has no effect: the other settings do not"
             " need this resource"
         )
-    ways = settings.web_config_file, settings.web_bearer_tokens_file
-    if settings.web_open_paths and ways == (None, None):
+    access_files = settings.web_config_file, settings.web_bearer_tokens_file
+    if settings.web_open_paths and access_files == (None, None):
         yield (
             "WEB_OPEN_PATHS has no effect: it needs WEB_CONFIG_FILE or"
             " WEB_BEARER_TOKENS_FILE"

@@ -324,10 +324,10 @@ class MetricsTests(FolderTestCase):
 
     def test_of_none(self) -> None:
         """A pattern that fits no account is reported once, with its accounts."""
-        told = "matches no metric of an enabled collector (see docs/metrics.md)"
+        reported = "matches no metric of an enabled collector (see docs/metrics.md)"
         self.assertEqual(
             [
-                f"METRICS_DENY of acme: {shown('netbird_api_users')} {told}",
+                f"METRICS_DENY of acme: {shown('netbird_api_users')} {reported}",
             ],
             self.problems(
                 **self.environ,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.configuration_file import (
-    MOST,
+    MAX_BYTES,
     assignment,
     below,
     load,
@@ -210,10 +210,11 @@ class LoadTests(SynchronousTestCase):
 
     def test_too_long(self) -> None:
         """A file may have 1 MB, and no more than that is read."""
-        self.assertEqual({}, load(self.file("#" * MOST)))
-        for path in (self.file("#" * (MOST + 1)), Path("/dev/zero")):
+        self.assertEqual({}, load(self.file("#" * MAX_BYTES)))
+        for path in (self.file("#" * (MAX_BYTES + 1)), Path("/dev/zero")):
             self.assertEqual(
-                [f"{path}: the file has more than {MOST} bytes"], self.refused(path)
+                [f"{path}: the file has more than {MAX_BYTES} bytes"],
+                self.refused(path),
             )
 
     def test_pipe(self) -> None:

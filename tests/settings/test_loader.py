@@ -34,11 +34,11 @@ class WarningTests(SynchronousTestCase):
             "WEB_BEARER_TOKENS_FILE": written(folder, "web", b"a" * 32),
         }
         secret = sorted(p for name, p in settings.items() if "CERT" not in name)
-        for mode, told in ((0o644, secret), (0o640, [])):
+        for mode, reported in ((0o644, secret), (0o640, [])):
             for path in settings.values():
                 Path(path).chmod(mode)
             words = "is readable by every user of this machine"
-            expected = [f"warning {path} {words}" for path in told]
+            expected = [f"warning {path} {words}" for path in reported]
             self.assertEqual(expected, self.warned(**settings))
 
     def test_readable_configuration(self) -> None:
@@ -47,11 +47,11 @@ class WarningTests(SynchronousTestCase):
         file.write_text("UPSTREAM_API_URL=http://10.0.0.1\nUPSTREAM_API_TOKEN=a\n")
         options = Options()
         options.parseOptions(["--config", str(file)])
-        for mode, told in ((0o644, 1), (0o640, 0)):
+        for mode, reported in ((0o644, 1), (0o640, 0)):
             file.chmod(mode)
             book = logbook(self)
             load(options, {})
-            self.assertEqual(told, str(book.lines()).count("is readable by every"))
+            self.assertEqual(reported, str(book.lines()).count("is readable by every"))
 
     def test_no_authorities(self) -> None:
         """An unreadable SSL_CERT_FILE has a warning: no certificate is trusted."""

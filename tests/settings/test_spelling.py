@@ -11,7 +11,7 @@ from api_exporter.settings.definitions import BY_NAME
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.loader import load
 from api_exporter.settings.options import Options
-from api_exporter.settings.spelling import distance, meant, misspelt
+from api_exporter.settings.spelling import closest, distance, misspelt
 from tests.logbook import logbook
 
 REQUIRED = {"UPSTREAM_API_URL": "https://10.0.0.1", "UPSTREAM_API_TOKEN": "secret"}
@@ -126,9 +126,9 @@ class MeantTests(SynchronousTestCase):
                     name[:at] + name[at : at + 2][::-1] + name[at + 2 :],
                 }
                 for misnamed in wrong - BY_NAME.keys():
-                    self.assertIsNotNone(meant(misnamed), misnamed)
-            self.assertIsNone(meant(name))
-            self.assertEqual(name, meant(name.lower()))
+                    self.assertIsNotNone(closest(misnamed), misnamed)
+            self.assertIsNone(closest(name))
+            self.assertEqual(name, closest(name.lower()))
 
     def test_two(self) -> None:
         """Two mistakes are found in a long name, but not in a short one."""
@@ -141,7 +141,7 @@ class MeantTests(SynchronousTestCase):
             ("SHARES", None),
             ("UPSTREAM_URL", None),
         ):
-            self.assertEqual(setting, meant(name), name)
+            self.assertEqual(setting, closest(name), name)
 
     def test_others(self) -> None:
         """Variables of other programs are not mistakes."""
@@ -156,8 +156,8 @@ class LoadTests(SynchronousTestCase):
         book = logbook(self)
         self.patch(os, "environ", {**os.environ, "WEB_CONFIG_FLIE": "/web.yml"})
         load(options, REQUIRED)
-        told = "WEB_CONFIG_FLIE in the environment is not a setting: did you mean"
-        self.assertEqual([f"warning {told} WEB_CONFIG_FILE?"], book.lines())
+        reported = "WEB_CONFIG_FLIE in the environment is not a setting: did you mean"
+        self.assertEqual([f"warning {reported} WEB_CONFIG_FILE?"], book.lines())
 
     def test_file(self) -> None:
         """A misspelt name in a configuration file is refused; others are accepted."""

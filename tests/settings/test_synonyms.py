@@ -5,7 +5,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings import configuration_file
-from api_exporter.settings.environment import read, synonyms
+from api_exporter.settings.environment import read, synonym_errors
 from tests.settings.test_table import problems
 
 URL = "NETBIRD_API_URL is a setting of netbird-api-exporter: use UPSTREAM_API_URL"
@@ -30,7 +30,7 @@ class SynonymsTests(SynchronousTestCase):
             ({**THEIRS, "UPSTREAM_API_TOKEN": ""}, [URL, TOKEN]),
             ({**THEIRS, **OURS}, []),
         ):
-            self.assertEqual(lines, synonyms(environ))
+            self.assertEqual(lines, synonym_errors(environ))
 
     def test_refused(self) -> None:
         """This error precedes those of missing settings, and repeats no token."""

@@ -22,7 +22,7 @@ from api_exporter.settings.definitions import (
     Settings,
 )
 from api_exporter.settings.environment import read
-from api_exporter.settings.errors import LONGEST_SHOWN, ConfigurationError, shown
+from api_exporter.settings.errors import MAX_SHOWN_CHARACTERS, ConfigurationError, shown
 from api_exporter.settings.parsers import rate_limit
 from tests import tries
 
@@ -408,8 +408,8 @@ class RefusedTests(SynchronousTestCase):
         """Errors repeat only a few characters of a refused value."""
         for text in problems({**REQUIRED, name: before + secret}):
             known = BY_NAME[name].allowed
-            for at in range(len(secret) - LONGEST_SHOWN):
-                part = secret[at : at + LONGEST_SHOWN + 1]
+            for at in range(len(secret) - MAX_SHOWN_CHARACTERS):
+                part = secret[at : at + MAX_SHOWN_CHARACTERS + 1]
                 self.assertNotIn(part, text.replace(known, ""))
 
     def test_misplaced_secrets(self) -> None:
@@ -475,7 +475,7 @@ class RefusedTests(SynchronousTestCase):
     def test_thresholds(self) -> None:
         """An error in a file of thresholds names its place."""
         file = Path(self.mktemp())
-        for text, told in (
+        for text, reported in (
             ('{"days": {"login_soon": 0}}', "(days: login_soon: 0: Expected"),
             ("[]", "(Expected `object`, got `array`)"),
             ("{" + " " * 2**20, "(the file has more than 1048576 bytes)"),
@@ -484,7 +484,7 @@ class RefusedTests(SynchronousTestCase):
             [problem] = problems({**REQUIRED, "THRESHOLDS_FILE": str(file)})
             begin = f"THRESHOLDS_FILE: {shown(str(file))} is not "
             self.assertTrue(problem.startswith(begin))
-            self.assertIn(told, problem)
+            self.assertIn(reported, problem)
         self.refuses(
             "THRESHOLDS_FILE", ["/dev/null"], "(the file is not a regular file)"
         )

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.token import (
-    MOST,
+    MAX_TOKEN_BYTES,
     Token,
     TokenFile,
     TokenReader,
@@ -173,11 +173,11 @@ class TokenFileTests(SynchronousTestCase):
 
     def test_too_long(self) -> None:
         """A token file has 64 kB at most."""
-        self.path.write_text("x" * MOST)
-        self.assertEqual(MOST, len(TokenFile(self.path).read().reveal()))
-        self.path.write_text("x" * MOST + "\n")
+        self.path.write_text("x" * MAX_TOKEN_BYTES)
+        self.assertEqual(MAX_TOKEN_BYTES, len(TokenFile(self.path).read().reveal()))
+        self.path.write_text("x" * MAX_TOKEN_BYTES + "\n")
         self.assertEqual(
-            f"the file has more than {MOST} bytes", self.refused(self.path)
+            f"the file has more than {MAX_TOKEN_BYTES} bytes", self.refused(self.path)
         )
 
     def test_left_open(self) -> None:

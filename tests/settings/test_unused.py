@@ -118,11 +118,11 @@ class PairsTests(SynchronousTestCase):
 
     def judge(self, given: Mapping[str, str], settings: Settings) -> None:
         """Judge a pair that is not refused."""
-        told = list(unused(settings))
+        lines = list(unused(settings))
         for name, alternatives in ALTERNATIVES.items():
             idle = name in given and not alternatives & given.keys()
-            named = [line for line in told if line.startswith(f"{name} has no effect")]
-            self.assertEqual(int(idle), len(named), (given, told))
+            named = [line for line in lines if line.startswith(f"{name} has no effect")]
+            self.assertEqual(int(idle), len(named), (given, lines))
         found = quotas(settings.accounts.values())
         requested = {r.name: r for r in found[""].selection.resources}
         for name, resource in RESOURCES.items():
@@ -131,7 +131,7 @@ class PairsTests(SynchronousTestCase):
                 self.assertIsNotNone(requested[resource].located(Inventory(), 0.0))
         interval, _, period = given.get("REFRESH_INTERVALS", "").partition("=")
         if interval and period != "off" and interval != CURRENT_USER:
-            idle = f"REFRESH_INTERVALS: {interval} has no effect" in str(told)
+            idle = f"REFRESH_INTERVALS: {interval} has no effect" in str(lines)
             self.assertEqual(idle, interval not in requested, given)
         plain = given.get("UPSTREAM_API_URL", "https").startswith("http:")
         proxy = given.get("UPSTREAM_PROXY", "").startswith("https:")
@@ -140,5 +140,5 @@ class PairsTests(SynchronousTestCase):
             ("UPSTREAM_CA_FILE", plain and not proxy),
         ):
             if name in given:
-                named = [line for line in told if line.startswith(f"{name} has no")]
-                self.assertEqual(int(idle), len(named), (given, told))
+                named = [line for line in lines if line.startswith(f"{name} has no")]
+                self.assertEqual(int(idle), len(named), (given, lines))
