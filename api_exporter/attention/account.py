@@ -18,20 +18,20 @@ from api_exporter.plurals import counted
 def peer_approvals(snapshot: Snapshot) -> Iterator[Finding]:
     """Report peers that have waited for approval for hours since their registration."""
     hours = snapshot.thresholds.hours["approval"]
-    long = [
+    waiting = [
         (at, peer)
         for peer in snapshot.inventory.peers or ()
         if peer.approval_required
         and snapshot.now - (at := timestamp(peer.created_at) or 0.0) >= hours * HOUR
     ]
-    if long:
-        names = snapshot.names([peer for _, peer in long])
-        verb = "waits" if len(long) == 1 else "wait"
+    if waiting:
+        names = snapshot.names([peer for _, peer in waiting])
+        verb = "waits" if len(waiting) == 1 else "wait"
         yield snapshot.finding(
             "NetBirdPeerAwaitsApproval",
-            counted(len(long), "peer"),
+            counted(len(waiting), "peer"),
             f"{verb} for approval{names}.",
-            since=min(at for at, _ in long) or None,
+            since=min(at for at, _ in waiting) or None,
         )
 
 
@@ -85,13 +85,13 @@ def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
     """Report an address range that is nearly full."""
     share = snapshot.thresholds.shares["addresses_used"]
     for account in snapshot.inventory.accounts or ():
-        room = addresses(account.settings.network_range)
-        taken = len(snapshot.inventory.peers or ())
-        if room and taken / room > share:
+        size = addresses(account.settings.network_range)
+        used = len(snapshot.inventory.peers or ())
+        if size and used / size > share:
             yield snapshot.finding(
                 "NetBirdAddressPoolNearlyFull",
                 "The address range",
-                f"is nearly full: peers use {taken:,} of {room:,} addresses.",
+                f"is nearly full: peers use {used:,} of {size:,} addresses.",
             )
 
 

@@ -18,7 +18,7 @@ from api_exporter.netbird.facts.agents import (
 )
 from api_exporter.plurals import counted, duration
 
-_OF = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
+_SUBJECTS = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 
 
 def budgets(snapshot: Snapshot) -> Iterator[Finding]:
@@ -27,34 +27,34 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
     inventory = replace(snapshot.inventory, now=snapshot.now)
     by_unit = amounts(inventory)
     names = {group.id: group.name for group in inventory.groups or ()}
-    for limit, most in used(inventory).items():
-        if most <= min(share, 1.0):
+    for limit, peak in used(inventory).items():
+        if peak <= min(share, 1.0):
             continue
-        spent = most >= 1
-        least = (1.0 if spent else share) * limit.cap
+        spent = peak >= 1
+        min_amount = (1.0 if spent else share) * limit.cap
         of_groups = by_unit.get(("group", limit.window, limit.unit), {})
         groups = [
             names[id_] or id_
             for id_ in (limit.groups if limit.per == "group" else ())
-            if id_ in names and of_groups.get(id_, 0.0) >= least
+            if id_ in names and of_groups.get(id_, 0.0) >= min_amount
         ]
         yield snapshot.finding(
             "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",
-            f"{_OF[limit.of]} {plain(limit.name or limit.id)}",
-            _words(limit, most, groups),
+            f"{_SUBJECTS[limit.of]} {plain(limit.name or limit.id)}",
+            _message(limit, peak, groups),
         )
 
 
-def _words(limit: Limit, most: float, groups: Sequence[str]) -> str:
+def _message(limit: Limit, peak: float, groups: Sequence[str]) -> str:
     cap = f"{limit.cap:,.2f} USD"
     if limit.unit == "tokens":
         cap = counted(int(limit.cap), "token")
-    state = "used up" if most >= 1 else "nearly used up"
-    who = counted(len(groups), "group") if len(groups) > 1 else f"a {limit.per}"
+    state = "used up" if peak >= 1 else "nearly used up"
+    consumers = counted(len(groups), "group") if len(groups) > 1 else f"a {limit.per}"
     verb = "have used up to" if len(groups) > 1 else "has used"
-    share = most if most >= 1 else min(most, 0.99)  # not used up is not 100%
+    share = peak if peak >= 1 else min(peak, 0.99)  # not used up is not 100%
     return (
-        f"is {state}: {who} {verb} {share:,.0%} of {cap}"
+        f"is {state}: {consumers} {verb} {share:,.0%} of {cap}"
         f" in {duration(limit.window)}{listed(groups)}."
     )
 

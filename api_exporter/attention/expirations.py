@@ -28,8 +28,8 @@ def logins(snapshot: Snapshot) -> Iterator[Finding]:
     ]
     if soon:
         names = snapshot.names([peer for _, peer in soon])
-        single = len(soon) == 1
-        logins, verb = ("Login", "expires") if single else ("Logins", "expire")
+        is_single = len(soon) == 1
+        logins, verb = ("Login", "expires") if is_single else ("Logins", "expire")
         yield snapshot.finding(
             "NetBirdLoginExpiresSoon",
             f"{logins} of {counted(len(soon), 'connected peer')}",
@@ -47,17 +47,17 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
     for key in snapshot.inventory.setup_keys or ():
         if key.type != "reusable" or key.state == "revoked":
             continue
-        named = f"Setup key {plain(key.name or key.id)}"
+        subject = f"Setup key {plain(key.name or key.id)}"
         used = timestamp(key.last_used)
         in_use = used is not None and snapshot.now - used < days["in_use"] * DAY
         end = timestamp(key.expires)
         left = None if end is None else end - snapshot.now
         if in_use and left is not None and left < days["setup_key_soon"] * DAY:
-            when = "expires soon" if left > 0 else "has expired"
+            state = "expires soon" if left > 0 else "has expired"
             yield snapshot.finding(
                 "NetBirdSetupKeyExpiresSoon",
-                named,
-                f"{when}: machines used this key recently.",
+                subject,
+                f"{state}: machines used this key recently.",
                 until=end,
             )
         spent = key.usage_limit and key.used_times / key.usage_limit >= share
@@ -65,7 +65,7 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
         if spent and (in_use or key.state == "valid"):
             yield snapshot.finding(
                 "NetBirdSetupKeyUsedUp",
-                named,
+                subject,
                 f"is {nearly}used up: {key.used_times:,} of"
                 f" {counted(key.usage_limit, 'use')}.",
                 since=used,

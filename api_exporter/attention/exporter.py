@@ -9,23 +9,23 @@ from api_exporter.plurals import counted
 _ADVICE = "Use the token of a service user with the role auditor."
 
 
-def blind(snapshot: Snapshot) -> Iterator[Finding]:
+def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the peers cannot be read, or that their metrics are withdrawn."""
     peers = snapshot.freshness.get(UP)
-    if peers is None or not snapshot.blind:
+    if peers is None or not snapshot.peers_unreadable:
         return
-    gone = snapshot.inventory.peers is None
+    is_withdrawn = snapshot.inventory.peers is None
     yield snapshot.finding(
         "ApiExporterUpstreamFailing",
         "The peers",
         "cannot be read from the NetBird API: their metrics are missing."
-        if gone
+        if is_withdrawn
         else "cannot be read from the NetBird API: their metrics are old.",
         since=peers.failing_since or peers.last_success,
     )
 
 
-def fleet(snapshot: Snapshot) -> Iterator[Finding]:
+def fleet_drop(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that many peers went offline at once."""
     if snapshot.drop is not None:
         peers = snapshot.inventory.peers or ()
@@ -39,19 +39,19 @@ def fleet(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-def rejected(snapshot: Snapshot) -> Iterator[Finding]:
+def rejected_records(snapshot: Snapshot) -> Iterator[Finding]:
     """Report records that are left out because they cannot be read."""
-    for name, standing in snapshot.freshness.items():
-        if standing.last_success is not None and standing.rejected:
+    for name, state in snapshot.freshness.items():
+        if state.last_success is not None and state.rejected:
             yield snapshot.finding(
                 "ApiExporterRecordsRejected",
                 f"Resource {name}",
-                f"has {counted(standing.rejected, 'unreadable record')}, left out of"
+                f"has {counted(state.rejected, 'unreadable record')}, left out of"
                 " the metrics.",
             )
 
 
-def unwatched(snapshot: Snapshot) -> Iterator[Finding]:
+def unwatched_token(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the expiry date of the exporter's token is unknown."""
     tokens = snapshot.freshness.get("access_tokens")
     if tokens is not None and tokens.supported is False:
@@ -62,7 +62,7 @@ def unwatched(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-def partial(snapshot: Snapshot) -> Iterator[Finding]:
+def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the token's user may not read everything."""
     inventory = snapshot.inventory
     missing = [name for name in snapshot.freshness if name in inventory.withheld]
@@ -80,7 +80,7 @@ def partial(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-def detail(snapshot: Snapshot) -> Iterator[Finding]:
+def missing_detail_groups(snapshot: Snapshot) -> Iterator[Finding]:
     """Report groups that PEER_DETAIL names and that do not exist."""
     for name in snapshot.inventory.missing_groups:
         yield Finding(

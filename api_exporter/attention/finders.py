@@ -32,20 +32,20 @@ class Finder(Struct, frozen=True):
 
 
 FINDERS = (
-    Finder(exporter.blind),
-    Finder(exporter.fleet, ("peers",)),
-    Finder(exporter.partial),
-    Finder(exporter.detail, ("groups",)),
-    Finder(exporter.unwatched),
-    Finder(exporter.rejected),
-    Finder(groups.presence, ("groups", "peers"), single=True),
+    Finder(exporter.unreadable_peers),
+    Finder(exporter.fleet_drop, ("peers",)),
+    Finder(exporter.limited_user),
+    Finder(exporter.missing_detail_groups, ("groups",)),
+    Finder(exporter.unwatched_token),
+    Finder(exporter.rejected_records),
+    Finder(groups.offline_peers, ("groups", "peers"), single=True),
     Finder(
         routing.networks,
         ("networks", "network_routers", "network_resources", "groups", "peers"),
         single=True,
     ),
     Finder(routing.routes, ("routes", "groups", "peers"), single=True),
-    Finder(groups.expired, ("groups", "peers")),
+    Finder(groups.expired_logins, ("groups", "peers")),
     Finder(expirations.certificates),
     Finder(expirations.access_tokens, ("users", "access_tokens")),
     Finder(expirations.logins, ("peers", "accounts")),
@@ -93,12 +93,12 @@ FINDERS = (
 
 def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield the findings of one finder."""
-    if _unknown(snapshot, finder) or (finder.single and snapshot.blind):
+    if _unknown(snapshot, finder) or (finder.single and snapshot.peers_unreadable):
         return
     if waits(finder.reads):
         snapshot = snapshot.joined
     for finding in finder.find(snapshot):
-        if not (finder.single and snapshot.caused(finding)):
+        if not (finder.single and snapshot.is_part_of_drop(finding)):
             yield finding
 
 
@@ -107,8 +107,8 @@ def unknown(snapshot: Snapshot) -> tuple[str, ...]:
     missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
     return tuple(
         name
-        for name, standing in snapshot.freshness.items()
-        if name in missing and standing.supported is not False
+        for name, state in snapshot.freshness.items()
+        if name in missing and state.supported is not False
     )
 
 

@@ -15,10 +15,10 @@ from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.freshness import Freshness
 
-NAMED = 3
+MAX_NAMED = 3
 """Maximum number of objects that a finding names."""
 
-LONGEST = 60
+MAX_NAME_LENGTH = 60
 """Maximum number of characters of a name in a finding."""
 
 
@@ -27,14 +27,14 @@ class Members(Struct):
 
     Attributes:
         peers: their number.
-        gone: the offline ones.
-        times: when the offline ones were last seen, as far as known.
+        offline: the offline ones.
+        offline_since: when the offline ones were last seen, as far as known.
         expired: the ones whose login has expired.
     """
 
     peers: int = 0
-    gone: list[Peer] = []
-    times: list[float] = []
+    offline: list[Peer] = []
+    offline_since: list[float] = []
     expired: list[Peer] = []
 
 
@@ -112,11 +112,11 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         return {}
 
     @property
-    def blind(self) -> bool:
+    def peers_unreadable(self) -> bool:
         """True if the peers cannot be read."""
         return UP in self.freshness and self.freshness[UP].up is False
 
-    def caused(self, finding: "Finding") -> bool:
+    def is_part_of_drop(self, finding: "Finding") -> bool:
         """Return whether a finding began with, or after, a drop of the whole fleet."""
         if self.drop is None or finding.since is None:
             return False
@@ -159,8 +159,8 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 def listed(names: Iterable[str]) -> str:
     """Return text such as `: a, b, c and 2 more`, or "" without names."""
     every = list(names)
-    first = ", ".join(map(plain, nsmallest(NAMED, every)))
-    more = f" and {len(every) - NAMED:,} more" if len(every) > NAMED else ""
+    first = ", ".join(map(plain, nsmallest(MAX_NAMED, every)))
+    more = f" and {len(every) - MAX_NAMED:,} more" if len(every) > MAX_NAMED else ""
     return f": {first}{more}" if every else ""
 
 
@@ -170,7 +170,7 @@ def plain(name: str) -> str:
     Invisible characters, such as line ends and marks of the writing direction, become
     replacement characters.
     """
-    shown = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    shown = name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…"
     if shown.isprintable():
         return shown
     return "".join("\N{REPLACEMENT CHARACTER}" if _breaks(c) else c for c in shown)

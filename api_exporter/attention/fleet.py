@@ -18,7 +18,7 @@ SHOWN_FOR = 3600
 """Seconds for which a drop is shown, unless the peers reconnect."""
 
 
-def dropped(peers: Sequence[Peer], now: float, thresholds: Thresholds) -> float | None:
+def drop_at(peers: Sequence[Peer], now: float, thresholds: Thresholds) -> float | None:
     """Return when many peers went offline at once, or None."""
     start = datetime.fromtimestamp(now - SHOWN_FOR - DROP_WINDOW, UTC)
     end = datetime.fromtimestamp(now + DROP_WINDOW, UTC)
@@ -29,7 +29,7 @@ def dropped(peers: Sequence[Peer], now: float, thresholds: Thresholds) -> float 
         for peer in lasting
         if not peer.connected and peer.last_seen and start <= peer.last_seen <= end
     ]
-    return _drop(
+    return _first_drop(
         thresholds,
         (len(connected), sum(not peer.user_id for peer in connected)),
         # One count a second limits the work, even if very many peers are lost.
@@ -38,7 +38,7 @@ def dropped(peers: Sequence[Peer], now: float, thresholds: Thresholds) -> float 
     )
 
 
-def _drop(
+def _first_drop(
     thresholds: Thresholds,
     connected: tuple[int, int],
     lost_at: Counter[int],
@@ -51,7 +51,7 @@ def _drop(
         lost_at: number of lost peers by second.
         lost_keyed_at: number of those with a setup key.
     """
-    shares, least = thresholds.shares, thresholds.peers
+    shares, minimums = thresholds.shares, thresholds.peers
     seconds = sorted(lost_at)
     # Peers that were connected before `start`, and peers lost in the window from it.
     before = connected[0] + lost_at.total()
@@ -64,8 +64,8 @@ def _drop(
             end += 1
         left = (1 - shares["fleet_lost"]) * before_keyed
         if before_keyed - lost_keyed < left and (
-            lost_keyed >= least["fleet_lost"]
-            or (lost >= least["all_lost"] and lost >= shares["all_lost"] * before)
+            lost_keyed >= minimums["fleet_lost"]
+            or (lost >= minimums["all_lost"] and lost >= shares["all_lost"] * before)
         ):
             return start
         lost -= lost_at[start]

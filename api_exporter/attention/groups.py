@@ -9,36 +9,36 @@ from api_exporter.netbird.records import Group
 from api_exporter.plurals import counted
 
 
-def presence(snapshot: Snapshot) -> Iterator[Finding]:
+def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report offline important peers, offline routing groups and missing groups."""
     groups = snapshot.inventory.groups or ()
     for group in named(groups, snapshot.important):
         members = _members(snapshot, group)
-        if gone := members.gone:
-            names = snapshot.names(gone)
-            number = f"{len(gone):,} of {counted(members.peers, 'peer')}"
+        if offline := members.offline:
+            names = snapshot.names(offline)
+            number = f"{len(offline):,} of {counted(members.peers, 'peer')}"
             yield snapshot.finding(
                 "NetBirdImportantPeerOffline",
                 f"Group {plain(group.name or group.id)}",
                 f"has {number} offline{names}.",
-                since=min(members.times, default=None),
+                since=min(members.offline_since, default=None),
             )
     for group in named(groups, snapshot.thresholds.groups.routers):
         members = _members(snapshot, group)
-        if len(members.gone) == members.peers:
-            lost = "connected routing peer" if members.gone else "routing peer"
+        if len(members.offline) == members.peers:
+            lost = "connected routing peer" if members.offline else "routing peer"
             yield snapshot.finding(
                 "NetBirdRouterGroupDown",
                 f"Group {plain(group.name or group.id)}",
                 f"has no {lost}: networks behind this group cannot be reached.",
-                since=max(members.times, default=None),
+                since=max(members.offline_since, default=None),
             )
     known = {name for g in groups for name in (g.id, g.name)}
-    for role, wanted in (
+    for role, group_names in (
         ("important", snapshot.important),
         ("a group of routing peers", snapshot.thresholds.groups.routers),
     ):
-        for name in dict.fromkeys(wanted):
+        for name in dict.fromkeys(group_names):
             if name not in known:
                 yield snapshot.finding(
                     "NetBirdImportantGroupMissing",
@@ -47,7 +47,7 @@ def presence(snapshot: Snapshot) -> Iterator[Finding]:
                 )
 
 
-def expired(snapshot: Snapshot) -> Iterator[Finding]:
+def expired_logins(snapshot: Snapshot) -> Iterator[Finding]:
     """Report peers with an expired login in groups that matter."""
     groups = snapshot.inventory.groups or ()
     for group in named(
@@ -74,9 +74,9 @@ def _members(snapshot: Snapshot, group: Group) -> Members:
             continue
         ids.add(peer.id)
         if not peer.connected:
-            found.gone.append(peer)
-            if (left := timestamp(peer.last_seen)) is not None:
-                found.times.append(left)
+            found.offline.append(peer)
+            if (lost_at := timestamp(peer.last_seen)) is not None:
+                found.offline_since.append(lost_at)
         if peer.login_expired:
             found.expired.append(peer)
     found.peers = len(ids)

@@ -24,16 +24,16 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
     for service in snapshot.inventory.proxy_services or ():
         if not service.enabled:
             continue
-        named = f"Proxy service {plain(service.name or service.domain or service.id)}"
+        subject = f"Proxy service {plain(service.name or service.domain or service.id)}"
         if service.meta.status in _FAILED:
             alert, message = _FAILED[service.meta.status]
-            yield snapshot.finding(alert, named, message)
+            yield snapshot.finding(alert, subject, message)
         if service.mode == "http" and not (
             authenticated(service) or restricted(service)
         ):
             yield snapshot.finding(
                 "NetBirdProxyServiceOpen",
-                named,
+                subject,
                 "is open to the internet: it requires no authentication"
                 f"{_open(service)}.",
             )

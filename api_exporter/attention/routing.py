@@ -23,24 +23,24 @@ def networks(snapshot: Snapshot) -> Found:
     inventory = snapshot.inventory
     routing = network_routing_peers(inventory)
     lost: dict[str, list[NetworkResource]] = {}
-    home = network_of(inventory.networks or ())
+    network_ids = network_of(inventory.networks or ())
     for resource in inventory.network_resources or ():
-        if resource.enabled and resource.id in home:
-            lost.setdefault(home[resource.id], []).append(resource)
+        if resource.enabled and resource.id in network_ids:
+            lost.setdefault(network_ids[resource.id], []).append(resource)
     enabled = {r.id for r in inventory.network_resources or () if r.enabled}
     routers = {router.id: router for router in inventory.network_routers or ()}
     for network in inventory.networks or ():
-        behind = routing[network.id]
-        since = timestamp(behind.gone)
-        named = f"Network {plain(network.name or network.id)}"
-        if behind.connected == 1 and behind.peers > 1:
+        counts = routing[network.id]
+        since = timestamp(counts.gone)
+        subject = f"Network {plain(network.name or network.id)}"
+        if counts.connected == 1 and counts.peers > 1:
             yield snapshot.finding(
                 "NetBirdNetworkRedundancyLost",
-                named,
-                _last(behind),
+                subject,
+                _only_one(counts),
                 since=since,
             )
-        if behind.connected:
+        if counts.connected:
             continue
         if not enabled.isdisjoint(network.resources or ()):
             disabled = [r for r in routers_of(network, routers) if not r.enabled]
@@ -49,8 +49,8 @@ def networks(snapshot: Snapshot) -> Found:
             names = listed(r.name or r.address or r.id for r in resources)
             yield snapshot.finding(
                 "NetBirdNetworkUnreachable",
-                named,
-                f"cannot be reached: {_none(behind, len(disabled))}"
+                subject,
+                f"cannot be reached: {_why_unreachable(counts, len(disabled))}"
                 + (f"; {number}{names}." if resources else "."),
                 since=since,
             )
@@ -63,40 +63,40 @@ def routes(snapshot: Snapshot) -> Found:
     """
     enabled = [route for route in snapshot.inventory.routes or () if route.enabled]
     routing = route_routing_peers(snapshot.inventory)
-    alike: dict[tuple[str, str], list[Route]] = {}
+    substitutes: dict[tuple[str, str], list[Route]] = {}
     for route in enabled:
-        alike.setdefault((route.network_id, destination(route)), []).append(route)
-    for (name, network), group in alike.items():
-        each = [routing[route.id] for route in group]
-        behind = RoutingPeers(
-            sum(one.peers for one in each),
-            sum(one.connected for one in each),
-            max(filter(None, (one.gone for one in each)), default=None),
+        substitutes.setdefault((route.network_id, destination(route)), []).append(route)
+    for (name, network), group in substitutes.items():
+        parts = [routing[route.id] for route in group]
+        counts = RoutingPeers(
+            sum(one.peers for one in parts),
+            sum(one.connected for one in parts),
+            max(filter(None, (one.gone for one in parts)), default=None),
         )
-        since = timestamp(behind.gone)
-        named = f"Route {plain(name)} to {plain(network)}"
-        if behind.connected == 0:
+        since = timestamp(counts.gone)
+        subject = f"Route {plain(name)} to {plain(network)}"
+        if counts.connected == 0:
             yield snapshot.finding(
                 "NetBirdRouteUnreachable",
-                named,
-                f"leads to no connected peer: {_none(behind)}.",
+                subject,
+                f"leads to no connected peer: {_why_unreachable(counts)}.",
                 since=since,
             )
-        elif behind.connected == 1 and behind.peers > 1:
+        elif counts.connected == 1 and counts.peers > 1:
             yield snapshot.finding(
-                "NetBirdRouteRedundancyLost", named, _last(behind), since=since
+                "NetBirdRouteRedundancyLost", subject, _only_one(counts), since=since
             )
 
 
-def _none(behind: RoutingPeers, disabled: int = 0) -> str:
-    if not behind.peers and disabled:
+def _why_unreachable(counts: RoutingPeers, disabled: int = 0) -> str:
+    if not counts.peers and disabled:
         return f"it has no enabled routing peer ({disabled:,} disabled)"
-    if not behind.peers:
+    if not counts.peers:
         return "it has no routing peer"
-    if behind.peers == 1:
+    if counts.peers == 1:
         return "its only routing peer is offline"
-    return f"none of its {behind.peers:,} routing peers is connected"
+    return f"none of its {counts.peers:,} routing peers is connected"
 
 
-def _last(behind: RoutingPeers) -> str:
-    return f"has only 1 of {behind.peers:,} routing peers connected (no redundancy)."
+def _only_one(counts: RoutingPeers) -> str:
+    return f"has only 1 of {counts.peers:,} routing peers connected (no redundancy)."

@@ -78,7 +78,7 @@ def shipped() -> Thresholds:
     return msgspec.json.decode(text, type=Thresholds)
 
 
-_LONGEST_SHOWN = 16
+_MAX_SHOWN = 16
 """Characters of a wrong value that an error repeats. A longer value may be a secret."""
 
 
@@ -86,12 +86,12 @@ def changed(text: bytes) -> Thresholds:
     """Return the shipped thresholds with a file's values applied; raises ValueError."""
     known: dict[str, dict[str, object]] = msgspec.to_builtins(shipped())
     try:
-        said = msgspec.json.decode(text, type=dict[str, dict[str, object]])
+        given = msgspec.json.decode(text, type=dict[str, dict[str, object]])
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from None
     names_of = {table: (*own,) for table, own in known.items()}
     names_of["settings"] = CHOICES
-    for table, own in said.items():
+    for table, own in given.items():
         if table not in known:
             raise ValueError(f"{table!r:.60} is not one of {', '.join(known)}")
         for name, value in own.items():
@@ -101,7 +101,7 @@ def changed(text: bytes) -> Thresholds:
             try:
                 known[table][name] = msgspec.convert(value, type=_KINDS[table])
             except msgspec.ValidationError as error:
-                shown = f"{value!r:.60}: " if len(str(value)) <= _LONGEST_SHOWN else ""
+                shown = f"{value!r:.60}: " if len(str(value)) <= _MAX_SHOWN else ""
                 problem = f"{table}: {name}: {shown}{error}"
                 raise ValueError(problem) from None
     return msgspec.convert(known, type=Thresholds)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from api_exporter.attention.finders import FINDERS, Finder, find, unknown
 from api_exporter.attention.finding import Finding, Snapshot
-from api_exporter.attention.fleet import dropped
+from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.thresholds import SEVERITIES, Severity, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
@@ -36,10 +36,10 @@ class FindingList(Struct, frozen=True, kw_only=True):
     counts: Mapping[str, int] = MappingProxyType({})
 
 
-By = Mapping[Finder, Mapping[Severity, Sequence[Finding]]]
+FindingsByFinder = Mapping[Finder, Mapping[Severity, Sequence[Finding]]]
 """The findings of each finder by severity; most finders have none."""
 
-_NOTHING: Mapping[Severity, Sequence[Finding]] = MappingProxyType({})
+_NO_FINDINGS: Mapping[Severity, Sequence[Finding]] = MappingProxyType({})
 
 
 class Look(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Look(Struct, frozen=True, kw_only=True):
 
     changes: Mapping[str, object] = MappingProxyType({})
     drop: float | None = None
-    by: By = MappingProxyType({})
+    by_finder: FindingsByFinder = MappingProxyType({})
     found: FindingList = FindingList()
 
 
@@ -131,16 +131,18 @@ def look(snapshot: Snapshot, resource: str, last: Look) -> Look:
     changed = {name for name in changes if changes[name] is not last.changes.get(name)}
     drop, everything = last.drop, resource == UP
     if everything or UP in changed:
-        drop = dropped(inventory.peers or (), snapshot.now, snapshot.thresholds)
+        drop = drop_at(inventory.peers or (), snapshot.now, snapshot.thresholds)
     snapshot = replace(snapshot, drop=drop)
-    by = {
+    by_finder = {
         finder: _by_severity(find(finder, snapshot))
         for finder in FINDERS
         if everything or not finder.reads or changed.intersection(finder.reads)
     }
-    by = {**last.by, **by}
-    found = _sum(snapshot, by)
-    return Look(changes=changes, drop=drop, by=MappingProxyType(by), found=found)
+    by_finder = {**last.by_finder, **by_finder}
+    found = _combined(snapshot, by_finder)
+    return Look(
+        changes=changes, drop=drop, by_finder=MappingProxyType(by_finder), found=found
+    )
 
 
 def _by_severity(findings: Iterable[Finding]) -> Mapping[Severity, Sequence[Finding]]:
@@ -148,12 +150,12 @@ def _by_severity(findings: Iterable[Finding]) -> Mapping[Severity, Sequence[Find
     for finding in findings:
         found.setdefault(finding.severity, []).append(finding)
     if not found:
-        return _NOTHING
+        return _NO_FINDINGS
     return MappingProxyType({severity: (*few,) for severity, few in found.items()})
 
 
-def _sum(snapshot: Snapshot, by: By) -> FindingList:
-    every = [by[finder] for finder in FINDERS if finder in by]
+def _combined(snapshot: Snapshot, by_finder: FindingsByFinder) -> FindingList:
+    every = [by_finder[finder] for finder in FINDERS if finder in by_finder]
     lists = {s: [few[s] for few in every if s in few] for s in SEVERITIES}
     counts: dict[str, int] = {s: sum(map(len, few)) for s, few in lists.items()}
     return FindingList(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from api_exporter.attention.finders import FINDERS, find
 from api_exporter.attention.finding import Finding, Snapshot
-from api_exporter.attention.fleet import dropped
+from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
@@ -43,7 +43,7 @@ def seen(
         inventory=inventory,
         thresholds=thresholds or shipped(),
         now=now,
-        drop=dropped(inventory.peers or (), now, thresholds or shipped()),
+        drop=drop_at(inventory.peers or (), now, thresholds or shipped()),
         freshness=freshness or {},
         chosen=chosen,
         upstream_ends=upstream_ends,

@@ -1,8 +1,6 @@
 """The simulated network shows nearly every finding within a week."""
 
 from collections import Counter
-from collections.abc import Generator
-from typing import TypeVar
 
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
@@ -18,8 +16,6 @@ from simulation.company.network import SimulatedNetwork
 from simulation.company.schedules import MINUTE, MONDAY, WEEK
 from tests.attention.looking import NOW, findings, seen
 from tests.attention.test_thresholds import OTHERS
-
-T = TypeVar("T")
 
 STANDING = {
     "NetBirdImportantPeerOffline",
@@ -59,16 +55,6 @@ STEP = 10 * MINUTE
 
 BEGIN = int((NOW - MONDAY) // WEEK) * WEEK + MONDAY
 """A Monday, in seconds since the epoch."""
-
-
-def result(steps: Generator[object, None, T]) -> T:
-    """Return the result of a generator."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: T = end.value
-            return found
 
 
 def known(network: Network, at: float) -> Inventory:

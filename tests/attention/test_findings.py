@@ -300,7 +300,7 @@ class EndingsTests(SynchronousTestCase):
         """Soon means a tenth of the lifetime, at most a day. Below three days, a login
         is routine.
         """
-        for lifetime, left, told in (
+        for lifetime, left, soon in (
             (DAY, 60, False),
             (3 * DAY - 1, 60, False),
             (3 * DAY, 0.3 * DAY - 1, True),
@@ -324,7 +324,7 @@ class EndingsTests(SynchronousTestCase):
                 accounts=(Account(id="a", settings=settings),), peers=(mine,)
             )
             alerts = [alert for alert, _, _ in found(seen(inventory))]
-            self.assertEqual(["NetBirdLoginExpiresSoon"] if told else [], alerts, left)
+            self.assertEqual(["NetBirdLoginExpiresSoon"] if soon else [], alerts, left)
             off = replace(settings, peer_login_expiration_enabled=False)
             never = replace(inventory, accounts=(Account(id="a", settings=off),))
             self.assertEqual([], found(seen(never)))
@@ -366,8 +366,8 @@ class EndingsTests(SynchronousTestCase):
     def test_new_key(self) -> None:
         """A new key with the dashboard's seven days is a finding on its last day."""
         new = self.key(expires=at(7 * DAY), last_used=at(0))
-        for passed, told in ((0, 0), (6 * DAY, 0), (6 * DAY + 1, 1), (7 * DAY, 0)):
-            self.assertEqual(told, len(found(seen(new, now=NOW + passed))), passed)
+        for passed, count in ((0, 0), (6 * DAY, 0), (6 * DAY + 1, 1), (7 * DAY, 0)):
+            self.assertEqual(count, len(found(seen(new, now=NOW + passed))), passed)
 
     def test_used_up(self) -> None:
         """A key is a finding when four fifths of its uses are spent."""
@@ -462,8 +462,8 @@ class EndingsTests(SynchronousTestCase):
                     own_ends=NOW + left if mine else None,
                     upstream_ends=None if mine else NOW + left,
                 )
-                told = [(f.alert, when(f, NOW).split()[0]) for f in findings(looked)]
-                self.assertEqual([(alert, verb)] if verb else [], told)
+                shown = [(f.alert, when(f, NOW).split()[0]) for f in findings(looked)]
+                self.assertEqual([(alert, verb)] if verb else [], shown)
 
 
 class ProxiesTests(SynchronousTestCase):
@@ -487,7 +487,7 @@ class ProxiesTests(SynchronousTestCase):
             self.assertEqual([], found(seen(off)))
         self.assertEqual([], found(seen(Inventory(proxy_services=(service,)))))
         opened = replace(service, auth=None)
-        for lists, told in (
+        for lists, count in (
             (AccessRestrictions(), 1),
             (AccessRestrictions(allowed_cidrs=("10.0.0.0/8", "0.0.0.0/0")), 1),
             (AccessRestrictions(allowed_cidrs=("192.0.2.0/24",)), 0),
@@ -496,7 +496,7 @@ class ProxiesTests(SynchronousTestCase):
             one = replace(opened, access_restrictions=lists)
             looked = seen(Inventory(proxy_services=(one,)))
             alerts = [alert for alert, _, _ in found(looked)]
-            self.assertEqual(told * ["NetBirdProxyServiceOpen"], alerts, lists)
+            self.assertEqual(count * ["NetBirdProxyServiceOpen"], alerts, lists)
         everyone = AccessRestrictions(allowed_cidrs=("0.0.0.0/0",))
         one = replace(opened, access_restrictions=everyone)
         self.assertEqual(
@@ -644,10 +644,10 @@ class ExporterTests(SynchronousTestCase):
 
     def test_not_watched(self) -> None:
         """A token with an unknown expiry is a finding if the tokens are requested."""
-        for supported, told in ((False, 1), (True, 0), (None, 0)):
+        for supported, count in ((False, 1), (True, 0), (None, 0)):
             freshness = {"access_tokens": Freshness(period=600, supported=supported)}
             looked = seen(Inventory(access_tokens=()), freshness=freshness)
-            self.assertEqual(told, len(found(looked)))
+            self.assertEqual(count, len(found(looked)))
             self.assertEqual((), unknown(looked))
 
     def test_rejected(self) -> None:
@@ -706,9 +706,9 @@ class FleetTests(SynchronousTestCase):
         self.assertEqual("NetBirdFleetDropped", finding.alert)
         self.assertEqual(NOW - 900, finding.since)
         self.assertIn("10 of 15 peers", finding.message)
-        for passed, told in ((3300, 1), (3301, 0)):
+        for passed, count in ((3300, 1), (3301, 0)):
             later = seen(inventory, now=NOW + passed)
-            self.assertEqual(told, len(found(later)), passed)
+            self.assertEqual(count, len(found(later)), passed)
         for case in (
             self.fleet(8, 60, 60, 60, 60),  # four of twelve
             self.fleet(11, *5 * [60]),  # less than a third
@@ -738,7 +738,7 @@ class FleetTests(SynchronousTestCase):
         """Half of all peers, and at least twenty, are a finding together with a third
         of those with a setup key.
         """
-        for keyed, lost, users, told in (
+        for keyed, lost, users, count in (
             (2, 1, (18, 19), 1),
             (2, 1, (19, 19), 0),  # less than half
             (2, 1, (0, 18), 0),  # 19 in all
@@ -746,12 +746,12 @@ class FleetTests(SynchronousTestCase):
             (1, 0, (0, 60), 0),
         ):
             inventory = self.fleet(keyed, *lost * [60], users=users)
-            self.assertEqual(told, len(found(seen(inventory))), (keyed, lost, users))
+            self.assertEqual(count, len(found(seen(inventory))), (keyed, lost, users))
 
     def test_held_back(self) -> None:
         """During a drop, only findings that began before it are shown."""
         inventory = self.fleet(4, 7200, *6 * [60])
-        for members, told in (
+        for members, count in (
             (("l0", "k0"), 1),
             (("l0", "l1"), 1),  # it was incomplete before
             (("l1", "l2"), 0),
@@ -763,7 +763,7 @@ class FleetTests(SynchronousTestCase):
             self.assertEqual(
                 [
                     "NetBirdFleetDropped",
-                    *told * ["NetBirdImportantPeerOffline"],
+                    *count * ["NetBirdImportantPeerOffline"],
                     "NetBirdImportantGroupMissing",
                 ],
                 [alert for alert, _, _ in found(looked)],

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
-from api_exporter.attention.finding import LONGEST, plain
+from api_exporter.attention.finding import MAX_NAME_LENGTH, plain
 from api_exporter.attention.watch import Attention, look
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
@@ -64,7 +64,7 @@ def named(name: str) -> Inventory:
 class NamesTests(SynchronousTestCase):
     def test_plain(self) -> None:
         """A shortened name is one visible line, and a plain name stays as it is."""
-        for name, told in (
+        for name, expected in (
             ("a\nb\x1b\x07\x9b", "a�b���"),
             ("\N{RIGHT-TO-LEFT OVERRIDE}x\N{LINE SEPARATOR}", "�x�"),
             ("x" * 61, "x" * 59 + "…"),
@@ -73,7 +73,7 @@ class NamesTests(SynchronousTestCase):
             ("👩\N{ZERO WIDTH JOINER}💻\n", "👩\N{ZERO WIDTH JOINER}💻�"),
             ("", ""),
         ):
-            self.assertEqual(told, plain(name))
+            self.assertEqual(expected, plain(name))
 
     def test_findings(self) -> None:
         """A finding with any name is one line of limited length."""
@@ -86,7 +86,7 @@ class NamesTests(SynchronousTestCase):
             for one in every:
                 line = section.line(one, NOW)
                 self.assertEqual([line], line.splitlines())
-                self.assertLess(len(line), 250 + 4 * LONGEST)
+                self.assertLess(len(line), 250 + 4 * MAX_NAME_LENGTH)
                 for bad in "\x1b\x07\x9b\N{RIGHT-TO-LEFT OVERRIDE}":
                     self.assertNotIn(bad, line)
 

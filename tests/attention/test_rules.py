@@ -54,7 +54,7 @@ class RulesTests(SynchronousTestCase):
 
     def test_mistakes(self) -> None:
         """A wrong value is refused in one line that names its place."""
-        for table, name, value, told in (
+        for table, name, value, expected in (
             ("days", "login_soon", 0, "days: login_soon: 0: Expected `int` >= 1"),
             ("days", "login_soon", 100_001, "100001: Expected `int` <= 100000"),
             ("days", "login_soon", 1.5, "days: login_soon: 1.5: Expected `int`"),
@@ -75,7 +75,7 @@ class RulesTests(SynchronousTestCase):
         ):
             text = json.dumps({table: {name: value}}).encode()
             error = self.assertRaises(ValueError, changed, text)
-            self.assertIn(told, str(error))
+            self.assertIn(expected, str(error))
             self.assertNotIn("\n", str(error))
         for broken in (b"", b"[]", b'{"days": 1}', b"{", b"\xff", b"[" * 99_999):
             error = self.assertRaises(ValueError, changed, broken)

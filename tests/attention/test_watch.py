@@ -80,19 +80,19 @@ class AttentionTests(SynchronousTestCase):
         """A refresh without a change computes no finding."""
         self.known = WAITING.with_("setup_keys", (KEY,))
         self.look("users")
-        before = self.attention.last.by
+        before = self.attention.last.by_finder
         self.assertEqual(1, self.look("users").counts["info"])
         [found] = [finder for finder, some in before.items() if "info" in some]
-        self.assertIs(before[found], self.attention.last.by[found])
+        self.assertIs(before[found], self.attention.last.by_finder[found])
 
     def test_drop_once(self) -> None:
         """A drop is only computed if the peers were refreshed or have changed."""
         looked: list[int] = []
 
-        def dropped(peers: Sequence[Peer], *_: object) -> None:
+        def drop_at(peers: Sequence[Peer], *_: object) -> None:
             looked.append(len(peers))
 
-        self.patch(watch, "dropped", dropped)
+        self.patch(watch, "drop_at", drop_at)
         self.known = Inventory(groups=()).with_("peers", (Peer(id="p"),))
         for resource, count in (("peers", 1), ("groups", 1), ("peers", 2)):
             self.look(resource)
