@@ -34,8 +34,7 @@ SINGLE = {
     "resource": ("netbird_api_network_resource_info", "network_resource_id"),
     "route": ("netbird_api_route_info", "network_id, network"),
 }
-"""Kinds of single objects: a metric that each object has, and its identifying labels.
-"""
+"""Kinds of single objects: a metric of each object, and its identifying labels."""
 
 UNLESS_OUTAGE = """\
 unless on ({target}) netbird_api_up == 0

@@ -17,8 +17,7 @@ from api_exporter.ports import Now
 from api_exporter.telemetry.freshness import Freshness
 
 Ends = Callable[[], tuple[float | None, float | None]]
-"""Return when the certificates of the API and of the exporter expire; None if unknown.
-"""
+"""Returns when the API's and the exporter's certificates expire; None if unknown."""
 
 
 class FindingList(Struct, frozen=True, kw_only=True):
