@@ -147,7 +147,7 @@ def _lines(
 
 def _name_for_error(line: configuration_file.Line) -> str:
     """Return the name, unless it may be a token: many tokens end in `=`."""
-    alone = not line.value.strip("=") and not configuration_file.SETTING.fullmatch(
+    alone = not line.value.strip("=") and not configuration_file.SETTING_NAME.fullmatch(
         line.name
     )
     return "the name" if alone else masked(line.name)

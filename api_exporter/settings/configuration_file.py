@@ -14,7 +14,7 @@ from api_exporter.settings.errors import ConfigurationError, shown
 
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-SETTING = re.compile(r"[A-Z][A-Z0-9_]*")
+SETTING_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./?=\[\]-]*")
 _SINGLE = re.compile(r"'([^'\\]*)'")
 _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
@@ -107,7 +107,7 @@ def _not_assigned(word: str, equals: str, rest: str) -> str:
 
     The line may be a token, or an address with a password: the error omits both.
     """
-    if SETTING.fullmatch(word):
+    if SETTING_NAME.fullmatch(word):
         return f"{word}: NAME=value is missing its ="
     if not equals or not rest or rest.startswith("=") or "/" in word:
         return "NAME= is missing"

@@ -36,7 +36,7 @@ def _uses_tls_proxy(account: AccountSettings) -> bool:
 
 _REQUESTS = int(SETTINGS_BY_NAME["ACCESS_LOG_REQUESTS_PER_MINUTE"].default or 0)
 
-NEEDS = (
+_NEEDS = (
     Need(
         "EVENTS_CURSOR_FILE",
         lambda account: account.events_cursor_file is not None,
@@ -74,7 +74,7 @@ NEEDS = (
 def unused(settings: Settings) -> Iterator[str]:
     """Yield a line for each setting without an effect in any account."""
     accounts = settings.accounts.values()
-    for need in NEEDS:
+    for need in _NEEDS:
         given = [account for account in accounts if need.is_set(account)]
         if given and not any(need.is_met(account) for account in given):
             yield f"{need.setting} has no effect: it needs {need.needs}"
