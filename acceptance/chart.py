@@ -13,7 +13,7 @@ from typing import Any
 
 from acceptance.check import ROOT, Failed, run
 from acceptance.helm import examples, rendered
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from tests.authority import Authority
 from tests.integration.programs import environment, free_port, get
 
@@ -27,10 +27,10 @@ _ISSUED = _AUTHORITY.issue("api-exporter.example.org")
 
 _TLS = {"tls.crt": _ISSUED.pem, "tls.key": _ISSUED.key, "ca.crt": _AUTHORITY.pem}
 _WEB = b"tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
-_ACCOUNT = b"UPSTREAM_API_TOKEN=" + TOKEN.encode()
+_ACCOUNT = b"UPSTREAM_API_TOKEN=" + DEMO_TOKEN.encode()
 
 STORED: Mapping[str, Mapping[str, bytes]] = {
-    "acme": {"api-token": TOKEN.encode(), "token": TOKEN.encode()},
+    "acme": {"api-token": DEMO_TOKEN.encode(), "token": DEMO_TOKEN.encode()},
     "api-exporter-tls": _TLS,
     "api-exporter-tokens": {"web-tokens": b"prometheus 012345678901234567890123\n"},
     "api-exporter-web": {
@@ -38,16 +38,16 @@ STORED: Mapping[str, Mapping[str, bytes]] = {
         "server.pem": _ISSUED.pem,
         "server.key": _ISSUED.key,
     },
-    "beta": {"token": TOKEN.encode()},
+    "beta": {"token": DEMO_TOKEN.encode()},
     "company-ca": {"ca-bundle.pem": _AUTHORITY.pem},
     "customers": {"delta": b"UPSTREAM_API_TOKEN_FILE=delta.token\n"},
-    "delta": {"token": TOKEN.encode()},
+    "delta": {"token": DEMO_TOKEN.encode()},
     "exporter-certificate": _TLS,
-    "gamma": {"gamma.conf": _ACCOUNT, "token": TOKEN.encode()},
-    "metrics-api-exporter": {"token": TOKEN.encode()},
+    "gamma": {"gamma.conf": _ACCOUNT, "token": DEMO_TOKEN.encode()},
+    "metrics-api-exporter": {"token": DEMO_TOKEN.encode()},
     "more-customers": {"epsilon.conf": _ACCOUNT, "zeta.conf": _ACCOUNT},
-    "netbird": {"api-token": TOKEN.encode()},
-    "shared-token": {"token": TOKEN.encode()},
+    "netbird": {"api-token": DEMO_TOKEN.encode()},
+    "shared-token": {"token": DEMO_TOKEN.encode()},
 }
 """The Secrets and ConfigMaps that the examples require."""
 
@@ -102,7 +102,9 @@ class _Pod:
                 found = self._stored[one.get("secretName") or one["name"]]
                 items = one.get("items") or [{"key": k, "path": k} for k in found]
                 for item in items:
-                    text = found[item["key"]].replace(EXAMPLE_TOKEN, TOKEN.encode())
+                    text = found[item["key"]].replace(
+                        EXAMPLE_TOKEN, DEMO_TOKEN.encode()
+                    )
                     (place / item["path"]).write_bytes(self._with_upstream(text))
 
     def _with_upstream(self, text: bytes) -> bytes:

@@ -4,7 +4,7 @@ from acceptance.boots import System
 from acceptance.installing import expect
 from acceptance.pages import block, script
 from acceptance.roots import Root
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from tests.access.certificates import Authority
 
 _TLS = "tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
@@ -20,7 +20,7 @@ def check_credentials(system: System, root: Root, api: str, events: str) -> str:
     etc = root.path / "etc/api-exporter"
     accounts = etc / "accounts"
     accounts.mkdir()
-    (accounts / "acme.token").write_text(TOKEN)
+    (accounts / "acme.token").write_text(DEMO_TOKEN)
     (accounts / "acme.conf").write_text(
         f"UPSTREAM_API_URL={api}\nUPSTREAM_API_TOKEN_FILE=acme.token\n"
         f"EVENTS_FILE={events}\n"

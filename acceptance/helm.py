@@ -14,8 +14,8 @@ import yaml
 from acceptance import schemas
 from acceptance.check import ROOT, Failed, go_tool, run
 from acceptance.pages import checkout, script
-from api_exporter.attention.rules import NAMES, rules
-from api_exporter.attention.thresholds import changed
+from api_exporter.attention.rules import RULE_FILES, rules
+from api_exporter.attention.thresholds import with_changes
 from tests.chart import CHART, DASHBOARDS, VALUES
 from tests.prometheus import THRESHOLDS
 
@@ -338,8 +338,8 @@ def _check_rules(
     objects: list[Any], thresholds: Any, off: set[str], runbooks: str | None = None
 ) -> int:
     made = [o["spec"]["groups"] for o in objects if o["kind"] == "PrometheusRule"]
-    checked = changed(json.dumps(thresholds).encode())
-    wanted = [yaml.safe_load(rules(n, checked, runbooks))["groups"] for n in NAMES]
+    checked = with_changes(json.dumps(thresholds).encode())
+    wanted = [yaml.safe_load(rules(n, checked, runbooks))["groups"] for n in RULE_FILES]
     for groups in wanted:
         for group in groups:
             own = deepcopy(group["rules"]) or []

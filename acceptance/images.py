@@ -21,7 +21,7 @@ from acceptance.engine import Engine, Running
 from acceptance.installing import expect
 from acceptance.pages import URL, checkout, given, script, stub
 from acceptance.roots import archive
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from tests.access.certificates import Authority
 from tests.integration.programs import free_port
 
@@ -110,7 +110,7 @@ def page(folder: Path) -> str:
     [theirs] = re.findall(r"IMAGE=(\S+)", text)
     started, removed = text.replace(theirs, ours).split("docker rm", 1)
     reads = "docker exec api-exporter api-exporter --check"
-    commands = given(f"{started}{reads}\ndocker rm{removed}", TOKEN)
+    commands = given(f"{started}{reads}\ndocker rm{removed}", DEMO_TOKEN)
     commands = commands.replace(URL, "http://127.0.0.1:9000")
     upstream = f"cd {ROOT}; exec {sys.executable} -m benchmarks.upstream 9000 20"
     beside = f"sh -c '{upstream}' & trap \"kill $!\" EXIT"
@@ -192,7 +192,7 @@ def _check_service(engine: Engine) -> str:
 def _check_bundle(engine: Engine, folder: Path) -> str:
     """Check that it trusts only the authorities in the system's bundle."""
     with upstream(folder) as (url, bundle):
-        env = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN}
+        env = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": DEMO_TOKEN}
         with engine.started(IMAGE, env=env, mounts={bundle: BUNDLE}) as container:
             _wait_until(container, b"netbird_api_peer_info")
             container.stop()

@@ -19,7 +19,7 @@ from acceptance.service import (
     start_api,
     unit_property,
 )
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 
 _OLD_VERSION = "0.0.1"
 """A version older than any release."""
@@ -79,7 +79,7 @@ def packaged(release: int) -> Callable[[Path], str]:
 def _check_running(system: System, root: Root, package: Path, ours: str) -> list[str]:
     """Install by the page, upgrade, and listen on systemd's socket."""
     api = start_api(system, "/opt/upstream/usr/bin/api-exporter")
-    settings = f"UPSTREAM_API_URL={api}\nUPSTREAM_API_TOKEN={TOKEN}\n"
+    settings = f"UPSTREAM_API_URL={api}\nUPSTREAM_API_TOKEN={DEMO_TOKEN}\n"
     (root.path / "settings").write_text(settings)
     _follow(system)
     system.get_until(READ, ADDRESS, "/metrics")
@@ -150,7 +150,7 @@ def _upgrade(system: System, ours: str) -> str:
 
 def _set_credential(system: System) -> None:
     """Replace the token in the settings by a credential, as on the page."""
-    system.run("sh", "-c", credential("debian.md", TOKEN))
+    system.run("sh", "-c", credential("debian.md", DEMO_TOKEN))
     system.get_until(READ, ADDRESS, "/metrics")
 
 

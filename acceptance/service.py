@@ -12,7 +12,7 @@ from acceptance.guarded import check_access
 from acceptance.installing import INSTALL, UNINSTALL, expect
 from acceptance.pages import credential, script, stub
 from acceptance.roots import SOURCE, Root, make_root
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 
 UNIT = "api-exporter.service"
 
@@ -95,12 +95,12 @@ def _follow_page(system: System, root: Root) -> tuple[str, str]:
     api = start_api(system, "/opt/upstream/bin/python", "-m", "api_exporter")
     system.run(UNINSTALL, "--purge")
     settings, url = root.path / "settings", f"UPSTREAM_API_URL={api}\n"
-    settings.write_text(f"{url}UPSTREAM_API_TOKEN={TOKEN}\n")
+    settings.write_text(f"{url}UPSTREAM_API_TOKEN={DEMO_TOKEN}\n")
     there = f"cd {SOURCE}\n"
     system.run("sh", "-c", there + script("systemd.md"))
     system.get_until(READ, ADDRESS, "/metrics")
     (root.path / "etc/api-exporter/config").write_text(url)
-    system.run("sh", "-c", there + credential("systemd.md", TOKEN))
+    system.run("sh", "-c", there + credential("systemd.md", DEMO_TOKEN))
     system.get_until(READ, ADDRESS, "/metrics")
     return api, f"by the page, and with the token as a credential: {exposure(system)}"
 

@@ -11,7 +11,7 @@ from twisted.internet.endpoints import serverFromString
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from simulation.company.network import SimulatedNetwork
 
 
@@ -19,7 +19,7 @@ def main() -> None:
     port, folder = sys.argv[1:]
     files = f"privateKey={folder}/server.key:certKey={folder}/server.pem"
     served = f"ssl:{port}:interface=127.0.0.1:{files}"
-    api = DemoApi({TOKEN: SimulatedNetwork(50)}, now=time.time)
+    api = DemoApi({DEMO_TOKEN: SimulatedNetwork(50)}, now=time.time)
     serverFromString(reactor, served).listen(Site(api))
     reactor.run()
 

@@ -17,15 +17,15 @@ from twisted.python.threadpool import ThreadPool
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.ports import Attempt, Compute, Jitter, Now
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.network import Network, NetworkOptions
-from api_exporter.refresh.pipeline import AccountPart
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.refresh.pipeline import AccountFeature
 from api_exporter.refresh.quotas import quotas
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader
 from api_exporter.telemetry.gauges import (
-    certificate_ends,
-    certificate_readable,
-    token_readable,
+    register_certificate_expiry,
+    register_client_certificate_gauge,
+    register_token_gauge,
 )
 from api_exporter.upstream.body import BodyMemory
 from api_exporter.upstream.client import Client
@@ -34,10 +34,10 @@ from api_exporter.world import World, log_of
 
 log = Logger()
 
-LONGEST_END = 0.5
+MAX_CLOSE_SECONDS = 0.5
 """Seconds that a stop waits for the upstream to close connections."""
 
-LONGEST_WRITE = 5.0
+MAX_LOG_STOP_SECONDS = 5.0
 """Seconds that a stop waits for a log that is being written."""
 
 
@@ -119,7 +119,7 @@ class Account(MultiService):
         now: Now,
         jitter: Jitter,
         start_delay: float = 0.0,
-        parts: Sequence[AccountPart] = (),
+        parts: Sequence[AccountFeature] = (),
     ) -> None:
         super().__init__()
         self._log = log_of(settings.name, log)
@@ -137,7 +137,7 @@ class Account(MultiService):
             make_policy=shared.make_policy,
             body_memory=shared.body_memory,
         )
-        self.network = Network(
+        self.network = AccountNetwork(
             fetch=client.upstream.fetch,
             quota=shared.quotas[settings.name],
             world=world,
@@ -159,19 +159,23 @@ class Account(MultiService):
         self._instrument(registry, own_certificate=settings.identity is not None)
         self._reload = [client.token, client.reload, *(part.reload for part in parts)]
         log_services = [part.service for part in parts if part.service is not None]
-        self.addService(ServicesWithDeadline(log_services, LONGEST_WRITE, reactor))
+        self.addService(
+            ServicesWithDeadline(log_services, MAX_LOG_STOP_SECONDS, reactor)
+        )
         network_services = [client, self.network]
-        self.addService(ServicesWithDeadline(network_services, LONGEST_END, reactor))
+        self.addService(
+            ServicesWithDeadline(network_services, MAX_CLOSE_SECONDS, reactor)
+        )
 
     def _instrument(
         self, registry: CollectorRegistry, *, own_certificate: bool
     ) -> None:
         token, trust = self.client.token, self.client.trust
         if isinstance(token, TokenReader):
-            token_readable(registry, lambda: token.readable)
+            register_token_gauge(registry, lambda: token.readable)
         if own_certificate:
-            certificate_readable(registry, lambda: not trust.unusable)
-        certificate_ends(
+            register_client_certificate_gauge(registry, lambda: not trust.unusable)
+        register_certificate_expiry(
             registry,
             upstream=lambda: self._certificates()[0],
             client=lambda: self._certificates()[1],

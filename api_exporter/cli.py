@@ -99,14 +99,14 @@ def main() -> None:
         if options["rules"]:
             from api_exporter.checking import rules  # noqa: PLC0415
 
-            sys.stdout.write(rules.made(options))
+            sys.stdout.write(rules.rules_text(options))
             return
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:
-        from api_exporter.daemon.life import refusal  # noqa: PLC0415
+        from api_exporter.daemon.life import start_error  # noqa: PLC0415
 
         problem = f"{error}; see api-exporter --help"
-        raise refusal([problem], lasting=True) from None
+        raise start_error([problem], lasting=True) from None
     runApp(config)
 
 

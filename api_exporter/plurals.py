@@ -3,7 +3,7 @@
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def counted(number: int, noun: str) -> str:
+def with_noun(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 peer` or `1,234 peers`."""
     return f"{number:,} {plural(number, noun)}"
 
@@ -18,4 +18,4 @@ def duration(seconds: int) -> str:
     unit, length = next(
         (unit, length) for unit, length in _UNITS if seconds % length == 0
     )
-    return counted(seconds // length, unit)
+    return with_noun(seconds // length, unit)

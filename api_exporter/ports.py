@@ -83,7 +83,7 @@ class UpstreamError(Exception):
         return self.with_traceback(None)
 
 
-class Body(Struct, frozen=True):
+class ResponseBody(Struct, frozen=True):
     """The body of a response as it was received; see `netbird.unpacking`.
 
     Attributes:
@@ -99,7 +99,7 @@ class Body(Struct, frozen=True):
     close: Callable[[], object] = lambda: None
 
 
-Fetch = Callable[[str, float], Awaitable[Body]]
+Fetch = Callable[[str, float], Awaitable[ResponseBody]]
 """Returns the body for a path below the upstream's base URL, after retries if needed.
 
 The seconds are those until the next refresh: no retry lasts longer.

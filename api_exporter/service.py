@@ -21,17 +21,17 @@ from api_exporter.account import Account, SharedState
 from api_exporter.account import log as account_log
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
-from api_exporter.daemon.threads import daemon_threads, own_threads
+from api_exporter.daemon.threads import daemon_threads, install_name_resolver
 from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving import listener
 from api_exporter.serving.site import Frontend, max_connections
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
-from api_exporter.telemetry.account import summary as describe_accounts
+from api_exporter.telemetry.account import accounts_summary as describe_accounts
 from api_exporter.telemetry.process import LagMeter, ProcessTelemetry
 from api_exporter.version import this_build
 from api_exporter.web.context import SiteContext
@@ -53,7 +53,7 @@ STARTS_PER_SECOND = 20
 
 def makeService(options: Options) -> MultiService:
     """Return all services; wrong settings raise SystemExit before twistd forks."""
-    life.need_standard_streams()
+    life.reopen_standard_streams()
     from twisted.internet import reactor  # noqa: PLC0415 - installed by now, not before
 
     assert isinstance(reactor, PosixReactorBase)
@@ -61,13 +61,15 @@ def makeService(options: Options) -> MultiService:
     # Twisted's timers use the wall clock: set back by an hour, it stops them for one.
     reactor.seconds = time.monotonic
     configured = configure(options, reactor)
-    if problems := listener.wrong(configured.settings.listen_address, reactor):
-        lines = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
-        raise life.refusal(lines, lasting=True)
-    if (setting := configured.settings.to_output) and (
-        problem := life.no_output(options.parent)
+    if problems := listener.description_errors(
+        configured.settings.listen_address, reactor
     ):
-        raise life.refusal([f"{setting}: {problem}"], lasting=True)
+        lines = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
+        raise life.start_error(lines, lasting=True)
+    if (setting := configured.settings.to_output) and (
+        problem := life.output_problem(options.parent)
+    ):
+        raise life.start_error([f"{setting}: {problem}"], lasting=True)
     file = life.log_file(options.parent)
     observer = life.log_observer(configured.settings, options.parent, file)
     exporter = life.Exporter(observer)
@@ -82,8 +84,8 @@ def makeService(options: Options) -> MultiService:
     )
     for service in program.services:
         exporter.addService(service)
-    life.explain_failures(options.parent)
-    life.heed_signals(options.parent, file, reactor, reload=program.reload)
+    life.log_start_failures(options.parent)
+    life.install_signal_handlers(options.parent, file, reactor, reload=program.reload)
     return exporter
 
 
@@ -105,7 +107,7 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configuration:
     try:
         return _configure(options, reactor)
     except ConfigurationError as error:
-        raise life.refusal(error.problems, lasting=not error.retryable) from None
+        raise life.start_error(error.problems, lasting=not error.retryable) from None
 
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
@@ -118,7 +120,9 @@ def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
     from api_exporter.demo import server  # noqa: PLC0415
 
     listening = server.bind()
-    settings = server.simulated(loader.load(options, server.environ(listening)))
+    settings = server.with_demo_accounts(
+        loader.load(options, server.demo_environment(listening))
+    )
     access = access_part.load(settings, reactor, threads)
     simulation = server.server(
         listening, settings=settings, reactor=reactor, now=time.time
@@ -157,9 +161,9 @@ def make_accounts(
     """
     journals = None
     if shared.log_threads and any(a.has_logs for a in settings.accounts.values()):
-        from api_exporter.events.wiring import Journals  # noqa: PLC0415
+        from api_exporter.events.wiring import LogFactory  # noqa: PLC0415
 
-        journals = Journals(reactor, shared.log_threads, shared.compute, now)
+        journals = LogFactory(reactor, shared.log_threads, shared.compute, now)
     made = {}
     for number, (name, account) in enumerate(settings.accounts.items()):
         registry = CollectorRegistry()
@@ -202,7 +206,7 @@ def assemble(
         compute: the compute thread of all accounts.
     """
     settings = configured.settings
-    threads = own_threads(reactor)
+    threads = install_name_resolver(reactor)
     shared = SharedState(
         settings.accounts.values(),
         settings.thresholds_file,
@@ -219,9 +223,9 @@ def assemble(
     networks = {name: account.network for name, account in accounts.items()}
     profiles = None
     if pprof:
-        from api_exporter.web.pprof import Profiles  # noqa: PLC0415
+        from api_exporter.web.pprof import ProfileService  # noqa: PLC0415
 
-        profiles = Profiles(reactor, threads, now)
+        profiles = ProfileService(reactor, threads, now)
     context = _site_context(
         configured,
         process,
@@ -257,7 +261,7 @@ def assemble(
 
 def _site(
     configured: Configuration,
-    networks: Mapping[str, Network],
+    networks: Mapping[str, AccountNetwork],
     context: SiteContext,
     reactor: PosixReactorBase,
 ) -> Frontend:
@@ -319,7 +323,7 @@ def _announce(settings: Settings, pprof: bool, address: str) -> None:
         log.info("profiles are at {address}/debug/pprof/", address=address)
 
 
-def _state(settings: Settings, networks: Mapping[str, Network], now: Now) -> str:
+def _state(settings: Settings, networks: Mapping[str, AccountNetwork], now: Now) -> str:
     telemetries = [network.telemetry for network in networks.values()]
     if settings.several:
         return describe_accounts(telemetries)

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from api_exporter.serving.channel import LONGEST_ANSWER
+from api_exporter.serving.channel import MAX_RESPONSE_SECONDS
 from benchmarks import servers
 from benchmarks.client import Client, wait
 from benchmarks.processes import Program, free_port
@@ -19,7 +19,7 @@ from benchmarks.processes import Program, free_port
 INTERVAL = 30.0
 """Seconds between two refreshes: the default interval of the peers."""
 
-OLD_PAGES = int(LONGEST_ANSWER / INTERVAL)
+OLD_PAGES = int(MAX_RESPONSE_SECONDS / INTERVAL)
 """The number of old pages that the readers hold."""
 
 SETTINGS = {

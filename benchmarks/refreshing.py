@@ -19,21 +19,21 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall, deferLater, react
 
 from api_exporter.attention.finding import Snapshot
-from api_exporter.attention.watch import Attention, Look, look
+from api_exporter.attention.watch import Attention, AttentionState, update_findings
 from api_exporter.collectors.selection import selection
 from api_exporter.daemon.threads import daemon_threads
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import KnownRecords
-from api_exporter.netbird.resources import BY_NAME, CURRENT_USER
+from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
 from api_exporter.netbird.unpacking import unpack
-from api_exporter.ports import Attempt, Body
+from api_exporter.ports import Attempt, ResponseBody
 from api_exporter.refresh import network
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
-from api_exporter.refresh.network import Network, NetworkOptions
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.quotas import Quota
 from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
@@ -63,7 +63,7 @@ class GarbageCollections:
             self.seconds += time.process_time() - self._begin
 
 
-def _keep_findings(_: Snapshot, __: str, last: Look) -> Look:
+def _keep_findings(_: Snapshot, __: str, last: AttentionState) -> AttentionState:
     """Return the last findings: the search for findings is measured separately."""
     return last
 
@@ -75,8 +75,12 @@ class Exporter:
         self.url = url
         self.receiving = 0.0
         self._made: dict[str, RenderedPage] = {}
-        environ = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN, **settings}
-        checked = environment.read(environ).accounts[""]
+        environ = {
+            "UPSTREAM_API_URL": url,
+            "UPSTREAM_API_TOKEN": DEMO_TOKEN,
+            **settings,
+        }
+        checked = environment.read_settings(environ).accounts[""]
         self.inventory = Inventory(detail=checked.peer_detail)
         assert isinstance(reactor, PosixReactorBase)
         self.client = Client(
@@ -85,13 +89,13 @@ class Exporter:
             world=World(reactor, time.time, random.random),
             observe=self._attempted,
         )
-        self.network = Network(
+        self.network = AccountNetwork(
             fetch=self._fetch,
             quota=Quota(
                 Budget(),
                 selection(
                     checked.collectors,
-                    dict.fromkeys(BY_NAME, NEVER),
+                    dict.fromkeys(RESOURCE_BY_NAME, NEVER),
                     choice=checked.choice(),
                 ),
             ),
@@ -100,13 +104,13 @@ class Exporter:
             compute=ComputeThread(reactor, daemon_threads(1, "compute")),
             options=NetworkOptions(detail=checked.peer_detail),
         )
-        network.look = _keep_findings  # type: ignore[attr-defined, assignment]
+        network.update_findings = _keep_findings  # type: ignore[attr-defined, assignment]
         sys.setswitchinterval(SWITCH_INTERVAL)
 
     def _attempted(self, attempt: Attempt) -> None:
         self.network.attempted(attempt)
 
-    async def _fetch(self, path: str, patience: float) -> Body:
+    async def _fetch(self, path: str, patience: float) -> ResponseBody:
         begin = time.process_time()
         body = await self.client.upstream.fetch(path, patience)
         # Nothing else runs meanwhile in the first refresh.
@@ -148,7 +152,7 @@ class Exporter:
             longest = max(longest, now - last - LAG_INTERVAL)
             last = now
 
-        watch = LoopingCall(look)
+        watch = LoopingCall(update_findings)
         watch.start(LAG_INTERVAL)
         await self.refresh_all()
         watch.stop()
@@ -160,14 +164,15 @@ class Exporter:
             answer.read()
 
     async def stages(self, rounds: int) -> dict[str, float]:
-        """Return the median processor seconds of each stage, without the event loop. As
-        in a refresh, only changed records are rendered. `look` is the search for
-        findings after each resource, changed or not.
+        """Return the median processor seconds of each stage, without the event loop.
+
+        As in a refresh, only changed records are rendered, and `update_findings` runs
+        after each resource, changed or not.
         """
         watch = time.process_time
         inventory = self.inventory
         before: dict[str, int] = {}
-        seen: dict[str, KnownRecords] = {name: {} for name in BY_NAME}
+        seen: dict[str, KnownRecords] = {name: {} for name in RESOURCE_BY_NAME}
         every: list[dict[str, float]] = []
         attention = Attention(
             lambda: inventory,
@@ -203,7 +208,7 @@ class Exporter:
                 if changed:
                     self._pages_of(resource.name, inventory, spent)
                 begin = watch()
-                attention.last = look(
+                attention.last = update_findings(
                     attention.snapshot(), resource.name, attention.last
                 )
                 spent["look"] += watch() - begin
@@ -240,7 +245,7 @@ async def measured(
         exporter.tick()
         stalls.append(await exporter.longest_stall())
     stages = await exporter.stages(rounds)
-    look = stages.pop("look")
+    update_findings = stages.pop("look")
     await exporter.client.stopService()
     texts = [piece.text for piece in exporter.network.pages.whole().pieces]
     return {
@@ -253,7 +258,7 @@ async def measured(
         "unchanged": unchanged,
         "stalls": stalls,
         "stages": stages,
-        "look": look,
+        "look": update_findings,
     }
 
 

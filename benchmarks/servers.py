@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from api_exporter.netbird.resources import RESOURCES
 from benchmarks.client import wait
 from benchmarks.processes import Program, free_port, module, running, twistd
@@ -58,7 +58,7 @@ def daemon(
     """Run `twistd api-exporter` as its unit does. It may not respond yet."""
     environ = {
         "UPSTREAM_API_URL": f"http://127.0.0.1:{upstream_port}",
-        "UPSTREAM_API_TOKEN": TOKEN,
+        "UPSTREAM_API_TOKEN": DEMO_TOKEN,
         "LISTEN_ADDRESS": f"127.0.0.1:{port}",
         "HTTP_TIMEOUT": "60s",
         **MALLOC,

@@ -16,7 +16,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from benchmarks.listening import listen
 from simulation.company.network import PATHS, PEERS, SimulatedNetwork
 
@@ -110,7 +110,7 @@ class TickingApi(Resource):
         self._tick = KINDS[kind]
         self._network = Prepared(peers)
         self._network.prepare(START)
-        self._api = DemoApi({TOKEN: self._network}, now=lambda: START)
+        self._api = DemoApi({DEMO_TOKEN: self._network}, now=lambda: START)
 
     def render(self, request: Request) -> bytes | int:
         if request.path == b"/tick":

@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import run
 
 from fuzz import TARGETS, corpus
-from tests.correctness import results, tell
+from tests.correctness import record_result, results
 
 BUILD = Path("build/fuzz")
 
@@ -54,7 +54,7 @@ def fuzz(target: str, minutes: float) -> None:
     assert executions is not None
     spent = (processor_seconds() - begin) / 60
     before = results().get("fuzz", {}).get(target, {})
-    tell(
+    record_result(
         "fuzz",
         target,
         minutes=round(float(before.get("minutes", 0)) + spent, 1),

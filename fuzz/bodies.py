@@ -11,7 +11,12 @@ The first byte selects the resource, and whether the body is read in pieces.
 import json
 
 from api_exporter.netbird import elements
-from api_exporter.netbird.bodies import DecodeContext, Decoded, Document, Listing
+from api_exporter.netbird.bodies import (
+    DecodeContext,
+    Decoded,
+    DocumentDecoder,
+    ListDecoder,
+)
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from tests.bodies import NOON, body
@@ -60,22 +65,22 @@ def attempt(data: bytes) -> None:
     place, text = data[0] % 128 % len(RESOURCES), data[1:]
     whole = decoded(place, text)
     kind = type(RESOURCES[place].body)
-    if kind in {Listing, Document} and whole is not None:
+    if kind in {ListDecoder, DocumentDecoder} and whole is not None:
         count = expected(RESOURCES[place].name, text)
         assert count in {None, len(whole.records) + whole.unread}, (whole, count)
         repeated = decoded(place, text, whole)
         assert repeated is not None
         assert repeated.records == whole.records, (repeated, whole)
-        if kind is Listing:
+        if kind is ListDecoder:
             pairs = zip(repeated.records, whole.records, strict=True)
             assert all(one is other for one, other in pairs), repeated
     if data[0] < 128:
         return
-    default, elements.LONG = elements.LONG, PIECEWISE
+    default, elements.LIST_PIECE_BYTES = elements.LIST_PIECE_BYTES, PIECEWISE
     try:
         in_pieces = decoded(place, text)
     finally:
-        elements.LONG = default
+        elements.LIST_PIECE_BYTES = default
     if in_pieces is not None:
         assert whole is not None, in_pieces
         assert in_pieces.records == whole.records, (in_pieces, whole)

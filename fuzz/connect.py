@@ -9,7 +9,7 @@
 
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import proxy
-from api_exporter.upstream.tunnel import LONGEST_HEAD, opened
+from api_exporter.upstream.tunnel import MAX_TUNNEL_HEAD_BYTES, is_open
 
 PROXY = proxy("http://me:c4nary@proxy.example:3128")
 
@@ -29,7 +29,7 @@ SEEDS = (
 def result(received: bytes) -> bool | str:
     """Return whether the tunnel is open, or the text of the error."""
     try:
-        return opened(received, PROXY)
+        return is_open(received, PROXY)
     except UpstreamError as error:
         assert "proxy.example:3128" in str(error), error
         assert "c4nary" not in str(error), error
@@ -50,7 +50,7 @@ def status(received: bytes) -> int | None:
 
 def attempt(data: bytes) -> None:
     whole = result(data)
-    if len(data) <= LONGEST_HEAD and isinstance(whole, bool):
+    if len(data) <= MAX_TUNNEL_HEAD_BYTES and isinstance(whole, bool):
         code = status(data)
         assert whole == (code is not None and code < 300), (whole, code)
     for size in range(min(len(data), 300)):

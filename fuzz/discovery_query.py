@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from twisted.web.http import parse_qs
 
-from api_exporter.web.discovery.query import MOST_PORTS, Query, QueryError, query
+from api_exporter.web.discovery.query import MAX_PORTS, Query, QueryError, parse_query
 
 SEEDS = (
     b"port=9100",
@@ -23,7 +23,7 @@ SEEDS = (
 
 def parsed(arguments: dict[bytes, list[bytes]]) -> Query | None:
     try:
-        return query(arguments, ("account",))
+        return parse_query(arguments, ("account",))
     except QueryError as error:
         assert str(error).isprintable(), error
         return None
@@ -41,7 +41,7 @@ def attempt(data: bytes) -> None:
     assert parsed(reordered) == found, (reordered, found)
     if found is None:
         return
-    assert 0 < len(found.ports) <= MOST_PORTS
+    assert 0 < len(found.ports) <= MAX_PORTS
     assert all(0 < port < 65536 for port in found.ports)
     written = urlencode(
         [

@@ -7,7 +7,7 @@
 import zlib
 
 from api_exporter.netbird.unpacking import unpack
-from api_exporter.ports import Body, UpstreamError
+from api_exporter.ports import ResponseBody, UpstreamError
 
 GZIP = 16 + zlib.MAX_WBITS
 LIMIT = 2_000_000
@@ -53,7 +53,7 @@ def attempt(data: bytes) -> None:
             body = body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :]
     wanted = reference(body)
     try:
-        found = unpack(Body(body, packed=True, limit=LIMIT))
+        found = unpack(ResponseBody(body, packed=True, limit=LIMIT))
     except UpstreamError:
         assert wanted is None or len(wanted) > LIMIT, wanted
     else:

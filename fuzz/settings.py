@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from api_exporter.settings.configuration_file import assignment, lines
 from api_exporter.settings.definitions import SETTINGS
-from api_exporter.settings.environment import read
+from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 
 TOKEN = b"nbp_s3cr3tCanary"
@@ -91,7 +91,7 @@ def attempt(data: bytes) -> None:
         if not line.name.endswith(("_FILE", "_DIR"))  # they would be read
     }
     try:
-        read(values)
+        read_settings(values)
     except ConfigurationError as error:
         secret = values.get("UPSTREAM_API_TOKEN", "").strip()
         check(error, secret if len(secret) > len(TOKEN) / 2 else "")

@@ -8,7 +8,7 @@
 import re
 from pathlib import Path
 
-from api_exporter.access.web_config import HASH, load, restarts
+from api_exporter.access.web_config import BCRYPT_HASH, changes_needing_restart, load
 from api_exporter.settings.errors import ConfigurationError
 
 PATH = Path("web.yml")
@@ -51,8 +51,8 @@ def attempt(data: bytes) -> None:
         return
     for user, digest in made.users.items():
         assert b":" not in user, user
-        assert HASH.fullmatch(digest.decode()), digest
+        assert BCRYPT_HASH.fullmatch(digest.decode()), digest
     for name, value in made.headers:
         assert re.fullmatch(rb"[\x20-\x7e]*", name + value), (name, value)
-    assert HASH.fullmatch(made.decoy.decode()), made.decoy
-    assert restarts(made, load(PATH, read)) == []
+    assert BCRYPT_HASH.fullmatch(made.decoy.decode()), made.decoy
+    assert changes_needing_restart(made, load(PATH, read)) == []

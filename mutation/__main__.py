@@ -11,7 +11,7 @@ from random import Random
 
 from mutation import child
 from mutation.mutants import Mutant, mutants
-from tests.correctness import results, tell
+from tests.correctness import record_result, results
 
 ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "refresh": ("refresh/*.py", ("test_account", "test_service", "telemetry")),
@@ -58,7 +58,7 @@ def main() -> None:
     for room, number in sorted(tried.items()):
         print(f"{room}: {killed[room]} of {number}: {killed[room] / number:.0%}")
         before = results().get("mutation", {}).get(room, {})
-        tell(
+        record_result(
             "mutation",
             room,
             mutants=int(before.get("mutants", 0)) + number,

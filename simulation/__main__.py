@@ -61,9 +61,9 @@ def _report(runs: Iterable[Run], *, record: bool, repeated: bool) -> bool:
         failed |= done.found is not None
         _print_run(done, repeated=repeated)
         if record and done.found is None:
-            from tests.correctness import lived  # noqa: PLC0415 - it knows this package
+            from tests.correctness import record_simulation  # noqa: PLC0415 - it knows this package
 
-            lived(
+            record_simulation(
                 done.seed,
                 days=round(done.days, 2),
                 looks=done.looks,

@@ -7,7 +7,12 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, RESOURCES
+from api_exporter.netbird.resources import (
+    ACCESS_LOG,
+    CURRENT_USER,
+    RESOURCE_BY_NAME,
+    RESOURCES,
+)
 from simulation.company.network import SimulatedNetwork
 from simulation.company.people import EXPORTER_ID
 from simulation.logs import EventLog, RequestLog, rfc3339
@@ -54,7 +59,7 @@ _VALUES: tuple[object, ...] = (None, True, 0, -1, 2**53 + 1, 1.5, "", [], {}, [N
 PATHS = {
     resource.path.format(current_user=EXPORTER_ID): resource.name
     for resource in RESOURCES
-} | {BY_NAME[name].path: name for name in (ACCESS_LOG, CURRENT_USER)}
+} | {RESOURCE_BY_NAME[name].path: name for name in (ACCESS_LOG, CURRENT_USER)}
 """The name of the resource behind each path."""
 
 

@@ -39,7 +39,7 @@ class RunningExporter:
     ) -> None:
         self.machine = machine
         self.began_at = machine.seconds()
-        settings = environment.read(environ)
+        settings = environment.read_settings(environ)
         self.settings = settings.accounts
         self._program = assemble(
             Configuration(settings, None, None),

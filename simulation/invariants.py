@@ -12,10 +12,10 @@ from math import inf
 
 from msgspec import Struct
 
-from api_exporter.netbird.inventory import OF_AGENTS
-from api_exporter.netbird.resources import ACCESS_LOG, PROBE, UP
-from api_exporter.refresh.budget import LONGEST_PAUSE, SHORTEST_PAUSE, SLOTS
-from api_exporter.upstream.fetcher import SILENT
+from api_exporter.netbird.inventory import AGENT_RESOURCES
+from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
+from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
+from api_exporter.upstream.fetcher import SILENT_SECONDS
 from simulation.account import MARKS, PATHS, SECRET
 from simulation.knowledge import Knowledge
 from simulation.logs import Row, public_event, public_row
@@ -74,7 +74,7 @@ _UNSUPPORTED = re.compile(
 
 _PEER_ID = re.compile(r'^netbird_api_peer_\w+{peer_id="([^"]+)"', re.MULTILINE)
 
-_DELAYED = {ACCESS_LOG, "access_tokens", *OF_AGENTS}
+_DELAYED = {ACCESS_LOG, "access_tokens", *AGENT_RESOURCES}
 """Resources that may wait for others, or that are costly for the NetBird API."""
 
 SETTLED_SECONDS = 15 * MINUTE
@@ -217,7 +217,7 @@ class Checker:
         accounts = Counter((r.account, r.path == "api/peers") for r in pending)
         tokens = Counter((r.token, r.path == "api/peers") for r in pending)
         now = self.world.seconds()
-        silent = {r.account for r in pending if now - r.at >= SILENT - 0.1}
+        silent = {r.account for r in pending if now - r.at >= SILENT_SECONDS - 0.1}
         for found, limit in ((accounts, 1), (tokens, SLOTS)):
             for (whose, peers), count in found.items():
                 if count > limit + (not peers and whose in silent) and whose:
@@ -243,7 +243,7 @@ class Checker:
     def silence(self) -> Problems:
         """Yield requests in a pause after a 429, except a few for the peers."""
         for request in self._watched:
-            if request.answered_at is not None and request.path != PROBE:
+            if request.answered_at is not None and request.path != PROBE_PATH:
                 self._note_response(request, request.answered_at)
         pending = self.world.upstream.pending
         self._watched = [r for r in self._watched if r in pending]
@@ -253,7 +253,7 @@ class Checker:
             if pause and pause.begin + 1.0 < request.at < pause.end - 1.0 and not retry:
                 if request.path != "api/peers":
                     yield f"{request.path} is asked for in a pause, {pause}"
-                elif request.at - pause.peers_at < LONGEST_PAUSE - 1.0:
+                elif request.at - pause.peers_at < MAX_PAUSE - 1.0:
                     yield f"the peers are asked for too often in a pause, {pause}"
                 pause.peers_at = request.at
 
@@ -266,7 +266,7 @@ class Checker:
             return
         if request.state.startswith("429"):
             wait = request.wait or 0.0
-            seconds = wait if wait >= 1.0 else SHORTEST_PAUSE
+            seconds = wait if wait >= 1.0 else MIN_PAUSE
             self._pauses[request.token] = Pause(at, at + seconds, at)
         elif pause is not None:
             pause.end = min(pause.end, request.at)

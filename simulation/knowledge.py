@@ -16,8 +16,8 @@ from api_exporter.collectors.table import Collector
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.exposition.pages import Page as OfCollector
 from api_exporter.netbird.bodies import DecodeContext
-from api_exporter.netbird.inventory import OF_AGENTS, Inventory
-from api_exporter.netbird.references import waits
+from api_exporter.netbird.inventory import AGENT_RESOURCES, Inventory
+from api_exporter.netbird.references import has_references
 from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES, UP, Resource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.freshness import Freshness
@@ -40,7 +40,7 @@ _JOINED = frozenset(
     row.metric.name
     for subject in vars(table).values()
     for row in getattr(subject, "ROWS", ())
-    if waits(row.needs)
+    if has_references(row.needs)
 )
 """Metric families that join several lists."""
 
@@ -156,7 +156,7 @@ class Knowledge:
             return (
                 min((str(u.get("id", "")) for u in current), default="") != EXPORTER_ID
             )
-        return name in OF_AGENTS and not self._records(AGENTS)
+        return name in AGENT_RESOURCES and not self._records(AGENTS)
 
     def _records(self, name: str) -> list[Record]:
         return self._body(name) or [] if name in self.bodies else []

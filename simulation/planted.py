@@ -14,7 +14,7 @@ from subprocess import run
 
 from msgspec import Struct
 
-from tests.correctness import tell
+from tests.correctness import record_result
 
 ROOT = Path(__file__).parents[1]
 
@@ -252,7 +252,7 @@ def main() -> None:
             f"{number}. {bug.name}: {violated or 'not found'}, {days:.2f} days",
             flush=True,
         )
-        tell("planted", bug.name, days=days, by=violated, seed=seed)
+        record_result("planted", bug.name, days=days, by=violated, seed=seed)
 
 
 def find(bug: Bug, seed: int, days: float) -> tuple[float, str]:

@@ -12,10 +12,16 @@ from pathlib import Path
 
 import yaml
 
-from api_exporter.attention.rules import GROUP, SETTING, TARGET, filled, numbers
-from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.rules import (
+    GROUP,
+    SETTING_RULE,
+    TARGET,
+    fill_template,
+    numbers,
+)
+from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.netbird.facts.account import CHOICES
-from api_exporter.settings.definitions import OF_ACCOUNT, SETTINGS
+from api_exporter.settings.definitions import ACCOUNT_SETTINGS, SETTINGS
 from api_exporter.settings.setting import Setting
 from tests.prometheus import ROOT, THRESHOLDS
 
@@ -54,24 +60,26 @@ OF_FILES = {"UPSTREAM_CA_FILE", "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KE
 
 def rules(name: str) -> str:
     """Return a rule file with the chart's templates for thresholds and groups."""
-    thresholds = shipped()
+    thresholds = default_thresholds()
     words = {number: f"@{{{number}}}" for number, _ in numbers(thresholds)}
     words["groups"] = "\n" + GROUP.format(target=TARGET, group='""', role="important")
-    words["settings"] = "\n" + SETTING.format(
+    words["settings"] = "\n" + SETTING_RULE.format(
         target=TARGET, value="@{wanted}", setting='""'
     )
     source = f"api_exporter/{name}.in.yml"
-    return f"# Made by `make rules` from {source}.\n" + filled(name, thresholds, words)
+    return f"# Made by `make rules` from {source}.\n" + fill_template(
+        name, thresholds, words
+    )
 
 
 def schema() -> str:
     """Return the schema with the current names."""
     found = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    thresholds = shipped()
+    thresholds = default_thresholds()
     own = found["$defs"]
     settings = {s.name: s for s in SETTINGS}
     both = [name for name in settings if name not in OWN | {ADDRESS}]
-    of_account = [s.name for s in OF_ACCOUNT if s.name not in OWN - OF_FILES]
+    of_account = [s.name for s in ACCOUNT_SETTINGS if s.name not in OWN - OF_FILES]
     own["settings"]["properties"] = {name: _property(settings[name]) for name in both}
     own["accountSettings"]["properties"] = {
         name: _property(settings[name]) for name in of_account

@@ -120,14 +120,14 @@ def results() -> Results:
     return found
 
 
-def tell(kind: str, subject: str, **figures: float | str) -> None:
+def record_result(kind: str, subject: str, **figures: float | str) -> None:
     """Replace the previous results of a run."""
     found = results()
     found.setdefault(kind, {})[subject] = figures
     RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
 
 
-def lived(seed: int, **figures: float) -> None:
+def record_simulation(seed: int, **figures: float) -> None:
     """Add a simulated seed to those of the same commit."""
     command = ("git", "rev-parse", "--short", "HEAD")
     commit = check_output(command, cwd=RESULTS.parent, text=True).strip()
@@ -135,7 +135,7 @@ def lived(seed: int, **figures: float) -> None:
     seeds = str(before.get("seeds", "")).split()
     if str(seed) not in seeds:
         sums = {n: round(float(before.get(n, 0)) + of, 2) for n, of in figures.items()}
-        tell("simulation", commit, seeds=" ".join([*seeds, str(seed)]), **sums)
+        record_result("simulation", commit, seeds=" ".join([*seeds, str(seed)]), **sums)
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -17,23 +17,23 @@ from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
 from api_exporter.ports import Attempt
-from api_exporter.settings.definitions import OF_ACCOUNT, SECTIONS
+from api_exporter.settings.definitions import ACCOUNT_SETTINGS, SECTIONS
 from api_exporter.settings.setting import Setting
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import (
-    attention,
-    certificate_ends,
-    certificate_readable,
-    page_size,
-    token_readable,
+    register_certificate_expiry,
+    register_client_certificate_gauge,
+    register_findings_gauge,
+    register_page_gauges,
+    register_token_gauge,
 )
 from api_exporter.telemetry.process import (
-    account_gauges,
-    reload_successful,
-    unauthorized,
+    register_account_gauges,
+    register_reload_gauge,
+    register_unauthorized_counter,
 )
 from tests.bodies import inventory
 from tests.correctness import correctness
@@ -139,7 +139,8 @@ def _subject(collector: Collector) -> ModuleType:
 def _collector(collector: Collector) -> str:
     words = " ".join((_subject(collector).__doc__ or "").split())
     read = ", ".join(
-        f"`{name}` (`/{resources.BY_NAME[name].path}`)" for name in collector.reads
+        f"`{name}` (`/{resources.RESOURCE_BY_NAME[name].path}`)"
+        for name in collector.reads
     )
     default = "" if collector.default else " Off unless `COLLECTORS` names it."
     families = _families(collector, personal=False)
@@ -233,19 +234,21 @@ def _own() -> str:
         collectors=["peers"],
         budget=lambda: 6.0,
     )
-    token_readable(telemetry.registry, lambda: True)
-    certificate_readable(telemetry.registry, lambda: True)
+    register_token_gauge(telemetry.registry, lambda: True)
+    register_client_certificate_gauge(telemetry.registry, lambda: True)
     EventsTelemetry(telemetry.registry)
     access_log = AccessLogTelemetry(telemetry.registry, writes=True)
     access_log.set_services({"a": "web"})
     access_log.count_rows([b'{"service_id":"a","status_code":401}'], 0)
-    attention(telemetry.registry, lambda: {"critical": 0})
-    certificate_ends(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
-    page_size(telemetry.registry, Pages(["peers"]))
+    register_findings_gauge(telemetry.registry, lambda: {"critical": 0})
+    register_certificate_expiry(
+        telemetry.registry, upstream=lambda: 1, client=lambda: 1
+    )
+    register_page_gauges(telemetry.registry, Pages(["peers"]))
     process = process_telemetry()
-    unauthorized(process.registry)
-    reload_successful(process.registry, lambda: True)
-    account_gauges(process.registry, {"acme": telemetry})
+    register_unauthorized_counter(process.registry)
+    register_reload_gauge(process.registry, lambda: True)
+    register_account_gauges(process.registry, {"acme": telemetry})
     telemetry.attempted(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)
     )
@@ -279,7 +282,7 @@ def configuration() -> str:
                 ("resource", "path", "default"),
                 (
                     (code(r.name), code(f"/{r.path}"), f"{r.period:.0f}")
-                    for r in resources.BY_NAME.values()
+                    for r in resources.RESOURCE_BY_NAME.values()
                 ),
             ),
         ]
@@ -291,7 +294,7 @@ def _setting(setting: Setting) -> tuple[str, ...]:
     return (
         code(setting.name),
         "required" if setting.default is None else default,
-        "account" if setting in OF_ACCOUNT else "process",
+        "account" if setting in ACCOUNT_SETTINGS else "process",
         setting.allowed,
         setting.meaning,
     )

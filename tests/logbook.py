@@ -18,14 +18,14 @@ class Logbook:
     def __call__(self, event: LogEvent) -> None:
         namespace = event.get("log_namespace", "")
         if namespace.startswith("api_exporter") and not namespace.startswith(
-            logs.SMALL_TALK
+            logs.TWISTED_NAMESPACES
         ):
             self.events.append(event)
 
     def lines(self, least: LogLevel = LogLevel.info) -> list[str]:
         """Return level and message of all lines of at least this level."""
         return [
-            logs.line(event).partition(" ")[2].rstrip("\n")
+            logs.text_line(event).partition(" ")[2].rstrip("\n")
             for event in self.events
             if event["log_level"] >= least
         ]

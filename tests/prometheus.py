@@ -7,8 +7,8 @@ the default thresholds; a test fails if they are stale.
 from collections.abc import Callable
 from pathlib import Path
 
-from api_exporter.attention.rules import NAMES, rules
-from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.rules import RULE_FILES, rules
+from api_exporter.attention.thresholds import default_thresholds
 
 ROOT = Path(__file__).parent.parent
 
@@ -24,10 +24,10 @@ HEAD = """\
 
 
 def _made(name: str) -> Callable[[], str]:
-    return lambda: HEAD.format(name=name) + rules(name, shipped())
+    return lambda: HEAD.format(name=name) + rules(name, default_thresholds())
 
 
-FILES = {RULES / f"{name}.yml": _made(name) for name in NAMES}
+FILES = {RULES / f"{name}.yml": _made(name) for name in RULE_FILES}
 
 if __name__ == "__main__":
     for path, made in FILES.items():

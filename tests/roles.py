@@ -1,7 +1,8 @@
 """The resources that a token of each role reads: a table in `docs/compatibility.md`.
 
 The bodies of `/api/users/current` are in `tests/bodies/roles.txt`, made from
-NetBird's code. The server here answers as NetBird does; a real `Network` reads it.
+NetBird's code. The server here answers as NetBird does. A real `AccountNetwork`
+reads it.
 """
 
 import json
@@ -12,10 +13,15 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import MODULES
-from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, UP
-from api_exporter.ports import Body, UpstreamError
-from api_exporter.refresh.network import Network
+from api_exporter.netbird.inventory import PERMISSION_MODULES
+from api_exporter.netbird.resources import (
+    ACCESS_LOG,
+    CURRENT_USER,
+    RESOURCE_BY_NAME,
+    UP,
+)
+from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.world import World
 from tests.bodies import FOLDER, NOON, bodies, body
 from tests.markdown import table
@@ -81,10 +87,12 @@ def granted(role: str, module: str) -> bool:
 def answer(role: str, path: str) -> bytes | UpstreamError:
     """Return the response of NetBird 0.78 to a token of that role."""
     plain = path.partition("?")[0]
-    name = next((r.name for r in BY_NAME.values() if r.path == plain), "access_tokens")
+    name = next(
+        (r.name for r in RESOURCE_BY_NAME.values() if r.path == plain), "access_tokens"
+    )
     if name == CURRENT_USER:
         return SERVICE_USER if role == SERVICE else permissions(role)
-    if granted(role, MODULES.get(name, "peers" if name == UP else "pats")):
+    if granted(role, PERMISSION_MODULES.get(name, "peers" if name == UP else "pats")):
         if name == "users" and role != SERVICE:
             return _users(role)
         return b"[]" if "end_date" in path else body(name)
@@ -114,7 +122,7 @@ class Watched:
         self.role, self.failure = role, failure
         self.requests: list[str] = []
         self._clock = Clock()
-        self.network = Network(
+        self.network = AccountNetwork(
             fetch=self._fetch,
             quota=quota([collector.name for collector in COLLECTORS]),
             world=World(self._clock, lambda: NOON + self._clock.seconds(), lambda: 0.5),
@@ -123,7 +131,7 @@ class Watched:
         self.network.startService()
         self.advance(30)
 
-    async def _fetch(self, path: str, _patience: float) -> Body:
+    async def _fetch(self, path: str, _patience: float) -> ResponseBody:
         self.requests.append(path)
         self._clock.advance(0.001)
         found = answer(self.role, path)
@@ -131,7 +139,7 @@ class Watched:
             found = self.failure
         if isinstance(found, UpstreamError):
             raise found
-        return Body(found)
+        return ResponseBody(found)
 
     def advance(self, seconds: float) -> None:
         for _ in range(300):
@@ -143,7 +151,7 @@ class Watched:
         )
 
 
-def network(role: str) -> Network:
+def network(role: str) -> AccountNetwork:
     """Return an exporter with a token of that role, after its first requests."""
     return Watched(role).network
 
@@ -152,7 +160,7 @@ def results(role: str) -> dict[str, str]:
     """Return the result for each resource that a role may be refused."""
     exporter = network(role)
     found = {UP: "part" if exporter.inventory.partial else "whole"}
-    for name in MODULES:
+    for name in PERMISSION_MODULES:
         if name == ACCESS_LOG:
             continue
         restricted = name in exporter.inventory.withheld
@@ -170,9 +178,9 @@ def _ground(role: str, module: str) -> str:
 
 
 def _rows() -> Iterator[tuple[str, list[str]]]:
-    names = sorted(MODULES, key=lambda n: MODULES[n])
+    names = sorted(PERMISSION_MODULES, key=lambda n: PERMISSION_MODULES[n])
     yield "peers", [UP]
-    for module, of in groupby(names, key=lambda name: MODULES[name]):
+    for module, of in groupby(names, key=lambda name: PERMISSION_MODULES[name]):
         yield module, list(of)
 
 
@@ -188,7 +196,9 @@ def roles_table() -> str:
         columns.setdefault(cells, []).append(role)
     rows = (
         (
-            ", ".join(f"`{BY_NAME[n].path.removeprefix('api/')}`" for n in resources),
+            ", ".join(
+                f"`{RESOURCE_BY_NAME[n].path.removeprefix('api/')}`" for n in resources
+            ),
             *(cells[i] for cells in columns),
         )
         for i, (_, resources) in enumerate(_rows())

@@ -8,9 +8,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.account import LONGEST_END, LONGEST_WRITE, Account, SharedState
-from api_exporter.ports import Body
-from api_exporter.refresh.pipeline import AccountPart, BodyReader
+from api_exporter.account import (
+    MAX_CLOSE_SECONDS,
+    MAX_LOG_STOP_SECONDS,
+    Account,
+    SharedState,
+)
+from api_exporter.ports import ResponseBody
+from api_exporter.refresh.pipeline import AccountFeature, BodyReader
 from api_exporter.settings import environment
 from tests.logbook import logbook
 
@@ -30,13 +35,13 @@ class AccountTests(SynchronousTestCase):
         self.reactor = MemoryReactorClock()
 
     def account(
-        self, *parts: AccountPart, start_delay: float = 0.0, **settings: str
+        self, *parts: AccountFeature, start_delay: float = 0.0, **settings: str
     ) -> Account:
         self.registry = CollectorRegistry()
         environ = {"UPSTREAM_API_URL": URL, **settings}
         if "UPSTREAM_API_TOKEN_FILE" not in environ:
             environ["UPSTREAM_API_TOKEN"] = "secret"
-        (checked,) = environment.read(environ).accounts.values()
+        (checked,) = environment.read_settings(environ).accounts.values()
         return Account(
             checked,
             self.reactor,  # type: ignore[arg-type]
@@ -55,7 +60,7 @@ class AccountTests(SynchronousTestCase):
 
     def stop(self, account: Account) -> None:
         account.stopService()
-        self.reactor.advance(LONGEST_END)
+        self.reactor.advance(MAX_CLOSE_SECONDS)
 
     def test_start(self) -> None:
         """An account sends requests at once, or after the time in `after`."""
@@ -80,13 +85,13 @@ class AccountTests(SynchronousTestCase):
         """A stop waits half a second for NetBird, and leaves no timer behind."""
         account = self.account()
         account.network.addService(Endless())
-        self.stops_after(LONGEST_END, account)
+        self.stops_after(MAX_CLOSE_SECONDS, account)
 
     def test_stop_while_writing(self) -> None:
         """A stop waits five seconds for a log that is being written."""
-        self.assertEqual(5.0, LONGEST_WRITE)
-        account = self.account(AccountPart(service=Endless()))
-        self.stops_after(LONGEST_WRITE, account)
+        self.assertEqual(5.0, MAX_LOG_STOP_SECONDS)
+        account = self.account(AccountFeature(service=Endless()))
+        self.stops_after(MAX_LOG_STOP_SECONDS, account)
 
     def stops_after(self, seconds: float, account: Account) -> None:
         account.startService()
@@ -107,7 +112,7 @@ class AccountTests(SynchronousTestCase):
         token = Path(self.mktemp())
         token.write_text("secret")
         looked: list[None] = []
-        part = AccountPart(reload=lambda: looked.append(None))
+        part = AccountFeature(reload=lambda: looked.append(None))
         account = self.account(part, UPSTREAM_API_TOKEN_FILE=str(token.absolute()))
         book = logbook(self)
         token.unlink()
@@ -126,11 +131,11 @@ class AccountTests(SynchronousTestCase):
         def reader(name: str) -> BodyReader:
             return lambda body: read.append((name, body))
 
-        parts = [AccountPart(body_readers={"peers": reader(name)}) for name in "ab"]
+        parts = [AccountFeature(body_readers={"peers": reader(name)}) for name in "ab"]
         account = self.account(*parts)
 
-        async def fetch(_path: str, _patience: float) -> Body:
-            return Body(b"[]")
+        async def fetch(_path: str, _patience: float) -> ResponseBody:
+            return ResponseBody(b"[]")
 
         self.patch(account.network.pipeline, "_fetch", fetch)
         self.started(account)

@@ -9,7 +9,7 @@ import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
-from api_exporter.settings.errors import shown
+from api_exporter.settings.errors import quote_value
 from api_exporter.settings.options import Options
 from api_exporter.version import this_build
 
@@ -103,7 +103,8 @@ class MainTests(SynchronousTestCase):
         self.assertEqual((os.EX_CONFIG, ""), self.ended("--rules"))
         first, second = stderr.getvalue().splitlines()
         self.assertIn(
-            f"THRESHOLDS_FILE: {shown(str(own))} is not allowed: it must be ", first
+            f"THRESHOLDS_FILE: {quote_value(str(own))} is not allowed: it must be ",
+            first,
         )
         self.assertIn("(days: login_soon: 0: Expected `int` >= 1", first)
         self.assertIn(

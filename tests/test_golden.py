@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition.text import unit
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from tests.bodies import body, decoded, inventory
 from tests.collectors.samples import PREFIX, page, parsed
 from tests.golden import FOLDER, pages
@@ -70,7 +70,7 @@ class GoldenTests(SynchronousTestCase):
         turned = known
         for field in fields(Inventory):
             records = getattr(known, field.name)
-            if field.name in BY_NAME and records is not None:
+            if field.name in RESOURCE_BY_NAME and records is not None:
                 turned = turned.with_(field.name, records[::-1])
         pages = [dict(parsed(page(each, COLLECTORS))) for each in (known, turned)]
         self.assertEqual(*pages)

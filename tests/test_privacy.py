@@ -13,7 +13,7 @@ from api_exporter.netbird.facts.personal import PERSONAL as PERSONS
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.web.discovery.query import Query
-from api_exporter.web.discovery.targets import answer
+from api_exporter.web.discovery.targets import target_list
 from tests.bodies import body, inventory
 from tests.collectors.samples import PREFIX, page
 
@@ -56,7 +56,7 @@ def texts(fields: dict[str, tuple[str, ...]]) -> set[str]:
 
 def targets(known: Inventory) -> str:
     """Return the output of service discovery; only plain characters are escaped."""
-    made = answer(known, Query((9100,), frozenset(), "ip"))
+    made = target_list(known, Query((9100,), frozenset(), "ip"))
     return b"".join(made.slices).decode()
 
 

@@ -22,7 +22,7 @@ from twisted.python.logfile import LogFile
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http import HTTPChannel
 
-from api_exporter.access.tls_context import CURVES_CALL
+from api_exporter.access.tls_context import SET_CURVES_FUNCTION
 
 PACKAGE = Path(__file__).parents[1] / "api_exporter"
 
@@ -159,8 +159,8 @@ class InstalledTests(SynchronousTestCase):
     def test_openssl(self) -> None:
         """OpenSSL's calls take a context; cryptography 47 has the call in use."""
         if int(cryptography.__version__.partition(".")[0]) < 47:
-            self.assertFalse(hasattr(SSL._lib, CURVES_CALL))  # type: ignore[attr-defined]
+            self.assertFalse(hasattr(SSL._lib, SET_CURVES_FUNCTION))  # type: ignore[attr-defined]
             return
         made = SSL.Context(SSL.TLS_SERVER_METHOD)
-        call = getattr(SSL._lib, CURVES_CALL)  # type: ignore[attr-defined]
+        call = getattr(SSL._lib, SET_CURVES_FUNCTION)  # type: ignore[attr-defined]
         self.assertEqual(1, call(made._context, b"P-256"))

@@ -2,9 +2,18 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import MODULES, OF_AGENTS, Inventory
+from api_exporter.netbird.inventory import (
+    AGENT_RESOURCES,
+    PERMISSION_MODULES,
+    Inventory,
+)
 from api_exporter.netbird.records import CurrentUser, Permissions, User
-from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, UP
+from api_exporter.netbird.resources import (
+    ACCESS_LOG,
+    CURRENT_USER,
+    RESOURCE_BY_NAME,
+    UP,
+)
 from api_exporter.ports import UpstreamError
 from tests.logbook import logbook
 from tests.parts import SERVICE_USER
@@ -16,15 +25,15 @@ class RolesTests(SynchronousTestCase):
         """A resource that a role may not read is withheld, and no other is."""
         for role in ROLES:
             for name, result in results(role).items():
-                whole = granted(role, MODULES.get(name, UP))
+                whole = granted(role, PERMISSION_MODULES.get(name, UP))
                 expected = "part" if name == UP else "withheld"
                 self.assertEqual("whole" if whole else expected, result, (role, name))
 
     def test_modules(self) -> None:
         """Each resource has its permission module, or is for every login."""
         every = {UP, CURRENT_USER, "instance_version"}
-        self.assertEqual(every, set(BY_NAME) - set(MODULES))
-        self.assertIn(ACCESS_LOG, MODULES)
+        self.assertEqual(every, set(RESOURCE_BY_NAME) - set(PERMISSION_MODULES))
+        self.assertIn(ACCESS_LOG, PERMISSION_MODULES)
 
     def test_own_rows(self) -> None:
         """Without the grants, the page has neither cost nor denials of agents."""
@@ -41,7 +50,7 @@ class RolesTests(SynchronousTestCase):
         standing = telemetry.freshness["proxy_services"]
         self.assertEqual("restricted", standing.state(0.0))
         self.assertEqual((False, None), (standing.supported, standing.up))
-        self.assertEqual(set(), set(OF_AGENTS) & set(telemetry.freshness))
+        self.assertEqual(set(), set(AGENT_RESOURCES) & set(telemetry.freshness))
 
     def test_finding(self) -> None:
         """One finding names the role and what is missing; a service user has none."""

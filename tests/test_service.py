@@ -17,7 +17,7 @@ from api_exporter.refresh.compute import compute_at_once
 from api_exporter.service import Configuration, Program, assemble, configure
 from api_exporter.settings import environment
 from api_exporter.settings.options import Options
-from api_exporter.web.pprof import Profiles
+from api_exporter.web.pprof import ProfileService
 from tests.logbook import logbook
 
 URL = "http://10.0.0.1"
@@ -44,7 +44,7 @@ class ProgramTestCase(SynchronousTestCase):
 
     def program(self, *, pprof: bool = False, **settings: str) -> Program:
         environ = {"UPSTREAM_API_URL": URL, "LISTEN_ADDRESS": "127.0.0.1:8080"}
-        checked = environment.read({**environ, **settings})
+        checked = environment.read_settings({**environ, **settings})
         program = assemble(
             Configuration(checked, None, None),
             self.reactor,  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ class OneAccountTests(ProgramTestCase):
     def test_profiles(self) -> None:
         """With --enable-pprof profiles are a service and a page, and are logged."""
         program = self.program(pprof=True, UPSTREAM_API_TOKEN="secret")
-        self.assertIsInstance(program.services[-1], Profiles)
+        self.assertIsInstance(program.services[-1], ProfileService)
         self.assertIn("Profiles of api-exporter", self.get("/debug/pprof/"))
         self.assertIn('"debug/pprof/"', self.get("/"))
         lines = [line for line in self.book.lines() if "/debug/pprof/" in line]

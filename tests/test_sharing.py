@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.selection import selection
-from api_exporter.netbird.inventory import OF_AGENTS
+from api_exporter.netbird.inventory import AGENT_RESOURCES
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import RateLimit, stretched
 from api_exporter.settings import parsers
@@ -174,6 +174,6 @@ class SharingTests(SynchronousTestCase):
         """While many wait, requests follow each other without a gap."""
         near = Neighbours([fine] * 30).start().until(20.0)
         times = [at for at, path, _ in near.requests if path != "api/peers"]
-        asked = DEFAULT.keys() - {"peers", *OF_AGENTS}
+        asked = DEFAULT.keys() - {"peers", *AGENT_RESOURCES}
         self.assertEqual(30 * len(asked), len(times))
         self.assertLess(max(b - a for a, b in pairwise(times)), 0.06)

@@ -8,9 +8,9 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import BY_NAME
-from api_exporter.ports import Body, UpstreamError
-from api_exporter.refresh.network import Network
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
+from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.settings import parsers
 from api_exporter.world import World as AccountWorld
 from simulation.company.network import SimulatedNetwork
@@ -21,14 +21,14 @@ from tests.parts import limiter as bucket
 
 HOUR = 3600
 START = 1_800_000_000
-PROVIDERS = BY_NAME["agent_providers"].path
+PROVIDERS = RESOURCE_BY_NAME["agent_providers"].path
 """As most have none: what needs one is dormant. With them, the first reads of all are
 more than this limiter's burst."""
 STEP = 5
 """Seconds of time that pass at once."""
 
 
-class World(Network):
+class World(AccountNetwork):
     """An exporter of the default collectors, an upstream with a limiter, and a clock.
 
     Attributes:
@@ -53,17 +53,17 @@ class World(Network):
     def now(self) -> float:
         return START + self.clock.seconds()
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
         if self.limiter.wait(self.now()):
             self.refused += 1
             return fail(UpstreamError("rate_limited", "429: too many requests"))
         if path == PROVIDERS:
-            return succeed(Body(b"[]"))
+            return succeed(ResponseBody(b"[]"))
         if path == CURRENT_USER:
-            return succeed(Body(made_up("current_user")))
+            return succeed(ResponseBody(made_up("current_user")))
         body = self.network.body(f"/{path}", self.now())
         assert body is not None
-        return succeed(Body(b"".join(body)))
+        return succeed(ResponseBody(b"".join(body)))
 
     def run(self, seconds: int) -> None:
         self.startService()

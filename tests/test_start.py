@@ -21,7 +21,7 @@ class StartTests(SynchronousTestCase):
             token = f"UPSTREAM_API_TOKEN=token-{number % tokens}\n"
             (folder / f"a{number:03}.conf").write_text(token)
         environ = {"ACCOUNTS_DIR": str(folder), "UPSTREAM_API_URL": "http://10.0.0.1"}
-        settings = environment.read(environ)
+        settings = environment.read_settings(environ)
         reactor = MemoryReactorClock()
         shared = SharedState(settings.accounts.values())
         accounts = service.make_accounts(settings, reactor, shared)  # type: ignore[arg-type]

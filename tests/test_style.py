@@ -10,7 +10,7 @@ import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.rules import rules
-from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.settings.definitions import RETIRED, SETTINGS
 from tests import wording
 from tests.documents import ROOT, metrics
@@ -38,7 +38,7 @@ FREE = {"docs/metrics.md", "CHANGELOG.md"}
 
 ALERTS = [
     alert
-    for group in yaml.safe_load(rules("alerts", shipped()))["groups"]
+    for group in yaml.safe_load(rules("alerts", default_thresholds()))["groups"]
     for alert in group["rules"]
 ]
 

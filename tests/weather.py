@@ -17,7 +17,7 @@ from zope.interface import implementer
 
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.network import Network, NetworkOptions
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
@@ -111,7 +111,7 @@ class _Agent:
         return Deferred.fromCoroutine(answer())
 
 
-class World(Network):
+class World(AccountNetwork):
     """All services of an account, with simulated outages.
 
     Args:

@@ -16,10 +16,13 @@ from api_exporter.access.credentials import Credentials, parse
 from api_exporter.access.methods import Identity, QueueFull, client_address
 from api_exporter.access.rejections import Rejections
 from api_exporter.serving.channel import BodilessRequest
-from api_exporter.serving.page import NO_ACCOUNT, Refusal
+from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage
 from api_exporter.serving.site import Frontend
-from api_exporter.serving.visibility import ALL
-from api_exporter.telemetry.process import reload_successful, unauthorized
+from api_exporter.serving.visibility import ALL_ACCOUNTS
+from api_exporter.telemetry.process import (
+    register_reload_gauge,
+    register_unauthorized_counter,
+)
 
 
 class ProtectedSite(Frontend):
@@ -43,8 +46,8 @@ class ProtectedSite(Frontend):
             self.encrypt = self._encrypt
         self._clock = reactor
         self._rejections = Rejections(reactor)
-        reload_successful(registry, lambda: access.good)
-        self._count_rejection = unauthorized(registry)
+        register_reload_gauge(registry, lambda: access.good)
+        self._count_rejection = register_unauthorized_counter(registry)
 
     def stopFactory(self) -> None:
         super().stopFactory()
@@ -86,12 +89,12 @@ class ProtectedSite(Frontend):
     def _admit(self, request: BodilessRequest, page: IResource) -> IResource:
         if _path(request) not in PROBE_PATHS and (wait_seconds := self._wait_seconds()):
             request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait_seconds)))
-            return Refusal(429, "Too many requests: retry later.")
+            return ErrorPage(429, "Too many requests: retry later.")
         if not any(
             method.is_required and not method.in_handshake
             for method in self._access.methods
         ):
-            request.accounts = ALL
+            request.accounts = ALL_ACCOUNTS
             return page
         credentials = parse(request.requestHeaders.getRawHeaders(b"authorization"))
         identity = self._identify(request, credentials)
@@ -153,14 +156,16 @@ class ProtectedSite(Frontend):
             case "unauthorized":
                 headers = request.responseHeaders
                 headers.setRawHeaders(b"WWW-Authenticate", self._challenges())
-                return Refusal(401, "This page requires a password or a token.")
+                return ErrorPage(401, "This page requires a password or a token.")
             case "forbidden":
-                return Refusal(403, "This token gives access to single accounts only.")
+                return ErrorPage(
+                    403, "This token gives access to single accounts only."
+                )
             case "not_found":
-                return Refusal(404, NO_ACCOUNT)
+                return ErrorPage(404, ACCOUNT_NOT_FOUND)
             case "full":
                 # WEB_OPEN_PATHS shows its pages in full without authentication.
-                request.accounts = ALL if identity is None else identity
+                request.accounts = ALL_ACCOUNTS if identity is None else identity
                 return page
 
     def _refuse_busy(
@@ -170,7 +175,7 @@ class ProtectedSite(Frontend):
         if self._verdict(request, None) == "status_only":
             return _StatusPage(page)
         request.setHeader(b"Retry-After", b"5")
-        return Refusal(503, "Too many passwords are being checked: retry later.")
+        return ErrorPage(503, "Too many passwords are being checked: retry later.")
 
 
 def _path(request: Request) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from api_exporter.serving.visibility import ALL, Accounts
+from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 
 Verdict = Literal["full", "status_only", "unauthorized", "forbidden", "not_found"]
 """The result: the page; its status alone; 401; 403; 404."""
@@ -10,10 +10,10 @@ Verdict = Literal["full", "status_only", "unauthorized", "forbidden", "not_found
 PROBE_PATHS = frozenset({"/health", "/ready"})
 """Paths of health probes, which send no credentials."""
 
-LISTS = frozenset({"/", "/sd/accounts", "/runbooks"})
+SHARED_PAGES = frozenset({"/", "/sd/accounts", "/runbooks"})
 """Pages that list only the accounts that the client may see, or no account."""
 
-PROFILES = "/debug"
+DEBUG_PREFIX = "/debug"
 
 
 def authorize(
@@ -29,14 +29,14 @@ def authorize(
     if identity is None:
         probe = path in PROBE_PATHS and account is None
         return "status_only" if probe else "unauthorized"
-    if identity is ALL:
+    if identity is ALL_ACCOUNTS:
         return "full"
-    if path == PROFILES or path.startswith(f"{PROFILES}/"):
+    if path == DEBUG_PREFIX or path.startswith(f"{DEBUG_PREFIX}/"):
         return "forbidden"
     if account is not None:
         return "full" if account in identity else "not_found"
     if path in PROBE_PATHS:
         return "status_only"
-    if path in LISTS:
+    if path in SHARED_PAGES:
         return "full"
     return "forbidden" if path in {metrics_path, "/sd", "/findings"} else "not_found"

@@ -12,8 +12,8 @@ from twisted.web.server import Request
 from api_exporter.access.credentials import Credentials
 from api_exporter.access.methods import REALM, AuthenticationMethod, Identity
 from api_exporter.access.reloading import ReadFile, Reloader, unreadable
-from api_exporter.plurals import counted
-from api_exporter.serving.visibility import ALL, Accounts
+from api_exporter.plurals import with_noun
+from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.settings.errors import ConfigurationError
 
 MIN_LENGTH = 16
@@ -61,8 +61,8 @@ class BearerTokens(AuthenticationMethod):
 
     def describe(self) -> str:
         entries = self._tokens.value.entries
-        limited = sum(accounts is not ALL for _, accounts in entries)
-        return f"{counted(len(entries), 'token')}, {limited} limited to some accounts"
+        limited = sum(accounts is not ALL_ACCOUNTS for _, accounts in entries)
+        return f"{with_noun(len(entries), 'token')}, {limited} limited to some accounts"
 
 
 def load_tokens(
@@ -91,7 +91,7 @@ def load_tokens(
         except ValueError as error:
             problems.append(f"{path}:{number}: {error}")
             continue
-        if accounts is not ALL and not named_accounts:
+        if accounts is not ALL_ACCOUNTS and not named_accounts:
             problems.append(f"{path}:{number}: account= needs ACCOUNTS_DIR")
         if digest in entries:
             problems.append(f"{path}:{number}: the token is listed twice")
@@ -105,7 +105,7 @@ def load_tokens(
 
 def _parse(words: Sequence[str]) -> tuple[bytes, Accounts]:
     *before, token = words
-    accounts = ALL
+    accounts = ALL_ACCOUNTS
     if before and before[-1].startswith("account="):
         names = before.pop().removeprefix("account=").split(",")
         if not all(map(_NAME.fullmatch, names)):

@@ -27,7 +27,7 @@ _log = Logger()
 
 WEB = "WEB_CONFIG_FILE"
 
-TOKENS = "WEB_BEARER_TOKENS_FILE"
+TOKENS_SETTING = "WEB_BEARER_TOKENS_FILE"
 
 
 class AccessControl:
@@ -55,7 +55,9 @@ class AccessControl:
         if self.web is not None:
             self.methods += [ClientCertificates(self.web), Passwords(self.web, compare)]
         load_file = partial(load_tokens, named_accounts=settings.several)
-        tokens = self._follow(TOKENS, settings.web_bearer_tokens_file, load_file)
+        tokens = self._follow(
+            TOKENS_SETTING, settings.web_bearer_tokens_file, load_file
+        )
         if tokens is not None:
             self.methods.append(BearerTokens(tokens))
         try:
@@ -154,7 +156,7 @@ def _load_web(path: Path, read: ReadFile, before: "WebConfig | None") -> "WebCon
 
         config = replace(config, context=make_context(config.tls))
     if before is not None:
-        if problems := web_config.restarts(before, config):
+        if problems := web_config.changes_needing_restart(before, config):
             raise ConfigurationError(*(f"{path}: {problem}" for problem in problems))
         if before.limit == config.limit:
             config = replace(config, bucket=before.bucket)

@@ -3,7 +3,7 @@
 from collections.abc import Set
 
 from api_exporter.access.methods import AuthenticationMethod
-from api_exporter.settings.errors import ConfigurationError, shown
+from api_exporter.settings.errors import ConfigurationError, quote_value
 
 
 class OpenPaths(AuthenticationMethod):
@@ -12,7 +12,7 @@ class OpenPaths(AuthenticationMethod):
     def __init__(self, paths: Set[str], metrics_path: str) -> None:
         for path in sorted(paths - {metrics_path, "/sd"}):
             raise ConfigurationError(
-                f"WEB_OPEN_PATHS: {shown(path)} is not allowed: it must be"
+                f"WEB_OPEN_PATHS: {quote_value(path)} is not allowed: it must be"
                 f" {metrics_path} or /sd"
             )
         self._paths = paths | {"/sd/accounts"} if "/sd" in paths else paths

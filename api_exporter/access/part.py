@@ -9,7 +9,7 @@ from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import IResource
 
 from api_exporter.serving.site import Frontend, OpenSite
-from api_exporter.settings.definitions import ACCESS, SECTIONS, Settings
+from api_exporter.settings.definitions import ACCESS_SECTION, SECTIONS, Settings
 
 if TYPE_CHECKING:
     from api_exporter.access.configuration import AccessControl
@@ -23,7 +23,7 @@ def load(
     Args:
         threads: makes the threads in which passwords are compared.
     """
-    if not any(getattr(settings, s.name.lower()) for s in SECTIONS[ACCESS]):
+    if not any(getattr(settings, s.name.lower()) for s in SECTIONS[ACCESS_SECTION]):
         return None
     from api_exporter.access import configuration, passwords  # noqa: PLC0415
 

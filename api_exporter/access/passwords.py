@@ -27,8 +27,8 @@ from api_exporter.access.methods import (
 )
 from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
 from api_exporter.access.reloading import Reloader
-from api_exporter.plurals import counted
-from api_exporter.serving.visibility import ALL
+from api_exporter.plurals import with_noun
+from api_exporter.serving.visibility import ALL_ACCOUNTS
 
 if TYPE_CHECKING:
     from api_exporter.access.web_config import WebConfig
@@ -64,15 +64,15 @@ class Passwords(AuthenticationMethod):
         )
         known = self._cache.find_result(attempt)
         if known is not None:
-            return ALL if known else None
+            return ALL_ACCOUNTS if known else None
         if self._queue.busy and not may_wait:
             return fail(QueueFull())
         right = self._queue.compare(attempt, client_address(request))
-        return right.addCallback(lambda right: ALL if right else None)
+        return right.addCallback(lambda right: ALL_ACCOUNTS if right else None)
 
     def describe(self) -> str:
         users = self._web.value.users
-        return f"passwords of {counted(len(users), 'user')}" if users else ""
+        return f"passwords of {with_noun(len(users), 'user')}" if users else ""
 
 
 class _Comparison:

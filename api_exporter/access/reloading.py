@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from api_exporter.settings.errors import ConfigurationError
-from api_exporter.settings.token import regular
+from api_exporter.settings.token import read_regular_file
 
 T = TypeVar("T")
 
@@ -92,7 +92,7 @@ class Reloader(Generic[T]):
 def _read(path: Path) -> tuple[bytes | OSError | ValueError, str]:
     """Return a file's content and hash; or the error, and the error as text."""
     try:
-        content = regular(path, MAX_FILE_BYTES)
+        content = read_regular_file(path, MAX_FILE_BYTES)
     except (OSError, ValueError) as error:
         return error, str(error)
     return content, sha256(content).hexdigest()

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from api_exporter.access.reloading import ReadFile
 from api_exporter.access.yaml_document import Section
-from api_exporter.settings.errors import shown
+from api_exporter.settings.errors import quote_value
 
 SECTION = "tls_server_config"
 
@@ -230,6 +230,6 @@ def _pem(section: Section, name: str, folder: Path, read: ReadFile) -> bytes | N
         message = error.strerror if isinstance(error, OSError) else str(error)
         place = section.document.place(section.found[key])
         where = "" if file.startswith("/") else f" in {folder}"
-        problem = f"{place}: {SECTION}.{key}: {shown(file)}{where}: {message}"
+        problem = f"{place}: {SECTION}.{key}: {quote_value(file)}{where}: {message}"
         section.document.problems.append(problem)  # a retry may find it
         return b""

@@ -20,7 +20,7 @@ from api_exporter.settings.errors import ConfigurationError
 NO_RENEGOTIATION = 1 << 30
 """OpenSSL's SSL_OP_NO_RENEGOTIATION, which pyOpenSSL does not name in all versions."""
 
-CURVES_CALL = "SSL_CTX_set1_curves_list"
+SET_CURVES_FUNCTION = "SSL_CTX_set1_curves_list"
 """A function of OpenSSL that cryptography has from version 47 on."""
 
 ALPN = b"http/1.1"
@@ -142,7 +142,7 @@ def set_curves(context: SSL.Context, curves: tuple[str, ...]) -> bool:
     pyOpenSSL's own `set_tmp_ecdh` takes a single curve, and never X25519. So this call
     goes past pyOpenSSL; every test of curves covers it.
     """
-    call = getattr(SSL._lib, CURVES_CALL, None)  # type: ignore[attr-defined]
+    call = getattr(SSL._lib, SET_CURVES_FUNCTION, None)  # type: ignore[attr-defined]
     text = ":".join(curves).encode()
     return call is not None and bool(call(context._context, text) == 1)
 

@@ -13,7 +13,7 @@ from api_exporter.access.reloading import ReadFile, unreadable
 from api_exporter.access.tls_config import TlsConfig
 from api_exporter.access.yaml_document import Section, YamlDocument
 from api_exporter.serving.token_bucket import TokenBucket
-from api_exporter.settings.errors import ConfigurationError, shown
+from api_exporter.settings.errors import ConfigurationError, quote_value
 
 if TYPE_CHECKING:
     from OpenSSL import SSL
@@ -32,7 +32,7 @@ ALLOWED_HEADERS: Mapping[str, tuple[str, ...]] = {
 MAX_BYTES = 64 * 1024
 """The maximum size of the file in bytes: 800 users. Parsing YAML blocks all else."""
 
-HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
+BCRYPT_HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 """A bcrypt hash. Its group is the cost: the logarithm of the number of rounds."""
 
 
@@ -107,7 +107,7 @@ def _headers(section: Section) -> tuple[tuple[bytes, bytes], ...]:
     for name in given.found:
         text, allowed = given.text(name), ALLOWED_HEADERS[name]
         if allowed and text not in allowed:
-            message = f"it must be {' or '.join(allowed)}, not {shown(text)}"
+            message = f"it must be {' or '.join(allowed)}, not {quote_value(text)}"
             given.reject(name, message)
         elif not re.fullmatch(r"[\x20-\x7e]*", text):
             given.reject(name, "it must be one line of ASCII")
@@ -120,7 +120,7 @@ def _users(root: Section) -> dict[bytes, bytes]:
     users = {}
     for name, value in document.entries(root.found.get(key), key):
         digest = document.text(value, key)
-        if not HASH.fullmatch(digest):
+        if not BCRYPT_HASH.fullmatch(digest):
             message = "the password of a user must be a bcrypt hash of 60 characters"
             document.reject(value, key, message)
         elif ":" in name:
@@ -181,7 +181,7 @@ def parse_duration(text: str) -> float:
     )
 
 
-def restarts(before: WebConfig, now: WebConfig) -> list[str]:
+def changes_needing_restart(before: WebConfig, now: WebConfig) -> list[str]:
     """Return the changes that need a restart.
 
     A file that an editor has not written completely must not disable authentication.

@@ -7,7 +7,7 @@ from typing import TypeVar
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from api_exporter.settings.errors import ConfigurationError, masked, shown
+from api_exporter.settings.errors import ConfigurationError, mask_secrets, quote_value
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ class Section:
             return default
         text = self.text(name)
         if text not in allowed:
-            message = f"it must be one of {', '.join(allowed)}, not {shown(text)}"
+            message = f"it must be one of {', '.join(allowed)}, not {quote_value(text)}"
             self.reject(name, message)
         return allowed.get(text, default)
 
@@ -143,14 +143,20 @@ class Section:
         for item in node.value:
             found.append(text := self.document.text(item, key))
             if allowed is not None and text not in allowed:
-                message = f"each must be one of {', '.join(allowed)}, not {shown(text)}"
+                message = (
+                    f"each must be one of {', '.join(allowed)}, not {quote_value(text)}"
+                )
                 self.document.reject(item, key, message)
         return found
 
 
 def join(section: str, name: str) -> str:
     """Return the full name of a key. One that is no word may be a secret."""
-    key = masked(name) if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,40}", name) else "…"
+    key = (
+        mask_secrets(name)
+        if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,40}", name)
+        else "…"
+    )
     return f"{section}.{key}" if section else key
 
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, plain
+from api_exporter.attention.finding import Finding, Snapshot, safe_line
 from api_exporter.attention.thresholds import HOUR
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.facts.account import addresses, choices
+from api_exporter.netbird.facts.account import address_count, choices
 from api_exporter.netbird.facts.policies import (
     empty_sides,
-    outdated,
+    outdated_peer_counts,
     policies_by_check,
     sizes,
 )
-from api_exporter.plurals import counted
+from api_exporter.plurals import with_noun
 
 
 def peer_approvals(snapshot: Snapshot) -> Iterator[Finding]:
@@ -29,7 +29,7 @@ def peer_approvals(snapshot: Snapshot) -> Iterator[Finding]:
         verb = "waits" if len(waiting) == 1 else "wait"
         yield snapshot.finding(
             "NetBirdPeerAwaitsApproval",
-            counted(len(waiting), "peer"),
+            with_noun(len(waiting), "peer"),
             f"{verb} for approval{names}.",
             since=min(at for at, _ in waiting) or None,
         )
@@ -42,7 +42,7 @@ def user_approvals(snapshot: Snapshot) -> Iterator[Finding]:
         verb = "waits" if waiting == 1 else "wait"
         yield snapshot.finding(
             "NetBirdUserAwaitsApproval",
-            counted(waiting, "user"),
+            with_noun(waiting, "user"),
             f"{verb} for approval.",
         )
 
@@ -54,7 +54,7 @@ def unused_checks(snapshot: Snapshot) -> Iterator[Finding]:
         if check.id not in used:
             yield snapshot.finding(
                 "NetBirdPostureCheckUnused",
-                f"Posture check {plain(check.name or check.id)}",
+                f"Posture check {safe_line(check.name or check.id)}",
                 "has no effect: no enabled policy uses this check.",
             )
 
@@ -63,7 +63,7 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
     """Report peers that a posture check excludes because of their version."""
     inventory = snapshot.inventory
     checks = inventory.posture_checks or ()
-    old = outdated(
+    old = outdated_peer_counts(
         checks,
         inventory.policies or (),
         inventory.groups or (),
@@ -75,9 +75,9 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
         if demanded is not None and number:
             yield snapshot.finding(
                 "NetBirdPeersOutdated",
-                f"Posture check {plain(check.name or check.id)}",
-                f"excludes {counted(number, 'peer')} with a version below the"
-                f" minimum {plain(demanded.min_version)}.",
+                f"Posture check {safe_line(check.name or check.id)}",
+                f"excludes {with_noun(number, 'peer')} with a version below the"
+                f" minimum {safe_line(demanded.min_version)}.",
             )
 
 
@@ -85,7 +85,7 @@ def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
     """Report an address range that is nearly full."""
     share = snapshot.thresholds.shares["addresses_used"]
     for account in snapshot.inventory.accounts or ():
-        size = addresses(account.settings.network_range)
+        size = address_count(account.settings.network_range)
         used = len(snapshot.inventory.peers or ())
         if size and used / size > share:
             yield snapshot.finding(
@@ -116,7 +116,7 @@ def invites(snapshot: Snapshot) -> Iterator[Finding]:
         verb = "has" if len(expired) == 1 else "have"
         yield snapshot.finding(
             "NetBirdInviteExpired",
-            counted(len(expired), "invite"),
+            with_noun(len(expired), "invite"),
             f"{verb} expired and cannot be accepted.",
             since=min((at for at in times if at is not None), default=None),
         )
@@ -134,7 +134,7 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
         if sides := empty_sides(policy, known):
             yield snapshot.finding(
                 "NetBirdPolicyEmpty",
-                f"Policy {plain(policy.name or policy.id)}",
-                f"has {counted(sides, 'rule side')} without members: these sources or"
+                f"Policy {safe_line(policy.name or policy.id)}",
+                f"has {with_noun(sides, 'rule side')} without members: these sources or"
                 " destinations match no peer and no resource.",
             )

@@ -4,19 +4,19 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from api_exporter.attention.finding import Finding, Snapshot, listed, plain
+from api_exporter.attention.finding import Finding, Snapshot, list_names, safe_line
 from api_exporter.netbird.facts.agents import (
     Limit,
     Misses,
-    amounts,
+    consumption_by_unit,
     enabled_providers,
     listed_ids,
     month_cost,
     policy_misses,
     rule_misses,
-    used,
+    used_ratios,
 )
-from api_exporter.plurals import counted, duration
+from api_exporter.plurals import duration, with_noun
 
 _SUBJECTS = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 
@@ -25,9 +25,9 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
     """Report budgets that one of their groups or users has used up, or nearly."""
     share = snapshot.thresholds.shares["agent_budget_used"]
     inventory = replace(snapshot.inventory, now=snapshot.now)
-    by_unit = amounts(inventory)
+    by_unit = consumption_by_unit(inventory)
     names = {group.id: group.name for group in inventory.groups or ()}
-    for limit, peak in used(inventory).items():
+    for limit, peak in used_ratios(inventory).items():
         if peak <= min(share, 1.0):
             continue
         spent = peak >= 1
@@ -40,7 +40,7 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
         ]
         yield snapshot.finding(
             "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",
-            f"{_SUBJECTS[limit.of]} {plain(limit.name or limit.id)}",
+            f"{_SUBJECTS[limit.of]} {safe_line(limit.name or limit.id)}",
             _message(limit, peak, groups),
         )
 
@@ -48,14 +48,14 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
 def _message(limit: Limit, peak: float, groups: Sequence[str]) -> str:
     cap = f"{limit.cap:,.2f} USD"
     if limit.unit == "tokens":
-        cap = counted(int(limit.cap), "token")
+        cap = with_noun(int(limit.cap), "token")
     state = "used up" if peak >= 1 else "nearly used up"
-    consumers = counted(len(groups), "group") if len(groups) > 1 else f"a {limit.per}"
+    consumers = with_noun(len(groups), "group") if len(groups) > 1 else f"a {limit.per}"
     verb = "have used up to" if len(groups) > 1 else "has used"
     share = peak if peak >= 1 else min(peak, 0.99)  # not used up is not 100%
     return (
         f"is {state}: {consumers} {verb} {share:,.0%} of {cap}"
-        f" in {duration(limit.window)}{listed(groups)}."
+        f" in {duration(limit.window)}{list_names(groups)}."
     )
 
 
@@ -75,7 +75,7 @@ def providers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report enabled providers whose certificate is not verified."""
     for provider in snapshot.inventory.agent_providers or ():
         if provider.enabled and provider.skip_tls_verification:
-            name = plain(provider.name or provider.id)
+            name = safe_line(provider.name or provider.id)
             yield snapshot.finding(
                 "NetBirdAgentTlsUnverified",
                 f"The certificate of agent provider {name}",
@@ -91,7 +91,7 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
         if policy.enabled and not ids & set(policy.destination_provider_ids or ()):
             yield snapshot.finding(
                 "NetBirdAgentPolicyWithoutProvider",
-                f"Agent policy {plain(policy.name or policy.id)}",
+                f"Agent policy {safe_line(policy.name or policy.id)}",
                 "has no enabled provider: NetBird denies its requests.",
             )
 
@@ -104,14 +104,14 @@ def references(snapshot: Snapshot) -> Iterator[Finding]:
             guarded = any(kind == "guardrail" for kind, _ in missing)
             yield snapshot.finding(
                 "NetBirdAgentReferenceMissing",
-                f"Agent policy {plain(policy.name or policy.id)}",
+                f"Agent policy {safe_line(policy.name or policy.id)}",
                 f"names {_missing(missing)}.{_UNRESTRICTED if guarded else ''}",
             )
     for rule in snapshot.inventory.agent_budget_rules or ():
         if rule.enabled and (missing := rule_misses(ids, rule)):
             yield snapshot.finding(
                 "NetBirdAgentReferenceMissing",
-                f"Budget rule {plain(rule.name or rule.id)}",
+                f"Budget rule {safe_line(rule.name or rule.id)}",
                 f"names {_missing(missing)}. The rule applies to fewer"
                 " groups or users than it names.",
             )
@@ -125,8 +125,8 @@ _UNRESTRICTED = (
 
 def _missing(missing: Misses) -> str:
     """Return text such as `1 missing object: group abc`."""
-    names = listed(f"{kind} {id_}" for kind, id_ in missing)
-    return f"{counted(len(missing), 'missing object')}{names}"
+    names = list_names(f"{kind} {id_}" for kind, id_ in missing)
+    return f"{with_noun(len(missing), 'missing object')}{names}"
 
 
 def prompts(snapshot: Snapshot) -> Iterator[Finding]:

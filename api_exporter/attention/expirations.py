@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from math import ceil
 
-from api_exporter.attention.finding import Finding, Snapshot, plain
-from api_exporter.attention.thresholds import DAY, HOUR
+from api_exporter.attention.finding import Finding, Snapshot, safe_line
+from api_exporter.attention.thresholds import DAY_DURATION, HOUR
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.facts.account import login_end, login_lifetime
-from api_exporter.plurals import counted
+from api_exporter.netbird.facts.account import login_expires_at, login_lifetime_seconds
+from api_exporter.plurals import with_noun
 
 
 def logins(snapshot: Snapshot) -> Iterator[Finding]:
@@ -16,14 +16,14 @@ def logins(snapshot: Snapshot) -> Iterator[Finding]:
     There is no finding if logins last for less than `login_routine` days.
     """
     days, share = snapshot.thresholds.days, snapshot.thresholds.shares["login_soon"]
-    lifetime = login_lifetime(snapshot.inventory.accounts or ())
-    if lifetime is None or lifetime < days["login_routine"] * DAY:
+    lifetime = login_lifetime_seconds(snapshot.inventory.accounts or ())
+    if lifetime is None or lifetime < days["login_routine"] * DAY_DURATION:
         return
-    limit = min(days["login_soon"] * DAY, share * lifetime)
+    limit = min(days["login_soon"] * DAY_DURATION, share * lifetime)
     soon = [
         (end, peer)
         for peer in snapshot.inventory.peers or ()
-        if peer.connected and (end := login_end(lifetime, peer)) is not None
+        if peer.connected and (end := login_expires_at(lifetime, peer)) is not None
         if 0 < end - snapshot.now < limit
     ]
     if soon:
@@ -32,8 +32,8 @@ def logins(snapshot: Snapshot) -> Iterator[Finding]:
         logins, verb = ("Login", "expires") if is_single else ("Logins", "expire")
         yield snapshot.finding(
             "NetBirdLoginExpiresSoon",
-            f"{logins} of {counted(len(soon), 'connected peer')}",
-            f"{verb} within {counted(ceil(limit / HOUR), 'hour')}{names}.",
+            f"{logins} of {with_noun(len(soon), 'connected peer')}",
+            f"{verb} within {with_noun(ceil(limit / HOUR), 'hour')}{names}.",
             until=min(end for end, _ in soon),
         )
 
@@ -47,12 +47,14 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
     for key in snapshot.inventory.setup_keys or ():
         if key.type != "reusable" or key.state == "revoked":
             continue
-        subject = f"Setup key {plain(key.name or key.id)}"
+        subject = f"Setup key {safe_line(key.name or key.id)}"
         used = timestamp(key.last_used)
-        in_use = used is not None and snapshot.now - used < days["in_use"] * DAY
+        in_use = (
+            used is not None and snapshot.now - used < days["in_use"] * DAY_DURATION
+        )
         end = timestamp(key.expires)
         left = None if end is None else end - snapshot.now
-        if in_use and left is not None and left < days["setup_key_soon"] * DAY:
+        if in_use and left is not None and left < days["setup_key_soon"] * DAY_DURATION:
             state = "expires soon" if left > 0 else "has expired"
             yield snapshot.finding(
                 "NetBirdSetupKeyExpiresSoon",
@@ -67,7 +69,7 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
                 "NetBirdSetupKeyUsedUp",
                 subject,
                 f"is {nearly}used up: {key.used_times:,} of"
-                f" {counted(key.usage_limit, 'use')}.",
+                f" {with_noun(key.usage_limit, 'use')}.",
                 since=used,
             )
 
@@ -77,11 +79,11 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
     days = snapshot.thresholds.days
     for token in snapshot.inventory.access_tokens or ():
         end, used = timestamp(token.expiration_date), timestamp(token.last_used)
-        if end is None or used is None or snapshot.now - used >= DAY:
+        if end is None or used is None or snapshot.now - used >= DAY_DURATION:
             continue
-        if end - snapshot.now < days["access_token_very_soon"] * DAY:
+        if end - snapshot.now < days["access_token_very_soon"] * DAY_DURATION:
             alert, soon = "ApiExporterTokenExpiresVerySoon", "expires very soon"
-        elif end - snapshot.now < days["access_token_soon"] * DAY:
+        elif end - snapshot.now < days["access_token_soon"] * DAY_DURATION:
             alert, soon = "ApiExporterTokenExpiresSoon", "expires soon"
         else:
             continue
@@ -89,7 +91,7 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
             soon = "has expired"
         yield snapshot.finding(
             alert,
-            f"Access token {plain(token.name or token.id)}",
+            f"Access token {safe_line(token.name or token.id)}",
             f"of the exporter's user {soon}: create a new token.",
             until=end,
         )
@@ -103,12 +105,12 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         if end is None or used is None or token.revoked:
             continue
         if (
-            end - snapshot.now < days["proxy_token_soon"] * DAY
-            and snapshot.now - used < days["in_use"] * DAY
+            end - snapshot.now < days["proxy_token_soon"] * DAY_DURATION
+            and snapshot.now - used < days["in_use"] * DAY_DURATION
         ):
             yield snapshot.finding(
                 "NetBirdProxyTokenExpiresSoon",
-                f"Proxy token {plain(token.name or token.id)}",
+                f"Proxy token {safe_line(token.name or token.id)}",
                 "expires soon: the proxy that uses this token stops then."
                 if end > snapshot.now
                 else "has expired: the proxy that uses this token cannot connect.",
@@ -118,7 +120,7 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
 
 def certificates(snapshot: Snapshot) -> Iterator[Finding]:
     """Report expiring certificates: the NetBird API's and the client certificate."""
-    soon = snapshot.now + snapshot.thresholds.days["certificate_soon"] * DAY
+    soon = snapshot.now + snapshot.thresholds.days["certificate_soon"] * DAY_DURATION
     if snapshot.upstream_ends is not None and snapshot.upstream_ends < soon:
         yield snapshot.finding(
             "ApiExporterUpstreamCertificateExpiresSoon",

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, plain
+from api_exporter.attention.finding import Finding, Snapshot, safe_line
 from api_exporter.netbird.resources import UP
-from api_exporter.plurals import counted
+from api_exporter.plurals import with_noun
 
 _ADVICE = "Use the token of a service user with the role auditor."
 
@@ -34,7 +34,7 @@ def fleet_drop(snapshot: Snapshot) -> Iterator[Finding]:
             "NetBirdFleetDropped",
             "Many peers",
             f"lost their connection within ten minutes: {connected:,} of"
-            f" {counted(len(peers), 'peer')} are connected.",
+            f" {with_noun(len(peers), 'peer')} are connected.",
             since=snapshot.drop,
         )
 
@@ -46,7 +46,7 @@ def rejected_records(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "ApiExporterRecordsRejected",
                 f"Resource {name}",
-                f"has {counted(state.rejected, 'unreadable record')}, left out of"
+                f"has {with_noun(state.rejected, 'unreadable record')}, left out of"
                 " the metrics.",
             )
 
@@ -68,7 +68,9 @@ def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
     missing = [name for name in snapshot.freshness if name in inventory.withheld]
     if not (inventory.partial or missing):
         return
-    sentences = [f"has the role {plain(inventory.role)} and may not read everything."]
+    sentences = [
+        f"has the role {safe_line(inventory.role)} and may not read everything."
+    ]
     if inventory.partial:
         sentences.append("The list of peers may be incomplete.")
     if missing:
@@ -85,6 +87,6 @@ def missing_detail_groups(snapshot: Snapshot) -> Iterator[Finding]:
     for name in snapshot.inventory.missing_groups:
         yield Finding(
             severity="warning",
-            object=f"Group {plain(name)}",
+            object=f"Group {safe_line(name)}",
             message="does not exist, but PEER_DETAIL names it.",
         )

@@ -14,7 +14,7 @@ from api_exporter.attention import (
     routing,
 )
 from api_exporter.attention.finding import Finding, Snapshot
-from api_exporter.netbird.references import waits
+from api_exporter.netbird.references import has_references
 
 
 class Finder(Struct, frozen=True):
@@ -95,7 +95,7 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield the findings of one finder."""
     if _unknown(snapshot, finder) or (finder.single and snapshot.peers_unreadable):
         return
-    if waits(finder.reads):
+    if has_references(finder.reads):
         snapshot = snapshot.joined
     for finding in finder.find(snapshot):
         if not (finder.single and snapshot.is_part_of_drop(finding)):

@@ -8,7 +8,7 @@ from unicodedata import category
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.attention.thresholds import Severity, Thresholds, section
+from api_exporter.attention.thresholds import Severity, Thresholds, runbook_url
 from api_exporter.netbird.facts.members import by_id
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
@@ -62,7 +62,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     def runbook(self, runbooks: str) -> str:
         """Return the URL of the alert's section, or "" without an alert."""
-        return self.alert and section(runbooks, self.alert)
+        return self.alert and runbook_url(runbooks, self.alert)
 
 
 class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
@@ -147,24 +147,24 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def names(self, peers: Sequence[Peer]) -> str:
-        """Return the names that PEER_DETAIL allows, as text: see `listed`."""
+        """Return the names that PEER_DETAIL allows, as text: see `list_names`."""
         ids = self._detailed_ids
-        return listed(p.name or p.id for p in peers if ids is None or p.id in ids)
+        return list_names(p.name or p.id for p in peers if ids is None or p.id in ids)
 
     @cached_property
     def _detailed_ids(self) -> Container[str] | None:
         return self.inventory.detailed_ids()
 
 
-def listed(names: Iterable[str]) -> str:
+def list_names(names: Iterable[str]) -> str:
     """Return text such as `: a, b, c and 2 more`, or "" without names."""
     every = list(names)
-    first = ", ".join(map(plain, nsmallest(MAX_NAMED, every)))
+    first = ", ".join(map(safe_line, nsmallest(MAX_NAMED, every)))
     more = f" and {len(every) - MAX_NAMED:,} more" if len(every) > MAX_NAMED else ""
     return f": {first}{more}" if every else ""
 
 
-def plain(name: str) -> str:
+def safe_line(name: str) -> str:
     """Return a name from the API, shortened and safe in a line of text.
 
     Invisible characters, such as line ends and marks of the writing direction, become

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Members, Snapshot, plain
+from api_exporter.attention.finding import Finding, Members, Snapshot, safe_line
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.members import named
 from api_exporter.netbird.records import Group
-from api_exporter.plurals import counted
+from api_exporter.plurals import with_noun
 
 
 def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
@@ -16,10 +16,10 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
         members = _members(snapshot, group)
         if offline := members.offline:
             names = snapshot.names(offline)
-            number = f"{len(offline):,} of {counted(members.peers, 'peer')}"
+            number = f"{len(offline):,} of {with_noun(members.peers, 'peer')}"
             yield snapshot.finding(
                 "NetBirdImportantPeerOffline",
-                f"Group {plain(group.name or group.id)}",
+                f"Group {safe_line(group.name or group.id)}",
                 f"has {number} offline{names}.",
                 since=min(members.offline_since, default=None),
             )
@@ -29,7 +29,7 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
             lost = "connected routing peer" if members.offline else "routing peer"
             yield snapshot.finding(
                 "NetBirdRouterGroupDown",
-                f"Group {plain(group.name or group.id)}",
+                f"Group {safe_line(group.name or group.id)}",
                 f"has no {lost}: networks behind this group cannot be reached.",
                 since=max(members.offline_since, default=None),
             )
@@ -42,7 +42,7 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
             if name not in known:
                 yield snapshot.finding(
                     "NetBirdImportantGroupMissing",
-                    f"Group {plain(name)}",
+                    f"Group {safe_line(name)}",
                     f"does not exist, but the settings name it as {role}.",
                 )
 
@@ -59,8 +59,8 @@ def expired_logins(snapshot: Snapshot) -> Iterator[Finding]:
             login = "login" if len(out) == 1 else "logins"
             yield snapshot.finding(
                 "NetBirdImportantLoginExpired",
-                f"Group {plain(group.name or group.id)}",
-                f"has {counted(len(out), 'peer')} with expired {login}{names}.",
+                f"Group {safe_line(group.name or group.id)}",
+                f"has {with_noun(len(out), 'peer')} with expired {login}{names}.",
             )
 
 

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, plain
-from api_exporter.netbird.facts.proxies import authenticated, restricted, unrestricting
+from api_exporter.attention.finding import Finding, Snapshot, safe_line
+from api_exporter.netbird.facts.proxies import (
+    is_restricted,
+    open_range,
+    requires_authentication,
+)
 from api_exporter.netbird.records import ProxyService
 
 _FAILED = {
@@ -24,12 +28,14 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
     for service in snapshot.inventory.proxy_services or ():
         if not service.enabled:
             continue
-        subject = f"Proxy service {plain(service.name or service.domain or service.id)}"
+        subject = (
+            f"Proxy service {safe_line(service.name or service.domain or service.id)}"
+        )
         if service.meta.status in _FAILED:
             alert, message = _FAILED[service.meta.status]
             yield snapshot.finding(alert, subject, message)
         if service.mode == "http" and not (
-            authenticated(service) or restricted(service)
+            requires_authentication(service) or is_restricted(service)
         ):
             yield snapshot.finding(
                 "NetBirdProxyServiceOpen",
@@ -41,7 +47,7 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _open(service: ProxyService) -> str:
     """Return why an access list restricts no client, or "" without a list."""
-    everyone = unrestricting(service)
+    everyone = open_range(service)
     return f", and its access list allows {everyone}" if everyone else ""
 
 
@@ -51,6 +57,6 @@ def clusters(snapshot: Snapshot) -> Iterator[Finding]:
         if not cluster.online:
             yield snapshot.finding(
                 "NetBirdProxyClusterOffline",
-                f"Proxy cluster {plain(cluster.address)}",
+                f"Proxy cluster {safe_line(cluster.address)}",
                 "has no connected proxy: its services cannot be reached.",
             )

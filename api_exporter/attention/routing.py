@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, listed, plain
+from api_exporter.attention.finding import Finding, Snapshot, list_names, safe_line
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
@@ -13,7 +13,7 @@ from api_exporter.netbird.facts.routing import (
     routers_of,
 )
 from api_exporter.netbird.records import NetworkResource, Route
-from api_exporter.plurals import counted
+from api_exporter.plurals import with_noun
 
 Found = Iterator[Finding]
 
@@ -32,7 +32,7 @@ def networks(snapshot: Snapshot) -> Found:
     for network in inventory.networks or ():
         counts = routing[network.id]
         since = timestamp(counts.gone)
-        subject = f"Network {plain(network.name or network.id)}"
+        subject = f"Network {safe_line(network.name or network.id)}"
         if counts.connected == 1 and counts.peers > 1:
             yield snapshot.finding(
                 "NetBirdNetworkRedundancyLost",
@@ -45,8 +45,8 @@ def networks(snapshot: Snapshot) -> Found:
         if not enabled.isdisjoint(network.resources or ()):
             disabled = [r for r in routers_of(network, routers) if not r.enabled]
             resources = lost.get(network.id, ())
-            number = counted(len(resources), "unreachable resource")
-            names = listed(r.name or r.address or r.id for r in resources)
+            number = with_noun(len(resources), "unreachable resource")
+            names = list_names(r.name or r.address or r.id for r in resources)
             yield snapshot.finding(
                 "NetBirdNetworkUnreachable",
                 subject,
@@ -74,7 +74,7 @@ def routes(snapshot: Snapshot) -> Found:
             max(filter(None, (one.gone for one in parts)), default=None),
         )
         since = timestamp(counts.gone)
-        subject = f"Route {plain(name)} to {plain(network)}"
+        subject = f"Route {safe_line(name)} to {safe_line(network)}"
         if counts.connected == 0:
             yield snapshot.finding(
                 "NetBirdRouteUnreachable",

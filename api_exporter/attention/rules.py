@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from pkgutil import get_data
 from string import Template
 
-from api_exporter.attention.thresholds import Thresholds, section
+from api_exporter.attention.thresholds import Thresholds, runbook_url
 
 HEAD = "# Made by `api-exporter --rules`, which goes by THRESHOLDS_FILE.\n"
 
-OWN = "http://{{ $labels.instance }}/runbooks"
+EXPORTER_RUNBOOKS = "http://{{ $labels.instance }}/runbooks"
 """Address of the runbooks in the exporter that an alert is about."""
 
 TARGET = "cluster, account, job, instance"
@@ -52,7 +52,7 @@ GROUP = """\
 """
 
 
-SETTING = """\
+SETTING_RULE = """\
       - record: instance_setting:netbird_api_account_setting_wanted:bool
         expr: 0 * max by ({target}) (netbird_api_account_setting_enabled) + {value}
         labels: {{setting: {setting}}}
@@ -64,13 +64,13 @@ class _Rules(Template):
     idpattern = r"(?-i:[a-z][a-z_.]*)"
 
 
-def joined(thresholds: Thresholds, runbooks: str | None) -> str:
+def all_rules(thresholds: Thresholds, runbooks: str | None) -> str:
     """Return all rules as one file.
 
     Args:
         runbooks: address of the runbooks; None for those of the exporter.
     """
-    recording, alerts = (rules(name, thresholds, runbooks) for name in NAMES)
+    recording, alerts = (rules(name, thresholds, runbooks) for name in RULE_FILES)
     return HEAD + recording + alerts.partition("groups:\n")[2]
 
 
@@ -85,13 +85,13 @@ def rules(name: str, thresholds: Thresholds, runbooks: str | None = None) -> str
         "groups": _groups(thresholds),
         "settings": _settings(thresholds),
     }
-    return filled(name, thresholds, words, runbooks)
+    return fill_template(name, thresholds, words, runbooks)
 
 
-NAMES = ("rules", "alerts")
+RULE_FILES = ("rules", "alerts")
 
 
-def filled(
+def fill_template(
     name: str,
     thresholds: Thresholds,
     words: Mapping[str, str],
@@ -106,7 +106,7 @@ def filled(
         alert = part.split(maxsplit=3)[2]
         own = {
             "severity": thresholds.severities[alert],
-            "runbook": section(runbooks or OWN, alert),
+            "runbook": runbook_url(runbooks or EXPORTER_RUNBOOKS, alert),
             **{
                 f"unless_outage.{single}": UNLESS_OUTAGE.format(
                     target=TARGET, info=info, ids=ids, alert=alert
@@ -146,7 +146,7 @@ def _groups(thresholds: Thresholds) -> str:
 def _settings(thresholds: Thresholds) -> str:
     """Return a rule for each account setting with a required value."""
     made = [
-        SETTING.format(target=TARGET, value=int(value), setting=_quoted(name))
+        SETTING_RULE.format(target=TARGET, value=int(value), setting=_quoted(name))
         for name, value in thresholds.settings.items()
     ]
     return "\n" + "".join(made).rstrip("\n") if made else " []"

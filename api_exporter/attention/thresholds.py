@@ -22,7 +22,7 @@ SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 """The most severe first."""
 
 HOUR = 3600.0
-DAY = 24 * HOUR
+DAY_DURATION = 24 * HOUR
 
 
 class Groups(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     severities: dict[str, Severity]
 
 
-def section(runbooks: str, alert: str) -> str:
+def runbook_url(runbooks: str, alert: str) -> str:
     return f"{runbooks}#{alert.lower()}"
 
 
@@ -72,7 +72,7 @@ _KINDS = {
 
 
 @cache
-def shipped() -> Thresholds:
+def default_thresholds() -> Thresholds:
     """Return the thresholds that are part of the package."""
     text = get_data("api_exporter", "thresholds.json") or b""
     return msgspec.json.decode(text, type=Thresholds)
@@ -82,9 +82,9 @@ _MAX_SHOWN = 16
 """Characters of a wrong value that an error repeats. A longer value may be a secret."""
 
 
-def changed(text: bytes) -> Thresholds:
+def with_changes(text: bytes) -> Thresholds:
     """Return the shipped thresholds with a file's values applied; raises ValueError."""
-    known: dict[str, dict[str, object]] = msgspec.to_builtins(shipped())
+    known: dict[str, dict[str, object]] = msgspec.to_builtins(default_thresholds())
     try:
         given = msgspec.json.decode(text, type=dict[str, dict[str, object]])
     except (msgspec.MsgspecError, RecursionError) as error:

@@ -10,13 +10,18 @@ from msgspec.structs import replace
 from api_exporter.attention.finders import FINDERS, Finder, find, unknown
 from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
-from api_exporter.attention.thresholds import SEVERITIES, Severity, Thresholds, shipped
+from api_exporter.attention.thresholds import (
+    SEVERITIES,
+    Severity,
+    Thresholds,
+    default_thresholds,
+)
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now
 from api_exporter.telemetry.freshness import Freshness
 
-Ends = Callable[[], tuple[float | None, float | None]]
+CertificateExpiries = Callable[[], tuple[float | None, float | None]]
 """Returns when the API's and the exporter's certificates expire; None if unknown."""
 
 
@@ -41,7 +46,7 @@ FindingsByFinder = Mapping[Finder, Mapping[Severity, Sequence[Finding]]]
 _NO_FINDINGS: Mapping[Severity, Sequence[Finding]] = MappingProxyType({})
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class AttentionState(Struct, frozen=True, kw_only=True):
     """The findings after a refresh, and the state for the next update.
 
     Attributes:
@@ -76,15 +81,15 @@ class Attention:
         now: Now,
         chosen: tuple[str, ...] = (),
         thresholds: Thresholds | None = None,
-        ends: Ends = lambda: (None, None),
+        ends: CertificateExpiries = lambda: (None, None),
     ) -> None:
         self._inventory = inventory
         self._freshness = freshness
         self._now = now
         self._chosen = chosen
         self._ends = ends
-        self._thresholds = thresholds or shipped()
-        self.last = Look()
+        self._thresholds = thresholds or default_thresholds()
+        self.last = AttentionState()
 
     @property
     def found(self) -> FindingList:
@@ -99,7 +104,9 @@ class Attention:
         self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
     ) -> FindingList:
         """Return the findings of another inventory."""
-        return look(self._snapshot(inventory, freshness, now), UP, Look()).found
+        return update_findings(
+            self._snapshot(inventory, freshness, now), UP, AttentionState()
+        ).found
 
     def _snapshot(
         self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
@@ -116,7 +123,9 @@ class Attention:
         )
 
 
-def look(snapshot: Snapshot, resource: str, last: Look) -> Look:
+def update_findings(
+    snapshot: Snapshot, resource: str, last: AttentionState
+) -> AttentionState:
     """Return the findings after a refresh.
 
     A finder runs again if a resource that it reads has changed. A refresh of the peers
@@ -139,7 +148,7 @@ def look(snapshot: Snapshot, resource: str, last: Look) -> Look:
     }
     by_finder = {**last.by_finder, **by_finder}
     found = _combined(snapshot, by_finder)
-    return Look(
+    return AttentionState(
         changes=changes, drop=drop, by_finder=MappingProxyType(by_finder), found=found
     )
 

@@ -15,7 +15,12 @@ from threading import Thread
 from urllib.parse import urlsplit
 
 from api_exporter.settings import configuration_file
-from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
+from api_exporter.settings.addresses import (
+    DEFAULT_LISTEN_ADDRESS,
+    Address,
+    Endpoint,
+    parse_addresses,
+)
 from api_exporter.settings.errors import ConfigurationError
 
 DEFAULT_TIMEOUT = 10.0
@@ -26,7 +31,7 @@ OK, CRITICAL = 0, 2
 
 HEALTH_PAGE = "/health"
 
-USAGE = "usage: api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
+HEALTH_USAGE = "usage: api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
 
 CERTIFICATE_ALERTS = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")
 """Alerts of TLS servers to a client without a certificate, in all TLS versions."""
@@ -100,17 +105,17 @@ def _parse_arguments(arguments: list[str]) -> tuple[str | None, list[str]]:
         elif name == "--config" and equals:
             config = value
         elif argument.startswith("-") and argument != "--health":
-            raise NoRequest(USAGE)
+            raise NoRequest(HEALTH_USAGE)
         elif argument != "--health":
             words.append(argument)
     if len(words) > 2:
-        raise NoRequest(USAGE)
+        raise NoRequest(HEALTH_USAGE)
     return config, words
 
 
 def _parse_seconds(text: str) -> float:
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text, re.ASCII):
-        raise NoRequest(f"{text!r} is not a number of seconds; {USAGE}")
+        raise NoRequest(f"{text!r} is not a number of seconds; {HEALTH_USAGE}")
     return float(text)
 
 
@@ -118,8 +123,8 @@ def settings_url(config: str | None, environ: Mapping[str, str]) -> str:
     """Return the exporter's URL; for a Unix socket, `unix:` and its path."""
     try:
         environ = _settings(config, environ)
-        text = environ.get("LISTEN_ADDRESS", "").strip() or DEFAULT
-        found = addresses(text)
+        text = environ.get("LISTEN_ADDRESS", "").strip() or DEFAULT_LISTEN_ADDRESS
+        found = parse_addresses(text)
     except ConfigurationError as error:
         raise NoRequest("; ".join(error.problems)) from None
     except ValueError as error:
@@ -143,7 +148,9 @@ def may_use_tls(config: str | None, environ: Mapping[str, str]) -> bool:
 def _settings(config: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
     if config is None:
         return environ
-    return configuration_file.below(environ, configuration_file.load(Path(config)))
+    return configuration_file.with_defaults_from(
+        environ, configuration_file.load_file(Path(config))
+    )
 
 
 _LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
@@ -189,10 +196,14 @@ def _connection(url: str, page: str) -> tuple[HTTPConnection, str]:
     except ValueError as error:
         raise NoRequest(f"the URL is not valid: {error}") from None
     if host is None or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
-        raise NoRequest(f"the URL must be http://host:port/path, or https; {USAGE}")
+        raise NoRequest(
+            f"the URL must be http://host:port/path, or https; {HEALTH_USAGE}"
+        )
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not re.fullmatch(r"[!-~]+", target):
-        raise NoRequest(f"the URL contains a space or a non-ASCII character; {USAGE}")
+        raise NoRequest(
+            f"the URL contains a space or a non-ASCII character; {HEALTH_USAGE}"
+        )
     if parts.scheme == "http":
         return HTTPConnection(host, port), target
     # It is this exporter by any name, and the request holds no secret.

@@ -25,21 +25,21 @@ from api_exporter.checking.survey import (
     ResourceCheck,
     attention_lines,
     evaluate,
+    read_resources,
     severity,
-    survey,
 )
 from api_exporter.daemon import logs
-from api_exporter.daemon.life import refusal
-from api_exporter.daemon.threads import own_threads
+from api_exporter.daemon.life import start_error
+from api_exporter.daemon.threads import install_name_resolver
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now, UpstreamError
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetcher import UNREACHABLE
-from api_exporter.web.runbooks import installed
+from api_exporter.web.runbooks import runbooks_address
 
 if TYPE_CHECKING:
     from api_exporter.access.configuration import AccessControl
@@ -73,12 +73,12 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     globalLogBeginner.beginLoggingTo(
         [logs.observer("warning", terminal, terminal)], redirectStandardIO=False
     )
-    own_threads(reactor)
+    install_name_resolver(reactor)
     configured = service.configure(options, reactor)
     settings = configured.settings
     wanted = choose(settings.accounts, options["account"], single=options["once"])
     shared = SharedState(wanted.values(), settings.thresholds_file)
-    runbooks = settings.runbooks_url or installed()
+    runbooks = settings.runbooks_url or runbooks_address()
     accounts = service.make_accounts(
         replace(settings, accounts=wanted), reactor, shared
     )
@@ -112,18 +112,18 @@ def choose(
     """
     names = ", ".join(accounts)
     if not accounts and (single or wanted is not None):
-        raise refusal([_NO_ACCOUNTS], lasting=True)
+        raise start_error([_NO_ACCOUNTS], lasting=True)
     if wanted is not None and (wanted not in accounts or not wanted):
         known = (
             f"it must be one of {names}" if any(accounts) else "no account has a name"
         )
         problem = f"--account: {wanted!r} is not allowed: {known}"
-        raise refusal([problem], lasting=True)
+        raise start_error([problem], lasting=True)
     if wanted is not None:
         return {wanted: accounts[wanted]}
     if single and len(accounts) != 1:
         problem = f"--once needs --account, which must be one of {names}"
-        raise refusal([problem], lasting=True)
+        raise start_error([problem], lasting=True)
     return accounts
 
 
@@ -142,7 +142,7 @@ async def _report(
 ) -> int:
     """Print the report of one account; return its status: 0, 1, 2 or UNREAD."""
     client, network = account.client, account.network
-    checks = survey(network, reactor)
+    checks = read_resources(network, reactor)
     if once_only:
         status = 0 if await print_metrics(network, checks) else UNREAD
     else:
@@ -153,7 +153,7 @@ async def _report(
         unreachable = await try_reach(client.upstream.reach)
         if (shown := client.shown) is not None:
             _print(f"certificate: {shown}")
-        status = await check(unreachable, checks, network, account.now, runbooks)
+        status = await print_check(unreachable, checks, network, account.now, runbooks)
     await account.stopService()
     return status
 
@@ -193,10 +193,10 @@ async def try_reach(reach: Callable[[], Awaitable[str]]) -> str:
         return f"internal error: {type(error).__name__}"
 
 
-async def check(
+async def print_check(
     unreachable: str,
     checks: AsyncIterator[ResourceCheck],
-    network: Network,
+    network: AccountNetwork,
     now: Now,
     runbooks: str,
 ) -> int:
@@ -239,7 +239,9 @@ async def check(
     return severity(findings) if _has_peers(checked) else UNREAD
 
 
-async def print_metrics(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
+async def print_metrics(
+    network: AccountNetwork, checks: AsyncIterator[ResourceCheck]
+) -> bool:
     """Print the metrics of the NetBird API, as a scrape returns them.
 
     Returns:

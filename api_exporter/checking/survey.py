@@ -11,7 +11,7 @@ from twisted.logger import Logger
 from api_exporter.attention.watch import FindingList
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.status import findings
 
@@ -66,7 +66,9 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         return replace(freshness, error=self.error)
 
 
-async def survey(network: Network, clock: IReactorTime) -> AsyncIterator[ResourceCheck]:
+async def read_resources(
+    network: AccountNetwork, clock: IReactorTime
+) -> AsyncIterator[ResourceCheck]:
     """Read each resource once, until the NetBird API limits the rate.
 
     A list that joins wait for is read again.
@@ -85,7 +87,7 @@ async def survey(network: Network, clock: IReactorTime) -> AsyncIterator[Resourc
 
 
 async def _read(
-    resource: Resource, network: Network, clock: IReactorTime
+    resource: Resource, network: AccountNetwork, clock: IReactorTime
 ) -> ResourceCheck:
     path = network.pipeline.located(resource)
     if path is None:
@@ -116,7 +118,9 @@ async def _read(
     )
 
 
-def evaluate(network: Network, checks: list[ResourceCheck], now: float) -> FindingList:
+def evaluate(
+    network: AccountNetwork, checks: list[ResourceCheck], now: float
+) -> FindingList:
     """Return all findings.
 
     Args:
@@ -135,15 +139,15 @@ def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[s
         runbooks: their address.
     """
     if not found.findings:
-        yield f"needs attention: {findings.QUIET}"
+        yield f"needs attention: {findings.NO_PROBLEM}"
     else:
         yield "needs attention:"
     for finding in found.findings:
-        yield findings.line(finding, now)
+        yield findings.finding_line(finding, now)
     if any(finding.alert for finding in found.findings):
         yield f"what to do: see the section of the name in brackets in {runbooks}"
     if found.unknown:
-        yield findings.unknown(found)
+        yield findings.unchecked_line(found)
 
 
 def severity(found: FindingList) -> int:

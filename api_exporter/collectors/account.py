@@ -4,16 +4,16 @@ from collections.abc import Iterable
 
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import Family, Metric, labels, timestamp
-from api_exporter.netbird.facts.account import addresses, choices
-from api_exporter.netbird.records import Account, InstanceVersion
+from api_exporter.netbird.facts.account import address_count, choices
+from api_exporter.netbird.records import InstanceVersion, NetBirdAccount
 
-ACCOUNTS = ObjectKind[Account](
+ACCOUNTS = ObjectKind[NetBirdAccount](
     "accounts", "accounts[]", lambda account: labels(account_id=account.id)
 )
 VERSION = ObjectKind[InstanceVersion]("instance_version", "instance/version")
 
 
-def _choices(metric: Metric, accounts: Iterable[Account]) -> Family:
+def _choices(metric: Metric, accounts: Iterable[NetBirdAccount]) -> Family:
     return Family(
         metric,
         (
@@ -71,7 +71,7 @@ ROWS = (
         "netbird_api_account_network_addresses",
         "Number of addresses for peers in the account's IPv4 range",
         "settings.network_range",
-        addresses,
+        address_count,
         alert="sum(netbird_api_peers) close to it: no peer can be added then",
     ),
     VERSION.each(

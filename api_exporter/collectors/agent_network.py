@@ -17,26 +17,26 @@ from api_exporter.netbird.agent_records import (
 )
 from api_exporter.netbird.facts.agents import (
     Limit,
-    denied,
+    current_rows,
+    denied_count,
     enabled_providers,
     limits,
     listed_ids,
     policy_misses,
     rule_misses,
-    running,
-    usage,
-    used,
+    usage_by_period,
+    used_ratios,
 )
 from api_exporter.netbird.inventory import Inventory
 
-DAY = 86400
+DAY_SECONDS = 86400
 
 PROVIDERS = ObjectKind[AgentProvider](
     "agent_providers",
     "agent-network/providers[]",
     lambda p: labels(agent_provider_id=p.id, agent_provider=p.name),
 )
-POLICIES = ObjectKind[AgentPolicy](
+AGENT_POLICIES = ObjectKind[AgentPolicy](
     "agent_policies",
     "agent-network/policies[]",
     lambda policy: labels(agent_policy_id=policy.id, agent_policy=policy.name),
@@ -46,7 +46,7 @@ RULES = ObjectKind[AgentBudgetRule](
     "agent-network/budget-rules[]",
     lambda rule: labels(agent_budget_rule_id=rule.id, agent_budget_rule=rule.name),
 )
-SETTINGS = ObjectKind[AgentSettings]("agent_settings", "agent-network/settings")
+AGENT_SETTINGS = ObjectKind[AgentSettings]("agent_settings", "agent-network/settings")
 CONSUMPTION = ObjectKind[Consumption]("agent_consumption", "agent-network/consumption")
 
 
@@ -92,7 +92,7 @@ def _group_consumption(inventory: Inventory) -> Iterable[Spent]:
     names = {group.id: group.name for group in inventory.groups or ()}
     return [
         Spent({"group_id": row.dimension_id, "group": names[row.dimension_id]}, row)
-        for row in running(inventory.agent_consumption or (), inventory.now)
+        for row in current_rows(inventory.agent_consumption or (), inventory.now)
         if row.dimension_kind == "group" and row.dimension_id in names
     ]
 
@@ -103,7 +103,7 @@ def _listed_consumption(inventory: Inventory) -> Iterable[Spent]:
     listed = listed_ids(inventory)
     return [
         Spent({"consumer_id": row.dimension_id}, row)
-        for row in running(inventory.agent_consumption or (), inventory.now)
+        for row in current_rows(inventory.agent_consumption or (), inventory.now)
         if row.dimension_kind == "user"
         and (row.dimension_id in listed["users"] or row.dimension_id in listed["peers"])
     ]
@@ -122,7 +122,7 @@ def _cost(metric: Metric, every: Iterable[Spent]) -> Family:
     return Family(metric, ((spent.labels(), spent.row.cost_usd) for spent in every))
 
 
-GROUPS = ObjectKind[Spent](
+AGENT_GROUPS = ObjectKind[Spent](
     "agent_consumption",
     "agent-network/consumption[], of listed groups",
     find=_group_consumption,
@@ -141,25 +141,27 @@ TOKEN_KINDS = ("input", "output", "cached_input", "cache_creation")
 
 
 def _usage(inventory: Inventory) -> Iterable[Period]:
-    return list(usage(inventory.agent_usage or (), inventory.now))
+    return list(usage_by_period(inventory.agent_usage or (), inventory.now))
 
 
 def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
     return Family(
         metric,
         (
-            (labels(period=period, kind=kind), getattr(used, f"{kind}_{field}"))
-            for period, used in periods
+            (labels(period=period, kind=kind), getattr(used_ratios, f"{kind}_{field}"))
+            for period, used_ratios in periods
             for kind in TOKEN_KINDS
         ),
     )
 
 
-USAGE = ObjectKind[Period]("agent_usage", "agent-network/usage/overview[]", find=_usage)
+AGENT_USAGE = ObjectKind[Period](
+    "agent_usage", "agent-network/usage/overview[]", find=_usage
+)
 
 
 def _denied_count(inventory: Inventory) -> Iterable[int]:
-    number = denied(inventory)
+    number = denied_count(inventory)
     return () if number is None else (number,)
 
 
@@ -222,7 +224,7 @@ ROWS: tuple[Row, ...] = (
         "models",
         length,
     ),
-    POLICIES.halves(
+    AGENT_POLICIES.halves(
         "netbird_api_agent_policies",
         "Number of Agent Network policies by whether they are enabled",
         "enabled",
@@ -232,12 +234,12 @@ ROWS: tuple[Row, ...] = (
         "Number of Agent Network budget rules by whether they are enabled",
         "enabled",
     ),
-    POLICIES.field(
+    AGENT_POLICIES.field(
         "netbird_api_agent_policy_enabled",
         "Whether the Agent Network policy is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
-    POLICIES.joined(
+    AGENT_POLICIES.joined(
         "netbird_api_agent_policy_providers_enabled",
         "Number of enabled providers of the Agent Network policy",
         "agent-network/policies[].destination_provider_ids among"
@@ -247,7 +249,7 @@ ROWS: tuple[Row, ...] = (
         needs=("agent_providers",),
         alert="0 for an enabled policy: no enabled provider",
     ),
-    POLICIES.joined(
+    AGENT_POLICIES.joined(
         "netbird_api_agent_policy_missing_references",
         "Number of groups, providers and guardrails in the Agent Network policy that"
         " do not exist",
@@ -293,19 +295,19 @@ ROWS: tuple[Row, ...] = (
         " window (1 = all; absent without a known group or user)",
         "agent-network/{policies,budget-rules}[].limits, agent-network/consumption[],"
         " groups[], users[], peers[]",
-        used,
+        used_ratios,
         _used_share,
         labels=lambda _, limit: _limit_labels(limit, unit=limit.unit),
         needs=("agent_consumption", "groups", "users", "peers"),
         alert="0.9: from 1 on NetBird denies requests",
     ),
-    GROUPS.family(
+    AGENT_GROUPS.family(
         "netbird_api_agent_group_tokens",
         "Number of tokens that the group has used in its current window",
         "agent-network/consumption[].{tokens_input,tokens_output}",
         _tokens,
     ),
-    GROUPS.family(
+    AGENT_GROUPS.family(
         "netbird_api_agent_group_cost_usd",
         "Cost in US dollars that the group has caused in its current window",
         "agent-network/consumption[].cost_usd",
@@ -326,13 +328,13 @@ ROWS: tuple[Row, ...] = (
         "agent-network/consumption[].cost_usd, with EXPOSE_PERSONAL_DATA=usage",
         _cost,
     ),
-    USAGE.family(
+    AGENT_USAGE.family(
         "netbird_api_agent_usage_tokens",
         "Number of tokens used today and this month (UTC), by kinds that overlap",
         "agent-network/usage/overview[].*_tokens",
         lambda metric, periods: _by_kind("tokens", metric, periods),
     ),
-    USAGE.family(
+    AGENT_USAGE.family(
         "netbird_api_agent_usage_cost_usd",
         "Cost in US dollars today and this month (UTC), by kinds that add up",
         "agent-network/usage/overview[].*_cost_usd",
@@ -353,17 +355,17 @@ ROWS: tuple[Row, ...] = (
         "rows",
         alert="100000: set REFRESH_INTERVALS=agent_consumption=off",
     ),
-    SETTINGS.family(
+    AGENT_SETTINGS.family(
         "netbird_api_agent_setting_enabled",
         "Whether a setting of the Agent Network is enabled (1 = yes, 0 = no)",
         "agent-network/settings",
         _enabled,
     ),
-    SETTINGS.field(
+    AGENT_SETTINGS.field(
         "netbird_api_agent_access_log_retention_seconds",
         "Time in seconds for which requests stay in the access log (absent if"
         " unlimited)",
         "access_log_retention_days",
-        lambda days: days * DAY if days > 0 else None,
+        lambda days: days * DAY_SECONDS if days > 0 else None,
     ),
 )

@@ -1,7 +1,7 @@
 """Name resolution: nameserver groups, DNS settings and zones."""
 
 from api_exporter.collectors.rows import ObjectKind, distinct, length
-from api_exporter.exposition.text import boolean, counted, labels
+from api_exporter.exposition.text import boolean, count_by, labels
 from api_exporter.netbird.facts.members import distinct as elements
 from api_exporter.netbird.records import DnsSettings, DnsZone, NameserverGroup
 
@@ -10,7 +10,7 @@ NAMESERVER_GROUPS = ObjectKind[NameserverGroup](
     "dns/nameservers[]",
     lambda group: labels(nameserver_group_id=group.id, nameserver_group=group.name),
 )
-SETTINGS = ObjectKind[DnsSettings]("dns_settings", "dns/settings")
+DNS_SETTINGS = ObjectKind[DnsSettings]("dns_settings", "dns/settings")
 ZONES = ObjectKind[DnsZone](
     "dns_zones",
     "dns/zones[]",
@@ -65,7 +65,7 @@ ROWS = (
         elements=lambda group: group.nameservers or (),
         source="dns/nameservers[].nameservers[].{ns_type,port}",
     ),
-    SETTINGS.field(
+    DNS_SETTINGS.field(
         "netbird_api_dns_disabled_management_groups",
         "Number of groups whose DNS NetBird does not manage",
         "disabled_management_groups",
@@ -93,7 +93,7 @@ ROWS = (
         "netbird_api_dns_zone_records",
         "Number of records in the DNS zone by type",
         "dns/zones[].records[].type",
-        lambda metric, zones: counted(
+        lambda metric, zones: count_by(
             metric,
             (
                 labels(dns_zone_id=zone.id, dns_zone=zone.name, record_type=record.type)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from api_exporter.collectors.rows import ObjectKind, unknown
 from api_exporter.exposition.memo import MemoFunction
-from api_exporter.exposition.text import counted, labels
+from api_exporter.exposition.text import count_by, labels
 from api_exporter.netbird.facts.members import distinct
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
@@ -73,7 +73,7 @@ ROWS = (
         "netbird_api_group_resources_by_type",
         "Number of network resources in the group by type",
         "groups[].resources[].type",
-        lambda metric, groups: counted(
+        lambda metric, groups: count_by(
             metric,
             (
                 labels(group_id=group.id, group=group.name, resource_type=resource.type)

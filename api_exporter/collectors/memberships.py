@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from api_exporter.collectors.rows import ObjectKind
-from api_exporter.exposition.text import cut, labels
+from api_exporter.exposition.text import labels, truncate
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member
 
@@ -13,7 +13,7 @@ def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
     return (
         (group, member)
         for group in inventory.groups or ()
-        for member in {cut(m.id): m for m in group.peers or ()}.values()
+        for member in {truncate(m.id): m for m in group.peers or ()}.values()
         if member.id and (ids is None or member.id in ids)
     )
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from api_exporter.collectors.rows import Measure
 from api_exporter.collectors.table import Collector
-from api_exporter.exposition.text import Edition, Family, Metric
+from api_exporter.exposition.text import Family, Inputs, Metric
 from api_exporter.netbird.inventory import Inventory
 
 
@@ -59,7 +59,7 @@ def _measure_only(
     names: frozenset[str],
     measure: Measure,
     inventory: Inventory,
-    before: Mapping[str, Edition] = {},
+    before: Mapping[str, Inputs] = {},
 ) -> Iterator[Family]:
     """Yield families of these names without computing the samples of others."""
     for family in measure(inventory, before):

@@ -17,7 +17,7 @@ NETWORKS = ObjectKind[Network](
     "networks[]",
     lambda network: labels(network_id=network.id, network=network.name),
 )
-RESOURCES = ObjectKind[NetworkResource](
+NETWORK_RESOURCES = ObjectKind[NetworkResource](
     "network_resources",
     "networks/resources[]",
     lambda r: labels(network_resource_id=r.id, network_resource=r.name),
@@ -143,7 +143,7 @@ ROWS = (
             address=routed[0].address,
         ),
     ),
-    RESOURCES.field(
+    NETWORK_RESOURCES.field(
         "netbird_api_network_resource_enabled",
         "Whether the network resource is enabled (1 = yes, 0 = no)",
         "enabled",
@@ -160,7 +160,7 @@ ROWS = (
         needs=("network_routers", "groups", "peers"),
         alert="0 for an enabled resource: the resource is unreachable",
     ),
-    RESOURCES.field(
+    NETWORK_RESOURCES.field(
         "netbird_api_network_resource_groups",
         "Number of groups that contain the network resource",
         "groups",

@@ -8,11 +8,11 @@ from api_exporter.exposition.text import (
     Labels,
     boolean,
     count_true,
+    is_never,
     labels,
-    never,
     timestamp,
 )
-from api_exporter.netbird.facts.account import login_end, login_lifetime
+from api_exporter.netbird.facts.account import login_expires_at, login_lifetime_seconds
 from api_exporter.netbird.facts.personal import PEER, personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
@@ -60,7 +60,7 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
 
 
 def _lifetime(inventory: Inventory) -> int | None:
-    return login_lifetime(inventory.accounts or ())
+    return login_lifetime_seconds(inventory.accounts or ())
 
 
 Enrolment = tuple[str, bool]
@@ -136,7 +136,7 @@ ROWS = (
         "Number of peers that belong to a user and have never logged in",
         "peers[].user_id, peers[].last_login",
         lambda metric, peers: count_true(
-            metric, (p.user_id != "" and never(p.last_login) for p in peers)
+            metric, (p.user_id != "" and is_never(p.last_login) for p in peers)
         ),
     ),
     ENROLMENTS.joined(
@@ -203,7 +203,7 @@ ROWS = (
         " where peers[].login_expiration_enabled, peers[].user_id and"
         " accounts[].settings.peer_login_expiration_enabled",
         _lifetime,
-        login_end,
+        login_expires_at,
         needs=("accounts",),
         alert="a login that expires within the next working day",
         of_peer=True,

@@ -7,7 +7,7 @@ from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.members import distinct as elements
 from api_exporter.netbird.facts.policies import (
     empty_sides,
-    outdated,
+    outdated_peer_counts,
     policies_by_check,
     sizes,
 )
@@ -35,7 +35,7 @@ def _used(inventory: Inventory) -> Mapping[str, list[Policy]]:
 
 
 def _outdated(inventory: Inventory) -> Mapping[str, int]:
-    return outdated(
+    return outdated_peer_counts(
         inventory.posture_checks or (),
         inventory.policies or (),
         inventory.groups or (),

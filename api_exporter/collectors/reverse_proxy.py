@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from api_exporter.collectors.rows import ObjectKind
-from api_exporter.exposition.text import Family, Metric, cut, labels, timestamp
-from api_exporter.netbird.facts.proxies import authenticated, restricted
+from api_exporter.exposition.text import Family, Metric, labels, timestamp, truncate
+from api_exporter.netbird.facts.proxies import is_restricted, requires_authentication
 from api_exporter.netbird.records import (
     ProxyCluster,
     ProxyDomain,
@@ -38,7 +38,7 @@ CLUSTERS = ObjectKind[ProxyCluster](
     "reverse-proxies/clusters[]",
     lambda cluster: labels(proxy_cluster=cluster.address),
 )
-TOKENS = ObjectKind[ProxyToken](
+PROXY_TOKENS = ObjectKind[ProxyToken](
     "proxy_tokens",
     "reverse-proxies/proxy-tokens[]",
     lambda token: labels(proxy_token_id=token.id, proxy_token=token.name),
@@ -46,7 +46,7 @@ TOKENS = ObjectKind[ProxyToken](
 
 
 def _by_status(metric: Metric, services: Iterable[ProxyService]) -> Family:
-    counts = Counter(cut(service.meta.status) for service in services)
+    counts = Counter(truncate(service.meta.status) for service in services)
     every = dict.fromkeys((*STATUSES, *sorted(counts)))
     return Family(metric, ((labels(status=status), counts[status]) for status in every))
 
@@ -89,7 +89,9 @@ ROWS = (
         " no)",
         "reverse-proxies/services[].auth.*.enabled,"
         " reverse-proxies/services[].private, where mode is http",
-        lambda service: int(authenticated(service)) if service.mode == "http" else None,
+        lambda service: (
+            int(requires_authentication(service)) if service.mode == "http" else None
+        ),
         alert="0 for an enabled service that is not restricted: open to the internet",
     ),
     SERVICES.each(
@@ -98,7 +100,7 @@ ROWS = (
         " 0 = no)",
         "reverse-proxies/services[].access_restrictions.{allowed_cidrs,"
         "allowed_countries}",
-        lambda service: int(restricted(service)),
+        lambda service: int(is_restricted(service)),
         alert="0 for an enabled service without authentication: open to the internet",
     ),
     SERVICES.field(
@@ -127,7 +129,7 @@ ROWS = (
         "connected_proxies",
         alert="fewer than there should be",
     ),
-    TOKENS.each(
+    PROXY_TOKENS.each(
         "netbird_api_proxy_token_expiration_timestamp_seconds",
         "Time when a proxy's token expires, in seconds since 1970 (absent if never or"
         " revoked)",
@@ -135,7 +137,7 @@ ROWS = (
         lambda token: None if token.revoked else timestamp(token.expires_at),
         alert="some days before: the proxy stops at that time",
     ),
-    TOKENS.field(
+    PROXY_TOKENS.field(
         "netbird_api_proxy_token_last_used_timestamp_seconds",
         "Time when a proxy's token was last used, in seconds since 1970 (absent if"
         " never)",

@@ -15,15 +15,15 @@ from api_exporter.exposition import text
 from api_exporter.exposition.memo import MemoFunction, MemoIterable
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
 from api_exporter.exposition.text import (
-    Edition,
     Family,
+    Inputs,
     Labels,
     Metric,
     Sample,
     UnchangedFamily,
 )
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.references import waits
+from api_exporter.netbird.references import has_references
 
 
 class Measure(Protocol):
@@ -34,7 +34,7 @@ class Measure(Protocol):
     """
 
     def __call__(
-        self, inventory: Inventory, before: Mapping[str, Edition] = ..., /
+        self, inventory: Inventory, before: Mapping[str, Inputs] = ..., /
     ) -> Iterator[Family]: ...
 
 
@@ -72,9 +72,9 @@ class Measurement:
         self.inventory = inventory
         self._joins: dict[object, Any] = {}
         self._objects: dict[object, Objects[Any]] = {}
-        self._editions: dict[tuple[str, ...], Edition] = {}
+        self._editions: dict[tuple[str, ...], Inputs] = {}
 
-    def edition(self, needs: tuple[str, ...]) -> Edition:
+    def edition(self, needs: tuple[str, ...]) -> Inputs:
         """Return the edition of these resources, which most families share."""
         if needs not in self._editions:
             self._editions[needs] = self.inventory.edition(needs)
@@ -114,7 +114,7 @@ def measurement(rows: Iterable[Row]) -> Measure:
     """Return a function that makes the families whose resources are known."""
 
     def measure(
-        inventory: Inventory, before: Mapping[str, Edition] = {}
+        inventory: Inventory, before: Mapping[str, Inputs] = {}
     ) -> Iterator[Family]:
         newest = Measurement(inventory)
         joined = newest
@@ -124,7 +124,7 @@ def measurement(rows: Iterable[Row]) -> Measure:
             if any(getattr(inventory, name) is None for name in row.needs):
                 continue
             edition = newest.edition(row.needs)
-            known = joined if waits(row.needs) else newest
+            known = joined if has_references(row.needs) else newest
             if before.get(row.metric.name) == edition:
                 yield UnchangedFamily(row.metric)
             elif family := row.make(row.metric, known):
@@ -197,7 +197,7 @@ class ObjectKind(Generic[R]):
         self, name: str, description: str, field: str, **about: Unpack[MetricOptions]
     ) -> Row:
         """Return a row that counts objects with a true field and with a false one."""
-        make = partial(text.halves, field)
+        make = partial(text.count_true_and_false, field)
         return self._values(name, description, field, make, **about)
 
     def _values(
@@ -241,7 +241,7 @@ class ObjectKind(Generic[R]):
             found = (
                 every if elements is None else chain.from_iterable(map(elements, every))
             )
-            return text.counted(metric, map(get, found), labelled)
+            return text.count_by(metric, map(get, found), labelled)
 
         source = source or ", ".join(f"{self._path}.{field}" for field in by.values())
         return self.family(name, description, source, make, **about)

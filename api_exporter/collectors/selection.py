@@ -7,9 +7,15 @@ from msgspec.structs import replace
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS, Collector
-from api_exporter.netbird.bodies import Body, Unread
-from api_exporter.netbird.inventory import OF_AGENTS
-from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS, BY_NAME, OFF, Resource
+from api_exporter.netbird.bodies import BodyDecoder, Unread
+from api_exporter.netbird.inventory import AGENT_RESOURCES
+from api_exporter.netbird.resources import (
+    ACCESS_LOG,
+    ALWAYS_READ,
+    OFF,
+    RESOURCE_BY_NAME,
+    Resource,
+)
 
 
 class Selection(Struct, frozen=True):
@@ -48,14 +54,16 @@ def selection(
     collectors = tuple(c for c in chosen if c is not None)
     off = {name for name, period in intervals.items() if period == OFF}
     if "agent_providers" in off:
-        off.update(OF_AGENTS)
+        off.update(AGENT_RESOURCES)
     beside = frozenset(beside)
-    dependencies = (BY_NAME[name].of for name in beside)
-    read = ALWAYS.union(*(collector.reads for collector in collectors), *dependencies)
+    dependencies = (RESOURCE_BY_NAME[name].of for name in beside)
+    read = ALWAYS_READ.union(
+        *(collector.reads for collector in collectors), *dependencies
+    )
     unread = beside - read - {ACCESS_LOG}
-    bodies: dict[str, Body] = {name: Unread() for name in unread}
+    bodies: dict[str, BodyDecoder] = {name: Unread() for name in unread}
     read = read.union(beside)
-    selected = (r for r in BY_NAME.values() if r.name in read)
+    selected = (r for r in RESOURCE_BY_NAME.values() if r.name in read)
     resources = tuple(
         replace(r, body=bodies[r.name]) if r.name in bodies else r
         for r in selected

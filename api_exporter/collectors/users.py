@@ -33,7 +33,7 @@ def _tokens(inventory: Inventory) -> Iterable[Token]:
     return [] if user is None else [(user, token) for token in tokens]
 
 
-TOKENS = ObjectKind[Token](
+ACCESS_TOKENS = ObjectKind[Token](
     "users",
     "users/{current}/tokens[]",
     lambda own: labels(token_id=own[1].id, token=own[1].name, user_id=own[0]),
@@ -93,7 +93,7 @@ ROWS = (
         "auto_groups",
         distinct,
     ),
-    TOKENS.each(
+    ACCESS_TOKENS.each(
         "netbird_api_access_token_expiration_timestamp_seconds",
         "Time when an access token of the exporter's own user expires, in seconds"
         " since 1970",
@@ -101,7 +101,7 @@ ROWS = (
         lambda own: timestamp(own[1].expiration_date),
         alert="14 days before: without a valid token the exporter has no data",
     ),
-    TOKENS.each(
+    ACCESS_TOKENS.each(
         "netbird_api_access_token_last_used_timestamp_seconds",
         "Time when an access token of the exporter's own user was last used, in"
         " seconds since 1970",

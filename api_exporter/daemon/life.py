@@ -20,7 +20,7 @@ from api_exporter.settings.definitions import Settings
 log = Logger()
 
 
-def need_standard_streams() -> None:
+def reopen_standard_streams() -> None:
     """Restart the program with /dev/null in place of closed standard streams.
 
     The event loop may already use their numbers, and loses them when twistd becomes a
@@ -37,7 +37,7 @@ def need_standard_streams() -> None:
     os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - it is the running program
 
 
-def no_output(options: Mapping[str, object]) -> str:
+def output_problem(options: Mapping[str, object]) -> str:
     """Return why lines on standard output would be lost; "" if they would not."""
     if not options["nodaemon"]:
         return "a daemon has no standard output to write to"
@@ -46,7 +46,7 @@ def no_output(options: Mapping[str, object]) -> str:
     return ""
 
 
-def refusal(problems: list[str], *, lasting: bool) -> SystemExit:
+def start_error(problems: list[str], *, lasting: bool) -> SystemExit:
     """Print why the program does not start, one line for each problem.
 
     Returns:
@@ -90,7 +90,7 @@ def log_file(twistd: Mapping[str, object]) -> LogFile | None:
     if twistd["syslog"] or (twistd["nodaemon"] and name in {"", "-"}):
         return None
     if name == "-":
-        raise refusal(["a daemon cannot log to standard output"], lasting=True)
+        raise start_error(["a daemon cannot log to standard output"], lasting=True)
     try:
         file: LogFile = LogFile.fromFullPath(
             name or "twistd.log",
@@ -99,7 +99,7 @@ def log_file(twistd: Mapping[str, object]) -> LogFile | None:
         )
     except OSError as error:
         why = f"cannot write the log file {error.filename}: {error.strerror}"
-        raise refusal([why], lasting=False) from None
+        raise start_error([why], lasting=False) from None
     return file
 
 
@@ -119,7 +119,7 @@ def log_observer(
     return logs.observer(settings.log_level, lines, lines)
 
 
-def explain_failures(twistd: Mapping[str, object]) -> None:
+def log_start_failures(twistd: Mapping[str, object]) -> None:
     """Log in one line, without a traceback, why the program cannot serve.
 
     An error of a service at its start ends the process. Before that twistd removes the
@@ -144,7 +144,7 @@ def explain_failures(twistd: Mapping[str, object]) -> None:
     sys.excepthook = hook
 
 
-def heed_signals(
+def install_signal_handlers(
     twistd: Mapping[str, object],
     file: LogFile | None,
     reactor: PosixReactorBase,

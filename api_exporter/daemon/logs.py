@@ -29,7 +29,7 @@ _LEVELS = {
     "error": LogLevel.error,
 }
 
-SMALL_TALK = ("twisted", "log_legacy", "api_exporter.serving.channel")
+TWISTED_NAMESPACES = ("twisted", "log_legacy", "api_exporter.serving.channel")
 """Namespaces of Twisted's messages; classes in the last one inherit its logger."""
 
 _LEVEL_NAMES = {LogLevel.warn: "warning", LogLevel.critical: "error"}
@@ -66,7 +66,7 @@ _LEGACY_FIELDS = {"message", "time", "system", "format", "isError", "failure", "
 """Fields of events from Twisted's older logging, which other keys repeat."""
 
 
-def line(event: LogEvent) -> str:
+def text_line(event: LogEvent) -> str:
     """Return time, level and message, then the fields that are not in the message."""
     parts = [_timestamp(event), level_name(event), formatEvent(event), *_fields(event)]
     return _escaped(" ".join(parts)) + "\n"
@@ -129,7 +129,7 @@ def _priority(level: LogLevel) -> str:
 
 def journal_line(event: LogEvent) -> str:
     """Return the line without time; the journal removes the priority before it."""
-    return _priority(_level(event)) + line(event).partition(" ")[2]
+    return _priority(_level(event)) + text_line(event).partition(" ")[2]
 
 
 def journal_json_line(event: LogEvent) -> str:
@@ -141,7 +141,7 @@ LineFormat = Callable[[LogEvent], str]
 """A function that formats an event as a line."""
 
 _FORMATS: dict[str, tuple[LineFormat, LineFormat]] = {
-    "text": (line, journal_line),
+    "text": (text_line, journal_line),
     "json": (json_line, journal_json_line),
 }
 """Formats by LOG_FORMAT: for most outlets, and for the journal."""
@@ -213,7 +213,7 @@ def observer(level: str, out: Destination, err: Destination) -> LineObserver:
     """
     threshold = LogLevelFilterPredicate(_LEVELS[level])
     if level == "info":
-        for namespace in SMALL_TALK:
+        for namespace in TWISTED_NAMESPACES:
             threshold.setLogLevelForNamespace(namespace, LogLevel.warn)
     return LineObserver(threshold, out, err)
 

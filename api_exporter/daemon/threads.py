@@ -28,7 +28,7 @@ def daemon_threads(max_threads: int, name: str) -> ThreadPool:
     return threads
 
 
-def own_threads(reactor: PosixReactorBase) -> ThreadPool:
+def install_name_resolver(reactor: PosixReactorBase) -> ThreadPool:
     """Return a thread pool in which the reactor resolves names from now on.
 
     The process waits for the reactor's own threads at its end. A resolver whose name

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 from api_exporter.demo.go_json import xid
 
-PATH = "/api/events/proxy"
+ACCESS_LOG_PATH = "/api/events/proxy"
 
 _INTERVAL = 1
 """Seconds between two requests."""

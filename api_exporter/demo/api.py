@@ -18,7 +18,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.demo import access_log
 from api_exporter.demo.go_json import encode, xid
-from api_exporter.netbird.resources import BY_NAME, CURRENT_USER, RESOURCES
+from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME, RESOURCES
 from api_exporter.ports import Now
 from api_exporter.serving.sender import Sender
 
@@ -29,13 +29,13 @@ _PATHS = {f"/{resource.path}" for resource in RESOURCES}
 
 _USER_TOKENS_PATH = re.compile(r"/api/users/[^/]+/tokens")
 
-_CURRENT_USER_PATH = f"/{BY_NAME[CURRENT_USER].path}"
+_CURRENT_USER_PATH = f"/{RESOURCE_BY_NAME[CURRENT_USER].path}"
 
 _ACCESS_TOKEN = re.compile(r"nbp_[0-9A-Za-z]{36}")
 """A well-formed token. Its last six characters, a checksum, are not checked."""
 
 
-class Network(Protocol):
+class SimulatedAccount(Protocol):
     """The responses of the API for one account."""
 
     def body(self, path: str, at: float) -> Iterator[bytes] | None:
@@ -50,7 +50,7 @@ class DemoApi(Resource):
 
     isLeaf = True
 
-    def __init__(self, networks: Mapping[str, Network], *, now: Now) -> None:
+    def __init__(self, networks: Mapping[str, SimulatedAccount], *, now: Now) -> None:
         super().__init__()
         self._networks = networks
         self._now = now
@@ -62,7 +62,7 @@ class DemoApi(Resource):
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
         known = (
             path in _PATHS
-            or path in {access_log.PATH, _CURRENT_USER_PATH}
+            or path in {access_log.ACCESS_LOG_PATH, _CURRENT_USER_PATH}
             or _USER_TOKENS_PATH.fullmatch(path)
         )
         if not known or request.method != b"GET":
@@ -78,7 +78,7 @@ class DemoApi(Resource):
         if path == _CURRENT_USER_PATH:  # all tokens belong to service users
             return _refuse(request, 403, "permission denied")
         query = request.uri.partition(b"?")[2].decode(errors="replace")
-        if path == access_log.PATH:
+        if path == access_log.ACCESS_LOG_PATH:
             return access_log.page(query, self._services(token, at), at)
         body = self._networks[token].body(f"{path}?{query}", at)
         if body is None:

@@ -19,7 +19,7 @@ from api_exporter.demo.go_json import Record, array, encode, rfc3339, xid
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
-FULL = 680 * 30 * _DAY - 1
+USAGE_RECORDED_AT = 680 * 30 * _DAY - 1
 """When the bodies of consumption and usage were recorded: the last second of all
 windows and of a day, in 2025, so that none of their dates moves.
 """
@@ -30,7 +30,7 @@ def consumption(rows: list[Record], _query: str, at: int) -> Iterator[Record]:
     for row in rows:
         length = row["window_seconds"]
         recorded = int(datetime.fromisoformat(row["window_start_utc"]).timestamp())
-        begin = recorded + (at // length - FULL // length) * length
+        begin = recorded + (at // length - USAGE_RECORDED_AT // length) * length
         end = min(at, begin + length - 1)
         times = {"window_start_utc": rfc3339(begin), "updated_at": rfc3339(end, ".5")}
         yield _scaled(row, (end - begin) / (length - 1)) | times
@@ -67,13 +67,13 @@ def _scaled(row: Record, share: float) -> Record:
     }
 
 
-RECORDED = datetime(2026, 11, 18, 8, 56, tzinfo=UTC).timestamp()
+RECORDED_AT = datetime(2026, 11, 18, 8, 56, tzinfo=UTC).timestamp()
 """When the bodies were recorded: a working morning. They fit the next day, too."""
 
-FILE = "company.json.gz"
+RECORDING_FILE = "company.json.gz"
 
-PEERS = "/api/peers"
-GROUPS = "/api/groups"
+PEERS_PATH = "/api/peers"
+GROUPS_PATH = "/api/groups"
 
 _MOVING: Mapping[str, Callable[[Any, str, int], Iterable[Record] | Record]] = {
     "/api/agent-network/consumption": consumption,
@@ -96,7 +96,7 @@ def bodies(days: int) -> Mapping[str, Any]:
         day = date.fromisoformat(match[1].decode()) + timedelta(days)
         return f'"{day}'.encode()
 
-    text = gzip.decompress(get_data("api_exporter.demo", FILE) or b"")
+    text = gzip.decompress(get_data("api_exporter.demo", RECORDING_FILE) or b"")
     found: dict[str, Any] = msgspec.json.decode(_DATE.sub(moved, text))
     return found
 
@@ -112,7 +112,7 @@ class RecordedNetwork:
         self._seed = seed
         self._changes: list[Record] = []
         members: dict[str, list[Record]] = {}
-        recorded = bodies(0)[PEERS]
+        recorded = bodies(0)[PEERS_PATH]
         for number in range(peers):
             copy, place = divmod(number, len(recorded))
             peer = recorded[place]
@@ -132,12 +132,12 @@ class RecordedNetwork:
         `at` is in seconds since the epoch. A query may follow the path.
         """
         path, _, query = path.partition("?")
-        found = bodies(int((at - RECORDED) // _DAY)).get(path)
+        found = bodies(int((at - RECORDED_AT) // _DAY)).get(path)
         if found is None:
             return None
-        if path == PEERS:
+        if path == PEERS_PATH:
             found = self._peers(found, int(at))
-        elif path == GROUPS:
+        elif path == GROUPS_PATH:
             empty = {"peers": None, "peers_count": 0}
             found = (one | self._members.get(one["id"], empty) for one in found)
         elif path in _MOVING:

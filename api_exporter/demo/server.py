@@ -17,7 +17,7 @@ from api_exporter.ports import Now
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.token import Token, base62
 
-TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
+DEMO_TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
 """The token of a simulated API with a single account."""
 
 MIN_PEERS = 15
@@ -29,12 +29,12 @@ def bind() -> socket.socket:
     return socket.create_server(("127.0.0.1", 0))
 
 
-def environ(listening: socket.socket) -> dict[str, str]:
+def demo_environment(listening: socket.socket) -> dict[str, str]:
     """Return the settings with which an exporter reads the simulation."""
     port = listening.getsockname()[1]
     return {
         "UPSTREAM_API_URL": f"http://127.0.0.1:{port}",
-        "UPSTREAM_API_TOKEN": TOKEN,
+        "UPSTREAM_API_TOKEN": DEMO_TOKEN,
         "UPSTREAM_API_TOKEN_FILE": "",
         "UPSTREAM_PROXY": "none",
         "UPSTREAM_CLIENT_CERT_FILE": "",
@@ -80,7 +80,7 @@ def customers(count: int, peers: int) -> dict[str, RecordedNetwork]:
     }
 
 
-def simulated(settings: Settings) -> Settings:
+def with_demo_accounts(settings: Settings) -> Settings:
     """Return the settings with DEMO_ACCOUNTS accounts, if that is set."""
     count = settings.demo_accounts
     if count is None:
@@ -102,7 +102,9 @@ def server(
 ) -> Service:
     """Return a service that serves the simulation on a listening socket."""
     peers, count = settings.demo_peers, settings.demo_accounts
-    networks = customers(count, peers) if count else {TOKEN: RecordedNetwork(peers)}
+    networks = (
+        customers(count, peers) if count else {DEMO_TOKEN: RecordedNetwork(peers)}
+    )
     api = DemoApi(networks, now=now)
     endpoint = AdoptedStreamServerEndpoint(reactor, listening.detach(), socket.AF_INET)
     return StreamServerEndpointService(endpoint, _QuietSite(api))

@@ -6,7 +6,7 @@ from twisted.internet.interfaces import IReactorTime
 from api_exporter.events.journal import Journal
 from api_exporter.events.position import Position
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Body, Fetch, UpstreamError
+from api_exporter.ports import Fetch, ResponseBody, UpstreamError
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 
 REQUEST_INTERVAL = 30.0
@@ -60,7 +60,7 @@ class AccessLog:
 
     async def fetch(
         self, fetch: Fetch, path: str, patience: float, inventory: Inventory
-    ) -> Body:
+    ) -> ResponseBody:
         """Request the next page and return it; the journal writes and counts new rows.
 
         Raises UpstreamError, without a request, if the log cannot be written.

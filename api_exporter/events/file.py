@@ -16,7 +16,7 @@ from api_exporter.events.kinds import Kind
 from api_exporter.events.lines import LINE_START, line_start
 from api_exporter.events.listing import Id, RowKey
 from api_exporter.events.log_cursor import MAX_BATCH_ROWS, C
-from api_exporter.settings.token import regular
+from api_exporter.settings.token import read_regular_file
 
 _BLOCK_BYTES = 64 * 1024
 _MAX_TAIL_BYTES = 64 * 1024 * 1024
@@ -36,7 +36,7 @@ class CursorFile(Generic[C]):
 
     def load(self) -> C | None:
         try:
-            return self._cursor.decode(regular(self.path, _MAX_CURSOR_BYTES))
+            return self._cursor.decode(read_regular_file(self.path, _MAX_CURSOR_BYTES))
         except FileNotFoundError:
             return None
         except ValueError as error:

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
 from api_exporter.events.kinds import Kind
-from api_exporter.events.listing import SECOND, Id, LogRow, nanoseconds
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id, LogRow, nanoseconds
 from api_exporter.events.log_cursor import C, NewRows, batches
 from api_exporter.events.position import COUNTED_AGE
 from api_exporter.events.sinks import Sink
@@ -161,7 +161,7 @@ class Journal(Service, Generic[C, Id]):
     async def _write(self, body: bytes) -> None:
         before = await self._load_cursor()
         await self._sink.flush()
-        now = int(self._now() * SECOND)
+        now = int(self._now() * NANOSECONDS_PER_SECOND)
         unreadable, chosen = await self._compute(choose, self._kind, before, body, now)
         del body
         self._count_unreadable(unreadable)
@@ -221,7 +221,7 @@ class Journal(Service, Generic[C, Id]):
         await self._sink.flush()
 
     def _count(self, rows: Sequence[LogRow[Id]]) -> None:
-        since = int(self._now() * SECOND) - COUNTED_AGE
+        since = int(self._now() * NANOSECONDS_PER_SECOND) - COUNTED_AGE
         recent = [row.raw for row in rows if nanoseconds(row.timestamp) >= since]
         self._telemetry.count_rows(recent, len(rows) - len(recent))
 
@@ -240,10 +240,12 @@ class Journal(Service, Generic[C, Id]):
             )
 
     def _failed(self, error: OSError | ValueError) -> None:
-        now = int(self._now() * SECOND)
+        now = int(self._now() * NANOSECONDS_PER_SECOND)
         if self._unwritten_since is None:  # the next row is not known yet
             self._unwritten_since = now
-        self._telemetry.record_progress(max(0, now - self._unwritten_since) / SECOND, 0)
+        self._telemetry.record_progress(
+            max(0, now - self._unwritten_since) / NANOSECONDS_PER_SECOND, 0
+        )
         where, why = self._sink.where, _reason(error, self._sink.where)
         self.problem = f"cannot write to {where}: {why}"
         if not self._failing:

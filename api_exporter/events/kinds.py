@@ -101,7 +101,7 @@ class AccessKind(Kind[Position, str], frozen=True):
 
 
 AUDIT = AuditKind()
-ACCESS = AccessKind()
+ACCESS_LOG_KIND = AccessKind()
 
 COUNT_ONLY = AccessKind(skips_backlog=True)
 """The access log without lines: rows are only counted, and a backlog is skipped."""

@@ -14,7 +14,7 @@ from ipaddress import ip_address, ip_network
 import msgspec
 
 from api_exporter.events.listing import AccessRow, Event
-from api_exporter.netbird.elements import FAILURES
+from api_exporter.netbird.elements import DECODE_ERRORS
 from api_exporter.netbird.facts.personal import EVENT, META, PERSONAL
 
 LINE_START = b'{"account":'
@@ -81,7 +81,7 @@ _ROW_KINDS = dict.fromkeys(
 _METADATA_KINDS = {"crowdsec_mode": "", "crowdsec_verdict": ""}
 """Keys of `metadata` without personal data."""
 
-_FAILURES = (*FAILURES, ArithmeticError)
+_FAILURES = (*DECODE_ERRORS, ArithmeticError)
 
 # Decimal keeps numbers as they are written.
 _DECODER = msgspec.json.Decoder(dict[str, object], float_hook=Decimal)

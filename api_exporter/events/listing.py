@@ -12,10 +12,10 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from api_exporter.netbird.elements import FAILURES, decoded, elements
+from api_exporter.netbird.elements import DECODE_ERRORS, decode_leniently, elements
 from api_exporter.ports import UpstreamError
 
-SECOND = 1_000_000_000
+NANOSECONDS_PER_SECOND = 1_000_000_000
 """Nanoseconds."""
 
 _TIME = re.compile(
@@ -32,12 +32,12 @@ def nanoseconds(timestamp: str) -> int:
     except msgspec.ValidationError:
         return 0
     fraction = int((match[2] or "0").ljust(9, "0"))
-    return max(0, int(time.timestamp()) * SECOND + fraction)
+    return max(0, int(time.timestamp()) * NANOSECONDS_PER_SECOND + fraction)
 
 
 def format_time(time: int) -> str:
     """Return a time as the NetBird API accepts it: in UTC, with a `Z`."""
-    seconds, fraction = divmod(time, SECOND)
+    seconds, fraction = divmod(time, NANOSECONDS_PER_SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{fraction:09}Z"
 
@@ -110,7 +110,7 @@ def row_key(text: bytes | msgspec.Raw) -> RowKey[str] | None:
 def _head(text: bytes | msgspec.Raw) -> tuple[object, str] | None:
     try:
         head = _DECODER.decode(text)
-    except FAILURES:
+    except DECODE_ERRORS:
         return None
     timestamp = head.timestamp if isinstance(head.timestamp, str) else ""
     return head.id, timestamp[:_MAX_CHARACTERS]
@@ -161,8 +161,8 @@ _PAGE = msgspec.json.Decoder(_Page)
 def decode_page(body: bytes) -> RowList[str]:
     """Return the rows of a page of the access log; raise UpstreamError."""
     try:
-        page = decoded(_PAGE, body, 2)
-    except FAILURES:
+        page = decode_leniently(_PAGE, body, 2)
+    except DECODE_ERRORS:
         raise UpstreamError(
             "decode", "the response is not a page of the access log"
         ) from None

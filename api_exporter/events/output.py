@@ -3,7 +3,7 @@
 import os
 import select
 
-MAX_WRITE_BYTES = 4096
+PIPE_WRITE_BYTES = 4096
 """Bytes that a writable pipe accepts whole and without blocking (PIPE_BUF)."""
 
 
@@ -38,7 +38,7 @@ class Output:
         sent = 0
         while sent < len(lines) and self._poll.poll(0):
             # Short lines are written whole, so a killed process leaves whole lines.
-            limit = min(sent + MAX_WRITE_BYTES, len(lines))
+            limit = min(sent + PIPE_WRITE_BYTES, len(lines))
             end = lines.rfind(b"\n", sent, limit) + 1 or limit
             try:
                 sent += os.write(self._descriptor, lines[sent:end])

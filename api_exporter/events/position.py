@@ -19,7 +19,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from api_exporter.events.listing import (
-    SECOND,
+    NANOSECONDS_PER_SECOND,
     RowKey,
     RowList,
     format_time,
@@ -27,10 +27,10 @@ from api_exporter.events.listing import (
 )
 from api_exporter.events.log_cursor import LogCursor, NewRows
 
-MAX_DELAY = 30 * SECOND
+MAX_DELAY = 30 * NANOSECONDS_PER_SECOND
 """Nanoseconds within which a row appears in the log."""
 
-QUIET_MAX_DELAY = 600 * SECOND
+QUIET_MAX_DELAY = 600 * NANOSECONDS_PER_SECOND
 """The same in a quiet log: reading starts so far back if this needs no other page."""
 
 _MAX_KNOWN = 50
@@ -44,13 +44,13 @@ _MAX_SPAN = 4 * MAX_DELAY
 reading starts again at `restart_at`; rows that are old by now need not be followed.
 """
 
-MAX_AHEAD = 600 * SECOND
+MAX_AHEAD = 600 * NANOSECONDS_PER_SECOND
 """A row this far in the future is not read until its time comes."""
 
-COUNTED_AGE = 600 * SECOND
+COUNTED_AGE = 600 * NANOSECONDS_PER_SECOND
 """The maximum age of counted rows: a backlog is not current traffic."""
 
-_HOUR = 3600 * SECOND
+_HOUR = 3600 * NANOSECONDS_PER_SECOND
 
 _MIN_RETENTION = 24 * _HOUR
 """NetBird keeps rows at least this long: its retention is in whole days."""
@@ -145,7 +145,7 @@ def choose(
     ]
     position, missed = _checked(position, {row.id for _, row in present}, page_end, now)
     advance = partial(_next, page_end=min(page_end, now), more=bool(more), now=now)
-    lag = max(0, now - page_end) / SECOND if more else 0.0
+    lag = max(0, now - page_end) / NANOSECONDS_PER_SECOND if more else 0.0
     return NewRows(position, new, missed, advance, lag)
 
 

@@ -14,15 +14,15 @@ from twisted.python.threadpool import ThreadPool
 from api_exporter.events.access_log import AccessLog
 from api_exporter.events.cursor import Cursor
 from api_exporter.events.journal import Journal
-from api_exporter.events.kinds import ACCESS, AUDIT, COUNT_ONLY, Kind
-from api_exporter.events.listing import SECOND, Id
+from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT, COUNT_ONLY, Kind
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id
 from api_exporter.events.log_cursor import C
 from api_exporter.events.output import Output
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import FileSink, NullSink, OutputSink, Sink
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Compute, Now
-from api_exporter.refresh.pipeline import AccountPart, BodyReader, Source
+from api_exporter.refresh.pipeline import AccountFeature, BodyReader, ResourceSource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.telemetry.access_log import AccessLogTelemetry
@@ -31,7 +31,7 @@ from api_exporter.telemetry.events import EventsTelemetry
 T = TypeVar("T")
 
 
-class Journals:
+class LogFactory:
     """A factory of logs. All logs on standard output share it, in whole lines.
 
     Args:
@@ -58,7 +58,7 @@ class Journals:
         registry: CollectorRegistry,
         log: Logger,
         periods: Mapping[str, float],
-    ) -> AccountPart:
+    ) -> AccountFeature:
         """Return the logs of an account, which may have none.
 
         Args:
@@ -66,7 +66,7 @@ class Journals:
         """
         services = MultiService()
         readers: dict[str, BodyReader] = {}
-        sources: dict[str, Source] = {}
+        sources: dict[str, ResourceSource] = {}
         journals: list[Journal[Any, Any]] = []
         if settings.events_file is not None:
             journals.append(audit := self.audit_log(settings, registry, log))
@@ -83,7 +83,7 @@ class Journals:
             for journal in journals:
                 journal.reopen()
 
-        return AccountPart(
+        return AccountFeature(
             service=services,
             body_readers=readers,
             sources=sources,
@@ -126,13 +126,15 @@ class Journals:
         """
         file = settings.access_log_file
         sink: Sink[Position] = NullSink(
-            lambda: Position(start=int(self._now() * SECOND))
+            lambda: Position(start=int(self._now() * NANOSECONDS_PER_SECOND))
         )
         if file is not None:
-            sink = self._sink(ACCESS, file, settings.access_log_cursor, settings.name)
+            sink = self._sink(
+                ACCESS_LOG_KIND, file, settings.access_log_cursor, settings.name
+            )
         telemetry = AccessLogTelemetry(registry, writes=file is not None)
         journal = Journal(
-            COUNT_ONLY if file is None else ACCESS,
+            COUNT_ONLY if file is None else ACCESS_LOG_KIND,
             account=settings.name,
             personal=settings.expose_personal_data,
             sink=sink,

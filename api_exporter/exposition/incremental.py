@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece
 from api_exporter.exposition.per_record import PerRecordFamily, Record
 from api_exporter.exposition.text import (
-    Edition,
     Family,
+    Inputs,
     UnchangedFamily,
     heading,
     render,
@@ -57,7 +57,7 @@ class BlockDiff(Struct, frozen=True):
 class RenderedFamily(Struct, frozen=True, gc=False):
     """The position of the text of a family that is not per record."""
 
-    edition: Edition
+    edition: Inputs
     piece: Piece
     start: int
     end: int
@@ -98,7 +98,7 @@ class RenderedPage(Struct, frozen=True, gc=False):
     lines: tuple[RenderedBlock, ...] = ()
 
     @property
-    def editions(self) -> Mapping[str, Edition]:
+    def editions(self) -> Mapping[str, Inputs]:
         """The editions of the families whose text can be copied."""
         return {name: family.edition for name, family in self.families.items()}
 
@@ -147,7 +147,7 @@ class _PageBuilder:
         self._lines: list[RenderedBlock] = []
         self._pending_texts: list[bytes] = []
         self._length = 0
-        self._pending: list[tuple[str, Edition, int, int]] = []
+        self._pending: list[tuple[str, Inputs, int, int]] = []
         self._families: dict[str, RenderedFamily] = {}
 
     def build(self) -> RenderedPage:
@@ -160,7 +160,7 @@ class _PageBuilder:
         )
 
     def add_texts(
-        self, name: str, edition: Edition | None, texts: Iterable[bytes]
+        self, name: str, edition: Inputs | None, texts: Iterable[bytes]
     ) -> None:
         start, pieces = self._length, len(self._gathered)
         for text in texts:

@@ -24,7 +24,7 @@ _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """RFC 1952: deflate, no flags, no time, unknown system."""
 
 
-_SHORT = 32 * 1024
+_MAX_UNCACHED_BYTES = 32 * 1024
 """Bytes up to which a text's compressed form is not kept: small pages do not use it."""
 
 
@@ -59,7 +59,9 @@ def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piec
         series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
     return Piece(
         text=text,
-        kept=deflated(text, last=last) if last or len(text) > _SHORT else b"",
+        kept=deflated(text, last=last)
+        if last or len(text) > _MAX_UNCACHED_BYTES
+        else b"",
         crc=checksum(text),
         shift=crc.shift(len(text)),
         series=series,
@@ -83,7 +85,7 @@ class Payload(Struct, frozen=True):
     length: int
 
 
-_SMALL = 256 * 1024
+_MAX_WHOLE_BYTES = 256 * 1024
 """Bytes up to which a text is compressed as a whole, once for all scrapes. That takes a
 millisecond; the same text in pieces would be half as long again."""
 
@@ -113,7 +115,7 @@ class JoinedPages(Struct, frozen=True, dict=True):
     @cached_property
     def deflated(self) -> tuple[bytes, ...]:
         """The slices of a gzip member, without its end."""
-        if self.text_length <= _SMALL:
+        if self.text_length <= _MAX_WHOLE_BYTES:
             packed = [deflated(b"".join([p.text for p in self.pieces]))]
         else:
             packed = [p.deflated for p in self.pieces]

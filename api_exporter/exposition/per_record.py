@@ -20,11 +20,11 @@ class Record(Protocol):
 
 R = TypeVar("R", bound=Record)
 
-SHORTEST, LONGEST = 1024, 3072
+MIN_BLOCK_RECORDS, MAX_BLOCK_RECORDS = 1024, 3072
 """Limits of the records in a block, except the last: about 512 KiB of text. Smaller
 blocks would mean more slices to send."""
 
-SPARSE = 1024
+BLOCK_START_INTERVAL = 1024
 """On average, one record in this number may begin a block."""
 
 
@@ -41,10 +41,10 @@ class Blocks(MemoIterable[tuple[R, ...]]):
 def _split(all_records: Iterable[R]) -> Iterator[tuple[R, ...]]:
     records, start = tuple(all_records), 0
     while start < len(records):
-        end = start + LONGEST
-        candidates = records[start + SHORTEST : end]
-        for index, record in enumerate(candidates, start + SHORTEST):
-            if crc32(record.id.encode()) % SPARSE == 0:
+        end = start + MAX_BLOCK_RECORDS
+        candidates = records[start + MIN_BLOCK_RECORDS : end]
+        for index, record in enumerate(candidates, start + MIN_BLOCK_RECORDS):
+            if crc32(record.id.encode()) % BLOCK_START_INTERVAL == 0:
                 end = index
                 break
         yield records[start:end]

@@ -43,7 +43,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     self_hosted: str = ""
 
 
-Edition = tuple[object, ...]
+Inputs = tuple[object, ...]
 """The inputs of a family. While they are equal, the samples are equal."""
 
 
@@ -57,7 +57,7 @@ class Family:
     def __init__(self, metric: Metric, samples: Iterable[Sample]) -> None:
         self.metric = metric
         self.samples = samples
-        self.edition: Edition | None = None
+        self.edition: Inputs | None = None
 
 
 class UnchangedFamily(Family):
@@ -67,23 +67,23 @@ class UnchangedFamily(Family):
         super().__init__(metric, ())
 
 
-LONGEST_LABEL = 4096
+MAX_LABEL_BYTES = 4096
 """The maximum length of a label's value in bytes, before escaping."""
 
-SHORT = LONGEST_LABEL // 4
+MAX_SHORT_CHARACTERS = MAX_LABEL_BYTES // 4
 """Characters up to which no text is too long: each takes at most four bytes."""
 
 _DOTS = "…"
 
 
-def cut(value: str) -> str:
+def truncate(value: str) -> str:
     """Cut a label's value to the maximum length."""
-    if len(value) <= SHORT:
+    if len(value) <= MAX_SHORT_CHARACTERS:
         return value
-    raw = value[: LONGEST_LABEL + 1].encode()
-    if len(raw) <= LONGEST_LABEL:
+    raw = value[: MAX_LABEL_BYTES + 1].encode()
+    if len(raw) <= MAX_LABEL_BYTES:
         return value
-    return raw[: LONGEST_LABEL - len(_DOTS.encode())].decode(errors="ignore") + _DOTS
+    return raw[: MAX_LABEL_BYTES - len(_DOTS.encode())].decode(errors="ignore") + _DOTS
 
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
@@ -95,7 +95,7 @@ def cut_labels(text: bytes) -> int:
     if ellipsis[0] not in text:  # the usual case, found quickly
         return 0
     values = (part.rpartition(b'="')[2] for part in text.split(ellipsis + b'"')[:-1])
-    min_length = LONGEST_LABEL - 2 * len(ellipsis)
+    min_length = MAX_LABEL_BYTES - 2 * len(ellipsis)
     return sum(
         len(value) >= min_length and len(_ESCAPED.sub(b".", value)) >= min_length
         for value in values
@@ -113,8 +113,8 @@ def labels(**values: str) -> Labels:
     Few values need cutting or escaping, so all are checked together.
     """
     pairs = ",".join([f'{name}="{value}"' for name, value in values.items()])
-    if len(pairs) > SHORT:
-        values = {name: cut(value) for name, value in values.items()}
+    if len(pairs) > MAX_SHORT_CHARACTERS:
+        values = {name: truncate(value) for name, value in values.items()}
         pairs = ",".join([f'{name}="{value}"' for name, value in values.items()])
     if "\\" in pairs or "\n" in pairs or pairs.count('"') != 2 * len(values):
         pairs = ",".join([f'{n}="{escape(value)}"' for n, value in values.items()])
@@ -138,7 +138,7 @@ def timestamp(instant: datetime | None, /) -> float | None:
     return since.days * 86400 + since.seconds
 
 
-def never(instant: datetime | None, /) -> bool:
+def is_never(instant: datetime | None, /) -> bool:
     """Return whether an instant means "never". The year decides for most instants."""
     if instant is not None and instant.year > 1970:
         return False
@@ -152,7 +152,7 @@ def count_true(metric: Metric, which: Iterable[bool]) -> Family:
     return _count(metric, which, lambda counts: [("", counts[True])])
 
 
-def counted(
+def count_by(
     metric: Metric,
     keys: Iterable[K],
     labelled: Callable[[K], Labels] = str,
@@ -168,7 +168,7 @@ def counted(
     return _count(metric, keys, samples)
 
 
-def halves(label: str, metric: Metric, which: Iterable[bool]) -> Family:
+def count_true_and_false(label: str, metric: Metric, which: Iterable[bool]) -> Family:
     """Return the numbers of true and false items, both always."""
     return _count(
         metric,
@@ -203,7 +203,7 @@ def states(
     return Family(
         metric,
         (
-            (f'{key[:-1]},{label}="{escape(cut(state))}"}}', int(state == current))
+            (f'{key[:-1]},{label}="{escape(truncate(state))}"}}', int(state == current))
             for key, current in keyed
             for state in dict.fromkeys((*known, current or known[0]))
         ),

@@ -16,15 +16,15 @@ from msgspec.structs import fields, replace
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.agent_records import ConsumptionRow, RequestCount, UsageBucket
 from api_exporter.netbird.bodies import (
-    FIRST,
+    NO_CONTEXT,
     DecodeContext,
     Decoded,
-    Listing,
+    ListDecoder,
 )
-from api_exporter.netbird.elements import FAILURES, mend
+from api_exporter.netbird.elements import DECODE_ERRORS, replace_surrogates
 from api_exporter.ports import UpstreamError
 
-DAY = 86400
+DAY_SECONDS = 86400
 
 
 class Consumption(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Consumption(Struct, frozen=True, kw_only=True):
     current: tuple[ConsumptionRow, ...] = ()
 
 
-class Period(Struct, frozen=True, kw_only=True):
+class UsagePeriod(Struct, frozen=True, kw_only=True):
     """The usage of some days, which are counted in UTC.
 
     Attributes:
@@ -55,8 +55,8 @@ class Period(Struct, frozen=True, kw_only=True):
 class Usage(Struct, frozen=True, kw_only=True):
     """The usage of this month. Each part is None until it was read."""
 
-    earlier: Period | None = None
-    today: Period | None = None
+    earlier: UsagePeriod | None = None
+    today: UsagePeriod | None = None
 
 
 class Denials(Struct, frozen=True, kw_only=True):
@@ -71,9 +71,9 @@ def day(now: float) -> str:
     return datetime.fromtimestamp(now, UTC).date().isoformat()
 
 
-def midnight(now: float) -> float:
+def next_midnight(now: float) -> float:
     """Return the time when the next UTC day begins."""
-    return (now // DAY + 1) * DAY
+    return (now // DAY_SECONDS + 1) * DAY_SECONDS
 
 
 def window_start(row: ConsumptionRow) -> float:
@@ -132,7 +132,7 @@ def denials_query(now: float) -> str:
     return f"?decision=deny&page_size=1&start_date={day(now)}T00:00:00Z"
 
 
-class _CurrentRows(Listing):
+class _CurrentRows(ListDecoder):
     """Rows of windows that hold a time. All other rows are read and dropped.
 
     Attributes:
@@ -159,7 +159,7 @@ class _CurrentRows(Listing):
 class ConsumptionBody:
     """A decoder of the list of consumption, which holds all windows of the past."""
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
+    def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         rows = _CurrentRows(known.now)
         found = rows.decode(body)
         current = tuple(r for r in found.records if isinstance(r, ConsumptionRow))
@@ -173,15 +173,15 @@ class UsageBody:
     """A decoder of the buckets of the requested period."""
 
     def __init__(self) -> None:
-        self._buckets = Listing(UsageBucket, key="period_start")
+        self._buckets = ListDecoder(UsageBucket, key="period_start")
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
+    def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         usages = (usage for usage in known.before if isinstance(usage, Usage))
         usage = next(usages, Usage())
         first, last = wanted_period(usage, known.now)
         buckets = self._buckets.decode(body)
         every = tuple(b for b in buckets.records if isinstance(b, UsageBucket))
-        period = Period(first=first, last=last, buckets=every)
+        period = UsagePeriod(first=first, last=last, buckets=every)
         part = "today" if last == day(known.now) else "earlier"
         usage = replace(usage, **{part: period})
         return Decoded((usage,), buckets.rejected, buckets.complaints)
@@ -192,10 +192,12 @@ class DenialsBody:
 
     _decoder = msgspec.json.Decoder(RequestCount)
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
+    def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         try:
-            count = self._decoder.decode(mend(body).decode("utf-8", "replace"))
-        except FAILURES as error:
+            count = self._decoder.decode(
+                replace_surrogates(body).decode("utf-8", "replace")
+            )
+        except DECODE_ERRORS as error:
             raise UpstreamError("decode", str(error)) from None
         return Decoded(
             (Denials(day=day(known.now), requests=count.total_records or 0),)

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from api_exporter.exposition.text import LONGEST_LABEL, SHORT, cut
+from api_exporter.exposition.text import MAX_LABEL_BYTES, MAX_SHORT_CHARACTERS, truncate
 from api_exporter.netbird import agent_records, records
 from api_exporter.netbird.elements import (
-    FAILURES,
-    LONG,
-    decoded,
+    DECODE_ERRORS,
+    LIST_PIECE_BYTES,
+    decode_leniently,
     elements,
-    mend,
+    replace_surrogates,
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
 from api_exporter.ports import UpstreamError
@@ -81,13 +81,13 @@ class DecodeContext(Struct, frozen=True):
     now: float = 0.0
 
 
-FIRST = DecodeContext()
+NO_CONTEXT = DecodeContext()
 
 
-class Body(Protocol):
+class BodyDecoder(Protocol):
     """A decoder of the responses to one path."""
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST, /) -> Decoded:
+    def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT, /) -> Decoded:
         """Decode a body. Raise UpstreamError if it has another form than promised.
 
         Unchanged records are the objects in `before`, in that order, and new records
@@ -97,7 +97,7 @@ class Body(Protocol):
         ...
 
 
-class Listing:
+class ListDecoder:
     """A decoder of a JSON array of records.
 
     Splitting the array is quick even for a hundred thousand records. Each record is
@@ -123,7 +123,7 @@ class Listing:
         self._ordered = ordered
         self._id = attrgetter(key) if isinstance(key, str) else key
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
+    def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         """Keep the last of two records with one id; leave out records without one."""
         old = {self._id(record): record for record in known.before}
         # NetBird sends some lists in another order each time.
@@ -137,11 +137,14 @@ class Listing:
             for place, raw in enumerate(raws or (), count):
                 try:
                     record = cache.find(raw) or self.read(raw)
-                except FAILURES as error:
+                except DECODE_ERRORS as error:
                     rejected += 1
                     if rejected <= _MAX_COMPLAINTS:
                         complaints.append(f"[{place}]: {error}")
-                    if place + 1 == rejected == _MAX_UNREADABLE and len(body) > LONG:
+                    if (
+                        place + 1 == rejected == _MAX_UNREADABLE
+                        and len(body) > LIST_PIECE_BYTES
+                    ):
                         raise _unreadable(complaints) from None
                     continue
                 id_: str = self._id(record)
@@ -163,12 +166,12 @@ class Listing:
         """Return one record; raise one of FAILURES."""
         try:
             record = self._decoder.decode(raw)
-        except FAILURES:
+        except DECODE_ERRORS:
             record = _decode_loosely(self._decoder, raw)
         id_: str = self._id(record)
-        if len(id_) > SHORT and cut(id_) != id_:
+        if len(id_) > MAX_SHORT_CHARACTERS and truncate(id_) != id_:
             # Labels would cut it, and would no longer identify the record.
-            raise ValueError(f"the id has more than {LONGEST_LABEL} bytes")
+            raise ValueError(f"the id has more than {MAX_LABEL_BYTES} bytes")
         return record
 
 
@@ -179,7 +182,7 @@ def _unreadable(complaints: list[str]) -> UpstreamError:
 class Unread:
     """A decoder of a JSON array that no collector reads: it only counts the records."""
 
-    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoded:
+    def decode(self, body: bytes, _: DecodeContext = NO_CONTEXT) -> Decoded:
         count = 0
         for raws in elements(body):
             count += len(raws or ())
@@ -190,24 +193,24 @@ class _Page(Struct, frozen=True):
     data: list[msgspec.Raw] | None
 
 
-class Page:
+class PageDecoder:
     """A decoder of one page of a log: it only counts the records."""
 
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(_Page)
 
-    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoded:
+    def decode(self, body: bytes, _: DecodeContext = NO_CONTEXT) -> Decoded:
         """Return no records; raise UpstreamError if the body is no page."""
         try:
-            page = decoded(self._decoder, body, 2)
-        except FAILURES as error:
+            page = decode_leniently(self._decoder, body, 2)
+        except DECODE_ERRORS as error:
             raise UpstreamError(
                 "decode", f"the response is not a page: {error}"
             ) from None
         return Decoded((), unread=len(page.data or ()))
 
 
-class Document:
+class DocumentDecoder:
     """A decoder of a single JSON object, small enough to be decoded in one step.
 
     Args:
@@ -218,7 +221,7 @@ class Document:
         self._decoder = msgspec.json.Decoder(record)
         self._nullable = nullable
 
-    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoded:
+    def decode(self, body: bytes, _: DecodeContext = NO_CONTEXT) -> Decoded:
         if self._nullable and body.strip() == b"null":
             body = b"{}"
         if len(body) > _MAX_DOCUMENT_BYTES:
@@ -227,8 +230,10 @@ class Document:
                 f"{len(body)} bytes; the maximum is {_MAX_DOCUMENT_BYTES} bytes",
             )
         try:
-            return Decoded((_decode_loosely(self._decoder, msgspec.Raw(mend(body))),))
-        except FAILURES as error:
+            return Decoded(
+                (_decode_loosely(self._decoder, msgspec.Raw(replace_surrogates(body))),)
+            )
+        except DECODE_ERRORS as error:
             raise UpstreamError("decode", str(error)) from None
 
 

@@ -14,10 +14,10 @@ import msgspec
 
 from api_exporter.ports import UpstreamError
 
-FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
+DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 """All errors of msgspec for hostile input: its own, bad UTF-8, deep nesting."""
 
-LONG = 1024 * 1024
+LIST_PIECE_BYTES = 1024 * 1024
 """The size of a piece in bytes. The decoder takes one to three milliseconds for it."""
 
 _MAX_RECORD = 32 * 1024 * 1024
@@ -57,7 +57,7 @@ def elements(body: bytes) -> Iterator[Elements | None]:
 
     Raise UpstreamError for anything else, and for a long array of short elements.
     """
-    if len(body) <= LONG:
+    if len(body) <= LIST_PIECE_BYTES:
         yield _decode_array(body)
         return
     head = _HEAD.match(body)
@@ -85,13 +85,16 @@ def _split(body: bytes, marks: tuple[bytes, ...], start: int) -> tuple[Elements,
     Args:
         marks: texts that may stand between two records, the likeliest first.
     """
-    after, skipped = start + LONG, 1
+    after, skipped = start + LIST_PIECE_BYTES, 1
     while True:
         found = (body.find(mark, after, start + _MAX_RECORD) + 1 for mark in marks)
         end = next(filter(None, found), len(body))
         if end - start > _MAX_RECORD:
             raise UpstreamError("decode", f"a record has more than {_MAX_RECORD} bytes")
-        if end - start > 2 * LONG and body.count(b",", start, end) > _MAX_VALUES:
+        if (
+            end - start > 2 * LIST_PIECE_BYTES
+            and body.count(b",", start, end) > _MAX_VALUES
+        ):
             raise UpstreamError("decode", "a record has too many values")
         closing = b"]" if end < len(body) else b""
         text = b"".join((b"[", memoryview(body)[start:end], closing))
@@ -111,12 +114,12 @@ _MEND_BYTES = 64 * 1024
 """Bytes of text in which lone surrogates are replaced in one step."""
 
 
-def mend(text: bytes) -> bytes:
+def replace_surrogates(text: bytes) -> bytes:
     """Return JSON of the same length with U+FFFD in place of lone surrogates.
 
     No escape crosses a comma. A long text is returned unchanged: it would take long.
     """
-    if len(text) > 2 * LONG or b"\0" in text:
+    if len(text) > 2 * LIST_PIECE_BYTES or b"\0" in text:
         return text
     parts, start = [], 0
     while start < len(text):
@@ -146,7 +149,7 @@ def _replace_deep(text: bytes, level: int) -> bytes:
     return b"".join([*parts, text[end:]])
 
 
-def decoded(decoder: msgspec.json.Decoder[T], text: bytes, level: int) -> T:
+def decode_leniently(decoder: msgspec.json.Decoder[T], text: bytes, level: int) -> T:
     """Decode JSON, if necessary with lone surrogates replaced; raise one of FAILURES.
 
     Args:
@@ -155,14 +158,14 @@ def decoded(decoder: msgspec.json.Decoder[T], text: bytes, level: int) -> T:
     while True:
         try:
             return decoder.decode(text)
-        except FAILURES as error:
+        except DECODE_ERRORS as error:
             repaired = text
-            if len(text) > 2 * LONG:  # it would take long
+            if len(text) > 2 * LIST_PIECE_BYTES:  # it would take long
                 raise
             if isinstance(error, RecursionError):
                 repaired = _replace_deep(text, level)
             elif b"\\ud" in text or b"\\uD" in text:
-                repaired = mend(text)
+                repaired = replace_surrogates(text)
             if repaired == text:
                 raise
             text = repaired
@@ -170,7 +173,7 @@ def decoded(decoder: msgspec.json.Decoder[T], text: bytes, level: int) -> T:
 
 def _decode_array(text: bytes, start: int = 0) -> Elements | None:
     try:
-        return decoded(_DECODER, text, 1)
-    except FAILURES as error:
+        return decode_leniently(_DECODER, text, 1)
+    except DECODE_ERRORS as error:
         where = f", counted from byte {start}" if start else ""
         raise UpstreamError("decode", f"{error}{where}") from None

@@ -11,8 +11,14 @@ from msgspec.structs import replace
 from api_exporter.netbird import agent_records, records
 from api_exporter.netbird.agent_bodies import Consumption, Denials, Usage
 from api_exporter.netbird.facts.members import member_ids, named
-from api_exporter.netbird.joins import SETTLED, JoinState, Reading, advance, joined
-from api_exporter.netbird.references import LISTS
+from api_exporter.netbird.joins import (
+    SETTLED,
+    JoinState,
+    Reading,
+    joined_lists,
+    next_state,
+)
+from api_exporter.netbird.references import JOINED_LISTS
 
 R = TypeVar("R")
 
@@ -20,7 +26,7 @@ Known = tuple[R, ...] | None
 """The records of a resource. None if they are unknown or too old."""
 
 
-OF_AGENTS = (
+AGENT_RESOURCES = (
     "agent_policies",
     "agent_budget_rules",
     "agent_guardrails",
@@ -31,10 +37,10 @@ OF_AGENTS = (
 )
 """Resources that are dormant while the Agent Network has no provider."""
 
-OF_THE_TIME = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
+TIMED_RESOURCES = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
 """Resources with `ends`, whose meaning changes by time alone."""
 
-MODULES = {
+PERMISSION_MODULES = {
     "accounts": "settings",
     "groups": "groups",
     "setup_keys": "setup_keys",
@@ -95,7 +101,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     now: float = 0.0
     consumption_period: float = 600.0
     peers: Known[records.Peer] = None
-    accounts: Known[records.Account] = None
+    accounts: Known[records.NetBirdAccount] = None
     groups: Known[records.Group] = None
     setup_keys: Known[records.SetupKey] = None
     networks: Known[records.Network] = None
@@ -143,11 +149,11 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
                 removed.add("access_tokens")
             removed |= after.withheld
             if after.partial != self.partial:  # joins draw more conclusions, or fewer
-                changes = {name: object() for name in LISTS}
+                changes = {name: object() for name in JOINED_LISTS}
                 after = after._with_changes(changes)
         has_no_provider = resource == "agent_providers" and not records
         if has_no_provider or "agent_providers" in removed:
-            removed.update(OF_AGENTS)
+            removed.update(AGENT_RESOURCES)
         return after._with_records(dict.fromkeys(removed)) if removed else after
 
     def _with_records(self, records: Mapping[str, object]) -> "Inventory":
@@ -166,31 +172,31 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             before: the inventory with the previous records of the resource.
             reading: None for a withdrawal.
         """
-        if resource not in LISTS:
+        if resource not in JOINED_LISTS:
             return self
-        state = advance(
+        state = next_state(
             self.joins, resource, getattr(before, resource), self._lists(), reading
         )
-        changes = {n: object() for n in LISTS if state.of(n) != self.joins.of(n)}
+        changes = {n: object() for n in JOINED_LISTS if state.of(n) != self.joins.of(n)}
         if self.partial and self.changes.get(resource) is not before.changes.get(
             resource
         ):  # joins leave out records of any list that name an unknown peer
-            changes = {n: object() for n in LISTS}
+            changes = {n: object() for n in JOINED_LISTS}
         return replace(self._with_changes(changes), joins=state)
 
     def _lists(self) -> dict[str, tuple[Any, ...] | None]:
-        return {name: getattr(self, name) for name in LISTS}
+        return {name: getattr(self, name) for name in JOINED_LISTS}
 
     @cached_property
     def joined(self) -> "Inventory":
         """The inventory that joins use: see Note [Joined lists]."""
         incomplete = frozenset({"peers"} if self.partial else ())
-        lists = joined(self.joins, self._lists(), incomplete)
+        lists = joined_lists(self.joins, self._lists(), incomplete)
         return replace(self, **lists, joins=SETTLED) if lists else self
 
     def dormant(self, resource: str) -> bool:
         """Return whether the resource needs an agent provider and there is none."""
-        return resource in OF_AGENTS and not self.agent_providers
+        return resource in AGENT_RESOURCES and not self.agent_providers
 
     def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
         """Return a value that changes whenever results of these resources may change.
@@ -200,7 +206,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return tuple(
             [
                 (self.changes.get(name), self.now)
-                if name in OF_THE_TIME
+                if name in TIMED_RESOURCES
                 else self.changes.get(name)
                 for name in resources
             ]
@@ -237,7 +243,9 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def withheld(self) -> frozenset[str]:
         """The resources that the token's user may not read, or only in part."""
-        return frozenset(n for n, module in MODULES.items() if self._is_denied(module))
+        return frozenset(
+            n for n, module in PERMISSION_MODULES.items() if self._is_denied(module)
+        )
 
     @cached_property
     def _permissions(self) -> records.Permissions:

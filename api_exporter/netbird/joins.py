@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.netbird.references import (
-    LISTS,
+    JOINED_LISTS,
     REFERENCES,
     REFERENCES_FROM,
     REFERENCES_TO,
@@ -101,7 +101,7 @@ SETTLED = JoinState()
 """The state in which joins use the newest records."""
 
 
-def advance(
+def next_state(
     state: JoinState,
     name: str,
     before: tuple[Any, ...] | None,
@@ -132,7 +132,7 @@ class _Settling:
     """One step from one JoinState to the next."""
 
     def __init__(self, state: JoinState, lists: Lists) -> None:
-        known = {n for n in LISTS if lists.get(n) is not None}
+        known = {n for n in JOINED_LISTS if lists.get(n) is not None}
         self.readings = {n: r for n, r in state.readings.items() if n in known}
         self._lists = lists
         self._held = {n: dict(h) for n, h in state.held.items() if n in known}
@@ -275,7 +275,7 @@ class _Settling:
         An older list names them, or a record that joins use in place of a newer one.
         """
         found: RemovedRecords = {}
-        for name in reversed(LISTS):
+        for name in reversed(JOINED_LISTS):
             for reference in REFERENCES_TO[name] if self._removed.get(name) else ():
                 if reference.resource in self.readings:
                     self._keep(name, reference, found)
@@ -333,7 +333,7 @@ def _keeps_previous(name: str, before: Any, after: Any) -> bool:
     return named == [True, False]
 
 
-def joined(
+def joined_lists(
     state: JoinState, lists: Lists, incomplete: frozenset[str] = frozenset()
 ) -> dict[str, tuple[Any, ...]]:
     """Return the lists where joins use other records than the newest.

@@ -88,7 +88,7 @@ class ExtraSettings(Struct, frozen=True, gc=False, kw_only=True):
     network_traffic_packet_counter_enabled: Choice = None
 
 
-class AccountSettings(Struct, frozen=True, gc=False, kw_only=True):
+class NetBirdSettings(Struct, frozen=True, gc=False, kw_only=True):
     """The settings of an account. Expirations are in seconds."""
 
     network_range: str = ""
@@ -111,13 +111,13 @@ class AccountSettings(Struct, frozen=True, gc=False, kw_only=True):
     extra: ExtraSettings = ExtraSettings()
 
 
-class Account(Struct, frozen=True, gc=False, kw_only=True):
+class NetBirdAccount(Struct, frozen=True, gc=False, kw_only=True):
     """The token's account (`/api/accounts`)."""
 
     id: str
     domain: str = ""
     created_at: Instant = None
-    settings: AccountSettings = AccountSettings()
+    settings: NetBirdSettings = NetBirdSettings()
 
 
 class Member(Struct, frozen=True, gc=False, kw_only=True):

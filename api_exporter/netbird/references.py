@@ -12,7 +12,7 @@ from api_exporter.netbird.records import Group, Network, NetworkRouter, Policy, 
 from api_exporter.ports import UpstreamError
 
 
-class Record(Protocol):
+class RecordWithId(Protocol):
     """A record with an id that is unique in its list."""
 
     @property
@@ -23,7 +23,7 @@ Lists = Mapping[str, tuple[Any, ...] | None]
 """The records of each list in REFERENCES; None for a list that is not known."""
 
 
-def _own_id(record: Record) -> tuple[str, ...]:
+def _own_id(record: RecordWithId) -> tuple[str, ...]:
     return (record.id,)
 
 
@@ -112,35 +112,37 @@ REFERENCES = (
     Reference("agent_budget_rules", ("users", "peers"), _target_users),
 )
 
-LISTS = tuple(dict.fromkeys(n for r in REFERENCES for n in (*r.targets, r.resource)))
+JOINED_LISTS = tuple(
+    dict.fromkeys(n for r in REFERENCES for n in (*r.targets, r.resource))
+)
 """All lists that name ids or have them. Most lists stand behind those that they name.
 """
 
-REFERENCES_FROM = {n: [r for r in REFERENCES if r.resource == n] for n in LISTS}
-REFERENCES_TO = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
+REFERENCES_FROM = {n: [r for r in REFERENCES if r.resource == n] for n in JOINED_LISTS}
+REFERENCES_TO = {n: [r for r in REFERENCES if n in r.targets] for n in JOINED_LISTS}
 """By list: the references of its own records, and those to them."""
 
 
-MOST_NAMED = 1_000_000
+MAX_NAMED_IDS = 1_000_000
 """The maximum number of ids that the records of one list may name, without members of
 groups. The largest known network has a hundredth of it. Joins look up each id.
 """
 
 
-def check_named(name: str, records: Sequence[Any]) -> None:
+def check_named_ids(name: str, records: Sequence[Any]) -> None:
     """Raise UpstreamError if the records of a list name more ids than joins take."""
     total = sum(
         sum(1 for _ in reference.ids(record))
         for reference in (() if name == "groups" else REFERENCES_FROM.get(name, ()))
         for record in records
     )
-    if total > MOST_NAMED:
-        message = f"the records name {total} objects; the maximum is {MOST_NAMED}"
+    if total > MAX_NAMED_IDS:
+        message = f"the records name {total} objects; the maximum is {MAX_NAMED_IDS}"
         raise UpstreamError("too_large", message)
 
 
 @cache
-def waits(resources: tuple[str, ...]) -> bool:
+def has_references(resources: tuple[str, ...]) -> bool:
     """Return whether one of these lists names ids of another one of them."""
     return any(
         reference.resource in resources

@@ -12,11 +12,16 @@ from api_exporter.netbird.agent_bodies import (
     DenialsBody,
     UsageBody,
     denials_query,
-    midnight,
+    next_midnight,
     usage_query,
     window_end,
 )
-from api_exporter.netbird.bodies import Body, Document, Listing, Page
+from api_exporter.netbird.bodies import (
+    BodyDecoder,
+    DocumentDecoder,
+    ListDecoder,
+    PageDecoder,
+)
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import UpstreamError
 
@@ -29,7 +34,7 @@ ACCESS_LOG = "access_log"
 CURRENT_USER = "current_user"
 """The resource with the permissions of the token's user. A service user has none."""
 
-ALWAYS = frozenset({UP, CURRENT_USER, "groups"})
+ALWAYS_READ = frozenset({UP, CURRENT_USER, "groups"})
 """Resources that are read with any collectors: service discovery is made of them."""
 
 MINUTE = 60.0
@@ -37,7 +42,7 @@ MINUTE = 60.0
 OFF = math.inf
 """The interval of a resource that is not requested."""
 
-PROBE = "api/health"
+PROBE_PATH = "api/health"
 """A path that tests the connection. NetBird lacks it, so 404 is no failure."""
 
 _USER_PLACEHOLDER = "{current_user}"
@@ -65,7 +70,7 @@ class Resource(Struct, frozen=True):
 
     name: str
     path: str
-    body: Body
+    body: BodyDecoder
     period: float = 10 * MINUTE
     absence: str = ""
     query: Callable[[Inventory, float], str] = lambda *_: ""
@@ -127,120 +132,122 @@ class Resource(Struct, frozen=True):
 
 
 RESOURCES = (
-    Resource("peers", "api/peers", Listing(records.Peer, nullable=False), 30),
+    Resource("peers", "api/peers", ListDecoder(records.Peer, nullable=False), 30),
     # The first account counts.
     Resource(
         "accounts",
         "api/accounts",
-        Listing(records.Account, ordered=True),
+        ListDecoder(records.NetBirdAccount, ordered=True),
         5 * MINUTE,
     ),
     Resource(
-        "groups", "api/groups", Listing(records.Group, nullable=False), 5 * MINUTE
+        "groups", "api/groups", ListDecoder(records.Group, nullable=False), 5 * MINUTE
     ),
-    Resource("setup_keys", "api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),
+    Resource("setup_keys", "api/setup-keys", ListDecoder(records.SetupKey), 5 * MINUTE),
     # If two networks list a resource, the last network counts.
     Resource(
         "networks",
         "api/networks",
-        Listing(records.Network, ordered=True),
+        ListDecoder(records.Network, ordered=True),
         5 * MINUTE,
     ),
     Resource(
         "network_routers",
         "api/networks/routers",
-        Listing(records.NetworkRouter),
+        ListDecoder(records.NetworkRouter),
         5 * MINUTE,
         absence="network: routers not found",
     ),
     Resource(
         "network_resources",
         "api/networks/resources",
-        Listing(records.NetworkResource),
+        ListDecoder(records.NetworkResource),
         5 * MINUTE,
         absence="network: resources not found",
     ),
-    Resource("routes", "api/routes", Listing(records.Route), 5 * MINUTE),
-    Resource("users", "api/users", Listing(records.User)),
+    Resource("routes", "api/routes", ListDecoder(records.Route), 5 * MINUTE),
+    Resource("users", "api/users", ListDecoder(records.User)),
     Resource(
         "access_tokens",
         "api/users/{current_user}/tokens",
-        Listing(records.AccessToken),
+        ListDecoder(records.AccessToken),
     ),
-    Resource("policies", "api/policies", Listing(records.Policy)),
-    Resource("posture_checks", "api/posture-checks", Listing(records.PostureCheck)),
-    Resource("nameservers", "api/dns/nameservers", Listing(records.NameserverGroup)),
-    Resource("dns_settings", "api/dns/settings", Document(records.DnsSettings)),
-    Resource("dns_zones", "api/dns/zones", Listing(records.DnsZone)),
+    Resource("policies", "api/policies", ListDecoder(records.Policy)),
+    Resource("posture_checks", "api/posture-checks", ListDecoder(records.PostureCheck)),
+    Resource(
+        "nameservers", "api/dns/nameservers", ListDecoder(records.NameserverGroup)
+    ),
+    Resource("dns_settings", "api/dns/settings", DocumentDecoder(records.DnsSettings)),
+    Resource("dns_zones", "api/dns/zones", ListDecoder(records.DnsZone)),
     Resource(
         "proxy_services",
         "api/reverse-proxies/services",
-        Listing(records.ProxyService),
+        ListDecoder(records.ProxyService),
     ),
     Resource(
         "proxy_domains",
         "api/reverse-proxies/domains",
-        Listing(records.ProxyDomain),
+        ListDecoder(records.ProxyDomain),
     ),
     Resource(
         "proxy_clusters",
         "api/reverse-proxies/clusters",
-        Listing(records.ProxyCluster, key="address"),
+        ListDecoder(records.ProxyCluster, key="address"),
     ),
     Resource(
         "proxy_tokens",
         "api/reverse-proxies/proxy-tokens",
-        Listing(records.ProxyToken),
+        ListDecoder(records.ProxyToken),
     ),
     Resource(
         "instance_version",
         "api/instance/version",
-        Document(records.InstanceVersion),
+        DocumentDecoder(records.InstanceVersion),
         60 * MINUTE,
     ),
-    Resource("events", "api/events/audit", Listing(records.AuditEvent)),
+    Resource("events", "api/events/audit", ListDecoder(records.AuditEvent)),
     Resource(
         "user_invites",
         "api/users/invites",
-        Listing(records.UserInvite),
+        ListDecoder(records.UserInvite),
         15 * MINUTE,
         absence="invite links are only available with embedded identity provider",
     ),
     Resource(
         "identity_providers",
         "api/identity-providers",
-        Listing(records.IdentityProvider),
+        ListDecoder(records.IdentityProvider),
         60 * MINUTE,
     ),
     Resource(
         "agent_providers",
         "api/agent-network/providers",
-        Listing(agent_records.AgentProvider),
+        ListDecoder(agent_records.AgentProvider),
         15 * MINUTE,
         idle=2.0,
     ),
     Resource(
         "agent_policies",
         "api/agent-network/policies",
-        Listing(agent_records.AgentPolicy),
+        ListDecoder(agent_records.AgentPolicy),
         15 * MINUTE,
     ),
     Resource(
         "agent_budget_rules",
         "api/agent-network/budget-rules",
-        Listing(agent_records.AgentBudgetRule),
+        ListDecoder(agent_records.AgentBudgetRule),
         15 * MINUTE,
     ),
     Resource(
         "agent_guardrails",
         "api/agent-network/guardrails",
-        Listing(agent_records.AgentGuardrail),
+        ListDecoder(agent_records.AgentGuardrail),
         15 * MINUTE,
     ),
     Resource(
         "agent_settings",
         "api/agent-network/settings",
-        Document(agent_records.AgentSettings, nullable=True),
+        DocumentDecoder(agent_records.AgentSettings, nullable=True),
         15 * MINUTE,
     ),
     # NetBird reads all of it from its database, and never deletes a row.
@@ -256,35 +263,35 @@ RESOURCES = (
         "api/agent-network/usage/overview",
         UsageBody(),
         query=lambda known, now: usage_query(known.agent_usage or (), now),
-        ends=lambda _, now: midnight(now),
+        ends=lambda _, now: next_midnight(now),
     ),
     Resource(
         "agent_denials",
         "api/agent-network/access-logs",
         DenialsBody(),
         query=lambda _, now: denials_query(now),
-        ends=lambda _, now: midnight(now),
+        ends=lambda _, now: next_midnight(now),
     ),
 )
 """The resources of collectors, in the order of the first requests: the peers first."""
 
 OTHERS = (
-    Resource(CURRENT_USER, "api/users/current", Document(records.CurrentUser)),
+    Resource(CURRENT_USER, "api/users/current", DocumentDecoder(records.CurrentUser)),
     Resource(  # one page, which `events.access_log` chooses
         ACCESS_LOG,
         "api/events/proxy",
-        Page(),
+        PageDecoder(),
         30,
         of=("proxy_services", "proxy_clusters"),
     ),
 )
 """Resources that no collector reads."""
 
-BY_NAME = {
+RESOURCE_BY_NAME = {
     resource.name: resource
     for resource in (RESOURCES[0], OTHERS[0], *RESOURCES[1:], *OTHERS[1:])
 }
 """In the order of the first requests: permissions before all that they may withhold."""
 
-BOUNDS = {BY_NAME["agent_consumption"].path: 32 * 1024 * 1024}
+MAX_BODY_BYTES = {RESOURCE_BY_NAME["agent_consumption"].path: 32 * 1024 * 1024}
 """The maximum size of some bodies in bytes, by path, below the usual maximum."""

@@ -3,7 +3,7 @@
 import zlib
 from io import BytesIO
 
-from api_exporter.ports import Body, UpstreamError
+from api_exporter.ports import ResponseBody, UpstreamError
 
 _STEP_BYTES = 1024 * 1024
 """The maximum number of bytes that one call decompresses to."""
@@ -17,7 +17,7 @@ _MAX_OVERHEAD = 1024 * 1024
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-def unpack(body: Body) -> bytes:
+def unpack(body: ResponseBody) -> bytes:
     """Return the data of a body, decompressed if it is gzip.
 
     It takes at most the memory of the limit and an eighth. Several gzip members are one

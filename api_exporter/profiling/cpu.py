@@ -14,7 +14,7 @@ from threading import Thread
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.profiling.pprof import Frame, Profile, Sample, Stack, ValueType
+from api_exporter.profiling.pprof import Frame, Profile, ProfileSample, Stack, ValueType
 from api_exporter.profiling.stacks import stacks
 
 SAMPLE_PERIOD = 0.01
@@ -96,10 +96,10 @@ class Charges:
             total[1] += now[thread] - self._before.get(thread, 0)
         self._before = now
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[ProfileSample]:
         """Return each stack with its number of charges and its nanoseconds."""
         return [
-            Sample(stack, (times, spent), name)
+            ProfileSample(stack, (times, spent), name)
             for (name, stack), (times, spent) in self._totals.items()
         ]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.profiling.pprof import Frame, Profile, Sample, ValueType
+from api_exporter.profiling.pprof import Frame, Profile, ProfileSample, ValueType
 
 DEPTH = 5
 """Frames of a stack that tracing keeps: each frame costs time."""
@@ -52,7 +52,7 @@ def _profile(
     )
 
 
-def samples(traces: Iterable[Trace]) -> list[Sample]:
+def samples(traces: Iterable[Trace]) -> list[ProfileSample]:
     """Return the number and the bytes of blocks by stack."""
     totals: dict[Sequence[TracedFrame], list[int]] = {}
     for _, size, frames, *_ in traces:
@@ -60,7 +60,7 @@ def samples(traces: Iterable[Trace]) -> list[Sample]:
         total[0] += 1
         total[1] += size
     return [
-        Sample(tuple(_frame(*frame) for frame in frames), (blocks, size))
+        ProfileSample(tuple(_frame(*frame) for frame in frames), (blocks, size))
         for frames, (blocks, size) in totals.items()
     ]
 

@@ -31,7 +31,7 @@ class ValueType(NamedTuple):
     unit: str
 
 
-class Sample(NamedTuple):
+class ProfileSample(NamedTuple):
     """The values of one stack, one for each type, none of them negative."""
 
     stack: Stack
@@ -49,7 +49,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     """
 
     types: tuple[ValueType, ...]
-    samples: Iterable[Sample]
+    samples: Iterable[ProfileSample]
     period: int
     duration: int = 0
     comment: str = ""
@@ -92,7 +92,7 @@ class _Tables:
     def value_type(self, kind: ValueType) -> bytes:
         return _number(1, self.string(kind.name)) + _number(2, self.string(kind.unit))
 
-    def sample(self, sample: Sample) -> bytes:
+    def sample(self, sample: ProfileSample) -> bytes:
         encoded = _numbers(1, [self._location(frame) for frame in sample.stack])
         encoded += _numbers(2, sample.values)
         if sample.thread:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from threading import Thread
 from types import FrameType
 
-from api_exporter.profiling.pprof import Frame, Profile, Sample, Stack, ValueType
+from api_exporter.profiling.pprof import Frame, Profile, ProfileSample, Stack, ValueType
 
 MAX_DEPTH = 128
 """Frames of a stack that are kept, from the leaf on; Go keeps as many."""
@@ -28,12 +28,14 @@ async def profile(_clock: object, _seconds: int) -> Callable[[], Profile]:
     )
 
 
-def samples(threads: list[Thread], frames: Mapping[int, FrameType]) -> list[Sample]:
+def samples(
+    threads: list[Thread], frames: Mapping[int, FrameType]
+) -> list[ProfileSample]:
     """Return a stack for each thread; one that Python did not start has no name."""
     names = {thread.ident: thread.name for thread in threads}
     known: dict[Frame, Frame] = {}
     return [
-        Sample(stack(frame, known), (1,), names.get(ident, "?"))
+        ProfileSample(stack(frame, known), (1,), names.get(ident, "?"))
         for ident, frame in frames.items()
     ]
 

@@ -10,17 +10,17 @@ from typing import Any
 
 from api_exporter.ports import Attempt
 from api_exporter.refresh.rate_limits import BURST_FRACTION, RATE_FRACTION, RateLimit
-from api_exporter.telemetry.freshness import SQUEEZED_PERIOD
+from api_exporter.telemetry.freshness import CONTENDED_PERIOD
 
 SLOTS = 4
 """The maximum of concurrent requests for peers, and of all other requests."""
 
-SHORTEST_PAUSE = 15.0
-LONGEST_PAUSE = 240.0
+MIN_PAUSE = 15.0
+MAX_PAUSE = 240.0
 """Seconds without requests after a 429 without Retry-After.
 
 The pause doubles with each further 429, from the shortest to the longest. During a
-longer Retry-After, one request for the peers is sent in each `LONGEST_PAUSE`.
+longer Retry-After, one request for the peers is sent in each `MAX_PAUSE`.
 """
 
 MIN_RETRY_AFTER = 1.0
@@ -84,7 +84,7 @@ class Budget:
             # After a 429 the estimate returns to the limit within an hour.
             self._growth = self._later_growth = self._max_rate / 60.0
             self._saved = self._max_saved = max(1.0, BURST_FRACTION * burst)
-        self._next_pause = SHORTEST_PAUSE
+        self._next_pause = MIN_PAUSE
         self._paused_at = self._paused_until = self._probed_at = float("-inf")
         self._refused_attempt_at = float("-inf")
         """When the newest attempt that got a 429 was sent."""
@@ -103,7 +103,7 @@ class Budget:
     def contended_period(self) -> float:
         """Minimum seconds between requests for an account's peers under contention."""
         needed = 60.0 / (PEERS_FRACTION * (self.per_minute or MAX_RATE))
-        return max(SQUEEZED_PERIOD, len(self.shares) * needed)
+        return max(CONTENDED_PERIOD, len(self.shares) * needed)
 
     def allowed_at(self, *, peers: bool, reserved: float | None = None) -> float:
         """Return the earliest time of a request, if no other one is sent before it.
@@ -117,7 +117,7 @@ class Budget:
             allowed_at = self._affordable_at(both)
         paused = self._paused_until
         if peers:
-            paused = min(paused, self._probed_at + LONGEST_PAUSE)
+            paused = min(paused, self._probed_at + MAX_PAUSE)
         return max(allowed_at, paused)
 
     def begin(self, now: float, *, peers: bool) -> None:
@@ -156,12 +156,12 @@ class Budget:
         if self._full_at <= began:
             self._saved += 1
         if self._probed_at > self._paused_at:  # the probe was not sent
-            self._probed_at = self._paused_at - LONGEST_PAUSE
+            self._probed_at = self._paused_at - MAX_PAUSE
 
     def record_answer(self, began: float) -> None:
         """Record a good answer. It ends the pause in which its request was sent."""
         if began > self._paused_at:
-            self._next_pause = SHORTEST_PAUSE
+            self._next_pause = MIN_PAUSE
             self._paused_until = min(self._paused_until, began)
             if self.per_minute is not None:
                 self._answered_since_pause = True
@@ -179,7 +179,7 @@ class Budget:
         if max(began, self._refused_attempt_at) > self._paused_at:
             if retry_after is None or retry_after < MIN_RETRY_AFTER:
                 retry_after = self._next_pause
-                self._next_pause = min(2 * self._next_pause, LONGEST_PAUSE)
+                self._next_pause = min(2 * self._next_pause, MAX_PAUSE)
             self._paused_at = self._probed_at = now
             self._paused_until = now + retry_after
             self._refill(now)
@@ -195,7 +195,7 @@ class Budget:
             self.per_minute = min(self._max_rate, max(MIN_RATE, half))
             self._max_saved = min(self._max_saved, MAX_SAVED)
             # At the end of the pause one request is allowed, for the peers.
-            left = 1.0 - min(retry_after, LONGEST_PAUSE) / 60.0 * self.per_minute
+            left = 1.0 - min(retry_after, MAX_PAUSE) / 60.0 * self.per_minute
             self._saved = left if known is None else min(self._saved, left)
         return max(0.0, self._paused_until - now)
 

@@ -14,7 +14,7 @@ from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.attention.watch import Attention, Ends, look
+from api_exporter.attention.watch import Attention, CertificateExpiries, update_findings
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
@@ -22,12 +22,12 @@ from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt, Compute, Fetch
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import FreshnessByName, lives
-from api_exporter.refresh.pipeline import AccountPart, Pipeline
+from api_exporter.refresh.pipeline import AccountFeature, Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.gauges import attention, page_size
+from api_exporter.telemetry.gauges import register_findings_gauge, register_page_gauges
 from api_exporter.telemetry.history import History
 from api_exporter.world import World
 
@@ -56,7 +56,7 @@ class NetworkOptions(Struct, frozen=True, kw_only=True):
     detail: frozenset[str] | None = None
 
 
-class Network(MultiService):
+class AccountNetwork(MultiService):
     """All services of an account except its client.
 
     Args:
@@ -86,9 +86,9 @@ class Network(MultiService):
         registry: CollectorRegistry,
         compute: Compute = compute_at_once,
         options: NetworkOptions = NetworkOptions(),  # noqa: B008 - frozen
-        certificates: Ends = lambda: (None, None),
+        certificates: CertificateExpiries = lambda: (None, None),
         test_connection: Callable[[], Awaitable[None]] | None = None,
-        parts: Sequence[AccountPart] = (),
+        parts: Sequence[AccountFeature] = (),
     ) -> None:
         super().__init__()
         self.account, self.url = world.account, options.url
@@ -115,8 +115,8 @@ class Network(MultiService):
             thresholds=options.thresholds,
             ends=certificates,
         )
-        page_size(registry, self.pages)
-        attention(registry, lambda: self.attention.found.counts)
+        register_page_gauges(registry, self.pages)
+        register_findings_gauge(registry, lambda: self.attention.found.counts)
         self.pipeline = self._make_pipeline(fetch, world, options, parts)
         self.refresh_log = RefreshLog(
             lives=self.lives, telemetry=self.telemetry, world=world
@@ -138,7 +138,7 @@ class Network(MultiService):
         fetch: Fetch,
         world: World,
         options: NetworkOptions,
-        parts: Sequence[AccountPart],
+        parts: Sequence[AccountFeature],
     ) -> Pipeline:
         return Pipeline(
             lives=self.lives,
@@ -189,7 +189,10 @@ class Network(MultiService):
         try:
             async with self._findings_lock:
                 self.attention.last = await self._compute(
-                    look, self.attention.snapshot(), resource, self.attention.last
+                    update_findings,
+                    self.attention.snapshot(),
+                    resource,
+                    self.attention.last,
                 )
         except CancelledError:
             raise

@@ -32,10 +32,10 @@ from api_exporter.netbird.facts.join_size import check_joins
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
-from api_exporter.netbird.references import check_named
+from api_exporter.netbird.references import check_named_ids
 from api_exporter.netbird.resources import Resource
 from api_exporter.netbird.unpacking import unpack
-from api_exporter.ports import Body, Compute, Fetch, UpstreamError
+from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives
 from api_exporter.world import World
 
@@ -47,7 +47,7 @@ BodyReader = Callable[[bytes], object]
 """Called with each unpacked body of a resource, changed or not; it must not raise."""
 
 
-class Source(Protocol):
+class ResourceSource(Protocol):
     """Requests one resource in its own way, and decides when."""
 
     def wanted(self) -> bool:
@@ -56,7 +56,7 @@ class Source(Protocol):
 
     async def fetch(
         self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory
-    ) -> Body:
+    ) -> ResponseBody:
         """Return the body to decode; raises UpstreamError.
 
         Args:
@@ -66,7 +66,7 @@ class Source(Protocol):
         ...
 
 
-class AccountPart(Struct, frozen=True, kw_only=True):
+class AccountFeature(Struct, frozen=True, kw_only=True):
     """An optional feature of an account; see `events.wiring`.
 
     Attributes:
@@ -78,7 +78,7 @@ class AccountPart(Struct, frozen=True, kw_only=True):
 
     service: IService | None = None
     body_readers: Mapping[str, BodyReader] = {}
-    sources: Mapping[str, Source] = {}
+    sources: Mapping[str, ResourceSource] = {}
     reload: Callable[[], object] = lambda: None
 
 
@@ -111,7 +111,7 @@ class Pipeline:
         world: World,
         page_max_bytes: float = inf,
         on_collector_failed: Callable[[str], object] = lambda _: None,
-        parts: Sequence[AccountPart] = (),
+        parts: Sequence[AccountFeature] = (),
     ) -> None:
         self.log = world.log(self.log)
         self.inventory = inventory
@@ -175,7 +175,7 @@ class Pipeline:
                 life.body = last
         return last
 
-    async def _body(self, name: str, path: str, max_seconds: float) -> Body:
+    async def _body(self, name: str, path: str, max_seconds: float) -> ResponseBody:
         if name in self._sources:
             source = self._sources[name]
             return await source.fetch(self._unpacked, path, max_seconds, self.inventory)
@@ -183,9 +183,9 @@ class Pipeline:
             return await self._unpacked(path, max_seconds)
         return await self._fetch(path, max_seconds)
 
-    async def _unpacked(self, path: str, max_seconds: float) -> Body:
+    async def _unpacked(self, path: str, max_seconds: float) -> ResponseBody:
         with closing(await self._fetch(path, max_seconds)) as body:
-            return Body(await self._compute(unpack, body))
+            return ResponseBody(await self._compute(unpack, body))
 
     def forget(self, name: str) -> None:
         self._lives[name].body = None
@@ -295,7 +295,7 @@ def _identical(records: tuple[object, ...], before: tuple[object, ...] | None) -
 def decode(
     resource: Resource,
     path: str,
-    body: Body,
+    body: ResponseBody,
     known: DecodeContext,
     last: LastBody | None,
 ) -> tuple[LastBody, tuple[object, ...]]:
@@ -309,7 +309,7 @@ def decode(
     if last is not None and last.digest == digest:
         return last, ()
     decoded = resource.body.decode(data, known)
-    check_named(resource.name, decoded.records)
+    check_named_ids(resource.name, decoded.records)
     kept = LastBody(
         digest=digest,
         records=len(decoded.records) + decoded.unread,

@@ -8,7 +8,7 @@ users of the token, such as `--check`.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from api_exporter.netbird.inventory import OF_AGENTS
+from api_exporter.netbird.inventory import AGENT_RESOURCES
 from api_exporter.netbird.resources import ACCESS_LOG, UP
 
 RateLimit = tuple[int, int]
@@ -38,7 +38,7 @@ def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:
         60.0 / period
         for periods in accounts
         for name, period in periods.items()
-        if name not in OF_AGENTS
+        if name not in AGENT_RESOURCES
     )
 
 
@@ -67,7 +67,7 @@ def stretched(
         period
         for periods in accounts
         for name, period in periods.items()
-        if name not in {UP, ACCESS_LOG, *OF_AGENTS} and period < MAX_LENGTHENED
+        if name not in {UP, ACCESS_LOG, *AGENT_RESOURCES} and period < MAX_LENGTHENED
     )
     longer: dict[float, float] = {}
     for period, count in sorted(others.items(), reverse=True):

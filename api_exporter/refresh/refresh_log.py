@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 from twisted.logger import Logger
 
-from api_exporter.netbird.resources import BY_NAME, CURRENT_USER, UP
-from api_exporter.plurals import counted
+from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME, UP
+from api_exporter.plurals import with_noun
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives, ReportedRejections
 from api_exporter.telemetry.account import AccountTelemetry
@@ -37,7 +37,7 @@ class RefreshLog:
 
         The refresh itself may fail much later, because it retries the request.
         """
-        if attempt.path != BY_NAME[UP].path or attempt.reason is None:
+        if attempt.path != RESOURCE_BY_NAME[UP].path or attempt.reason is None:
             return
         before = self._lives[UP].awake
         error = UpstreamError(
@@ -72,7 +72,7 @@ class RefreshLog:
             self._report(name, body)
         if life.failure_logged:
             life.failure_logged = False
-            after = f" after {counted(failures, 'failure')}" if failures else ""
+            after = f" after {with_noun(failures, 'failure')}" if failures else ""
             self.log.info("{resource} can be refreshed again" + after, resource=name)
 
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
@@ -181,6 +181,6 @@ class RefreshLog:
         if more := body.rejected - len(body.complaints):
             self.log.warn(
                 "{count} of {resource} left out",
-                count=counted(more, "more record"),
+                count=with_noun(more, "more record"),
                 resource=name,
             )

@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.netbird.resources import PROBE, UP, Resource
+from api_exporter.netbird.resources import PROBE_PATH, UP, Resource
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.life import Lives
 from api_exporter.refresh.pipeline import Pipeline
@@ -103,7 +103,7 @@ class Refresher(Service):
         """Note that a request has no response header yet, so that another may start."""
         if not self.running:
             return
-        if path == PROBE:
+        if path == PROBE_PATH:
             self._schedule.mark_silent(CONNECTION_TEST)
         for name, life in self._lives.items():
             if life.path and f"{path}?".startswith(f"{life.path}?"):

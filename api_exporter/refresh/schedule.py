@@ -15,7 +15,7 @@ from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.fair_share import Share
 from api_exporter.refresh.life import Lives, ResourceLife
 from api_exporter.refresh.outage import NEVER, Outage
-from api_exporter.upstream.backoff import FIRST_AGAIN, again, spread
+from api_exporter.upstream.backoff import FIRST_RETRY_DELAY, retry_delay, with_jitter
 
 CONNECTION_TEST = "reach"
 """The connection test, once before all resources except the first."""
@@ -107,7 +107,7 @@ class Schedule:
         """
         life = self._lives[name]
         began = self._end_request(name)
-        due = began + spread(life.period, self._jitter)
+        due = began + with_jitter(life.period, self._jitter)
         self._record_answer(name, began, max(due, now + 0.5 * life.period))
         life.is_absent = False
         if name == self.first:
@@ -123,14 +123,16 @@ class Schedule:
         """
         life = self._lives[name]
         was_absent, life.is_absent = life.is_absent, True
-        wait = spread(UNSUPPORTED_PERIOD if was_absent else FIRST_AGAIN, self._jitter)
+        wait = with_jitter(
+            UNSUPPORTED_PERIOD if was_absent else FIRST_RETRY_DELAY, self._jitter
+        )
         self._record_answer(name, self._end_request(name), now + wait)
 
     def failed(self, name: str, now: float, error: UpstreamError) -> None:
         """End a failed refresh, unless the reason was a rate limit."""
         life, began = self._lives[name], self._end_request(name)
         life.failures += 1
-        wait = again(life.failures, life.period, self._jitter, error.retry_after)
+        wait = retry_delay(life.failures, life.period, self._jitter, error.retry_after)
         life.due = now + wait
         if error.unsent:
             self._budget.refund(began)
@@ -162,7 +164,7 @@ class Schedule:
             self._record_outage(now, "rate_limited")
         else:
             life.failures += 1
-            life.due = now + again(life.failures, life.period, self._jitter)
+            life.due = now + retry_delay(life.failures, life.period, self._jitter)
             if life.failures == 1:  # it keeps its place in the queue
                 life.due = min(self._others_due().values())
             self.make_due(self.first, now)
@@ -194,7 +196,7 @@ class Schedule:
         """End a refresh without a request, because its path is unknown or not due."""
         self._budget.refund(self._end_request(name))
         life = self._lives[name]
-        life.due = now + spread(life.period, self._jitter)
+        life.due = now + with_jitter(life.period, self._jitter)
 
     def mark_silent(self, name: str) -> None:
         """Note that a running refresh has no response header: another may start."""

@@ -18,12 +18,12 @@ from twisted.web.http_headers import Headers
 from twisted.web.server import Request
 
 from api_exporter.serving.idle_connections import IdleConnections
-from api_exporter.serving.visibility import NONE, Accounts
+from api_exporter.serving.visibility import NO_ACCOUNTS, Accounts
 
 MAX_UNSENT_BYTES = 256 * 1024
 """Unsent bytes that the kernel keeps for a connection; by default, megabytes."""
 
-LONGEST_ANSWER = 120.0
+MAX_RESPONSE_SECONDS = 120.0
 """Seconds from a response's first byte until its client has received all of it. A
 client that reads slowly keeps an old page in memory for so long."""
 
@@ -43,7 +43,7 @@ class BodilessRequest(Request):
         accounts: the accounts that the client may see.
     """
 
-    accounts: Accounts = NONE
+    accounts: Accounts = NO_ACCOUNTS
 
     def gotLength(self, length: int | None) -> None:
         """Refuse a body. Called after the headers; None stands for chunks."""
@@ -170,7 +170,7 @@ class Channel(http.HTTPChannel):
         """
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = self.callLater(LONGEST_ANSWER, self._on_deadline)
+        self._deadline = self.callLater(MAX_RESPONSE_SECONDS, self._on_deadline)
         super().writeHeaders(version, code, reason, headers)
 
     def _on_deadline(self) -> None:
@@ -182,7 +182,7 @@ class Channel(http.HTTPChannel):
             _log.info(
                 "closed the connection of a slow client: its answer took longer than"
                 " {longest:.0f} s",
-                longest=LONGEST_ANSWER,
+                longest=MAX_RESPONSE_SECONDS,
                 bytes_left=bytes_left,
             )
             self.give_way()

@@ -108,7 +108,7 @@ def endpoints(
     ]
 
 
-def wrong(
+def description_errors(
     addresses: Sequence[Address | Endpoint], reactor: PosixReactorBase
 ) -> list[str]:
     """Return permanent errors of descriptions, a line each.

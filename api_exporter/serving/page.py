@@ -5,29 +5,29 @@ import json
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from api_exporter.serving.visibility import NONE, Accounts
+from api_exporter.serving.visibility import NO_ACCOUNTS, Accounts
 
-NO_ACCOUNT = "There is no such account."
+ACCOUNT_NOT_FOUND = "There is no such account."
 """The message for an account that does not exist, or that the client may not see."""
 
 
-def keep_private(request: Request) -> None:
+def forbid_caching(request: Request) -> None:
     """Forbid caches to store the response, and browsers to guess its type."""
     request.setHeader(b"Cache-Control", b"no-store")
     request.setHeader(b"X-Content-Type-Options", b"nosniff")
 
 
-def keep_at_home(request: Request) -> None:
+def forbid_other_sites(request: Request) -> None:
     """Forbid pages of other sites to load the response, as an image or otherwise."""
     request.setHeader(b"Cross-Origin-Resource-Policy", b"same-origin")
 
 
-def may_know(request: Request) -> Accounts:
-    found: Accounts = getattr(request, "accounts", NONE)
+def visible_accounts(request: Request) -> Accounts:
+    found: Accounts = getattr(request, "accounts", NO_ACCOUNTS)
     return found
 
 
-def refuse(request: Request, status: int, line: str) -> bytes:
+def error_line(request: Request, status: int, line: str) -> bytes:
     """Set the status, and return a line of text that says why there is no page."""
     request.setResponseCode(status)
     request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
@@ -46,10 +46,10 @@ class ReadOnlyPage(Resource):
             answer: bytes | int = super().render(request)
             return answer
         request.setHeader(b"Allow", b"GET, HEAD")
-        return refuse(request, 405, "This page can only be read: GET or HEAD.")
+        return error_line(request, 405, "This page can only be read: GET or HEAD.")
 
 
-class Refusal(Resource):
+class ErrorPage(Resource):
     """An error in one line, for all methods."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -58,7 +58,7 @@ class Refusal(Resource):
         self._message = message
 
     def render(self, request: Request) -> bytes:
-        return refuse(request, self._status, self._message)
+        return error_line(request, self._status, self._message)
 
 
 class TextPage(ReadOnlyPage):
@@ -72,7 +72,7 @@ class TextPage(ReadOnlyPage):
 
     def render_GET(self, request: Request) -> bytes:
         request.setHeader(b"Content-Type", self.media_type)
-        keep_private(request)
+        forbid_caching(request)
         return self.text(request).encode()
 
 

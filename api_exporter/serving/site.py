@@ -15,8 +15,8 @@ from twisted.web.server import Request, Site
 
 from api_exporter.serving.channel import BodilessRequest, Channel
 from api_exporter.serving.idle_connections import IdleConnections
-from api_exporter.serving.page import Refusal
-from api_exporter.serving.visibility import ALL
+from api_exporter.serving.page import ErrorPage
+from api_exporter.serving.visibility import ALL_ACCOUNTS
 
 STOP_GRACE = 5.0
 """Seconds for which a stop waits for requests under way."""
@@ -24,7 +24,7 @@ STOP_GRACE = 5.0
 RESERVED_CONNECTIONS = 16
 """Connections above the limit that still get a response: 503, or `/health`."""
 
-LONGEST_SILENCE = 60
+REQUEST_TIMEOUT = 60
 """Seconds in which a request must be complete, or the next one must begin."""
 
 HEALTH_PATH = b"/health"
@@ -81,12 +81,12 @@ class BoundedSite(Site):
         self, resource: IResource, reactor: IReactorTime, max_connections: int = 512
     ) -> None:
         super().__init__(resource, requestFactory=BodilessRequest, reactor=reactor)
-        self.timeOut = LONGEST_SILENCE
+        self.timeOut = REQUEST_TIMEOUT
         self.connections: set[Channel] = set()
         self._idle: IdleConnections[Channel] = IdleConnections()
         self.under_way: set[Request] = set()
         self._max_connections = max_connections
-        self.full: IResource = Refusal(503, "Too many connections: retry later.")
+        self.full: IResource = ErrorPage(503, "Too many connections: retry later.")
         self._waiting: Deferred[None] | None = None
 
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
@@ -186,7 +186,7 @@ class OpenSite(Frontend):
 
     def getResourceFor(self, request: Request) -> IResource:
         assert isinstance(request, BodilessRequest)
-        request.accounts = ALL
+        request.accounts = ALL_ACCOUNTS
         return super().getResourceFor(request)
 
 

@@ -11,6 +11,6 @@ class _EveryAccount:
         return True
 
 
-ALL: Accounts = _EveryAccount()
+ALL_ACCOUNTS: Accounts = _EveryAccount()
 
-NONE: Accounts = frozenset()
+NO_ACCOUNTS: Accounts = frozenset()

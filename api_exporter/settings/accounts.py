@@ -9,13 +9,13 @@ from api_exporter.netbird.resources import OFF
 from api_exporter.settings import configuration_file
 from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.settings.definitions import (
-    BY_NAME,
-    OF_ACCOUNT,
+    ACCOUNT_SETTINGS,
     RETIRED,
+    SETTING_BY_NAME,
     SETTINGS,
     AccountSettings,
 )
-from api_exporter.settings.errors import ConfigurationError, masked
+from api_exporter.settings.errors import ConfigurationError, mask_secrets
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.settings.proxy_selection import DIRECT, select_proxy
 from api_exporter.settings.shard import Shard
@@ -25,7 +25,7 @@ _FILE = re.compile(r"([A-Za-z0-9._-]+)\.conf")
 
 NAME_RULE = "a name may contain a-z, A-Z, digits, dots, underscores and hyphens"
 
-_ALLOWED = [setting.name for setting in OF_ACCOUNT]
+_ALLOWED = [setting.name for setting in ACCOUNT_SETTINGS]
 
 _TOKEN, _TOKEN_FILE = "UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"
 _CERTIFICATE, _KEY = "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"
@@ -106,7 +106,7 @@ def _of_file(
     for together in _REPLACED_TOGETHER:
         if together & own.keys():
             inherited = {k: v for k, v in inherited.items() if k not in together}
-    for setting in OF_ACCOUNT:
+    for setting in ACCOUNT_SETTINGS:
         if setting.path and own.get(setting.name, "-").strip() != "-":
             own[setting.name] = str(path.parent / own[setting.name].strip())
 
@@ -132,7 +132,7 @@ def _lines(
         return None
     for line in lines:
         if line.name not in _ALLOWED:
-            known = line.name in BY_NAME
+            known = line.name in SETTING_BY_NAME
             why = "does not belong to an account" if known else "is not a setting"
             nearest = closest(line.name)
             hint = f"allowed are {', '.join(_ALLOWED)}"
@@ -150,7 +150,7 @@ def _name_for_error(line: configuration_file.Line) -> str:
     alone = not line.value.strip("=") and not configuration_file.SETTING_NAME.fullmatch(
         line.name
     )
-    return "the name" if alone else masked(line.name)
+    return "the name" if alone else mask_secrets(line.name)
 
 
 def _conflicting_limits(accounts: Mapping[str, AccountSettings]) -> list[str]:
@@ -182,7 +182,9 @@ def account(
         place: returns where a setting is from, as the beginning of an error.
     """
     own: list[ConfigurationError] = []
-    values = {s.name.lower(): s.read(environ, own, place(s.name)) for s in OF_ACCOUNT}
+    values = {
+        s.name.lower(): s.read(environ, own, place(s.name)) for s in ACCOUNT_SETTINGS
+    }
     given = {name for name, text in environ.items() if text.strip()}
     for setting, problem in _contradictions(values, given):
         own.append(ConfigurationError(f"{place(setting)}{problem}"))
@@ -216,8 +218,8 @@ def _contradictions(
     if not given & {_TOKEN, _TOKEN_FILE}:
         yield (
             _TOKEN,
-            f"{_TOKEN} is not set: it must be {BY_NAME[_TOKEN].allowed},"
-            f" or {_TOKEN_FILE} {BY_NAME[_TOKEN_FILE].allowed}",
+            f"{_TOKEN} is not set: it must be {SETTING_BY_NAME[_TOKEN].allowed},"
+            f" or {_TOKEN_FILE} {SETTING_BY_NAME[_TOKEN_FILE].allowed}",
         )
     elif given >= {_TOKEN, _TOKEN_FILE}:
         both = f"{_TOKEN} and {_TOKEN_FILE} are both set: set only one of them"
@@ -228,7 +230,7 @@ def _contradictions(
             yield (
                 cursor,
                 f"{cursor} is not set: where {file} is -, it must be"
-                f" {BY_NAME[cursor].allowed}",
+                f" {SETTING_BY_NAME[cursor].allowed}",
             )
     intervals = values["refresh_intervals"]  # None after an error
     intervals = intervals if isinstance(intervals, dict) else {}

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-DEFAULT = ":8080"
+DEFAULT_LISTEN_ADDRESS = ":8080"
 
 
 class Address(NamedTuple):
@@ -26,7 +26,7 @@ class Endpoint(str):
 _ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd):\S+")
 
 
-def address(text: str) -> Address | Endpoint:
+def parse_address(text: str) -> Address | Endpoint:
     """Parse `:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
     if _ENDPOINT.fullmatch(text):
         return Endpoint(text)
@@ -36,5 +36,5 @@ def address(text: str) -> Address | Endpoint:
     return Address(match[1] or match[2] or "", int(match[3]))
 
 
-def addresses(text: str) -> tuple[Address | Endpoint, ...]:
-    return tuple(address(part.strip()) for part in text.split(","))
+def parse_addresses(text: str) -> tuple[Address | Endpoint, ...]:
+    return tuple(parse_address(part.strip()) for part in text.split(","))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from api_exporter.settings.errors import ConfigurationError
-from api_exporter.settings.token import content
+from api_exporter.settings.token import read_setting_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -87,7 +87,7 @@ class ClientCertificateFiles(Struct, frozen=True):
         return ClientCertificate(key, chain, begins.timestamp(), ends.timestamp())
 
 
-def certificates(path: Path) -> list[bytes]:
+def pem_certificates(path: Path) -> list[bytes]:
     """Return the certificates of a file as PEM; raises ValueError if there is none."""
     found = _CERTIFICATE.findall(_content(path))
     if not found:
@@ -115,7 +115,7 @@ def authorities_file(text: str) -> Path:
 
     path = Path(text)
     try:
-        for pem in certificates(path):
+        for pem in pem_certificates(path):
             crypto.load_certificate(crypto.FILETYPE_PEM, pem)
     except crypto.Error:
         raise ValueError("a certificate in the file cannot be read") from None
@@ -125,7 +125,7 @@ def authorities_file(text: str) -> Path:
 def _chain(path: Path) -> "tuple[Certificate, ...]":
     from cryptography import x509  # noqa: PLC0415
 
-    found = certificates(path)
+    found = pem_certificates(path)
     try:
         return tuple(map(x509.load_pem_x509_certificate, found))
     except (ValueError, x509.InvalidVersion):
@@ -166,7 +166,7 @@ def _key(path: Path) -> "UsableKey":
 
 
 def _content(path: Path) -> bytes:
-    found = content(path, MAX_CERTIFICATE_BYTES)
+    found = read_setting_file(path, MAX_CERTIFICATE_BYTES)
     if not found.strip():
         raise ConfigurationError("the file is empty", retryable=True)
     return found

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from api_exporter.plurals import counted
-from api_exporter.settings.errors import ConfigurationError, shown
+from api_exporter.plurals import with_noun
+from api_exporter.settings.errors import ConfigurationError, quote_value
 
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -20,7 +20,7 @@ _SINGLE = re.compile(r"'([^'\\]*)'")
 _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
 
 
-MAX_BYTES = 1024 * 1024
+MAX_CONFIGURATION_BYTES = 1024 * 1024
 """Maximum bytes of a configuration file."""
 
 MAX_PROBLEMS = 20
@@ -35,7 +35,7 @@ class Line(NamedTuple):
     value: str
 
 
-def load(path: Path) -> dict[str, str]:
+def load_file(path: Path) -> dict[str, str]:
     """Return a file's settings, the last of each name; raises ConfigurationError."""
     return {line.name: line.value for line in lines(path)}
 
@@ -44,12 +44,14 @@ def lines(path: Path) -> list[Line]:
     """Return the assignments of a file, in one read; raises ConfigurationError."""
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+            content = file.read(MAX_CONFIGURATION_BYTES + 1)
     except OSError as error:
         problem = f"{path}: {error.strerror}"
         raise ConfigurationError(problem, retryable=True) from None
-    if len(content) > MAX_BYTES:
-        raise ConfigurationError(f"{path}: the file has more than {MAX_BYTES} bytes")
+    if len(content) > MAX_CONFIGURATION_BYTES:
+        raise ConfigurationError(
+            f"{path}: the file has more than {MAX_CONFIGURATION_BYTES} bytes"
+        )
     try:
         text = content.decode()  # decode() keeps line ends
     except UnicodeDecodeError:
@@ -68,7 +70,7 @@ def lines(path: Path) -> list[Line]:
         found.append(Line(number, name, value))
     if problems:
         if more := len(problems[MAX_PROBLEMS:]):
-            problems[MAX_PROBLEMS:] = [f"{path}: {counted(more, 'more wrong line')}"]
+            problems[MAX_PROBLEMS:] = [f"{path}: {with_noun(more, 'more wrong line')}"]
         raise ConfigurationError(*problems)
     return found
 
@@ -111,10 +113,12 @@ def _not_assigned(word: str, equals: str, rest: str) -> str:
         return f"{word}: NAME=value is missing its ="
     if not equals or not rest or rest.startswith("=") or "/" in word:
         return "NAME= is missing"
-    return f"{shown(word)} is not a name"
+    return f"{quote_value(word)} is not a name"
 
 
-def below(environ: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]:
+def with_defaults_from(
+    environ: Mapping[str, str], file: Mapping[str, str]
+) -> dict[str, str]:
     """Return the environment with the file's settings for variables that are not set.
 
     An empty variable is not set.

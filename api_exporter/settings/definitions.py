@@ -13,7 +13,12 @@ from msgspec import Struct
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.settings import parsers
-from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
+from api_exporter.settings.addresses import (
+    DEFAULT_LISTEN_ADDRESS,
+    Address,
+    Endpoint,
+    parse_addresses,
+)
 from api_exporter.settings.certificate import (
     ClientCertificateFiles,
     authorities_file,
@@ -24,12 +29,12 @@ from api_exporter.settings.proxy import Proxy, proxy_or_none
 from api_exporter.settings.proxy_selection import ProxySelection
 from api_exporter.settings.setting import setting, settings_of
 from api_exporter.settings.shard import Shard, shard
-from api_exporter.settings.token import Token, TokenFile, token, token_file
+from api_exporter.settings.token import Token, TokenFile, parse_token, token_file
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 
-ACCESS = "Authentication and TLS"
+ACCESS_SECTION = "Authentication and TLS"
 """The section of settings that limit access. Without them, access is open."""
 
 
@@ -53,7 +58,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         section="NetBird API",
     )
     upstream_api_token: Token | None = setting(
-        parsers.optional(token),
+        parsers.optional(parse_token),
         "an access token",
         "Access token for the NetBird API. Use a token of a service user with the"
         " role auditor. Set either this or `UPSTREAM_API_TOKEN_FILE`.",
@@ -266,14 +271,14 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     def grant(self) -> tuple[str, str]:
         """Return a key that is equal for accounts with the same token and address."""
-        token = self.upstream_api_token
+        parse_token = self.upstream_api_token
         if self.upstream_api_token_file is not None:
             try:
-                token = self.upstream_api_token_file.read()
+                parse_token = self.upstream_api_token_file.read()
             except ValueError:  # it could be read a moment ago
                 return self.upstream_api_url, str(self.upstream_api_token_file.path)
-        assert token is not None  # one of the two is set
-        return self.upstream_api_url, token.reveal()
+        assert parse_token is not None  # one of the two is set
+        return self.upstream_api_url, parse_token.reveal()
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -301,13 +306,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         " at `/runbooks`.",
     )
     listen_address: tuple[Address | Endpoint, ...] = setting(
-        addresses,
+        parse_addresses,
         "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080, or a Twisted endpoint"
         " (tcp, tcp6, ssl, unix or systemd) such as"
         " unix:/run/api-exporter/http.sock:mode=660; several are separated by commas",
         "Address on which the exporter serves its pages. Without a host, it listens"
         " on all interfaces, IPv6 and IPv4.",
-        default=DEFAULT,
+        default=DEFAULT_LISTEN_ADDRESS,
         section="Serving",
     )
     metrics_path: str = setting(
@@ -333,7 +338,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         "TLS, client certificates, passwords, headers and a rate limit, for all"
         " addresses ([authentication](security.md)). A change applies from the next"
         " connection on.",
-        section=ACCESS,
+        section=ACCESS_SECTION,
     )
     web_bearer_tokens_file: Path | None = setting(
         parsers.optional(parsers.file),
@@ -414,14 +419,14 @@ def _cursor_path(file: Path | None, cursor: Path | None) -> Path:
     return file.with_name(f"{file.name}.cursor")
 
 
-OF_ACCOUNT = settings_of(AccountSettings)
+ACCOUNT_SETTINGS = settings_of(AccountSettings)
 """Settings that a file of ACCOUNTS_DIR may contain."""
 
-OF_PROCESS = settings_of(Settings)
+PROCESS_SETTINGS = settings_of(Settings)
 
-SETTINGS = OF_ACCOUNT + OF_PROCESS
+SETTINGS = ACCOUNT_SETTINGS + PROCESS_SETTINGS
 
-BY_NAME = {setting.name: setting for setting in SETTINGS}
+SETTING_BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 RETIRED = {
     "DEMO_RATE_LIMIT": "--demo has no limit",

@@ -8,12 +8,12 @@ from api_exporter.collectors.metric_filter import matches
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.settings.accounts import account, accounts, secrets_of
 from api_exporter.settings.definitions import (
-    OF_PROCESS,
+    PROCESS_SETTINGS,
     RETIRED,
     AccountSettings,
     Settings,
 )
-from api_exporter.settings.errors import ConfigurationError, shown
+from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 
 SYNONYMS = {
@@ -23,11 +23,11 @@ SYNONYMS = {
 """Names of netbird-api-exporter for settings. Its other names are the same here."""
 
 
-def read(environ: Mapping[str, str]) -> Settings:
+def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return the settings; raise one ConfigurationError with all errors."""
     errors: list[ConfigurationError] = []
     process_errors: list[ConfigurationError] = []
-    values = {s.name.lower(): s.read(environ, process_errors) for s in OF_PROCESS}
+    values = {s.name.lower(): s.read(environ, process_errors) for s in PROCESS_SETTINGS}
     secrets = secrets_of(environ)
     folder, shard = values["accounts_dir"], values["shard"]
     found: dict[str, AccountSettings] = {}
@@ -106,7 +106,7 @@ def _unmatched(
         if not any(matches(name, (pattern,)) for name in names):
             owner = f" of {', '.join(found)}" if len(found) < len(accounts) else ""
             yield (
-                f"METRICS_DENY{owner}: {shown(pattern)} matches no metric of an"
+                f"METRICS_DENY{owner}: {quote_value(pattern)} matches no metric of an"
                 " enabled collector (see docs/metrics.md)"
             )
 

@@ -24,18 +24,18 @@ MAX_SHOWN_CHARACTERS = 16
 """Characters of a refused value that an error repeats. A longer one may be a secret."""
 
 
-def shown(text: str) -> str:
+def quote_value(text: str) -> str:
     """Return a refused value, or a part of it, for an error."""
     if len(text) > MAX_SHOWN_CHARACTERS:
         return f"a value of {len(text)} characters"
-    return repr(masked(text))
+    return repr(mask_secrets(text))
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """Return the text without a password in an address, or a misplaced token."""
-    hidden, at, shown = text.rpartition("@")
+    hidden, at, quote_value = text.rpartition("@")
     if at:
         scheme = re.match(r"(\w+://)?", hidden)
         assert scheme is not None  # it may be empty
-        text = f"{scheme[0]}…@{shown}"
+        text = f"{scheme[0]}…@{quote_value}"
     return re.sub(r"nbp_\w+", "nbp_…", text)

@@ -9,12 +9,12 @@ from twisted.logger import Logger
 
 from api_exporter.settings import configuration_file
 from api_exporter.settings.accounts import NAME_RULE, files
-from api_exporter.settings.definitions import BY_NAME, Settings
-from api_exporter.settings.environment import read
+from api_exporter.settings.definitions import SETTING_BY_NAME, Settings
+from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
 from api_exporter.settings.spelling import closest, misspelt
-from api_exporter.settings.unused import unused
+from api_exporter.settings.unused import unused_warnings
 
 log = Logger()
 
@@ -34,7 +34,7 @@ def load(options: Options, overriding: Mapping[str, str]) -> Settings:
     """
     environ, empty = _environment(options)
     try:
-        settings = read({**environ, **overriding})
+        settings = read_settings({**environ, **overriding})
     except ConfigurationError as error:
         # An empty file may be in the middle of a replacement.
         retryable = error.retryable or empty
@@ -47,7 +47,7 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
     """Log probable mistakes that do not prevent a start."""
     for name, setting in misspelt(environ).items():
         log.warn(MISSPELT, name=name, setting=setting)
-    for line in unused(settings):
+    for line in unused_warnings(settings):
         log.warn("{line}", line=line)
     if settings.accounts_dir is not None:
         found, misnamed = files(settings.accounts_dir)
@@ -75,11 +75,11 @@ def _secret_files(settings: Settings) -> Iterator[Path]:
             yield account.identity.key
 
 
-def load_some(options: Options, *names: str) -> list[Any]:
+def load_only(options: Options, *names: str) -> list[Any]:
     """Return the values of these settings only; raises ConfigurationError."""
     environ, _ = _environment(options)
     errors: list[ConfigurationError] = []
-    values = [BY_NAME[name].read(environ, errors) for name in names]
+    values = [SETTING_BY_NAME[name].read(environ, errors) for name in names]
     if errors:
         raise ConfigurationError(*(p for error in errors for p in error.problems))
     return values
@@ -105,6 +105,6 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
         raise ConfigurationError(*problems)
     if configuration_file.readable_by_all(path):
         log.warn(READABLE, path=str(path))
-    others = {name: text for name, text in found.items() if name not in BY_NAME}
-    os.environ.update(configuration_file.below(os.environ, others))
-    return configuration_file.below(os.environ, found), not found
+    others = {name: text for name, text in found.items() if name not in SETTING_BY_NAME}
+    os.environ.update(configuration_file.with_defaults_from(os.environ, others))
+    return configuration_file.with_defaults_from(os.environ, found), not found

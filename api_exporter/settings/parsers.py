@@ -10,12 +10,17 @@ from urllib.parse import urlsplit
 
 import idna
 
-from api_exporter.attention.thresholds import Thresholds, changed
+from api_exporter.attention.thresholds import Thresholds, with_changes
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
-from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS, BY_NAME, OFF
-from api_exporter.settings.errors import ConfigurationError, shown
-from api_exporter.settings.token import content
+from api_exporter.netbird.resources import (
+    ACCESS_LOG,
+    ALWAYS_READ,
+    OFF,
+    RESOURCE_BY_NAME,
+)
+from api_exporter.settings.errors import ConfigurationError, quote_value
+from api_exporter.settings.token import read_setting_file
 
 T = TypeVar("T")
 
@@ -192,7 +197,7 @@ def personal(text: str) -> frozenset[str]:
         return frozenset(PERSONAL if text.lower() == "true" else ())
     kinds = frozenset(names(text))
     for kind in sorted(kinds.difference(PERSONAL)):
-        raise ValueError(f"{shown(kind)} is not one of {', '.join(PERSONAL)}")
+        raise ValueError(f"{quote_value(kind)} is not one of {', '.join(PERSONAL)}")
     return kinds
 
 
@@ -205,12 +210,14 @@ def intervals(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for item in split_list(text):
         name, equals, period = (part.strip() for part in item.partition("="))
-        if name not in BY_NAME:
-            raise ValueError(f"{shown(name)} is not one of {', '.join(BY_NAME)}")
+        if name not in RESOURCE_BY_NAME:
+            raise ValueError(
+                f"{quote_value(name)} is not one of {', '.join(RESOURCE_BY_NAME)}"
+            )
         if not equals or name in found:
             raise ValueError(f"{name} needs one duration")
         if period.lower() == "off":
-            if name in ALWAYS:
+            if name in ALWAYS_READ:
                 raise ValueError(f"{name}: the exporter always needs this resource")
             found[name] = OFF
             continue
@@ -236,7 +243,7 @@ def collectors(text: str) -> frozenset[str]:
                 " in Prometheus instead"
             )
         if name not in known:
-            raise ValueError(f"{shown(name)} is not one of {', '.join(known)}")
+            raise ValueError(f"{quote_value(name)} is not one of {', '.join(known)}")
         on |= known[name]
     return frozenset(on)
 
@@ -263,7 +270,7 @@ _MAX_THRESHOLDS_BYTES = 1024 * 1024
 
 def thresholds(text: str) -> Thresholds:
     """Return the thresholds of a file above the shipped ones."""
-    return changed(content(Path(text), _MAX_THRESHOLDS_BYTES))
+    return with_changes(read_setting_file(Path(text), _MAX_THRESHOLDS_BYTES))
 
 
 def page(text: str) -> str:
@@ -278,5 +285,5 @@ def patterns(text: str) -> tuple[str, ...]:
     found = names(text) if text else ()
     for pattern in found:
         if not re.fullmatch(r"[A-Za-z0-9_*]{1,256}", pattern):
-            raise ValueError(f"{shown(pattern)} is not a metric name")
+            raise ValueError(f"{quote_value(pattern)} is not a metric name")
     return found

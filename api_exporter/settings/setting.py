@@ -6,7 +6,7 @@ from typing import Any, NoReturn, TypeVar, cast
 from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
-from api_exporter.settings.errors import ConfigurationError, masked, shown
+from api_exporter.settings.errors import ConfigurationError, mask_secrets, quote_value
 
 T = TypeVar("T")
 
@@ -56,8 +56,8 @@ class Setting(Struct, frozen=True):
         try:
             return self.parse(text)
         except ValueError as error:
-            value = "its value" if self.secret else shown(text)
-            hint = f" ({masked(str(error))})" if str(error) else ""
+            value = "its value" if self.secret else quote_value(text)
+            hint = f" ({mask_secrets(str(error))})" if str(error) else ""
             problem = (
                 f"{place}{self.name}: {value} is not allowed:"
                 f" it must be {self.allowed}{hint}"

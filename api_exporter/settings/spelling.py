@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.settings.definitions import BY_NAME
+from api_exporter.settings.definitions import SETTING_BY_NAME
 
 _MAX_SHORT_LENGTH = 8
 """Maximum length of a name in which only one mistake is allowed."""
@@ -10,9 +10,9 @@ _MAX_SHORT_LENGTH = 8
 
 def closest(name: str) -> str | None:
     """Return the setting that is at most two mistakes from a name, or None."""
-    if name in BY_NAME:
+    if name in SETTING_BY_NAME:
         return None
-    for setting in BY_NAME:
+    for setting in SETTING_BY_NAME:
         if _is_near(name.upper(), setting):
             return setting
     return None

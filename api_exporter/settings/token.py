@@ -51,7 +51,7 @@ def base62(number: int) -> str:
     return digits.rjust(6, "0")
 
 
-def token(text: str) -> Token:
+def parse_token(text: str) -> Token:
     """Parse a bearer token (RFC 6750: visible ASCII, no spaces)."""
     if not re.fullmatch(r"[\x21-\x7e]+", text):
         raise ValueError("the token contains a space, control or non-ASCII character")
@@ -74,15 +74,15 @@ class TokenFile(Struct, frozen=True):
     def read(self) -> Token:
         """Return the current token without surrounding spaces; raises ValueError."""
         try:
-            text = content(self.path, MAX_TOKEN_BYTES).decode("ascii").strip()
+            text = read_setting_file(self.path, MAX_TOKEN_BYTES).decode("ascii").strip()
         except UnicodeDecodeError:
             raise ValueError("the file contains a non-ASCII character") from None
         if not text:
             raise ConfigurationError("the file is empty", retryable=True)
-        return token(text)
+        return parse_token(text)
 
 
-def regular(path: Path, max_bytes: int) -> bytes:
+def read_regular_file(path: Path, max_bytes: int) -> bytes:
     """Return the content of a file. A read of a pipe or device might never end.
 
     Raises OSError, or ValueError if the file is not a regular file or too long.
@@ -91,18 +91,18 @@ def regular(path: Path, max_bytes: int) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             raise ValueError("the file is not a regular file")
-        content = os.read(opened, max_bytes + 1)
+        read_setting_file = os.read(opened, max_bytes + 1)
     finally:
         os.close(opened)
-    if len(content) > max_bytes:
+    if len(read_setting_file) > max_bytes:
         raise ValueError(f"the file has more than {max_bytes} bytes")
-    return content
+    return read_setting_file
 
 
-def content(path: Path, max_bytes: int) -> bytes:
+def read_setting_file(path: Path, max_bytes: int) -> bytes:
     """Return the content of a file that a setting names; OSError becomes retryable."""
     try:
-        return regular(path, max_bytes)
+        return read_regular_file(path, max_bytes)
     except OSError as error:
         raise ConfigurationError(str(error.strerror), retryable=True) from None
 

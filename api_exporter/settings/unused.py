@@ -5,8 +5,13 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS, BY_NAME, OFF
-from api_exporter.settings.definitions import BY_NAME as SETTINGS_BY_NAME
+from api_exporter.netbird.resources import (
+    ACCESS_LOG,
+    ALWAYS_READ,
+    OFF,
+    RESOURCE_BY_NAME,
+)
+from api_exporter.settings.definitions import SETTING_BY_NAME
 from api_exporter.settings.definitions import AccountSettings, Settings
 
 
@@ -34,7 +39,7 @@ def _uses_tls_proxy(account: AccountSettings) -> bool:
     return proxy is not None and proxy.secure
 
 
-_REQUESTS = int(SETTINGS_BY_NAME["ACCESS_LOG_REQUESTS_PER_MINUTE"].default or 0)
+_REQUESTS = int(SETTING_BY_NAME["ACCESS_LOG_REQUESTS_PER_MINUTE"].default or 0)
 
 _NEEDS = (
     Need(
@@ -71,7 +76,7 @@ _NEEDS = (
 """Settings that are not in this table always have an effect."""
 
 
-def unused(settings: Settings) -> Iterator[str]:
+def unused_warnings(settings: Settings) -> Iterator[str]:
     """Yield a line for each setting without an effect in any account."""
     accounts = settings.accounts.values()
     for need in _NEEDS:
@@ -101,10 +106,10 @@ def unused(settings: Settings) -> Iterator[str]:
 def _requested(account: AccountSettings) -> frozenset[str]:
     """Return the resources that the other settings of an account need."""
     collectors = [c for c in COLLECTORS if c.name in account.collectors]
-    found = ALWAYS.union(*(collector.reads for collector in collectors))
+    found = ALWAYS_READ.union(*(collector.reads for collector in collectors))
     if account.events_file is not None:
         found |= {"events"}
     if account.reads_access_log:
-        found |= {ACCESS_LOG, *BY_NAME[ACCESS_LOG].of}
+        found |= {ACCESS_LOG, *RESOURCE_BY_NAME[ACCESS_LOG].of}
     # The user of a token that reads another account does not belong to that account.
     return found - {"access_tokens"} if account.upstream_account else found

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from prometheus_client import CollectorRegistry, Histogram
 
 from api_exporter.netbird.resources import UP
-from api_exporter.plurals import counted
+from api_exporter.plurals import with_noun
 from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import CallbackMetric, Value, resource_gauges
@@ -134,7 +134,7 @@ class AccountTelemetry:
             return f"peers {state}"
         failing = [name for name, s in self.freshness.items() if s.up is False]
         others = f", failing: {', '.join(failing)}" if failing else ""
-        records = counted(peers.records, "peer")
+        records = with_noun(peers.records, "peer")
         return f"peers {state}, {records}, {peers.seconds:.1f} s{others}"
 
     def attempted(self, attempt: Attempt) -> None:
@@ -172,7 +172,7 @@ def _code_label(status: int | None) -> str:
     return str(status) if 100 <= status < 600 else "other"
 
 
-def summary(accounts: Collection[AccountTelemetry]) -> str:
+def accounts_summary(accounts: Collection[AccountTelemetry]) -> str:
     """Return the state of several accounts, such as `48 of 50 accounts up`."""
     up = sum(telemetry.freshness[UP].up is True for telemetry in accounts)
-    return f"{up} of {counted(len(accounts), 'account')} up"
+    return f"{up} of {with_noun(len(accounts), 'account')} up"

@@ -10,12 +10,12 @@ from api_exporter.ports import UpstreamError
 OVERDUE_PERIODS = 1.5
 """Intervals after which the next refresh is overdue, even with the jitter."""
 
-UNRELIABLE = 2.0
+UNRELIABLE_PERIODS = 2.0
 """Intervals after which records are too old for readiness. One slow refresh does not
 fail a probe; a second missing refresh does.
 """
 
-SQUEEZED_PERIOD = 30.0
+CONTENDED_PERIOD = 30.0
 """Minimum seconds between two requests for the peers while the request budget is scarce
 and other resources are overdue."""
 
@@ -37,7 +37,7 @@ def max_age(period: float, setting: float | None = None) -> float:
         setting: METRICS_MAX_AGE, if it is set.
     """
     if setting is not None:
-        return max(setting, OVERDUE_PERIODS * max(period, SQUEEZED_PERIOD))
+        return max(setting, OVERDUE_PERIODS * max(period, CONTENDED_PERIOD))
     return max(MIN_MAX_AGE, 3 * period)
 
 

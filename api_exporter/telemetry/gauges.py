@@ -175,7 +175,7 @@ _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ..
 )
 
 
-def page_size(registry: CollectorRegistry, pages: Pages) -> None:
+def register_page_gauges(registry: CollectorRegistry, pages: Pages) -> None:
     """Register gauges of the page's size, as a help to set scrape limits."""
     CallbackMetric(
         registry,
@@ -198,7 +198,7 @@ def page_size(registry: CollectorRegistry, pages: Pages) -> None:
     )
 
 
-def attention(
+def register_findings_gauge(
     registry: CollectorRegistry, counts: Callable[[], Mapping[str, int]]
 ) -> None:
     """Register the gauge of findings.
@@ -215,7 +215,9 @@ def attention(
     )
 
 
-def token_readable(registry: CollectorRegistry, readable: Callable[[], bool]) -> None:
+def register_token_gauge(
+    registry: CollectorRegistry, readable: Callable[[], bool]
+) -> None:
     """Register the gauge of an account whose token is in a file."""
     CallbackMetric(
         registry,
@@ -226,7 +228,7 @@ def token_readable(registry: CollectorRegistry, readable: Callable[[], bool]) ->
     )
 
 
-def certificate_readable(
+def register_client_certificate_gauge(
     registry: CollectorRegistry, readable: Callable[[], bool]
 ) -> None:
     """Register the gauge of an account with a client certificate."""
@@ -239,7 +241,7 @@ def certificate_readable(
     )
 
 
-def certificate_ends(
+def register_certificate_expiry(
     registry: CollectorRegistry,
     *,
     upstream: Callable[[], float | None],

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from api_exporter.netbird.records import Peer
 
-SPAN = 6 * 3600.0
+HISTORY_SECONDS = 6 * 3600.0
 """Length of the history in seconds."""
 
 MIN_STEP = 60.0
@@ -21,7 +21,7 @@ _MAX_GAP_STEPS = 2.5
 """Maximum steps between two counts without a gap."""
 
 
-class Count(Struct, frozen=True, kw_only=True):
+class PeerCount(Struct, frozen=True, kw_only=True):
     """The numbers of peers at a time in seconds since the epoch."""
 
     at: float
@@ -45,7 +45,7 @@ class History:
 
     def __init__(self, *, period: float) -> None:
         self.step = max(MIN_STEP, period)
-        self._counts: deque[Count] = deque(maxlen=ceil(SPAN / self.step))
+        self._counts: deque[PeerCount] = deque(maxlen=ceil(HISTORY_SECONDS / self.step))
 
     def observe(self, at: float, peers: Iterable[Peer]) -> None:
         """Store a count of the peers; it replaces an earlier count of the same step."""
@@ -56,14 +56,14 @@ class History:
         while self._counts and self._counts[-1].at // self.step >= slot:
             self._counts.pop()
         self._counts.append(
-            Count(at=at, connected=connected, disconnected=len(states) - connected)
+            PeerCount(at=at, connected=connected, disconnected=len(states) - connected)
         )
 
-    def runs(self, now: float) -> list[list[Count]]:
+    def runs(self, now: float) -> list[list[PeerCount]]:
         """Return the counts of the last hours in ascending order, split at gaps."""
-        runs: list[list[Count]] = []
+        runs: list[list[PeerCount]] = []
         for count in self._counts:
-            if not now - SPAN <= count.at <= now:
+            if not now - HISTORY_SECONDS <= count.at <= now:
                 continue
             if runs and count.at - runs[-1][-1].at <= _MAX_GAP_STEPS * self.step:
                 runs[-1].append(count)

@@ -117,7 +117,7 @@ class ProcessTelemetry:
         )
 
 
-def unauthorized(registry: CollectorRegistry) -> Callable[[], None]:
+def register_unauthorized_counter(registry: CollectorRegistry) -> Callable[[], None]:
     """Register a counter of requests without authentication; return its `inc`."""
     return Counter(
         "api_exporter_web_unauthorized",
@@ -126,7 +126,7 @@ def unauthorized(registry: CollectorRegistry) -> Callable[[], None]:
     ).inc
 
 
-def reload_successful(
+def register_reload_gauge(
     registry: CollectorRegistry, is_successful: Callable[[], bool]
 ) -> None:
     """Register the gauge of the last reload of the authentication files."""
@@ -139,7 +139,7 @@ def reload_successful(
     )
 
 
-def account_gauges(
+def register_account_gauges(
     registry: CollectorRegistry, accounts: Mapping[str, AccountTelemetry]
 ) -> None:
     """Register the gauges of all accounts, in the registry of the process."""

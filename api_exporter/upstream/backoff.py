@@ -5,12 +5,14 @@ from api_exporter.ports import Jitter
 MAX_FIRST_PAUSE = 0.5
 """The longest wait after the first failed attempt, in seconds; then it doubles."""
 
-LONGEST = 5.0
+MAX_ATTEMPT_DELAY = 5.0
 """The longest wait inside a refresh, in seconds: the refresh occupies a slot meanwhile.
 If the server requires more, the refresh fails and the schedule waits instead."""
 
 
-def pause(failures: int, jitter: Jitter, retry_after: float | None = None) -> float:
+def attempt_delay(
+    failures: int, jitter: Jitter, retry_after: float | None = None
+) -> float:
     """Return the seconds before the next attempt: exponential, with full jitter.
 
     Args:
@@ -18,15 +20,15 @@ def pause(failures: int, jitter: Jitter, retry_after: float | None = None) -> fl
         jitter: a number from [0, 1).
         retry_after: the server's Retry-After in seconds, a lower limit of the wait.
     """
-    ceiling = min(LONGEST, MAX_FIRST_PAUSE * 2.0 ** min(failures - 1, 16))
+    ceiling = min(MAX_ATTEMPT_DELAY, MAX_FIRST_PAUSE * 2.0 ** min(failures - 1, 16))
     return max(jitter() * ceiling, retry_after or 0.0)
 
 
-FIRST_AGAIN = 30.0
+FIRST_RETRY_DELAY = 30.0
 """Seconds from a failed refresh to the next one; each further failure doubles them."""
 
 
-def again(
+def retry_delay(
     failures: int, period: float, jitter: Jitter, retry_after: float | None = None
 ) -> float:
     """Return the seconds from a failed refresh to the next one.
@@ -37,13 +39,13 @@ def again(
         retry_after: the server's Retry-After in seconds. It replaces the first wait,
             and is a lower limit of the later ones.
     """
-    if retry_after is not None and retry_after > LONGEST:
-        backoff = again(failures - 1, period, jitter) if failures > 1 else 0.0
+    if retry_after is not None and retry_after > MAX_ATTEMPT_DELAY:
+        backoff = retry_delay(failures - 1, period, jitter) if failures > 1 else 0.0
         return min(max(retry_after, backoff), period)
-    backoff = FIRST_AGAIN * 2.0 ** min(failures - 1, 16)
-    return min(spread(backoff, jitter), period)
+    backoff = FIRST_RETRY_DELAY * 2.0 ** min(failures - 1, 16)
+    return min(with_jitter(backoff, jitter), period)
 
 
-def spread(period: float, jitter: Jitter) -> float:
+def with_jitter(period: float, jitter: Jitter) -> float:
     """Return a period changed by up to a tenth: exporters must not refresh in step."""
     return period * (0.9 + 0.2 * jitter())

@@ -17,10 +17,10 @@ from zope.interface import implementer
 from api_exporter.ports import UpstreamError
 from api_exporter.upstream.headers import GZIP, RECEIVED_ENCODING, codings
 
-LONGEST_BODY = 256 * 1024 * 1024
+LONGEST_BODY_BYTES = 256 * 1024 * 1024
 """Bytes of an unpacked body: more than a hundred thousand peers need."""
 
-MAX_BODIES_BYTES = LONGEST_BODY
+MAX_BODIES_BYTES = LONGEST_BODY_BYTES
 """Bytes that the bodies of all accounts may have before some of them wait."""
 
 LARGE_BODY_BYTES = 16 * 1024 * 1024
@@ -74,13 +74,13 @@ class BodyMemory:
     """
 
     def __init__(self) -> None:
-        self._receiving: set[ResponseBody] = set()
+        self._receiving: set[BodyReceiver] = set()
         self._waiting = 0
 
-    def add(self, body: "ResponseBody") -> None:
+    def add(self, body: "BodyReceiver") -> None:
         self._receiving.add(body)
 
-    def discard(self, body: "ResponseBody") -> None:
+    def discard(self, body: "BodyReceiver") -> None:
         """Remove a body that is complete or has failed."""
         self._receiving.discard(body)
         self.update()
@@ -106,7 +106,7 @@ class BodyMemory:
             body.pause(full and body.received > LARGE_BODY_BYTES and others)
 
 
-class ResponseBody(Protocol):
+class BodyReceiver(Protocol):
     """A protocol that collects a body up to a limit, and aborts the connection there.
 
     Attributes:

@@ -15,12 +15,17 @@ from twisted.logger import Logger
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
-from api_exporter.netbird.resources import BOUNDS, PROBE
+from api_exporter.netbird.resources import MAX_BODY_BYTES, PROBE_PATH
 from api_exporter.netbird.unpacking import unpack
-from api_exporter.ports import Attempt, Body, Reason, UpstreamError
+from api_exporter.ports import Attempt, Reason, ResponseBody, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.upstream import backoff, failures
-from api_exporter.upstream.body import LONGEST_BODY, BodyMemory, GzipAgent, ResponseBody
+from api_exporter.upstream.body import (
+    LONGEST_BODY_BYTES,
+    BodyMemory,
+    BodyReceiver,
+    GzipAgent,
+)
 from api_exporter.upstream.headers import date
 from api_exporter.version import this_build
 from api_exporter.world import World
@@ -31,7 +36,7 @@ _MAX_ERROR_BYTES = 64 * 1024
 MAX_CLOCK_DIFFERENCE = 1.0
 """Seconds by which clocks may differ before a warning is logged."""
 
-SILENT = 5.0
+SILENT_SECONDS = 5.0
 """Seconds without a response header, after which `on_silent` is called."""
 
 MIN_RETRY_SHARE = 0.1
@@ -86,7 +91,7 @@ class FetchOptions(Struct, frozen=True, kw_only=True):
     url: str
     timeout: float
     attempts: int
-    longest_body: int = LONGEST_BODY
+    longest_body: int = LONGEST_BODY_BYTES
     route: str = "direct"
     secrets: tuple[str, ...] = ()
     account: str = ""
@@ -126,7 +131,7 @@ class Fetcher:
         self._body_memory = body_memory or BodyMemory()
         self._on_silent = on_silent
 
-    def fetch(self, path: str, retry_seconds: float) -> Deferred[Body]:
+    def fetch(self, path: str, retry_seconds: float) -> Deferred[ResponseBody]:
         """Fetch a body; see `ports.Fetch`. Cancelling it leaves no timer behind."""
         cancelled = False
 
@@ -135,7 +140,7 @@ class Fetcher:
             cancelled = True
             fetching.cancel()
 
-        fetched: Deferred[Body] = Deferred(give_up)
+        fetched: Deferred[ResponseBody] = Deferred(give_up)
         attempts = self._fetch(path, retry_seconds, lambda: cancelled)
         fetching = Deferred.fromCoroutine(attempts)
         fetching.chainDeferred(fetched)
@@ -143,17 +148,17 @@ class Fetcher:
 
     async def _fetch(
         self, path: str, retry_seconds: float, is_cancelled: Callable[[], bool]
-    ) -> Body:
+    ) -> ResponseBody:
         retry_until = self._clock.seconds() + retry_seconds
         deadline = timeout = self._options.timeout
         number = 1
         token = self._token()
         while True:
             try:
-                body = ResponseBody(self._body_memory)
+                body = BodyReceiver(self._body_memory)
                 data = await self._attempt(path, number, token, deadline, body)
                 release = self._body_memory.hold(len(data))
-                return Body(data, body.packed, body.limit, release)
+                return ResponseBody(data, body.packed, body.limit, release)
             except UpstreamError as error:
                 # A cancelled DNS lookup raises the error of an unknown name.
                 if is_cancelled():
@@ -165,19 +170,24 @@ class Fetcher:
                     retryable, max_attempts = True, max(2, max_attempts)
                 if not retryable or number >= max_attempts:
                     raise
-                wait = backoff.pause(number, self._jitter, error.retry_after)
+                wait = backoff.attempt_delay(number, self._jitter, error.retry_after)
                 seconds_left = retry_until - self._clock.seconds() - wait
                 deadline = min(timeout, seconds_left)
-                if wait > backoff.LONGEST or deadline < MIN_RETRY_SHARE * timeout:
+                if (
+                    wait > backoff.MAX_ATTEMPT_DELAY
+                    or deadline < MIN_RETRY_SHARE * timeout
+                ):
                     raise
             await deferLater(self._clock, wait)
             number += 1
 
     async def reach(self) -> str:
         """Return why the NetBird API cannot be reached, "" if it responds at all."""
-        body = ResponseBody(self._body_memory)
+        body = BodyReceiver(self._body_memory)
         try:
-            await self._attempt(PROBE, 1, self._token(), self._options.timeout, body)
+            await self._attempt(
+                PROBE_PATH, 1, self._token(), self._options.timeout, body
+            )
         except UpstreamError as error:
             if body.status is None or error.reason == "proxy_auth":
                 return str(error)
@@ -208,7 +218,7 @@ class Fetcher:
         number: int,
         token: Token,
         deadline: float,
-        body: ResponseBody,
+        body: BodyReceiver,
     ) -> bytes:
         started, begin = self._now(), self._clock.seconds()
         failed = None
@@ -245,10 +255,10 @@ class Fetcher:
                 error=attempt.error,
             )
 
-    async def _exchange(self, path: str, token: Token, body: ResponseBody) -> bytes:
+    async def _exchange(self, path: str, token: Token, body: BodyReceiver) -> bytes:
         account, sent_at = self._options.account, self._now()
         query = account and f"{'&' if '?' in path else '?'}account={account}"
-        silence = self._clock.callLater(SILENT, self._on_silent, path)
+        silence = self._clock.callLater(SILENT_SECONDS, self._on_silent, path)
         try:
             response = await self._http.get(
                 _Address(f"{self._options.url}/{path}{query}"),
@@ -278,7 +288,8 @@ class Fetcher:
             )
         self._check_clock(date(response.headers), sent_at, self._now())
         limit = min(
-            self._options.longest_body, BOUNDS.get(path, self._options.longest_body)
+            self._options.longest_body,
+            MAX_BODY_BYTES.get(path, self._options.longest_body),
         )
         return await body.receive(
             response, limit, failures.headers_error(response.headers)
@@ -304,10 +315,10 @@ class Fetcher:
         self._clocks_differ = differ
 
 
-async def _error_body(response: IResponse, body: ResponseBody) -> bytes:
+async def _error_body(response: IResponse, body: BodyReceiver) -> bytes:
     """Return the body of an error response, b"" if it cannot be read."""
     try:
         data = await body.receive(response, _MAX_ERROR_BYTES)
-        return unpack(Body(data, body.packed, body.limit))
+        return unpack(ResponseBody(data, body.packed, body.limit))
     except UpstreamError:
         return b""

@@ -16,7 +16,7 @@ from api_exporter.ports import Now, UpstreamError
 from api_exporter.settings.certificate import (
     ClientCertificate,
     ClientCertificateFiles,
-    certificates,
+    pem_certificates,
 )
 from api_exporter.upstream.tls_contexts import (
     Options,
@@ -149,7 +149,7 @@ class TlsPolicy:
         if self._authorities is None:
             return {}
         try:
-            pem = certificates(self._authorities)
+            pem = pem_certificates(self._authorities)
             authorities = [Certificate.loadPEM(block) for block in pem]
         except (ValueError, crypto.Error) as error:
             why = str(error) if isinstance(error, ValueError) else "unreadable"

@@ -25,7 +25,7 @@ from api_exporter.settings.proxy import Proxy
 from api_exporter.upstream.failures import ProxyTimeout, login_error
 from api_exporter.version import this_build
 
-LONGEST_HEAD = 16 * 1024
+MAX_TUNNEL_HEAD_BYTES = 16 * 1024
 """Bytes of the proxy's response to CONNECT, those of all 1xx responses included."""
 
 _USER_AGENT = f"api-exporter/{this_build().version}"
@@ -51,13 +51,15 @@ def request(host: str, port: int, proxy: Proxy) -> bytes:
     return "".join(f"{line}\r\n" for line in (*lines, "")).encode("ascii")
 
 
-def opened(received: bytes, proxy: Proxy) -> bool:
+def is_open(received: bytes, proxy: Proxy) -> bool:
     """Return whether the response is complete. Raise UpstreamError for a refusal.
 
     Words of the proxy are not repeated: the proxy knows the password.
     """
-    if len(received) > LONGEST_HEAD:
-        raise _error(proxy, f"answers CONNECT with more than {LONGEST_HEAD} bytes")
+    if len(received) > MAX_TUNNEL_HEAD_BYTES:
+        raise _error(
+            proxy, f"answers CONNECT with more than {MAX_TUNNEL_HEAD_BYTES} bytes"
+        )
     code = 100
     head = b""
     while code < 200:  # a 1xx response precedes the final one
@@ -124,7 +126,7 @@ class _ConnectProtocol(Protocol):
             return
         self._received += data
         try:
-            if opened(self._received, self._proxy):
+            if is_open(self._received, self._proxy):
                 self._end(None)
         except UpstreamError:
             self._refuse(Failure())

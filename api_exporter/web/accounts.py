@@ -8,9 +8,9 @@ from ipaddress import IPv6Address
 from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Pages
-from api_exporter.refresh.network import Network
-from api_exporter.serving.page import Refusal, TextPage, may_know, refuse
-from api_exporter.telemetry.process import account_gauges
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.page import ErrorPage, TextPage, error_line, visible_accounts
+from api_exporter.telemetry.process import register_account_gauges
 from api_exporter.web.context import SiteContext
 from api_exporter.web.health import AllHealth
 from api_exporter.web.metrics import Metrics
@@ -20,20 +20,20 @@ from api_exporter.web.tree import SummaryPages
 
 
 def summary_pages(
-    accounts: Mapping[str, Network], context: SiteContext
+    accounts: Mapping[str, AccountNetwork], context: SiteContext
 ) -> SummaryPages:
     """Return the pages; the metrics are of the process, with the `up` of accounts."""
     telemetries = {name: network.telemetry for name, network in accounts.items()}
-    account_gauges(context.process.registry, telemetries)
+    register_account_gauges(context.process.registry, telemetries)
     return SummaryPages(
         status=Overview(accounts, context),
         health=AllHealth(accounts, context),
         ready=AllReady(accounts, context),
         metrics=Metrics(Pages([]), context.process.registry, context=context),
-        discovery=Refusal(
+        discovery=ErrorPage(
             400, "account is missing: ask for /sd?account=NAME&port=9100"
         ),
-        findings=Refusal(400, "account is missing: ask for /findings?account=NAME"),
+        findings=ErrorPage(400, "account is missing: ask for /findings?account=NAME"),
         targets=AccountTargets(accounts, metrics_path=context.metrics_path),
     )
 
@@ -63,13 +63,13 @@ class AccountTargets(TextPage):
         addresses = request.args.get(b"address") or hosts
         address = b",".join(addresses).decode("ascii", "replace")
         if set(request.args) - {b"address"} or not _is_address(address):
-            return refuse(
+            return error_line(
                 request,
                 400,
                 "Ask for /sd/accounts or /sd/accounts?address=HOST:PORT, where the"
                 " address is that of this exporter.",
             ).decode()
-        visible, extra_labels = may_know(request), {}
+        visible, extra_labels = visible_accounts(request), {}
         if self._metrics_path != "/metrics":
             extra_labels["__metrics_path__"] = self._metrics_path
         if request.isSecure():

@@ -43,7 +43,7 @@ class TTLCache(Generic[T]):
         return cached[1]
 
 
-PROFILES = "debug/pprof"
+PROFILES_PATH = "debug/pprof"
 """The path of the profiles, if they are enabled."""
 
 

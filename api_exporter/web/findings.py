@@ -6,7 +6,7 @@ from twisted.web.server import Request
 
 from api_exporter.attention.watch import FindingList
 from api_exporter.netbird.resources import UP
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, verdict
 from api_exporter.web.status.document import LivePage, markup
@@ -19,7 +19,7 @@ FINDINGS_PER_PAGE = 1_000
 class Findings(LivePage):
     """All findings, a thousand a page: `page=2` is the second one."""
 
-    def __init__(self, network: Network, context: SiteContext) -> None:
+    def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
         super().__init__(
             version=context.build.details,
             footer=footer(context, network.account),
@@ -45,7 +45,9 @@ class Findings(LivePage):
         listed = found.findings[begin : begin + FINDINGS_PER_PAGE]
         shown = findings.items(listed, now, self._runbooks)
         if not listed:
-            shown = findings.legend(findings.QUIET if found.counts else "None yet.")
+            shown = findings.legend(
+                findings.NO_PROBLEM if found.counts else "None yet."
+            )
         links = [
             f'<a href="{findings.address(account, at)}">{word}</a>'
             for word, at in (("Previous", page - 1), ("Next", page + 1))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import JsonPage
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.context import SiteContext
@@ -14,7 +14,7 @@ from api_exporter.web.context import SiteContext
 class Health(JsonPage):
     """The health of one account. The status is 200 whenever the process responds."""
 
-    def __init__(self, network: Network, context: SiteContext) -> None:
+    def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
         super().__init__()
         self._network = network
         self._context = context
@@ -36,7 +36,9 @@ class Health(JsonPage):
 class AllHealth(JsonPage):
     """The health of several accounts: the `up` of each."""
 
-    def __init__(self, accounts: Mapping[str, Network], context: SiteContext) -> None:
+    def __init__(
+        self, accounts: Mapping[str, AccountNetwork], context: SiteContext
+    ) -> None:
         super().__init__()
         self._accounts = accounts
         self._context = context

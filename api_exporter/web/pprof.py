@@ -22,9 +22,9 @@ from api_exporter.profiling.pprof import Profile, encode
 from api_exporter.serving.page import (
     ReadOnlyPage,
     TextPage,
-    keep_at_home,
-    keep_private,
-    refuse,
+    error_line,
+    forbid_caching,
+    forbid_other_sites,
 )
 
 InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
@@ -111,7 +111,7 @@ class ProfilePage(ReadOnlyPage):
         self._ends_at = 0.0
 
     def render_GET(self, request: Request) -> bytes | int:
-        keep_at_home(request)
+        forbid_other_sites(request)
         try:
             _whole_number(request, "debug", DEBUG_VALUES, 0)
             seconds = _whole_number(request, "seconds", DURATIONS, self._kind.seconds)
@@ -179,7 +179,7 @@ class Pprof(TextPage):
 
     def render_GET(self, request: Request) -> bytes:
         """Return the index, whose links work only below the slash."""
-        keep_at_home(request)
+        forbid_other_sites(request)
         if name := _name(request):
             request.redirect(name + b"/")
         return super().render_GET(request)
@@ -192,7 +192,7 @@ class Pprof(TextPage):
         return _INDEX.format(items=items)
 
 
-class Profiles(Service):
+class ProfileService(Service):
     """The pages of profiles; stopping the service cancels running profiles.
 
     Args:
@@ -234,7 +234,7 @@ def _whole_number(request: Request, name: str, allowed: range, default: int) -> 
 
 
 def _attach(request: Request, body: bytes) -> bytes:
-    keep_private(request)
+    forbid_caching(request)
     request.setHeader(b"Content-Type", b"application/octet-stream")
     file = b"attachment; filename=%s.pb.gz" % _name(request)
     request.setHeader(b"Content-Disposition", file)
@@ -242,7 +242,7 @@ def _attach(request: Request, body: bytes) -> bytes:
 
 
 def _refuse(request: Request, status: int, line: str) -> bytes:
-    keep_private(request)
+    forbid_caching(request)
     # With this header, `go tool pprof` shows the line.
     request.setHeader(b"X-Go-Pprof", b"1")
-    return refuse(request, status, line)
+    return error_line(request, status, line)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import JsonPage
-from api_exporter.telemetry.freshness import UNRELIABLE, Freshness
+from api_exporter.telemetry.freshness import UNRELIABLE_PERIODS, Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.context import SiteContext
 
@@ -37,7 +37,7 @@ def reasons(freshness: Freshness, now: float) -> list[dict[str, str]]:
         )
     elif (
         age := now - freshness.last_success
-    ) > UNRELIABLE * freshness.period or freshness.withdrawn:
+    ) > UNRELIABLE_PERIODS * freshness.period or freshness.withdrawn:
         found.append(
             {
                 "reason": "too_old",
@@ -51,7 +51,7 @@ def reasons(freshness: Freshness, now: float) -> list[dict[str, str]]:
 class Ready(JsonPage):
     """200 if the peers are reliable, otherwise 503. A request starts no refresh."""
 
-    def __init__(self, network: Network, context: SiteContext) -> None:
+    def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
         super().__init__()
         self._network = network
         self._now = context.now
@@ -68,7 +68,9 @@ class AllReady(JsonPage):
     One customer's invalid token must not take the others out of service.
     """
 
-    def __init__(self, accounts: Mapping[str, Network], context: SiteContext) -> None:
+    def __init__(
+        self, accounts: Mapping[str, AccountNetwork], context: SiteContext
+    ) -> None:
         super().__init__()
         self._accounts = accounts
         self._now = context.now

@@ -33,7 +33,7 @@ class Runbooks(TextPage):
         return RUNBOOKS_FILE.read_text(encoding="utf-8").replace("</head>", style, 1)
 
 
-def installed() -> str:
+def runbooks_address() -> str:
     """Return their address on this machine.
 
     A one-file executable removes its files when it ends, so the address is the page's.

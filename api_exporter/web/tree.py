@@ -7,9 +7,9 @@ from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
-from api_exporter.refresh.network import Network
-from api_exporter.serving.page import NO_ACCOUNT, ReadOnlyPage, Refusal
-from api_exporter.web.context import PROFILES, SiteContext
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage, ReadOnlyPage
+from api_exporter.web.context import PROFILES_PATH, SiteContext
 from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.findings import Findings
 from api_exporter.web.health import Health
@@ -33,7 +33,7 @@ class SummaryPages(Struct, frozen=True, kw_only=True):
 
 
 def tree(
-    accounts: Mapping[str, Network],
+    accounts: Mapping[str, AccountNetwork],
     context: SiteContext,
     summary: SummaryPages | None = None,
 ) -> Resource:
@@ -44,7 +44,7 @@ def tree(
     """
 
     def page(
-        make: Callable[[Network], IResource],
+        make: Callable[[AccountNetwork], IResource],
         of_summary: Callable[[SummaryPages], IResource],
     ) -> IResource:
         if summary is None:
@@ -53,7 +53,7 @@ def tree(
         pages = {name.encode(): make(network) for name, network in accounts.items()}
         return ByAccount(pages, of_summary(summary))
 
-    def metrics(network: Network) -> Metrics:
+    def metrics(network: AccountNetwork) -> Metrics:
         process = () if summary else (context.process.registry,)
         registries = (network.telemetry.registry, *process)
         return Metrics(network.pages, *registries, context=context)
@@ -70,7 +70,7 @@ def tree(
         discovery.putChild(b"accounts", summary.targets)
     root.putChild(RUNBOOKS.encode(), Runbooks())
     if context.profiles is not None:
-        _put(root, PROFILES, context.profiles)
+        _put(root, PROFILES_PATH, context.profiles)
     _put(root, context.metrics_path, page(metrics, lambda s: s.metrics))
     return root
 
@@ -96,7 +96,7 @@ class ByAccount(ReadOnlyPage):
         super().__init__()
         self._pages = pages
         self._summary = summary
-        self._unknown = Refusal(404, NO_ACCOUNT)
+        self._unknown = ErrorPage(404, ACCOUNT_NOT_FOUND)
 
     def render(self, request: Request) -> bytes | int:
         named = request.args.get(b"account")

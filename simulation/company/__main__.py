@@ -7,13 +7,13 @@ from pathlib import Path
 
 import api_exporter.demo
 from api_exporter.demo.go_json import encode
-from api_exporter.demo.network import FILE, FULL, RECORDED
+from api_exporter.demo.network import RECORDED_AT, RECORDING_FILE, USAGE_RECORDED_AT
 from simulation.company.network import PATHS, SimulatedNetwork
 
 PEERS = 200
 EVENTS = 100
 
-PLACE = Path(api_exporter.demo.__file__).with_name(FILE)
+PLACE = Path(api_exporter.demo.__file__).with_name(RECORDING_FILE)
 
 
 def recording() -> bytes:
@@ -24,7 +24,11 @@ def recording() -> bytes:
 def _bodies() -> Iterator[tuple[str, object]]:
     network = SimulatedNetwork(PEERS)
     for path in PATHS:
-        at = FULL if path.endswith(("/consumption", "/overview")) else RECORDED
+        at = (
+            USAGE_RECORDED_AT
+            if path.endswith(("/consumption", "/overview"))
+            else RECORDED_AT
+        )
         body = json.loads(b"".join(network.body(path, at) or ()))
         yield path, body[:EVENTS] if path == "/api/events/audit" else body
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from msgspec.structs import replace
 
 from api_exporter.demo.go_json import Record, array, encode
-from api_exporter.netbird.bodies import Document
+from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.resources import RESOURCES
 from simulation.company import agents, records
 from simulation.company.fleet import SimulatedFleet
@@ -58,7 +58,7 @@ _RESOURCES: Mapping[str, tuple[str, Content]] = {
         resource.name,
         _CONTENTS.get(
             resource.name,
-            _document if isinstance(resource.body, Document) else _records,
+            _document if isinstance(resource.body, DocumentDecoder) else _records,
         ),
     )
     for resource in RESOURCES

@@ -20,8 +20,8 @@ from api_exporter.access.methods import AuthenticationMethod, Identity
 from api_exporter.access.passwords import MAX_WAITING, matches
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import TextPage
-from api_exporter.serving.visibility import ALL
-from api_exporter.settings.environment import read
+from api_exporter.serving.visibility import ALL_ACCOUNTS
+from api_exporter.settings.environment import read_settings
 from tests.access.folder import HASH, SERVER, Folder
 from tests.logbook import logbook
 from tests.web.connection import CLIENT, Connection
@@ -43,7 +43,7 @@ class Page(TextPage):
         request.setResponseCode(self.status)
         accounts = request.accounts
         some = [name for name in ("acme", "beta", "gamma") if name in accounts]
-        shown = "all" if accounts is ALL else ",".join(some)
+        shown = "all" if accounts is ALL_ACCOUNTS else ",".join(some)
         return f"{SECRET} of {shown}\n"
 
 
@@ -125,7 +125,7 @@ class AccessTestCase(SynchronousTestCase):
             file.write_text(tokens)
             environ["WEB_BEARER_TOKENS_FILE"] = str(file)
         self.registry = CollectorRegistry()
-        access = load(read(environ), self.clock.seconds, self.compare)
+        access = load(read_settings(environ), self.clock.seconds, self.compare)
         assert access is not None
         self.access = access
         site = ProtectedSite(
@@ -181,7 +181,7 @@ class OtherMethodTests(AccessTestCase):
 
     def test_identified(self) -> None:
         """A method may identify a client by any part of the request."""
-        self.method.identity = ALL
+        self.method.identity = ALL_ACCOUNTS
         self.assertEqual(200, self.ask(self.protected, "/metrics").status)
 
     def test_defect(self) -> None:

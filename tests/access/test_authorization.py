@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.authorization import Verdict, authorize
-from api_exporter.serving.visibility import ALL, Accounts
+from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 
 ACME = frozenset({"acme"})
 
@@ -35,7 +35,7 @@ class AuthorizationTests(SynchronousTestCase):
         for path, expected in table.items():
             found = (
                 verdict(None, path, None),
-                verdict(ALL, path, None),
+                verdict(ALL_ACCOUNTS, path, None),
                 verdict(ACME, path, None),
                 verdict(ACME, path, "acme"),
                 verdict(ACME, path, "beta"),

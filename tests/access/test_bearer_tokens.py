@@ -6,7 +6,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.bearer_tokens import Tokens, load_tokens
-from api_exporter.serving.visibility import ALL
+from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.settings.errors import ConfigurationError
 
 SECRET = "t0ken-that-is-long-enough"
@@ -25,14 +25,14 @@ class TokensTests(SynchronousTestCase):
         hashed = sha256(SECRET.encode()).hexdigest()
         acme = frozenset({"acme", "beta"})
         for line, expected in (
-            (SECRET, ALL),
-            (f"  {SECRET}\t", ALL),
-            (f"sha256:{hashed}", ALL),
-            (f"sha256:{hashed.upper()}", ALL),
-            (f"prometheus {SECRET}", ALL),
+            (SECRET, ALL_ACCOUNTS),
+            (f"  {SECRET}\t", ALL_ACCOUNTS),
+            (f"sha256:{hashed}", ALL_ACCOUNTS),
+            (f"sha256:{hashed.upper()}", ALL_ACCOUNTS),
+            (f"prometheus {SECRET}", ALL_ACCOUNTS),
             (f"p account=acme,beta {SECRET}", acme),
             (f"account=acme,beta sha256:{hashed}", acme),
-            (f"# a comment\n\n{SECRET}\r\n", ALL),
+            (f"# a comment\n\n{SECRET}\r\n", ALL_ACCOUNTS),
         ):
             found = self.read(f"{line}\n")
             self.assertEqual(expected, found.identify(SECRET.encode()), line)

@@ -5,7 +5,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.configuration import AccessControl, load
-from api_exporter.settings.environment import read
+from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from tests.access.certificates import rsa_key
 from tests.access.folder import HASH, SERVER, Folder
@@ -33,7 +33,7 @@ class ConfigurationTests(SynchronousTestCase):
         if web is not None:
             settings["WEB_CONFIG_FILE"] = str(self.folder.write(web))
         environ = {"UPSTREAM_API_URL": "https://x", "UPSTREAM_API_TOKEN": "x"}
-        return load(read({**environ, **settings}), self.clock.seconds, compare)
+        return load(read_settings({**environ, **settings}), self.clock.seconds, compare)
 
     def why_not(self, web: str | None = None, **settings: str) -> list[str]:
         with self.assertRaises(ConfigurationError) as raised:

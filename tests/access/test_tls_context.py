@@ -197,7 +197,7 @@ class ContextTests(SynchronousTestCase):
 
     def test_old_cryptography(self) -> None:
         """Without the curves call OpenSSL chooses, and a list is refused."""
-        self.patch(tls_context, "CURVES_CALL", "no_such_call")
+        self.patch(tls_context, "SET_CURVES_FUNCTION", "no_such_call")
         self.assertTrue(self.agreed("", client()))
         told = self.why_not("  curve_preferences: [X25519]\n")
         self.assertTrue(told.startswith("4: tls_server_config.curve_preferences: "))

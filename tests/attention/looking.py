@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from api_exporter.attention.finders import FINDERS, find
 from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
-from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
+from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
 from api_exporter.telemetry.freshness import Freshness
@@ -41,9 +41,9 @@ def seen(
 ) -> Snapshot:
     return Snapshot(
         inventory=inventory,
-        thresholds=thresholds or shipped(),
+        thresholds=thresholds or default_thresholds(),
         now=now,
-        drop=drop_at(inventory.peers or (), now, thresholds or shipped()),
+        drop=drop_at(inventory.peers or (), now, thresholds or default_thresholds()),
         freshness=freshness or {},
         chosen=chosen,
         upstream_ends=upstream_ends,

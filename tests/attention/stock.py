@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 
-from api_exporter.netbird.resources import BY_NAME, UP
-from api_exporter.ports import Body, UpstreamError
-from api_exporter.refresh.network import Network, NetworkOptions
+from api_exporter.netbird.resources import RESOURCE_BY_NAME, UP
+from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.settings import parsers
 from api_exporter.world import World
 from tests.bodies import STOCK_TIME, stock
@@ -29,7 +29,7 @@ HAPPENS = 12 * MINUTE
 """Time of a change, in seconds from the recording: a drop needs ten minutes of data."""
 
 
-class Stock(Network):
+class Stock(AccountNetwork):
     """An exporter of the stock account that reads the peers every two minutes.
 
     It reads every other resource every three minutes.
@@ -46,7 +46,7 @@ class Stock(Network):
             fetch=self.fetch,
             quota=quota(
                 parsers.collectors("default,memberships"),
-                {**dict.fromkeys(BY_NAME, 3.0 * MINUTE), UP: 2.0 * MINUTE},
+                {**dict.fromkeys(RESOURCE_BY_NAME, 3.0 * MINUTE), UP: 2.0 * MINUTE},
             ),
             world=World(self.clock, self.now, lambda: 0.5),
             registry=CollectorRegistry(),
@@ -57,11 +57,11 @@ class Stock(Network):
     def now(self) -> float:
         return STOCK_TIME + self.clock.seconds()
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
         reply = self.replies[path]
         if isinstance(reply, UpstreamError):
             return fail(reply)
-        return succeed(Body(reply))
+        return succeed(ResponseBody(reply))
 
     def minute(self) -> None:
         """Advance the clock by a minute, from one due call to the next."""

@@ -3,10 +3,10 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.netbird.agent_records import AgentSettings
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Account, AccountSettings, UserInvite
+from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings, UserInvite
 from tests.attention.looking import at, found, seen
 from tests.collectors.test_agent_network import NOON, known
 
@@ -14,7 +14,9 @@ Found = list[tuple[str, str, str]]
 
 
 def looked(inventory: Inventory, **dollars: float) -> Found:
-    thresholds = replace(shipped(), dollars=shipped().dollars | dollars)
+    thresholds = replace(
+        default_thresholds(), dollars=default_thresholds().dollars | dollars
+    )
     return found(seen(inventory, now=NOON, thresholds=thresholds))
 
 
@@ -57,7 +59,7 @@ class BudgetTests(SynchronousTestCase):
 
     def test_ended(self) -> None:
         """A window that has ended has no finding."""
-        thresholds = shipped()
+        thresholds = default_thresholds()
         later = seen(known(), now=NOON + 86400, thresholds=thresholds)
         alerts = {name for name, _, _ in found(later)}
         self.assertNotIn("NetBirdAgentBudgetExhausted", alerts)
@@ -146,16 +148,16 @@ class OpenTests(SynchronousTestCase):
 class AccountTests(SynchronousTestCase):
     def test_settings(self) -> None:
         """A setting that differs from its required value is a finding."""
-        settings = AccountSettings(
+        settings = NetBirdSettings(
             local_mfa_enabled=False, lazy_connection_enabled=True
         )
-        inventory = Inventory(accounts=(Account(id="a", settings=settings),))
+        inventory = Inventory(accounts=(NetBirdAccount(id="a", settings=settings),))
         wanted = {
             "local_mfa_enabled": True,
             "lazy_connection_enabled": True,
             "auto_update_always": True,
         }
-        thresholds = replace(shipped(), settings=wanted)
+        thresholds = replace(default_thresholds(), settings=wanted)
         self.assertEqual(
             [
                 (

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finders import FINDERS
-from api_exporter.attention.thresholds import Groups, shipped
-from api_exporter.demo.api import Network
+from api_exporter.attention.thresholds import Groups, default_thresholds
+from api_exporter.demo.api import SimulatedAccount
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
@@ -45,7 +45,7 @@ NEVER = {
 }
 
 NAMED = replace(
-    shipped(),
+    default_thresholds(),
     groups=Groups(important=["servers"], routers=["routers"]),
     settings={"lazy_connection_enabled": True},
 )
@@ -57,7 +57,7 @@ BEGIN = int((NOW - MONDAY) // WEEK) * WEEK + MONDAY
 """A Monday, in seconds since the epoch."""
 
 
-def known(network: Network, at: float) -> Inventory:
+def known(network: SimulatedAccount, at: float) -> Inventory:
     """Return the inventory of all responses of a network at an instant."""
     inventory = Inventory(now=at)
     for resource in RESOURCES:
@@ -95,7 +95,9 @@ class DemoTests(SynchronousTestCase):
                 dropped.append(at)
             for one in every:
                 self.assertRegex(one.message, r"^\S.*\.$")
-        self.assertEqual(set(shipped().severities) - OTHERS - NEVER, set(times))
+        self.assertEqual(
+            set(default_thresholds().severities) - OTHERS - NEVER, set(times)
+        )
         always = {alert for alert in times if times[alert] == WEEK // STEP}
         self.assertEqual(STANDING, always)
         cut = LINE_CUT.start(dropped[0])

@@ -4,15 +4,15 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finders import unknown
-from api_exporter.attention.thresholds import Groups, shipped
+from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     AccessRestrictions,
     AccessToken,
-    Account,
-    AccountSettings,
     Checks,
     GroupId,
+    NetBirdAccount,
+    NetBirdSettings,
     Network,
     NetworkResource,
     NetworkRouter,
@@ -48,7 +48,9 @@ from tests.attention.looking import (
 
 SERVERS = ("servers",)
 
-ROUTERS = replace(shipped(), groups=Groups(important=[], routers=["routers"]))
+ROUTERS = replace(
+    default_thresholds(), groups=Groups(important=[], routers=["routers"])
+)
 
 REFUSED = UpstreamError("auth", "401")
 FAILING = {
@@ -225,7 +227,9 @@ class GroupsTests(SynchronousTestCase):
 
     def test_thresholds(self) -> None:
         """The thresholds name groups too; a missing routing group is a finding."""
-        named = replace(shipped(), groups=Groups(important=["servers"], routers=["x"]))
+        named = replace(
+            default_thresholds(), groups=Groups(important=["servers"], routers=["x"])
+        )
         lost, missing = findings(seen(self.servers(False), thresholds=named))
         self.assertEqual("NetBirdImportantPeerOffline", lost.alert)
         self.assertEqual("Group x", missing.object)
@@ -274,11 +278,11 @@ class EndingsTests(SynchronousTestCase):
                 last_login=at(left - 10 * DAY),
             )
 
-        settings = AccountSettings(
+        settings = NetBirdSettings(
             peer_login_expiration_enabled=True, peer_login_expiration=864000
         )
         inventory = Inventory(
-            accounts=(Account(id="a", settings=settings),),
+            accounts=(NetBirdAccount(id="a", settings=settings),),
             peers=(
                 login("soon", DAY - 1),
                 login("sooner", 1),
@@ -310,7 +314,7 @@ class EndingsTests(SynchronousTestCase):
             (180 * DAY, DAY - 1, True),
             (180 * DAY, DAY, False),
         ):
-            settings = AccountSettings(
+            settings = NetBirdSettings(
                 peer_login_expiration_enabled=True,
                 peer_login_expiration=round(lifetime),
             )
@@ -321,12 +325,12 @@ class EndingsTests(SynchronousTestCase):
                 last_login=at(left - lifetime),
             )
             inventory = Inventory(
-                accounts=(Account(id="a", settings=settings),), peers=(mine,)
+                accounts=(NetBirdAccount(id="a", settings=settings),), peers=(mine,)
             )
             alerts = [alert for alert, _, _ in found(seen(inventory))]
             self.assertEqual(["NetBirdLoginExpiresSoon"] if soon else [], alerts, left)
             off = replace(settings, peer_login_expiration_enabled=False)
-            never = replace(inventory, accounts=(Account(id="a", settings=off),))
+            never = replace(inventory, accounts=(NetBirdAccount(id="a", settings=off),))
             self.assertEqual([], found(seen(never)))
 
     def key(self, **fields: object) -> Inventory:
@@ -591,11 +595,11 @@ class AccountTests(SynchronousTestCase):
     def test_addresses(self) -> None:
         """A range with more than nine tenths of its addresses in use is a finding."""
         for taken, full in ((12, False), (13, True)):
-            settings = AccountSettings(network_range="100.64.0.0/28")  # 14 addresses
+            settings = NetBirdSettings(network_range="100.64.0.0/28")  # 14 addresses
             inventory = Inventory(
                 accounts=(
-                    Account(id="a", settings=settings),
-                    Account(id="b", settings=AccountSettings()),
+                    NetBirdAccount(id="a", settings=settings),
+                    NetBirdAccount(id="b", settings=NetBirdSettings()),
                 ),
                 peers=tuple(peer(f"{number}") for number in range(taken)),
             )

@@ -6,12 +6,12 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
-from api_exporter.attention.finding import MAX_NAME_LENGTH, plain
-from api_exporter.attention.watch import Attention, look
+from api_exporter.attention.finding import MAX_NAME_LENGTH, safe_line
+from api_exporter.attention.watch import Attention, update_findings
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
-    Account,
-    AccountSettings,
+    NetBirdAccount,
+    NetBirdSettings,
     Network,
     NetworkResource,
     NetworkRouter,
@@ -73,7 +73,7 @@ class NamesTests(SynchronousTestCase):
             ("👩\N{ZERO WIDTH JOINER}💻\n", "👩\N{ZERO WIDTH JOINER}💻�"),
             ("", ""),
         ):
-            self.assertEqual(expected, plain(name))
+            self.assertEqual(expected, safe_line(name))
 
     def test_findings(self) -> None:
         """A finding with any name is one line of limited length."""
@@ -84,7 +84,7 @@ class NamesTests(SynchronousTestCase):
             every = findings(seen(named(name), chosen=("servers",)))
             self.assertEqual(alerts, {one.alert for one in every})
             for one in every:
-                line = section.line(one, NOW)
+                line = section.finding_line(one, NOW)
                 self.assertEqual([line], line.splitlines())
                 self.assertLess(len(line), 250 + 4 * MAX_NAME_LENGTH)
                 for bad in "\x1b\x07\x9b\N{RIGHT-TO-LEFT OVERRIDE}":
@@ -97,7 +97,7 @@ class NamesTests(SynchronousTestCase):
             freshness={"peers": Freshness(period=30, ended=NOW, last_success=NOW)},
             now=lambda: NOW,
         )
-        attention.last = look(attention.snapshot(), "peers", attention.last)
+        attention.last = update_findings(attention.snapshot(), "peers", attention.last)
         drawn = flattenString(None, section.section(attention.found, NOW, ""))
         self.assertNotIn(b"<script", self.successResultOf(drawn))
 
@@ -113,7 +113,7 @@ class TimesTests(SynchronousTestCase):
             owned = replace(
                 old, id="q", user_id="u", connected=True, login_expiration_enabled=True
             )
-            settings = AccountSettings(
+            settings = NetBirdSettings(
                 peer_login_expiration_enabled=True, peer_login_expiration=10 * 86400
             )
             key = SetupKey(id="k", type="reusable", expires=when, last_used=when)
@@ -121,13 +121,13 @@ class TimesTests(SynchronousTestCase):
                 replace(
                     fine,
                     peers=(old, owned),
-                    accounts=(Account(id="a", settings=settings),),
+                    accounts=(NetBirdAccount(id="a", settings=settings),),
                     setup_keys=(key,),
                 ),
                 chosen=("servers",),
             )
             for one in findings(looked):
-                self.assertTrue(section.line(one, NOW))
+                self.assertTrue(section.finding_line(one, NOW))
 
     def test_future(self) -> None:
         """A beginning in the future is not shown."""

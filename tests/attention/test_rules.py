@@ -6,8 +6,8 @@ import re
 import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.rules import TARGET, joined, rules
-from api_exporter.attention.thresholds import changed, shipped
+from api_exporter.attention.rules import TARGET, all_rules, rules
+from api_exporter.attention.thresholds import default_thresholds, with_changes
 from tests.prometheus import FILES, SOURCE
 
 MATCHING = re.compile(r"\b(?:on|by) \(([^)]*)\)")
@@ -18,7 +18,7 @@ class RulesTests(SynchronousTestCase):
 
     def made(self, name: str, runbooks: str | None = None, **own: object) -> str:
         """Return the rules of the shipped thresholds, with some replaced."""
-        return rules(name, changed(json.dumps(own).encode()), runbooks)
+        return rules(name, with_changes(json.dumps(own).encode()), runbooks)
 
     def test_fresh(self) -> None:
         """The committed rules are made from what is committed (`make rules`)."""
@@ -30,17 +30,17 @@ class RulesTests(SynchronousTestCase):
         sources = (SOURCE / "alerts.in.yml", SOURCE / "rules.in.yml")
         texts = "".join(path.read_text() for path in sources)
         for table in ("hours", "days", "shares", "peers"):
-            for name in getattr(shipped(), table):
+            for name in getattr(default_thresholds(), table):
                 self.assertIn(f"@{{{table}.{name}}}", texts)
 
     def test_severities(self) -> None:
         """Each alert has a severity, in the order of the alerts."""
         alerts = re.findall(r"- alert: (\w+)", self.made("alerts"))
-        self.assertEqual(list(shipped().severities), alerts)
+        self.assertEqual(list(default_thresholds().severities), alerts)
 
     def test_changed(self) -> None:
         """A threshold that is not named keeps its default."""
-        self.assertEqual(self.made("alerts"), rules("alerts", shipped()))
+        self.assertEqual(self.made("alerts"), rules("alerts", default_thresholds()))
         usual, own = self.made("alerts"), self.made("alerts", days={"login_soon": 23})
         changes = [
             pair
@@ -74,11 +74,11 @@ class RulesTests(SynchronousTestCase):
             ("runbooks", "url", "x", "'runbooks' is not one of groups, hours, days,"),
         ):
             text = json.dumps({table: {name: value}}).encode()
-            error = self.assertRaises(ValueError, changed, text)
+            error = self.assertRaises(ValueError, with_changes, text)
             self.assertIn(expected, str(error))
             self.assertNotIn("\n", str(error))
         for broken in (b"", b"[]", b'{"days": 1}', b"{", b"\xff", b"[" * 99_999):
-            error = self.assertRaises(ValueError, changed, broken)
+            error = self.assertRaises(ValueError, with_changes, broken)
             self.assertNotIn("\n", str(error))
 
     def test_groups(self) -> None:
@@ -102,12 +102,14 @@ class RulesTests(SynchronousTestCase):
         ):
             text = self.made("alerts", named)
             links = re.findall(r"runbook_url: (.+)", text)
-            alerts = [f"{address}#{name.lower()}" for name in shipped().severities]
+            alerts = [
+                f"{address}#{name.lower()}" for name in default_thresholds().severities
+            ]
             self.assertEqual(alerts, links)
 
     def test_joined(self) -> None:
         """Both files' groups are joined in one file."""
-        found = yaml.safe_load(joined(shipped(), None))
+        found = yaml.safe_load(all_rules(default_thresholds(), None))
         wanted = [yaml.safe_load(self.made(name)) for name in ("rules", "alerts")]
         self.assertEqual(
             {"groups": [group for file in wanted for group in file["groups"]]}, found

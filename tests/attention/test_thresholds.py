@@ -4,7 +4,7 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.thresholds import default_thresholds
 from tests.prometheus import SOURCE
 
 OTHERS = {
@@ -41,4 +41,4 @@ class ThresholdsTests(SynchronousTestCase):
             if path.suffix == ".py"
         )
         named = set(re.findall(r'"((?:NetBird|ApiExporter)\w+)"', source))
-        self.assertEqual(set(shipped().severities) - OTHERS, named)
+        self.assertEqual(set(default_thresholds().severities) - OTHERS, named)

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention import watch
-from api_exporter.attention.thresholds import changed
-from api_exporter.attention.watch import Attention, FindingList, look
+from api_exporter.attention.thresholds import with_changes
+from api_exporter.attention.watch import Attention, FindingList, update_findings
 from api_exporter.netbird.agent_records import AgentProvider, AgentSettings
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
@@ -43,7 +43,9 @@ class AttentionTests(SynchronousTestCase):
 
     def test_thresholds(self) -> None:
         """An operator's own thresholds replace the shipped ones."""
-        severe = changed(b'{"severities": {"NetBirdUserAwaitsApproval": "critical"}}')
+        severe = with_changes(
+            b'{"severities": {"NetBirdUserAwaitsApproval": "critical"}}'
+        )
         for thresholds, severity in ((None, "info"), (severe, "critical")):
             attention = Attention(
                 lambda: WAITING,
@@ -51,12 +53,12 @@ class AttentionTests(SynchronousTestCase):
                 now=lambda: self.time,
                 thresholds=thresholds,
             )
-            found = look(attention.snapshot(), "users", attention.last).found
+            found = update_findings(attention.snapshot(), "users", attention.last).found
             self.assertEqual(1, found.counts[severity])
 
     def look(self, resource: str) -> FindingList:
         attention = self.attention
-        attention.last = look(attention.snapshot(), resource, attention.last)
+        attention.last = update_findings(attention.snapshot(), resource, attention.last)
         return attention.found
 
     def test_start(self) -> None:

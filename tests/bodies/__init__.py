@@ -16,7 +16,7 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.bodies import DecodeContext, Decoded
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import BY_NAME, CURRENT_USER
+from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def bodies(text: bytes) -> dict[str, bytes]:
 
 def decoded(resource: str, raw: bytes) -> Decoded:
     """Decode a body of a resource."""
-    return BY_NAME[resource].body.decode(raw)
+    return RESOURCE_BY_NAME[resource].body.decode(raw)
 
 
 def inventory(*, personal: bool = False, **others: str) -> Inventory:

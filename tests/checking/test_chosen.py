@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking.report import choose
 from api_exporter.settings.definitions import AccountSettings
-from api_exporter.settings.environment import read
+from api_exporter.settings.environment import read_settings
 
 
 def account() -> AccountSettings:
@@ -15,7 +15,7 @@ def account() -> AccountSettings:
         "UPSTREAM_API_URL": "http://api.example",
         "UPSTREAM_API_TOKEN": "token",
     }
-    return read(environ).accounts[""]
+    return read_settings(environ).accounts[""]
 
 
 class ChosenTests(SynchronousTestCase):

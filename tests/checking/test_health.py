@@ -11,7 +11,7 @@ from threading import Thread
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.health import USAGE, NoRequest, main, settings_url
+from api_exporter.checking.health import HEALTH_USAGE, NoRequest, main, settings_url
 from tests.integration.programs import free_port
 from tests.integration.test_operations import key_and_certificate
 
@@ -237,8 +237,8 @@ class WhereTests(HealthTestCase):
                 ["--config", str(config)],
                 f"{config}:1: A: NAME=value is missing its =; ",
             ),
-            (["--nonsense"], USAGE),
-            (["a", "b", "c"], USAGE),
+            (["--nonsense"], HEALTH_USAGE),
+            (["a", "b", "c"], HEALTH_USAGE),
             (["http://127.0.0.1:1/", "soon"], "'soon' is not a number of seconds; "),
             (["ftp://127.0.0.1/"], "the URL must be http://host:port/path, or https"),
             (["http://u:p@127.0.0.1/"], "the URL must be http://host:port/path"),

@@ -11,21 +11,26 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.report import access_lines, check, print_metrics, try_reach
+from api_exporter.checking.report import (
+    access_lines,
+    print_check,
+    print_metrics,
+    try_reach,
+)
 from api_exporter.checking.survey import ResourceCheck
 from api_exporter.exposition.pages import piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Route, SetupKey, User
-from api_exporter.netbird.resources import BY_NAME, RESOURCES
+from api_exporter.netbird.resources import RESOURCE_BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.network import Network, NetworkOptions
-from api_exporter.settings.addresses import addresses
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.settings.addresses import parse_addresses
 from api_exporter.upstream.advice import advice
-from api_exporter.web.status.findings import QUIET
+from api_exporter.web.status.findings import NO_PROBLEM
 from api_exporter.world import World
 from tests.parts import quota
 
-PEERS, TOKENS = BY_NAME["peers"], BY_NAME["access_tokens"]
+PEERS, TOKENS = RESOURCE_BY_NAME["peers"], RESOURCE_BY_NAME["access_tokens"]
 NOW = 1_800_000_000.0
 RUNBOOKS = "/usr/share/runbooks.html"
 EMPTY = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
@@ -38,9 +43,9 @@ async def checks_of(*checks: ResourceCheck) -> AsyncIterator[ResourceCheck]:
         yield one
 
 
-def network(inventory: Inventory) -> Network:
+def network(inventory: Inventory) -> AccountNetwork:
     """Return a network with these records."""
-    made = Network(
+    made = AccountNetwork(
         fetch=lambda *_: fail(NotImplementedError()),
         quota=quota(("peers",)),
         world=World(Clock(), lambda: NOW, lambda: 0.5),
@@ -62,7 +67,7 @@ class CheckTests(SynchronousTestCase):
         out = io.StringIO()
         self.patch(sys, "stdout", out)
         done = Deferred.fromCoroutine(
-            check(
+            print_check(
                 unreachable, checks_of(*checks), network(known), lambda: NOW, RUNBOOKS
             )
         )
@@ -73,7 +78,7 @@ class CheckTests(SynchronousTestCase):
         status, text = self.checked(
             ResourceCheck(resource=PEERS, seconds=0.0123, records=100_000),
             ResourceCheck(
-                resource=BY_NAME["proxy_tokens"],
+                resource=RESOURCE_BY_NAME["proxy_tokens"],
                 seconds=30.0,
                 error=LIMITED,
             ),
@@ -118,8 +123,8 @@ class CheckTests(SynchronousTestCase):
         error = UpstreamError("http_5xx", "500", request_id="dc1djo5qmd2oq13d8pj0")
         _, text = self.checked(
             ResourceCheck(resource=PEERS, records=0),
-            ResourceCheck(resource=BY_NAME["groups"], error=error),
-            ResourceCheck(resource=BY_NAME["routes"], error=LIMITED),
+            ResourceCheck(resource=RESOURCE_BY_NAME["groups"], error=error),
+            ResourceCheck(resource=RESOURCE_BY_NAME["routes"], error=LIMITED),
         )
         self.assertRegex(text, r"groups: 500\. .*Request id: dc1djo5qmd2oq13d8pj0\.\n")
         self.assertEqual(1, text.count("Request id"))
@@ -156,7 +161,7 @@ class CheckTests(SynchronousTestCase):
         quiet = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
         peers = ResourceCheck(resource=PEERS, records=0)
         _, text = self.checked(peers, known=quiet)
-        self.assertEqual(f"needs attention: {QUIET}", text.splitlines()[-1])
+        self.assertEqual(f"needs attention: {NO_PROBLEM}", text.splitlines()[-1])
         key = SetupKey(
             id="k",
             name="fleet",
@@ -172,7 +177,7 @@ class CheckTests(SynchronousTestCase):
                 error=UpstreamError("forbidden", "403"),
             ),
             ResourceCheck(
-                resource=BY_NAME["routes"],
+                resource=RESOURCE_BY_NAME["routes"],
                 error=LIMITED,
             ),
             known=(replace(quiet, setup_keys=(key,))),
@@ -218,7 +223,7 @@ class CheckTests(SynchronousTestCase):
 
     def test_strict(self) -> None:
         """An unread resource counts as a warning: its findings are unknown."""
-        routes = ResourceCheck(resource=BY_NAME["routes"], error=LIMITED)
+        routes = ResourceCheck(resource=RESOURCE_BY_NAME["routes"], error=LIMITED)
         peers = ResourceCheck(resource=PEERS, records=0)
         self.assertEqual(1, self.checked(peers, routes, known=EMPTY)[0])
         self.assertEqual(0, self.checked(peers, known=EMPTY)[0])
@@ -239,7 +244,9 @@ class AccessLinesTests(SynchronousTestCase):
             ("[::1]:8080,localhost:8080", False),
             ("unix:/run/api-exporter.sock", False),
         ):
-            self.assertEqual(risky, bool(access_lines(None, addresses(text))), text)
+            self.assertEqual(
+                risky, bool(access_lines(None, parse_addresses(text))), text
+            )
 
 
 class ReachedTests(SynchronousTestCase):
@@ -266,7 +273,7 @@ class OnceTests(SynchronousTestCase):
         known.pages.publish("peers", (piece(PAGE),))
         checks = checks_of(
             ResourceCheck(resource=PEERS, records=1),
-            ResourceCheck(resource=BY_NAME["groups"], error=LIMITED),
+            ResourceCheck(resource=RESOURCE_BY_NAME["groups"], error=LIMITED),
             ResourceCheck(resource=TOKENS, error=LIMITED),
         )
         done = Deferred.fromCoroutine(print_metrics(known, checks))

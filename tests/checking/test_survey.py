@@ -5,9 +5,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.survey import ResourceCheck, survey
-from api_exporter.ports import Body, Reason, UpstreamError
-from api_exporter.refresh.network import Network
+from api_exporter.checking.survey import ResourceCheck, read_resources
+from api_exporter.ports import Reason, ResponseBody, UpstreamError
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.world import World
 from tests.parts import CURRENT_USER, SERVICE_USER, quota
 from tests.roles import permissions
@@ -23,21 +23,21 @@ class SurveyTests(SynchronousTestCase):
         self.asked: list[str] = []
         self.answers: dict[str, bytes | Exception] = {}
         self.seconds = 0.0
-        self.network = Network(
+        self.network = AccountNetwork(
             fetch=self.fetch,
             quota=quota(("peers", "routes", "users")),
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             registry=CollectorRegistry(),
         )
 
-    async def fetch(self, path: str, _patience: float) -> Body:
+    async def fetch(self, path: str, _patience: float) -> ResponseBody:
         self.asked.append(path)
         self.clock.advance(self.seconds)
         default = SERVICE_USER if path == CURRENT_USER else b"[]"
         answer = self.answers.get(path.removeprefix("api/"), default)
         if isinstance(answer, Exception):
             raise answer
-        return Body(answer)
+        return ResponseBody(answer)
 
     def test_restricted(self) -> None:
         """A resource that the token's user may read only in part is not requested."""
@@ -53,7 +53,7 @@ class SurveyTests(SynchronousTestCase):
         """Return the result of each resource."""
 
         async def all_of_them() -> list[ResourceCheck]:
-            return [check async for check in survey(self.network, self.clock)]
+            return [check async for check in read_resources(self.network, self.clock)]
 
         self.answers |= answers
         done = Deferred.fromCoroutine(all_of_them())

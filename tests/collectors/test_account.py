@@ -6,10 +6,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
-    Account,
-    AccountSettings,
     ExtraSettings,
     InstanceVersion,
+    NetBirdAccount,
+    NetBirdSettings,
 )
 from tests.collectors.samples import scrape
 
@@ -24,11 +24,11 @@ class AccountTests(SynchronousTestCase):
 
     def test_account(self) -> None:
         """An account has its settings under its id."""
-        account = Account(
+        account = NetBirdAccount(
             id="a1",
             domain="fjord.example",
             created_at=datetime(2026, 5, 22, 12, tzinfo=UTC),
-            settings=AccountSettings(
+            settings=NetBirdSettings(
                 network_range="100.92.0.0/16",
                 peer_login_expiration_enabled=True,
                 peer_login_expiration=86_400,
@@ -70,7 +70,7 @@ class AccountTests(SynchronousTestCase):
                 "account_peer_login_expiration_seconds": [f"{ME} 0"],
                 "account_peer_inactivity_expiration_seconds": [f"{ME} 0"],
             },
-            scrape("account", Inventory(accounts=(Account(id="a1"),))),
+            scrape("account", Inventory(accounts=(NetBirdAccount(id="a1"),))),
         )
 
     def test_network_addresses(self) -> None:
@@ -90,7 +90,9 @@ class AccountTests(SynchronousTestCase):
             ("invalid Prefix", []),
             ("", []),
         ):
-            account = Account(id="a1", settings=AccountSettings(network_range=network))
+            account = NetBirdAccount(
+                id="a1", settings=NetBirdSettings(network_range=network)
+            )
             self.assertEqual(
                 [f"{ME} {count}" for count in addresses],
                 scrape("account", Inventory(accounts=(account,))).get(

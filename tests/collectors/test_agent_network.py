@@ -13,13 +13,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.agent_bodies import Usage, day, wanted_period
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.personal import PERSONAL
-from api_exporter.netbird.inventory import OF_AGENTS, Inventory
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.inventory import AGENT_RESOURCES, Inventory
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from tests.bodies import recorded
 from tests.collectors.samples import scrape
 
 NOON = datetime(2026, 11, 22, 12, 0, 30, tzinfo=UTC).timestamp()
-READ = ("groups", "users", "peers", "agent_providers", *OF_AGENTS)
+READ = ("groups", "users", "peers", "agent_providers", *AGENT_RESOURCES)
 
 ENGINEERING, SUPPORT = "ainpol_dc1diatqmd2oq13d8kig", "ainpol_dc1diatqmd2oq13d8kjg"
 BURST, GHOST = "ainpol_dc1dib5qmd2oq13d8kkg", "ainpol_dc1dib5qmd2oq13d8kng"
@@ -44,7 +44,7 @@ def known(
         consumption_period=consumption_period,
     )
     for name in READ:
-        resource = BY_NAME[name]
+        resource = RESOURCE_BY_NAME[name]
         while (path := resource.located(inventory, asked)) is not None:
             body = bodies[resource.path]
             if "end_date" in path:
@@ -74,7 +74,7 @@ def ratios(inventory: Inventory) -> dict[tuple[str, str, str], str]:
 
 
 def raw(name: str) -> list[dict[str, object]]:
-    path = BY_NAME[name].path
+    path = RESOURCE_BY_NAME[name].path
     body = json.loads(recorded("recorded_agents")[path])
     assert isinstance(body, list)
     return body
@@ -373,8 +373,8 @@ class DormantTests(SynchronousTestCase):
             {"agent_providers": ['{enabled="true"} 0', '{enabled="false"} 0']},
             scrape("agent_network", inventory),
         )
-        for name in OF_AGENTS:
-            self.assertIsNone(BY_NAME[name].located(inventory, NOON))
+        for name in AGENT_RESOURCES:
+            self.assertIsNone(RESOURCE_BY_NAME[name].located(inventory, NOON))
 
     def test_last_provider(self) -> None:
         """The last provider removes all other records of the Agent Network."""
@@ -386,7 +386,7 @@ class QuestionsTests(SynchronousTestCase):
     def test_usage(self) -> None:
         """The earlier days are requested once a day, then today; the first has none."""
         overview = "api/agent-network/usage/overview?granularity=day&start_date="
-        usage = BY_NAME["agent_usage"]
+        usage = RESOURCE_BY_NAME["agent_usage"]
         inventory = known(changed={"agent_usage": []})
         after = inventory.with_("agent_usage", None)
         earlier = (
@@ -409,5 +409,5 @@ class QuestionsTests(SynchronousTestCase):
         self.assertEqual(
             "api/agent-network/access-logs?decision=deny&page_size=1"
             "&start_date=2026-11-22T00:00:00Z",
-            BY_NAME["agent_denials"].located(known(), NOON),
+            RESOURCE_BY_NAME["agent_denials"].located(known(), NOON),
         )

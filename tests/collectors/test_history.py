@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from tests.collectors.samples import page, parsed
 
 Answer = dict[str, Sequence[object]]
@@ -42,7 +42,9 @@ def after(*answers: Answer) -> Inventory:
     for answer in answers:
         for name, listed in answer.items():
             body, before = json.dumps(listed).encode(), getattr(known, name) or ()
-            found = BY_NAME[name].body.decode(body, DecodeContext(before)).records
+            found = (
+                RESOURCE_BY_NAME[name].body.decode(body, DecodeContext(before)).records
+            )
             known = known.with_(name, found)
     return known
 

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.agent_bodies import DenialsBody
-from api_exporter.netbird.bodies import Document
+from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
@@ -106,7 +106,9 @@ def hostile(record: type[Struct]) -> st.SearchStrategy[object]:
     )
 
 
-DOCUMENTS = {r.name for r in RESOURCES if isinstance(r.body, Document | DenialsBody)}
+DOCUMENTS = {
+    r.name for r in RESOURCES if isinstance(r.body, DocumentDecoder | DenialsBody)
+}
 
 
 def body(resource: str) -> st.SearchStrategy[object]:

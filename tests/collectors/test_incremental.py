@@ -111,9 +111,9 @@ def held(page: RenderedPage) -> set[int]:
 
 class KeptTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.patch(per_record, "SHORTEST", 1)
-        self.patch(per_record, "LONGEST", 4)
-        self.patch(per_record, "SPARSE", 3)
+        self.patch(per_record, "MIN_BLOCK_RECORDS", 1)
+        self.patch(per_record, "MAX_BLOCK_RECORDS", 4)
+        self.patch(per_record, "BLOCK_START_INTERVAL", 3)
 
     @settings(deadline=None, max_examples=tries(60))
     @given(rounds=ROUNDS)

@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Account, AccountSettings, Peer
+from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings, Peer
 from tests.collectors.samples import Samples, scrape
 
 NOON = datetime(2026, 5, 22, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -234,9 +234,9 @@ class LoginExpirationTests(SynchronousTestCase):
         seconds: int = 3600,
         enabled: bool = True,
     ) -> list[str]:
-        account = Account(
+        account = NetBirdAccount(
             id="a",
-            settings=AccountSettings(
+            settings=NetBirdSettings(
                 peer_login_expiration=seconds, peer_login_expiration_enabled=enabled
             ),
         )
@@ -252,9 +252,9 @@ class LoginExpirationTests(SynchronousTestCase):
     def test_several_accounts(self) -> None:
         """The first of several accounts counts, and no series is repeated."""
         accounts = tuple(
-            Account(
+            NetBirdAccount(
                 id=str(seconds),
-                settings=AccountSettings(
+                settings=NetBirdSettings(
                     peer_login_expiration=seconds, peer_login_expiration_enabled=True
                 ),
             )
@@ -286,9 +286,9 @@ class LoginExpirationTests(SynchronousTestCase):
             Inventory(
                 peers=(self.peer,),
                 accounts=(
-                    Account(
+                    NetBirdAccount(
                         id="a",
-                        settings=AccountSettings(peer_login_expiration_enabled=True),
+                        settings=NetBirdSettings(peer_login_expiration_enabled=True),
                     ),
                 ),
             ),

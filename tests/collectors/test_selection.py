@@ -4,8 +4,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import OF_AGENTS
-from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, OFF
+from api_exporter.netbird.inventory import AGENT_RESOURCES
+from api_exporter.netbird.resources import ACCESS_LOG, OFF, RESOURCE_BY_NAME
 
 
 class SelectionTests(SynchronousTestCase):
@@ -32,7 +32,7 @@ class SelectionTests(SynchronousTestCase):
         """All collectors together read all resources of the table."""
         selected = selection([c.name for c in COLLECTORS], {})
         self.assertEqual(
-            [r.name for r in BY_NAME.values() if r.name != ACCESS_LOG],
+            [r.name for r in RESOURCE_BY_NAME.values() if r.name != ACCESS_LOG],
             [r.name for r in selected.resources],
         )
 
@@ -57,7 +57,7 @@ class SelectionTests(SynchronousTestCase):
         everything = {r.name for r in selection({"agent_network"}, {}).resources}
         for name, gone in (
             ("agent_consumption", {"agent_consumption"}),
-            ("agent_providers", {"agent_providers", *OF_AGENTS}),
+            ("agent_providers", {"agent_providers", *AGENT_RESOURCES}),
         ):
             selected = selection({"agent_network"}, {name: OFF})
             self.assertEqual(everything - gone, {r.name for r in selected.resources})

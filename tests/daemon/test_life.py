@@ -10,9 +10,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import life
 from api_exporter.daemon.outlets import ROTATED_AT, ROTATED_FILES, LogFile
-from api_exporter.settings.environment import read
+from api_exporter.settings.environment import read_settings
 
-SETTINGS = read({"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"})
+SETTINGS = read_settings(
+    {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
+)
 
 
 def twistd(
@@ -29,7 +31,7 @@ class RefusalTests(SynchronousTestCase):
     def test_status(self) -> None:
         """Each problem has a line; the status shows whether a retry may help."""
         for lasting, status in ((True, os.EX_CONFIG), (False, 1)):
-            self.assertEqual(status, life.refusal(["a", "b"], lasting=lasting).code)
+            self.assertEqual(status, life.start_error(["a", "b"], lasting=lasting).code)
         expected = "api-exporter: a\napi-exporter: b\n" * 2
         self.assertEqual(expected, self.terminal.getvalue())
 
@@ -78,7 +80,9 @@ class LogTests(SynchronousTestCase):
     def test_beside_events(self) -> None:
         """If standard output is for events, all lines go to standard error."""
         environ = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
-        events = read(environ | {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"})
+        events = read_settings(
+            environ | {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
+        )
         read_end, write_end = os.pipe()
         self.addCleanup(os.close, read_end)
         out, err = os.dup(1), os.dup(2)

@@ -7,7 +7,7 @@ from twisted.internet._resolver import GAIResolver
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.daemon.threads import daemon_threads, own_threads
+from api_exporter.daemon.threads import daemon_threads, install_name_resolver
 
 
 class ThreadsTests(SynchronousTestCase):
@@ -22,7 +22,7 @@ class ThreadsTests(SynchronousTestCase):
     def test_names(self) -> None:
         """The reactor resolves names in the threads; the first name starts them."""
         reactor = MemoryReactorClock()
-        threads = own_threads(reactor)  # type: ignore[arg-type]
+        threads = install_name_resolver(reactor)  # type: ignore[arg-type]
         self.addCleanup(threads.stop)
         self.assertIsInstance(reactor.nameResolver, GAIResolver)
         self.assertEqual([], threads.threads)

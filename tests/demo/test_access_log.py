@@ -6,7 +6,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.access_log import page
-from api_exporter.events.listing import SECOND, decode_page, format_time
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND, decode_page, format_time
 from api_exporter.events.position import Position, choose
 
 NOW = 1_795_287_600.0
@@ -43,14 +43,15 @@ class PageTests(SynchronousTestCase):
 
     def test_filters(self) -> None:
         """The start time is inclusive; invalid filters are ignored."""
-        since = format_time(int(NOW - 9) * SECOND)
+        since = format_time(int(NOW - 9) * NANOSECONDS_PER_SECOND)
         self.assertEqual(10, request(f"start_date={since}")["total_records"])
         for query in ("start_date=yesterday", "page=x&page_size=-1", "nothing=3"):
             self.assertEqual(request(""), request(query))
 
     def test_same(self) -> None:
         """A row does not change."""
-        query = f"sort_order=asc&start_date={format_time(int(NOW) * SECOND)}"
+        start = format_time(int(NOW) * NANOSECONDS_PER_SECOND)
+        query = f"sort_order=asc&start_date={start}"
         [row] = request(query)["data"]
         self.assertEqual(row, request(query, NOW + 60)["data"][0])
 
@@ -83,7 +84,7 @@ class PageTests(SynchronousTestCase):
         position, ids = Position(), list[str]()
         for _ in range(40):
             listing = decode_page(page(position.query, SERVICES, NOW))
-            chosen = choose(position, listing, int(NOW) * SECOND)
+            chosen = choose(position, listing, int(NOW) * NANOSECONDS_PER_SECOND)
             assert chosen.advance is not None
             keys = [row.key for row in chosen.rows]
             ids += [id_ for id_, _ in keys]

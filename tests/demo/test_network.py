@@ -7,8 +7,13 @@ from datetime import datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.thresholds import shipped
-from api_exporter.demo.network import GROUPS, PEERS, RECORDED, RecordedNetwork
+from api_exporter.attention.thresholds import default_thresholds
+from api_exporter.demo.network import (
+    GROUPS_PATH,
+    PEERS_PATH,
+    RECORDED_AT,
+    RecordedNetwork,
+)
 from api_exporter.netbird.inventory import Inventory
 from simulation.company.__main__ import PLACE, recording
 from simulation.company.network import PATHS, SimulatedNetwork
@@ -17,7 +22,7 @@ from tests.attention.test_demo import known
 from tests.collectors.samples import page, parsed
 
 DAY = 86_400
-INSTANTS = [RECORDED + number * 37.77 * DAY / 7 for number in range(-20, 50)]
+INSTANTS = [RECORDED_AT + number * 37.77 * DAY / 7 for number in range(-20, 50)]
 """Times over a year, at changing hours and weekdays."""
 
 EXPIRING = {
@@ -54,18 +59,18 @@ class RecordingTests(SynchronousTestCase):
         """The recording has exactly the paths of the API."""
         network = RecordedNetwork(10)
         for path in PATHS:
-            json.loads(b"".join(network.body(path, RECORDED) or ()))
-        self.assertIsNone(network.body("/api/health", RECORDED))
+            json.loads(b"".join(network.body(path, RECORDED_AT) or ()))
+        self.assertIsNone(network.body("/api/health", RECORDED_AT))
 
     def test_families(self) -> None:
         """The metric families equal those of the simulated company at any time."""
-        for at in (RECORDED, INSTANTS[-1]):
+        for at in (RECORDED_AT, INSTANTS[-1]):
             simulated = families(known(SimulatedNetwork(200), at))
             self.assertEqual(simulated, families(known(RecordedNetwork(200), at)))
 
     def test_findings(self) -> None:
         """There are findings of each severity at any time; some are about expiry."""
-        severities: Mapping[str, str] = shipped().severities
+        severities: Mapping[str, str] = default_thresholds().severities
         for at in INSTANTS[::7]:
             inventory = known(RecordedNetwork(200), at)
             alerts = {one.alert for one in findings(seen(inventory, now=at))}
@@ -91,8 +96,8 @@ class PeersTests(SynchronousTestCase):
         """A few peers are offline at random for some minutes."""
         offline = []
         for minutes in range(0, 24 * 60, 10):
-            at = int(RECORDED) + 60 * minutes
-            for peer in read(PEERS, at):
+            at = int(RECORDED_AT) + 60 * minutes
+            for peer in read(PEERS_PATH, at):
                 changed = seconds(peer["last_seen"])
                 self.assertLessEqual(changed, at)
                 if not peer["connected"] and changed > at - 900:
@@ -102,26 +107,32 @@ class PeersTests(SynchronousTestCase):
 
     def test_last_seen(self) -> None:
         """`last_seen` is the second in which `connected` last changed."""
-        recorded = {one["id"]: one["connected"] for one in read(PEERS, RECORDED)}
-        for peer in read(PEERS, RECORDED + 600.5, 30):
+        recorded = {
+            one["id"]: one["connected"] for one in read(PEERS_PATH, RECORDED_AT)
+        }
+        for peer in read(PEERS_PATH, RECORDED_AT + 600.5, 30):
             if not recorded[peer["id"]]:
                 continue
             changed = seconds(peer["last_seen"])
             after, before = (
-                {one["id"]: one["connected"] for one in read(PEERS, at, 30)}[peer["id"]]
+                {one["id"]: one["connected"] for one in read(PEERS_PATH, at, 30)}[
+                    peer["id"]
+                ]
                 for at in (changed, changed - 1)
             )
             self.assertEqual((peer["connected"], not after), (after, before))
 
     def test_deterministic(self) -> None:
         """Only the same seed and time give the same bodies."""
-        self.assertEqual(read(PEERS, RECORDED), read(PEERS, RECORDED))
-        self.assertNotEqual(read(PEERS, RECORDED), read(PEERS, RECORDED, seed=1))
+        self.assertEqual(read(PEERS_PATH, RECORDED_AT), read(PEERS_PATH, RECORDED_AT))
+        self.assertNotEqual(
+            read(PEERS_PATH, RECORDED_AT), read(PEERS_PATH, RECORDED_AT, seed=1)
+        )
 
     def test_size(self) -> None:
         """The number of peers is as configured; ids, addresses and names are unique."""
         for peers in (0, 1, 15, 1000, 70_000):
-            found = read(PEERS, RECORDED, peers)
+            found = read(PEERS_PATH, RECORDED_AT, peers)
             for key in ("id", "ip", "ipv6", "dns_label"):
                 self.assertEqual(peers, len({one[key] for one in found}), key)
 
@@ -130,11 +141,11 @@ class PeersTests(SynchronousTestCase):
         for peers in (0, 30, 500):
             members = {
                 (group["id"], one["id"], one["name"])
-                for one in read(PEERS, RECORDED, peers)
+                for one in read(PEERS_PATH, RECORDED_AT, peers)
                 for group in one["groups"] or ()  # type: ignore[attr-defined]
             }
             held = set()
-            for group in read(GROUPS, RECORDED, peers):
+            for group in read(GROUPS_PATH, RECORDED_AT, peers):
                 of: list[Record] = group["peers"] or []  # type: ignore[assignment]
                 self.assertEqual(group["peers_count"], len(of))
                 held |= {(group["id"], one["id"], one["name"]) for one in of}
@@ -144,7 +155,7 @@ class PeersTests(SynchronousTestCase):
 class AgentsTests(SynchronousTestCase):
     def test_consumption(self) -> None:
         """Usage grows within a window, and starts at 0 in the next."""
-        hour = int(RECORDED) // 3600 * 3600
+        hour = int(RECORDED_AT) // 3600 * 3600
         used = [self.used(at) for at in (hour, hour + 600, hour + 3599, hour + 3600)]
         self.assertEqual(sorted(used[:3]), used[:3])
         self.assertEqual([0, 0], [used[0], used[3]])
@@ -176,7 +187,7 @@ class AgentsTests(SynchronousTestCase):
     def test_denials(self) -> None:
         """The number of denials grows from minute 42 of an hour on."""
         network, path = RecordedNetwork(1), "/api/agent-network/access-logs"
-        day = RECORDED // DAY * DAY
+        day = RECORDED_AT // DAY * DAY
         counts = [
             json.loads(b"".join(network.body(path, day + at) or ()))["total_records"]
             for at in (0, 2519, 2520, 3599, 3600 + 3599)

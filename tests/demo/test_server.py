@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo import server
-from api_exporter.settings.environment import read
+from api_exporter.settings.environment import read_settings
 
 
 class EnvironTests(SynchronousTestCase):
@@ -14,6 +14,8 @@ class EnvironTests(SynchronousTestCase):
         for output in ("/var/log/e.jsonl", "-"):
             wanted = {"EVENTS_FILE": output, "EVENTS_CURSOR_FILE": "/var/lib/e"}
             for others in ({}, {"DEMO_ACCOUNTS": "3"}):
-                settings = read(wanted | others | server.environ(listening))
-                for account in server.simulated(settings).accounts.values():
+                settings = read_settings(
+                    wanted | others | server.demo_environment(listening)
+                )
+                for account in server.with_demo_accounts(settings).accounts.values():
                     self.assertIsNone(account.events_file)

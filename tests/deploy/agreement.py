@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from api_exporter.attention.rules import NAMES, rules
+from api_exporter.attention.rules import RULE_FILES, rules
 from api_exporter.attention.thresholds import Thresholds
 from tests.attention.test_thresholds import OTHERS
 from tests.deploy.queries import selectors
@@ -71,7 +71,7 @@ class Rules:
         self._folder.mkdir(parents=True)
         self.waits: dict[str, tuple[float, float]] = {}
         names: set[str] = set()
-        for name in NAMES:
+        for name in RULE_FILES:
             path = self._folder / f"{name}.yml"
             path.write_text(rules(name, thresholds))
             [file] = documents(path)
@@ -93,7 +93,7 @@ class Rules:
             for name, values in record.series.items()
         ]
         test = {
-            "rule_files": [f"{name}.yml" for name in NAMES],
+            "rule_files": [f"{name}.yml" for name in RULE_FILES],
             "evaluation_interval": f"{step}s",
             "tests": [
                 {

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from prometheus_client import generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.thresholds import Groups, shipped
+from api_exporter.attention.thresholds import Groups, default_thresholds
 from simulation.company.network import SimulatedNetwork
 from simulation.company.schedules import WEEK
 from tests.attention.looking import findings, seen
@@ -89,16 +89,16 @@ class StockTests(SynchronousTestCase):
 
     def test_shipped(self) -> None:
         """A stock account has neither findings nor alerts; an incident has its own."""
-        self.tried(Rules(self.mktemp(), shipped()), USUAL[::2])
+        self.tried(Rules(self.mktemp(), default_thresholds()), USUAL[::2])
 
     def test_shipped_others(self) -> None:
         """The same holds for the other half, which a second processor runs."""
-        self.tried(Rules(self.mktemp(), shipped()), USUAL[1::2])
+        self.tried(Rules(self.mktemp(), default_thresholds()), USUAL[1::2])
 
     def test_important(self) -> None:
         """The same holds for a group that the operator names."""
         groups = Groups(important=list(OPS), routers=[])
-        rules = Rules(self.mktemp(), replace(shipped(), groups=groups))
+        rules = Rules(self.mktemp(), replace(default_thresholds(), groups=groups))
         self.tried(rules, (one for one in HAPPENING if one.important))
 
 

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.rules import rules
-from api_exporter.attention.thresholds import Groups, Thresholds, shipped
+from api_exporter.attention.thresholds import Groups, Thresholds, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     AccessToken,
-    Account,
-    AccountSettings,
+    NetBirdAccount,
+    NetBirdSettings,
     NetworkResource,
     Peer,
     ProxyToken,
@@ -73,7 +73,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
         )
         for name in ("access_token_soon", "access_token_very_soon")
     ]
-    settings = AccountSettings(
+    settings = NetBirdSettings(
         network_range="10.0.0.0/26",
         peer_login_expiration_enabled=True,
         peer_login_expiration=LIFETIME,
@@ -82,7 +82,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
         peers=peers,
         groups=(group("servers", "p0"), group("routers", "p0")),
         users=(User(id="me", is_current=True, is_service_user=True),),
-        accounts=(Account(id="a", settings=settings),),
+        accounts=(NetBirdAccount(id="a", settings=settings),),
         access_tokens=tuple(tokens),
         setup_keys=(
             replace(key, id="soon", expires=ends("setup_key_soon")),
@@ -154,7 +154,7 @@ class ThresholdsTests(SynchronousTestCase):
 
     def test_same(self) -> None:
         """Alerts and findings agree on both sides of each threshold."""
-        usual = shipped()
+        usual = default_thresholds()
         other = replace(
             usual,
             days={name: days + 3 for name, days in usual.days.items()},
@@ -199,7 +199,7 @@ class ThresholdsTests(SynchronousTestCase):
             ),
         )
         named = replace(
-            shipped(),
+            default_thresholds(),
             groups=Groups(
                 important=["servers", "g-databases", "gone"],
                 routers=["routers", "g-gates", "g-gone"],
@@ -214,7 +214,7 @@ class ThresholdsTests(SynchronousTestCase):
                     "NetBirdRouterGroupDown": 1,
                 },
             ),
-            (shipped(), {}),
+            (default_thresholds(), {}),
         ):
             fired = self.fired(inventory, thresholds)
             del fired["ApiExporterDown"]

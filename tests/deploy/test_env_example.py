@@ -9,9 +9,9 @@ from msgspec.structs import asdict
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.settings.configuration_file import load
+from api_exporter.settings.configuration_file import load_file
 from api_exporter.settings.definitions import SETTINGS
-from api_exporter.settings.environment import read
+from api_exporter.settings.environment import read_settings
 from api_exporter.settings.token import Token
 from tests.deploy.programs import DEPLOY, run
 from tests.integration.programs import program
@@ -28,7 +28,7 @@ REQUIRED = ["UPSTREAM_API_URL", "UPSTREAM_API_TOKEN"]
 
 def loaded(environ: dict[str, str]) -> tuple[object, ...]:
     """Return the settings as comparable values."""
-    checked = read(environ)
+    checked = read_settings(environ)
     [account] = checked.accounts.values()
     values = {**asdict(account), **asdict(checked), "accounts": None, "name": None}
     return tuple(
@@ -94,7 +94,7 @@ class EnvExampleTests(SynchronousTestCase):
     def test_config(self) -> None:
         """--config reads the same."""
         for file in (EXAMPLE, self.all):
-            values = loaded(load(file))
+            values = loaded(load_file(file))
             self.assertEqual(self.by_shell(file), values)
 
     def by_shell(self, file: Path) -> tuple[object, ...]:

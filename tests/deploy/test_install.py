@@ -9,7 +9,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from tests.deploy.programs import DEPLOY, Exporter, run
 from tests.deploy.test_systemd import UNITS, values
 from tests.integration.programs import ROOT, environment, get, program
@@ -132,7 +132,7 @@ class InstallTests(SynchronousTestCase):
         token = self.root / "etc/api-exporter/token"
         self.install()
         self.assertFalse(dropin.exists())
-        token.write_text(TOKEN)
+        token.write_text(DEMO_TOKEN)
         self.install()
         self.assertTrue(dropin.exists())
         self.assertEqual(0o600, token.stat().st_mode & 0o7777)
@@ -257,7 +257,7 @@ class InstallTests(SynchronousTestCase):
             self,
             shlex.split(f"{self.root}{command}"),
             UPSTREAM_API_URL=address,
-            UPSTREAM_API_TOKEN=TOKEN,
+            UPSTREAM_API_TOKEN=DEMO_TOKEN,
         )
         self.assertIn("netbird_api_up 1.0", exporter.page)
         loaded = run("readlink", f"/proc/{exporter.running.process.pid}/exe")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.rules import NAMES, OWN, joined
+from api_exporter.attention.rules import EXPORTER_RUNBOOKS, RULE_FILES, all_rules
 from api_exporter.attention.rules import rules as made
-from api_exporter.attention.thresholds import changed, shipped
+from api_exporter.attention.thresholds import default_thresholds, with_changes
 from tests.deploy.programs import Exporter, run
 from tests.deploy.prometheus import FILES, Prometheus
 from tests.deploy.queries import (
@@ -115,7 +115,7 @@ class PromtoolTests(SynchronousTestCase):
     def test_rules(self) -> None:
         """Promtool accepts the rules, and those of `--rules` in one file."""
         one = Path(self.mktemp()).absolute()
-        one.write_text(joined(shipped(), "https://wiki.example/netbird"))
+        one.write_text(all_rules(default_thresholds(), "https://wiki.example/netbird"))
         files = (FILES / "rules.yml", FILES / "alerts.yml", one)
         run(program("promtool"), "check", "rules", *files)
 
@@ -137,8 +137,8 @@ class PromtoolTests(SynchronousTestCase):
         """Alerts that are off by default fire with an operator's thresholds."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
-        for name in NAMES:
-            (folder / f"{name}.yml").write_text(made(name, changed(ON)))
+        for name in RULE_FILES:
+            (folder / f"{name}.yml").write_text(made(name, with_changes(ON)))
         tests = folder / OFF.name
         tests.write_text(OFF.read_text())
         run(program("promtool"), "test", "rules", tests)
@@ -170,7 +170,7 @@ class RunbookTests(SynchronousTestCase):
             notes = alert["annotations"]
             self.assertEqual({"summary", "description", "runbook_url"}, set(notes))
             link = notes["runbook_url"]
-            self.assertEqual(f"{OWN}#{name.lower()}", link)
+            self.assertEqual(f"{EXPORTER_RUNBOOKS}#{name.lower()}", link)
             for part in ("Meaning", "Impact", "Check", "Do", "Ends when"):
                 self.assertIn(f"* **{part}:** ", sections[name], name)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from urllib.parse import parse_qs
 
 from api_exporter.events.listing import (
-    SECOND,
+    NANOSECONDS_PER_SECOND,
     AccessRow,
     RowList,
     decode_page,
@@ -56,7 +56,7 @@ class Table:
 
     def add(self, one: int, time: int | None = None, **fields: object) -> None:
         """Add a row, by default in the second of its number."""
-        time = START + one * SECOND if time is None else time
+        time = START + one * NANOSECONDS_PER_SECOND if time is None else time
         text = json.dumps(row(one, time, **fields), sort_keys=True)
         insort(self.rows, (time, len(self.rows), text))
 

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import Kind
-from api_exporter.events.listing import SECOND, Id
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id
 from api_exporter.events.log_cursor import C
 from api_exporter.events.sinks import FileSink, Sink
 from api_exporter.refresh.compute import compute_at_once
@@ -24,7 +24,7 @@ T = TypeVar("T")
 HOLE = 1 << 40
 """Bytes of a hole in a sparse file."""
 
-NOW = START / SECOND + 100_000.0
+NOW = START / NANOSECONDS_PER_SECOND + 100_000.0
 """A time long after all rows, in seconds since the epoch."""
 
 

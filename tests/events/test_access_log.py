@@ -10,12 +10,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.access_log import OPENING_TIMEOUT, REQUEST_INTERVAL, AccessLog
 from api_exporter.events.journal import Journal
-from api_exporter.events.kinds import ACCESS
-from api_exporter.events.listing import SECOND
+from api_exporter.events.kinds import ACCESS_LOG_KIND
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import NullSink
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Body
+from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from tests import tries
@@ -28,7 +28,7 @@ STEP = 180
 """Seconds between two requests of the simulated days."""
 
 
-async def fetch(path: str, _: float) -> Body:
+async def fetch(path: str, _: float) -> ResponseBody:
     """Fail: no request is expected."""
     raise AssertionError(path)
 
@@ -44,22 +44,22 @@ class AccessLogTests(SynchronousTestCase):
     def access_log(self, sink: NullSink[Position]) -> AccessLog:
         telemetry = AccessLogTelemetry(self.registry, writes=True)
         self.journal = Journal(
-            ACCESS,
+            ACCESS_LOG_KIND,
             account="",
             personal=frozenset(),
             sink=sink,
             compute=compute_at_once,
             telemetry=telemetry,
             log=Logger("api_exporter.test"),
-            now=lambda: START / SECOND + self.clock.seconds(),
+            now=lambda: START / NANOSECONDS_PER_SECOND + self.clock.seconds(),
         )
         self.journal.startService()
         return AccessLog(self.journal, telemetry, period=10.0, clock=self.clock)
 
     def fetch(self) -> None:
 
-        async def fetch(path: str, _: float) -> Body:
-            return Body(self.table.answer(path.partition("?")[2]))
+        async def fetch(path: str, _: float) -> ResponseBody:
+            return ResponseBody(self.table.answer(path.partition("?")[2]))
 
         asked = self.log.fetch(fetch, "events/proxy", 1.0, Inventory())
         self.successResultOf(Deferred.fromCoroutine(asked))
@@ -82,7 +82,9 @@ class AccessLogTests(SynchronousTestCase):
         rows = requests = 0
         for second in range(1, 1801):
             while rows < 1281 * second / 60:
-                self.table.add(rows, START + int(rows * 60 / 1281 * SECOND))
+                self.table.add(
+                    rows, START + int(rows * 60 / 1281 * NANOSECONDS_PER_SECOND)
+                )
                 rows += 1
             self.clock.advance(1.0)
             if self.log.wanted():
@@ -147,7 +149,7 @@ class AccessLogTests(SynchronousTestCase):
         for turn in range(1, DAYS * DAY // STEP + 1):
             for one in range(STEP // 12):
                 second = STEP * (turn - 1) + 12 * one
-                self.table.add(second, START + second * SECOND)
+                self.table.add(second, START + second * NANOSECONDS_PER_SECOND)
             self.clock.advance(STEP)
             self.fetch()
             del self.table.rows[:-200], self.table.queries[:]

@@ -14,9 +14,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.cursor import MAX_IDS, Cursor
 from api_exporter.events.file import CursorFile, LinesFile
-from api_exporter.events.kinds import ACCESS, AUDIT
+from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT
 from api_exporter.events.lines import event_line, row_line
-from api_exporter.events.listing import SECOND
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from api_exporter.events.log_cursor import MAX_BATCH_ROWS, batches
 from api_exporter.events.position import Position
 from tests.events import body, events, finish, keys, limited
@@ -193,11 +193,11 @@ class RecoveryTests(FileTestCase):
         """
         table = Table()
         for number in range(400):
-            table.add(number, START + number * SECOND // 20)
+            table.add(number, START + number * NANOSECONDS_PER_SECOND // 20)
         pages = (f"sort_order=asc&page_size=100&page={n}" for n in range(1, 5))
         rows = [row for page in pages for row in table.page(page).rows]
         text = [row_line(row, "", NONE) for row in rows]
-        file = LinesFile(self.path, ACCESS, "")
+        file = LinesFile(self.path, ACCESS_LOG_KIND, "")
         self.addCleanup(file.close)
         old = Position(last=("gone", "2026-11-20T19:00:00Z"))
         for moved, cursor in ((350, None), (250, None), (0, old)):

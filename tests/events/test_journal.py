@@ -10,9 +10,9 @@ from twisted.logger import capturedLogs, formatEvent
 
 from api_exporter.events.cursor import MAX_EVENTS, Cursor
 from api_exporter.events.journal import MAX_UNREADABLE, Journal
-from api_exporter.events.kinds import ACCESS, AUDIT, AuditKind
-from api_exporter.events.listing import SECOND, LogRow, event_key
-from api_exporter.events.output import MAX_WRITE_BYTES, Output
+from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT, AuditKind
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND, LogRow, event_key
+from api_exporter.events.output import PIPE_WRITE_BYTES, Output
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import READER_TIMEOUT, FileSink, OutputSink
 from tests.events import body, shared
@@ -142,7 +142,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
 
 
 class AccessFileTests(shared.FileTests[Position, str]):
-    kind = ACCESS
+    kind = ACCESS_LOG_KIND
 
     def feed(self, journal: Journal[Position, str], numbers: Iterable[int]) -> None:
         """Pass the pages of these rows, until the position stays the same."""
@@ -235,7 +235,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
 
     def test_counted(self) -> None:
         """All rows are written; only rows of the last ten minutes are counted."""
-        self.clock.advance(START / SECOND + 900.0 - shared.NOW + 700.0)
+        self.clock.advance(START / NANOSECONDS_PER_SECOND + 900.0 - shared.NOW + 700.0)
         journal = self.journal()
         self.feed(journal, range(600, 1500))
         self.feed(journal, range(600, 1501))
@@ -261,7 +261,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
             for passed in (60.0, 600.0):
                 self.clock.advance(passed)
                 self.feed(journal, range(1, 61))
-        of_row_51 = shared.NOW - START / SECOND - 51.0
+        of_row_51 = shared.NOW - START / NANOSECONDS_PER_SECOND - 51.0
         lags = [of_row_51 + 60.0, of_row_51 + 660.0]
         self.assertEqual(lags, self.telemetry.lags[-2:])
         self.feed(journal, range(1, 61))
@@ -364,7 +364,7 @@ class OutputTests(AuditTestCase):
 
         Without new events the cursor is not saved.
         """
-        fcntl(self.reader, F_SETPIPE_SZ, MAX_WRITE_BYTES)
+        fcntl(self.reader, F_SETPIPE_SZ, PIPE_WRITE_BYTES)
         journal = self.journal(self.sink())
         journal.receive(body(range(1, 101)))
         for _ in range(20):

@@ -5,7 +5,7 @@ from random import Random
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import SECOND, format_time, nanoseconds
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND, format_time, nanoseconds
 from api_exporter.events.position import (
     COUNTED_AGE,
     MAX_AHEAD,
@@ -16,7 +16,7 @@ from api_exporter.events.position import (
 )
 from tests.events.paging import START, Table, number, requests
 
-DAY = 24 * 3600 * SECOND
+DAY = 24 * 3600 * NANOSECONDS_PER_SECOND
 
 
 class Reading:
@@ -57,11 +57,11 @@ class Reading:
 class TimeTests(SynchronousTestCase):
     def test_nanoseconds(self) -> None:
         """A time in any zone is read to the nanosecond; other texts are 0."""
-        self.assertEqual(1_795_287_600 * SECOND, START)
+        self.assertEqual(1_795_287_600 * NANOSECONDS_PER_SECOND, START)
         for text, after in (
             ("2026-11-21T19:00:00.5Z", 500_000_000),
             ("2026-11-21T19:00:00.000000001Z", 1),
-            ("2026-11-21T21:00:01+02:00", SECOND),
+            ("2026-11-21T21:00:01+02:00", NANOSECONDS_PER_SECOND),
             ("2026-11-21T19:00:00.1234567891Z", 123_456_789),
         ):
             self.assertEqual(START + after, nanoseconds(text))
@@ -78,7 +78,7 @@ class TimeTests(SynchronousTestCase):
     def test_written(self) -> None:
         """A time is written in UTC with a Z, and read as the same time."""
         self.assertEqual("2026-11-21T19:00:00.000000007Z", format_time(START + 7))
-        for time in (SECOND, START, START + 123_456_789):
+        for time in (NANOSECONDS_PER_SECOND, START, START + 123_456_789):
             self.assertEqual(time, nanoseconds(format_time(time)))
 
 
@@ -86,7 +86,7 @@ class PageTests(SynchronousTestCase):
     def test_first(self) -> None:
         """All rows are read at first, oldest first; then only new rows."""
         table = Table(range(1, 351))
-        reading = Reading(table, START + 100_000 * SECOND)
+        reading = Reading(table, START + 100_000 * NANOSECONDS_PER_SECOND)
         self.assertEqual(4, reading.read_all())
         self.assertEqual(list(range(1, 351)), reading.got)
         self.assertEqual("sort_order=asc&page_size=100&page=1", table.queries[0])
@@ -108,18 +108,22 @@ class PageTests(SynchronousTestCase):
     def test_behind(self) -> None:
         """In a backlog reading starts at the newest row; at the end, further back."""
         table = Table(range(1, 251))
-        reading = Reading(table, START + 3600 * SECOND)
+        reading = Reading(table, START + 3600 * NANOSECONDS_PER_SECOND)
         reading.read_all()
         reading.read_page()
         since = [query.partition("start_date=")[2] for query in table.queries]
         seconds = [0, 100, 199, 201]  # the last 50 rows
         self.assertEqual(
-            ["", *(format_time(START + s * SECOND) for s in seconds[1:])], since
+            [
+                "",
+                *(format_time(START + s * NANOSECONDS_PER_SECOND) for s in seconds[1:]),
+            ],
+            since,
         )
 
     def test_lag(self) -> None:
         """The lag is the age of the newest row while more pages follow."""
-        reading = Reading(Table(range(1, 151)), START + 1000 * SECOND)
+        reading = Reading(Table(range(1, 151)), START + 1000 * NANOSECONDS_PER_SECOND)
         self.assertEqual(900.0, reading.read_page().lag)
         self.assertEqual(0.0, reading.read_page().lag)
 
@@ -127,8 +131,8 @@ class PageTests(SynchronousTestCase):
         """More rows of the same time than a page holds are all read."""
         table = Table()
         for one in range(1, 451):
-            table.add(one, START + (0 if one <= 350 else SECOND))
-        reading = Reading(table, START + 3600 * SECOND)
+            table.add(one, START + (0 if one <= 350 else NANOSECONDS_PER_SECOND))
+        reading = Reading(table, START + 3600 * NANOSECONDS_PER_SECOND)
         reading.read_all()
         self.assertEqual(list(range(1, 451)), reading.got)
 
@@ -136,31 +140,31 @@ class PageTests(SynchronousTestCase):
         """Rows of the same time on two pages are read once."""
         table = Table(range(1, 96))
         for one in range(96, 106):
-            table.add(one, START + 96 * SECOND)
-        reading = Reading(table, START + 3600 * SECOND)
+            table.add(one, START + 96 * NANOSECONDS_PER_SECOND)
+        reading = Reading(table, START + 3600 * NANOSECONDS_PER_SECOND)
         reading.read_all()
         self.assertEqual(list(range(1, 106)), reading.got)
 
     def test_late(self) -> None:
         """A row that appears 30 s late is read."""
         table = Table(range(1, 51))
-        reading = Reading(table, START + 51 * SECOND)
+        reading = Reading(table, START + 51 * NANOSECONDS_PER_SECOND)
         reading.read_all()
-        table.add(99, START + 50 * SECOND - MAX_DELAY)
-        reading.now += 30 * SECOND
+        table.add(99, START + 50 * NANOSECONDS_PER_SECOND - MAX_DELAY)
+        reading.now += 30 * NANOSECONDS_PER_SECOND
         reading.read_all()
         self.assertEqual([*range(1, 51), 99], reading.got)
 
     def test_late_in_a_quiet_log(self) -> None:
         """In a quiet log, a row that appears ten minutes late is read."""
         table = Table(range(0, 1200, 40))
-        reading = Reading(table, START + 1200 * SECOND)
+        reading = Reading(table, START + 1200 * NANOSECONDS_PER_SECOND)
         reading.read_all()
         for one in range(1200, 1800, 40):
             table.add(one)
-            reading.now += 40 * SECOND
+            reading.now += 40 * NANOSECONDS_PER_SECOND
             self.assertEqual(1, reading.read_all())
-        table.add(9999, START + 1190 * SECOND)
+        table.add(9999, START + 1190 * NANOSECONDS_PER_SECOND)
         self.assertEqual(1, reading.read_all())
         self.assertIn(9999, reading.got)
         self.assertLessEqual(len(reading.position.known), 50)
@@ -169,12 +173,12 @@ class PageTests(SynchronousTestCase):
         """Late rows are read if young rows fill several pages."""
         table = Table()
         for one in range(400):  # ten a second
-            table.add(one, START + one * SECOND // 10)
-        reading = Reading(table, START + 40 * SECOND)
+            table.add(one, START + one * NANOSECONDS_PER_SECOND // 10)
+        reading = Reading(table, START + 40 * NANOSECONDS_PER_SECOND)
         reading.read_page()
         for late in (990, 991):  # between the read and the unread rows
-            table.add(late, START + (late - 985) * SECOND)
-            reading.now += 2 * SECOND
+            table.add(late, START + (late - 985) * NANOSECONDS_PER_SECOND)
+            reading.now += 2 * NANOSECONDS_PER_SECOND
             reading.read_page()
         reading.read_all()
         reading.read_all()
@@ -186,9 +190,13 @@ class PageTests(SynchronousTestCase):
         reading = Reading(table, START)
         for turn in range(120):  # 150 rows a minute, for an hour
             for one in range(75):
-                time = START + turn * 30 * SECOND + one * 2 * SECOND // 5
+                time = (
+                    START
+                    + turn * 30 * NANOSECONDS_PER_SECOND
+                    + one * 2 * NANOSECONDS_PER_SECOND // 5
+                )
                 table.add(turn * 75 + one, time)
-            reading.now = START + (turn + 1) * 30 * SECOND
+            reading.now = START + (turn + 1) * 30 * NANOSECONDS_PER_SECOND
             reading.read_page()
             self.assertLess(len(reading.position.known), 1000)
         self.assertLess(len(table.rows) - len(reading.got), 800)
@@ -202,12 +210,14 @@ class PageTests(SynchronousTestCase):
             reading = Reading(table, START)
             for turn in range(1, 81):
                 for one in range(last, turn * rate // 2):
-                    table.add(one, START + one * 60 * SECOND // rate)
+                    table.add(one, START + one * 60 * NANOSECONDS_PER_SECOND // rate)
                 last = turn * rate // 2
-                reading.now = START + turn * 30 * SECOND
+                reading.now = START + turn * 30 * NANOSECONDS_PER_SECOND
                 reading.read_page()
                 self.assertLess(len(reading.position.known), 500)
-            self.assertLess(reading.now - reading.position.newest, late * SECOND)
+            self.assertLess(
+                reading.now - reading.position.newest, late * NANOSECONDS_PER_SECOND
+            )
             self.assertEqual(sorted(set(reading.got)), sorted(reading.got))
 
     def test_too_busy(self) -> None:
@@ -216,14 +226,18 @@ class PageTests(SynchronousTestCase):
         reading = Reading(table, START)
         for turn in range(60):
             for one in range(300):
-                time = START + turn * 30 * SECOND + one * SECOND // 10
+                time = (
+                    START
+                    + turn * 30 * NANOSECONDS_PER_SECOND
+                    + one * NANOSECONDS_PER_SECOND // 10
+                )
                 table.add(turn * 300 + one, time)
-            reading.now = START + (turn + 1) * 30 * SECOND
+            reading.now = START + (turn + 1) * 30 * NANOSECONDS_PER_SECOND
             reading.read_page()
             self.assertLess(len(reading.position.known), 1000)
         self.assertGreater(len(reading.got), 60 * 90)
         self.assertGreater(reading.read_page().lag, 900)
-        reading.now += 120 * SECOND
+        reading.now += 120 * NANOSECONDS_PER_SECOND
         reading.read_all()
         self.assertEqual(list(range(18_000)), reading.got)
 
@@ -231,15 +245,15 @@ class PageTests(SynchronousTestCase):
         """A row in the future is read when its time comes, and delays no other row."""
         table = Table(range(1, 151))
         for one in range(200, 350):
-            table.add(one, START + MAX_AHEAD + one * 60 * SECOND)
-        table.add(400, START + 160 * SECOND)
-        reading = Reading(table, START + 155 * SECOND)
+            table.add(one, START + MAX_AHEAD + one * 60 * NANOSECONDS_PER_SECOND)
+        table.add(400, START + 160 * NANOSECONDS_PER_SECOND)
+        reading = Reading(table, START + 155 * NANOSECONDS_PER_SECOND)
         reading.read_all()
         self.assertEqual([*range(1, 151), 400], reading.got)
-        table.add(401, START + 156 * SECOND)
+        table.add(401, START + 156 * NANOSECONDS_PER_SECOND)
         reading.read_all()
         self.assertEqual(401, reading.got[-1])
-        reading.now += MAX_AHEAD + 350 * 60 * SECOND
+        reading.now += MAX_AHEAD + 350 * 60 * NANOSECONDS_PER_SECOND
         reading.read_all()
         self.assertEqual(list(range(200, 350)), reading.got[-150:])
 
@@ -259,7 +273,7 @@ class PageTests(SynchronousTestCase):
 
 class LostTests(SynchronousTestCase):
     def reading(self) -> Reading:
-        reading = Reading(Table(range(1, 51)), START + 60 * SECOND)
+        reading = Reading(Table(range(1, 51)), START + 60 * NANOSECONDS_PER_SECOND)
         reading.read_all()
         return reading
 
@@ -293,7 +307,7 @@ class LostTests(SynchronousTestCase):
         """A restored database is reported once, and later rows are read."""
         reading = self.reading()
         del reading.table.rows[10:]
-        reading.now += 60 * SECOND
+        reading.now += 60 * NANOSECONDS_PER_SECOND
         for one in (900, 901):
             reading.table.add(one, reading.now)
             reading.read_all()
@@ -317,7 +331,7 @@ class LostTests(SynchronousTestCase):
         """A page that ends before the known rows is not a loss."""
         reading = self.reading()
         for one in range(500, 700):
-            reading.table.add(one, START + 20 * SECOND + one)
+            reading.table.add(one, START + 20 * NANOSECONDS_PER_SECOND + one)
         reading.read_all()
         self.assertEqual(([], 250), (reading.missed, len(reading.got)))
 
@@ -328,7 +342,7 @@ class LostTests(SynchronousTestCase):
         newest = {id_: known[id_] for id_ in known if known[id_] == max(known.values())}
         reading.position = replace(reading.position, known=newest)
         for one in range(500, 700):
-            reading.table.add(one, START + 20 * SECOND + one)
+            reading.table.add(one, START + 20 * NANOSECONDS_PER_SECOND + one)
         reading.read_all()
         self.assertEqual([], reading.missed)
 
@@ -337,11 +351,15 @@ class SkipTests(SynchronousTestCase):
     def test_backlog(self) -> None:
         """Without a file a backlog is skipped, and the skipped rows are counted."""
         table = Table(range(1, 1001))
-        reading = Reading(table, START + COUNTED_AGE + 2000 * SECOND, skip_backlog=True)
+        reading = Reading(
+            table,
+            START + COUNTED_AGE + 2000 * NANOSECONDS_PER_SECOND,
+            skip_backlog=True,
+        )
         chosen = reading.read_page()
         self.assertEqual(([], 1000), (chosen.rows, chosen.skipped))
         self.assertEqual(reading.now, reading.position.start)
-        table.add(7000, reading.now + SECOND)
+        table.add(7000, reading.now + NANOSECONDS_PER_SECOND)
         self.assertEqual(0, reading.read_page().skipped)
         self.assertEqual([7000], reading.got)
 
@@ -349,12 +367,12 @@ class SkipTests(SynchronousTestCase):
         """Each row is either read or counted as skipped, also on the last page."""
         table = Table()
         for one in range(5000):
-            table.add(one, START + one * SECOND // 1000)
+            table.add(one, START + one * NANOSECONDS_PER_SECOND // 1000)
         reading = Reading(table, START + COUNTED_AGE, skip_backlog=True)
         for _ in range(19):
             reading.read_page()
         self.assertEqual(1882, len(reading.got))
-        reading.now += 60 * SECOND
+        reading.now += 60 * NANOSECONDS_PER_SECOND
         self.assertEqual(5000 - 1882, reading.read_page().skipped)
 
     def test_in_time(self) -> None:
@@ -366,7 +384,9 @@ class SkipTests(SynchronousTestCase):
 
 class PositionTests(SynchronousTestCase):
     def position(self, last: int) -> Position:
-        reading = Reading(Table(range(1, last + 1)), START + 3600 * SECOND)
+        reading = Reading(
+            Table(range(1, last + 1)), START + 3600 * NANOSECONDS_PER_SECOND
+        )
         reading.read_all()
         return reading.position
 
@@ -385,7 +405,7 @@ class PositionTests(SynchronousTestCase):
         """Without a position, rows before the last lines count as written."""
         table = Table(range(1, 70))
         for position in (Position(), self.position(5)):
-            reading = Reading(table, START + 3600 * SECOND)
+            reading = Reading(table, START + 3600 * NANOSECONDS_PER_SECOND)
             keys = [row.key for row in requests(range(20, 61))]
             reading.position = position.after_crash(keys)
             reading.read_all()
@@ -411,10 +431,12 @@ class PositionTests(SynchronousTestCase):
                 passed = chance.choice((1, 30, 30, 30, 300))
                 for _ in range(chance.randrange(2 * passed + 90)):
                     serial += 1
-                    time = reading.now + chance.randrange(passed) * SECOND
-                    late = chance.choice((0, 0, 0, 9, 29)) * SECOND
+                    time = (
+                        reading.now + chance.randrange(passed) * NANOSECONDS_PER_SECOND
+                    )
+                    late = chance.choice((0, 0, 0, 9, 29)) * NANOSECONDS_PER_SECOND
                     pending.append((time + late, serial, time))
-                reading.now += passed * SECOND
+                reading.now += passed * NANOSECONDS_PER_SECOND
                 for shown, one, time in [p for p in pending if p[0] <= reading.now]:
                     pending.remove((shown, one, time))
                     table.add(one, time)
@@ -431,7 +453,7 @@ class PositionTests(SynchronousTestCase):
                 reading.position = chosen.advance(chosen.cursor.with_(keys))
             for _, one, time in pending:
                 table.add(one, time)
-            reading.now += 40 * SECOND
+            reading.now += 40 * NANOSECONDS_PER_SECOND
             reading.read_all()
             found = [number(id_) for id_, _ in lines] + reading.got
             self.assertEqual(list(range(1, serial + 1)), sorted(found), seed)

@@ -6,14 +6,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.exposition.text import (
-    LONGEST_LABEL,
+    MAX_LABEL_BYTES,
     Family,
     Metric,
-    counted,
-    cut,
+    count_by,
     labels,
     render,
     states,
+    truncate,
 )
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
@@ -37,7 +37,7 @@ class CutTests(SynchronousTestCase):
             ("x" * 100_000, "x" * 4093 + "…"),
             ("", ""),
         ):
-            self.assertEqual(expected, cut(value))
+            self.assertEqual(expected, truncate(value))
             self.assertEqual(f'{{name="{expected}"}}', labels(name=value))
 
     @settings(deadline=None)
@@ -46,11 +46,11 @@ class CutTests(SynchronousTestCase):
     @example("xx" + "😀" * 1024)  # the minimum length of a cut value
     def test_any(self, value: str) -> None:
         """A cut value has at most 4,096 bytes, unescaped, and is a prefix."""
-        found = cut(value)
-        self.assertLessEqual(len(found.encode()), LONGEST_LABEL)
+        found = truncate(value)
+        self.assertLessEqual(len(found.encode()), MAX_LABEL_BYTES)
         if found != value:
-            self.assertGreater(len(value.encode()), LONGEST_LABEL)
-            self.assertGreaterEqual(len(found.encode()), LONGEST_LABEL - 3)
+            self.assertGreater(len(value.encode()), MAX_LABEL_BYTES)
+            self.assertGreaterEqual(len(found.encode()), MAX_LABEL_BYTES - 3)
             self.assertEqual("…", found[-1])
             self.assertTrue(value.startswith(found[:-1]))
         other = labels(id="a", name=value, other="b…")
@@ -66,15 +66,15 @@ class CutTests(SynchronousTestCase):
         """Values that are equal after the cut are counted together."""
         long = "x" * 5000
         keys = [labels(kind=long + "a"), labels(kind=long + "b")]
-        [line] = "".join(render(counted(METRIC, keys))).splitlines()[2:]
-        self.assertEqual(f'netbird_api_things{{kind="{cut(long)}"}} 2', line)
+        [line] = "".join(render(count_by(METRIC, keys))).splitlines()[2:]
+        self.assertEqual(f'netbird_api_things{{kind="{truncate(long)}"}} 2', line)
 
     def test_states(self) -> None:
         """An unknown state is cut too."""
         found = "".join(
             render(states(METRIC, "state", ("on",), [('{id="a"}', "x" * 5000)]))
         )
-        self.assertIn(f'{{id="a",state="{cut("x" * 5000)}"}} 1', found)
+        self.assertIn(f'{{id="a",state="{truncate("x" * 5000)}"}} 1', found)
 
     def test_pages(self) -> None:
         """The cut labels of all current pages are counted."""

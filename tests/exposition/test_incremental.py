@@ -140,9 +140,9 @@ class GatheredTests(SynchronousTestCase):
 
 class EachTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.patch(per_record, "SHORTEST", 4)
-        self.patch(per_record, "LONGEST", 12)
-        self.patch(per_record, "SPARSE", 4)
+        self.patch(per_record, "MIN_BLOCK_RECORDS", 4)
+        self.patch(per_record, "MAX_BLOCK_RECORDS", 12)
+        self.patch(per_record, "BLOCK_START_INTERVAL", 4)
         self.patch(incremental, "MAX_COMPARED_SHARE", 0.5)
         self.families = CountingFamilies()
         self.many = things(*(f"t{number}" for number in range(100)))
@@ -276,12 +276,13 @@ class CutTests(SynchronousTestCase):
         blocks = list(Blocks(records))
         self.assertEqual(records, tuple(r for block in blocks for r in block))
         for block in blocks[:-1]:
-            self.assertGreaterEqual(len(block), per_record.SHORTEST)
-        self.assertLessEqual(max(map(len, blocks)), per_record.LONGEST)
+            self.assertGreaterEqual(len(block), per_record.MIN_BLOCK_RECORDS)
+        self.assertLessEqual(max(map(len, blocks)), per_record.MAX_BLOCK_RECORDS)
 
     def test_no_border(self) -> None:
         """Blocks are bounded even if no id may begin one."""
-        blocks = list(Blocks(things(*["a"] * (2 * per_record.LONGEST + 1))))
+        blocks = list(Blocks(things(*["a"] * (2 * per_record.MAX_BLOCK_RECORDS + 1))))
         self.assertEqual(
-            [per_record.LONGEST, per_record.LONGEST, 1], list(map(len, blocks))
+            [per_record.MAX_BLOCK_RECORDS, per_record.MAX_BLOCK_RECORDS, 1],
+            list(map(len, blocks)),
         )

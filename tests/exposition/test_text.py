@@ -16,12 +16,12 @@ from api_exporter.exposition.text import (
     Metric,
     Sample,
     boolean,
+    count_by,
     count_true,
-    counted,
+    count_true_and_false,
     escape,
-    halves,
+    is_never,
     labels,
-    never,
     number,
     render,
     timestamp,
@@ -199,7 +199,7 @@ class TimestampTests(SynchronousTestCase):
             datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))),
         ):
             self.assertIsNone(timestamp(instant), instant)
-            self.assertTrue(never(instant), instant)
+            self.assertTrue(is_never(instant), instant)
 
     def test_instants(self) -> None:
         """Instants after 1970 are seconds, as int if whole."""
@@ -213,7 +213,7 @@ class TimestampTests(SynchronousTestCase):
         ):
             page = text(Family(METRIC, [("", seconds(instant))]))
             self.assertEqual(f"{METRIC.name} {written}", page.splitlines()[-1])
-            self.assertFalse(never(instant), instant)
+            self.assertFalse(is_never(instant), instant)
 
 
 class FamilyTests(SynchronousTestCase):
@@ -255,21 +255,25 @@ class FamilyTests(SynchronousTestCase):
             (iter([False, True, False]), (yes, 1), (no, 2)),
         ]
         for which, *expected in cases:
-            self.assertEqual(expected, samples(halves("connected", METRIC, which)))
+            self.assertEqual(
+                expected, samples(count_true_and_false("connected", METRIC, which))
+            )
 
     def test_counted(self) -> None:
         """Keys are counted, in the order of their labels."""
-        found = counted(
+        found = count_by(
             METRIC, iter(["b", "a", "b"]), lambda kind: labels(kind=kind or "unknown")
         )
         self.assertEqual([('{kind="a"}', 1), ('{kind="b"}', 2)], samples(found))
-        self.assertEqual([], samples(counted(METRIC, [])))
+        self.assertEqual([], samples(count_by(METRIC, [])))
 
     def test_counted_together(self) -> None:
         """Keys with the same labels are one sample."""
-        found = counted(METRIC, ["A", "a", "b"], lambda kind: labels(kind=kind.lower()))
+        found = count_by(
+            METRIC, ["A", "a", "b"], lambda kind: labels(kind=kind.lower())
+        )
         self.assertEqual([('{kind="a"}', 2), ('{kind="b"}', 1)], samples(found))
 
     def test_counted_labels(self) -> None:
         kind = labels(kind="a")
-        self.assertEqual([(kind, 2)], samples(counted(METRIC, [kind, kind])))
+        self.assertEqual([(kind, 2)], samples(count_by(METRIC, [kind, kind])))

@@ -14,7 +14,7 @@ from api_exporter.access.authentication import ProtectedSite
 from api_exporter.access.configuration import AccessControl, load
 from api_exporter.access.passwords import compare_in_thread
 from api_exporter.serving.page import TextPage
-from api_exporter.settings.environment import read
+from api_exporter.settings.environment import read_settings
 from tests.access.folder import Folder
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, program
@@ -56,7 +56,7 @@ class DoorsTestCase(TestCase):
         """Load the access configuration of a text; raises ConfigurationError."""
         assert isinstance(reactor, ReactorBase)
         found = load(
-            read(
+            read_settings(
                 {
                     "UPSTREAM_API_URL": "https://x",
                     "UPSTREAM_API_TOKEN": "x",

@@ -16,7 +16,7 @@ from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.trial.unittest import TestCase
 from twisted.web.server import Site
 
-from api_exporter.ports import Attempt, Body, UpstreamError
+from api_exporter.ports import Attempt, ResponseBody, UpstreamError
 from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
 from api_exporter.world import World
@@ -63,7 +63,7 @@ class ReachingTestCase(TestCase):
 
     def client(self, url: str, **settings: str) -> Client:
         """One whose idle connections end with the test."""
-        found = environment.read(
+        found = environment.read_settings(
             {
                 "UPSTREAM_API_URL": url,
                 "UPSTREAM_API_TOKEN": SECRET,
@@ -83,7 +83,7 @@ class ReachingTestCase(TestCase):
         self.addCleanup(client.stopService)
         return client
 
-    def fetch(self, client: Client) -> Deferred[Body]:
+    def fetch(self, client: Client) -> Deferred[ResponseBody]:
         return client.upstream.fetch("api/peers", 60.0)
 
     async def assert_read(self, client: Client) -> None:

@@ -13,7 +13,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from simulation.company.network import PEERS, SimulatedNetwork
 
 HALFWAY = "halfway through the peers"
@@ -42,7 +42,7 @@ class Halting(Resource):
 
 def main() -> None:
     port, peers, *halting = sys.argv[1:]
-    api = DemoApi({TOKEN: SimulatedNetwork(int(peers))}, now=time.time)
+    api = DemoApi({DEMO_TOKEN: SimulatedNetwork(int(peers))}, now=time.time)
     endpoint = TCP4ServerEndpoint(reactor, int(port), interface="127.0.0.1")
     endpoint.listen(Site(Halting(api) if halting else api))
     reactor.run()

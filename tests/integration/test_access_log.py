@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import SECOND
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from tests.events.paging import SERVICE, Table, number
 from tests.integration.json_server import json_server
 from tests.integration.programs import (
@@ -124,7 +124,7 @@ class CheckTests(AccessLogTestCase):
         for flag in ("--check", "--once"):
             report(flag)
             self.assertEqual(["token"], os.listdir(self.directory))
-        self.table.add(1, time.time_ns() - 60 * SECOND)
+        self.table.add(1, time.time_ns() - 60 * NANOSECONDS_PER_SECOND)
         command, folder = [program("api-exporter")], Path(self.mktemp()).parent
         running = start(self, command, folder, environ)
         until(lambda: len(self.lines()) == 1, "the row")
@@ -133,7 +133,7 @@ class CheckTests(AccessLogTestCase):
         self.addCleanup(running.process.send_signal, signal.SIGCONT)
         stat = Path(f"/proc/{running.process.pid}/stat")
         until(lambda: ") T " in stat.read_text(), "the daemon stops")
-        self.table.add(2, time.time_ns() - 30 * SECOND)
+        self.table.add(2, time.time_ns() - 30 * NANOSECONDS_PER_SECOND)
         before = self.folder()
         for flag in ("--check", "--once"):
             report(flag)
@@ -152,19 +152,19 @@ class KillTests(AccessLogTestCase):
     def test_kills(self) -> None:
         """Killed again and again, it writes each row once: ties, late ones and all."""
         chance = random.Random(35)
-        begin = time.time_ns() - 7200 * SECOND
+        begin = time.time_ns() - 7200 * NANOSECONDS_PER_SECOND
         serial = 0
         while serial < ROWS * 9 // 10:  # forty of each second, and once 250
             second = 50 if 2000 <= serial < 2250 else serial // 40
             serial += 1
-            self.table.add(serial, begin + second * SECOND)
+            self.table.add(serial, begin + second * NANOSECONDS_PER_SECOND)
 
         def grow() -> None:
             """Some rows more, up to ten seconds late."""
             nonlocal serial
             for _ in range(chance.randrange(12) if serial < ROWS else 0):
                 serial += 1
-                late = chance.choice((0, 0, 0, 1, 3, 10)) * SECOND
+                late = chance.choice((0, 0, 0, 1, 3, 10)) * NANOSECONDS_PER_SECOND
                 self.table.add(serial, time.time_ns() - late)
 
         def rest() -> None:
@@ -194,9 +194,13 @@ class KillTests(AccessLogTestCase):
 class OperationTests(AccessLogTestCase):
     def test_counters(self) -> None:
         """One process counts each row once, and a line has nothing personal."""
-        begin = time.time_ns() - 500 * SECOND
+        begin = time.time_ns() - 500 * NANOSECONDS_PER_SECOND
         for one in range(1, 2001):
-            self.table.add(one, begin + one // 7 * SECOND, status_code=200 + one % 2)
+            self.table.add(
+                one,
+                begin + one // 7 * NANOSECONDS_PER_SECOND,
+                status_code=200 + one % 2,
+            )
         running = self.exporter(ACCESS_LOG_FILE=str(self.file))
         until(lambda: len(self.lines()) >= 2000, "all rows", 600)
         until(lambda: "access_log_lag_seconds 0.0" in self.page(), "the end")
@@ -225,7 +229,7 @@ class OperationTests(AccessLogTestCase):
 
     def test_personal(self) -> None:
         """The token, and what is personal, is in no log and on no page."""
-        begin = time.time_ns() - 500 * SECOND
+        begin = time.time_ns() - 500 * NANOSECONDS_PER_SECOND
         personal: dict[str, object] = {
             "source_ip": "192.0.2.77",
             "user_id": "u-canary",
@@ -237,7 +241,7 @@ class OperationTests(AccessLogTestCase):
             "of_tomorrow": ["canary-new"],
         }
         for one in range(1, 101):
-            self.table.add(one, begin + one * SECOND, **personal)
+            self.table.add(one, begin + one * NANOSECONDS_PER_SECOND, **personal)
         self.table.add(101, begin, **personal | {"id": ""})
         self.table.add(102, begin, **personal | {"id": "canary-id", "timestamp": []})
         running = self.exporter(ACCESS_LOG_FILE=str(self.file), LOG_LEVEL="debug")

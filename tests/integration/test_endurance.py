@@ -31,9 +31,9 @@ from zope.interface import implementer
 
 from api_exporter.daemon import logs
 from api_exporter.demo.api import DemoApi
-from api_exporter.netbird.resources import BY_NAME, UP
-from api_exporter.ports import Body
-from api_exporter.refresh.network import Network, NetworkOptions
+from api_exporter.netbird.resources import RESOURCE_BY_NAME, UP
+from api_exporter.ports import ResponseBody
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
@@ -174,7 +174,7 @@ class Defects:
 
     def __call__(self, event: LogEvent) -> None:
         if event["log_level"] >= LogLevel.error:
-            self._lines.append(logs.line(event))
+            self._lines.append(logs.text_line(event))
 
 
 class EnduranceTests(TestCase):
@@ -197,8 +197,8 @@ class EnduranceTests(TestCase):
         self.scraping = HTTPConnectionPool(reactor)
         self.scraper = HTTPClient(Agent(reactor, pool=self.scraping))
         self.under_way = self.scrapes = self.withdrawn = 0
-        others = dict.fromkeys(BY_NAME, OTHERS_PERIOD)
-        self.network = network = Network(
+        others = dict.fromkeys(RESOURCE_BY_NAME, OTHERS_PERIOD)
+        self.network = network = AccountNetwork(
             fetch=self.fetch,
             quota=quota(parsers.collectors("default"), {**others, UP: PEERS_PERIOD}),
             world=World(self.clock, self.now, Random(1).random),
@@ -232,7 +232,7 @@ class EnduranceTests(TestCase):
     def now(self) -> float:
         return START + SPEED * self.clock.seconds()
 
-    async def fetch(self, path: str, patience: float) -> Body:
+    async def fetch(self, path: str, patience: float) -> ResponseBody:
         self.under_way += 1
         try:
             return await self.upstream.fetch(path, patience)

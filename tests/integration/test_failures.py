@@ -31,8 +31,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.ports import Body
-from api_exporter.refresh.network import Network, NetworkOptions
+from api_exporter.ports import ResponseBody
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.world import World
@@ -142,7 +142,7 @@ class FailureTests(TestCase):
     ) -> None:
         """Run the first refreshes of peers, groups and setup keys."""
         agent, url = self.way(url)
-        network = Network(
+        network = AccountNetwork(
             fetch=self.fetch,
             quota=quota(("peers", "groups", "setup_keys")),
             world=World(self.clock, self.now, lambda: 0.5),
@@ -170,11 +170,11 @@ class FailureTests(TestCase):
             url = f"http://127.0.0.1:{listening(self, Site(self.api))}"
         return Agent(reactor, pool=self.pool), url
 
-    def fetch(self, path: str, patience: float) -> Deferred[Body]:
+    def fetch(self, path: str, patience: float) -> Deferred[ResponseBody]:
         self.under_way += 1
         return self.upstream.fetch(path, patience).addBoth(self.fetched)
 
-    def fetched(self, result: Body) -> Body:
+    def fetched(self, result: ResponseBody) -> ResponseBody:
         self.under_way -= 1
         return result
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import TestCase
 
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from tests.integration.programs import (
     ROOT,
     Running,
@@ -57,7 +57,7 @@ class FaultTests(TestCase):
         """An exporter that reads the peers every second, and has read everything."""
         wanted = {
             "UPSTREAM_API_URL": f"http://127.0.0.1:{self.upstream_port}",
-            "UPSTREAM_API_TOKEN": TOKEN,
+            "UPSTREAM_API_TOKEN": DEMO_TOKEN,
             "LISTEN_ADDRESS": f"127.0.0.1:{self.port}",
             "REFRESH_INTERVALS": "peers=1s",
             "API_RETRY_ATTEMPTS": "1",

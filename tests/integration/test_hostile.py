@@ -26,7 +26,7 @@ from zope.interface import implementer
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import environment
-from api_exporter.upstream.body import LONGEST_BODY
+from api_exporter.upstream.body import LONGEST_BODY_BYTES
 from api_exporter.upstream.client import Client
 from api_exporter.world import World
 from tests.integration.ports import listening
@@ -112,7 +112,7 @@ class HostileTests(TestCase):
         """Start a server with these answers, by default without TLS, and its client."""
         self.server = RawServer(answer)
         port = listening(self, self.server, endpoint)
-        settings = environment.read(
+        settings = environment.read_settings(
             {
                 "UPSTREAM_API_URL": f"{scheme}://{host}:{port}",
                 "UPSTREAM_API_TOKEN": SECRET,
@@ -303,7 +303,7 @@ class HostileTests(TestCase):
             self.start(lambda raw, whole=whole: raw.send(whole))  # type: ignore[misc]
             self.assertEqual(reason, (await self.failing()).reason)
             await self.close()
-        self.assertGreaterEqual(len(turns), LONGEST_BODY // MIB)
+        self.assertGreaterEqual(len(turns), LONGEST_BODY_BYTES // MIB)
 
     async def test_packed_otherwise(self) -> None:
         """A body in a coding that is refused leaves no connection open."""

@@ -22,7 +22,7 @@ from twisted.web.client import ResponseNeverReceived
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
-from api_exporter.web.pprof import Profiles
+from api_exporter.web.pprof import ProfileService
 from tests.integration.ports import listening
 
 BLOCK = 20_000_000
@@ -66,7 +66,7 @@ class GoToolPprofTests(TestCase):
             raise SkipTest("missing program: go")
         self.go = go
         self.reactor = cast(ReactorBase, reactor)
-        profiles = Profiles(self.reactor, self.reactor.getThreadPool(), time.time)
+        profiles = ProfileService(self.reactor, self.reactor.getThreadPool(), time.time)
         self.addCleanup(profiles.stopService)
         tree, debug = Resource(), Resource()
         tree.putChild(b"debug", debug)

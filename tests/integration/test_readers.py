@@ -27,10 +27,10 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition.pages import piece
 from api_exporter.netbird.resources import UP
-from api_exporter.serving.channel import LONGEST_ANSWER
+from api_exporter.serving.channel import MAX_RESPONSE_SECONDS
 from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
-from api_exporter.serving.site import LONGEST_SILENCE, BoundedSite
+from api_exporter.serving.site import REQUEST_TIMEOUT, BoundedSite
 from tests import THOROUGH
 from tests.integration.ports import listening
 from tests.integration.programs import (
@@ -309,7 +309,7 @@ class DeadlineTests(TestCase):
         del channel
         gc.disable()
         self.addCleanup(gc.enable)
-        await self.assert_aborted_at(LONGEST_ANSWER)
+        await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
         self.assertIsNone(self.endless.slices())
         self.assertIsNone(transport(), "it holds what was not sent")
 
@@ -318,24 +318,24 @@ class DeadlineTests(TestCase):
         client = await self.reader(b"/endless")
         for _ in range(5):
             client.recv(300_000)
-            await self.advance(LONGEST_ANSWER / 6)
+            await self.advance(MAX_RESPONSE_SECONDS / 6)
         client.recv(300_000)
-        await self.assert_aborted_at(LONGEST_ANSWER / 6)
+        await self.assert_aborted_at(MAX_RESPONSE_SECONDS / 6)
 
     async def test_reads_no_end(self) -> None:
         """The deadline counts for what only the transport still has."""
         await self.reader(b"/closing")
         self.assertEqual(set(), self.site.under_way)
-        await self.assert_aborted_at(LONGEST_ANSWER)
+        await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
 
     async def test_reads_all(self) -> None:
         """A client that has read its answer keeps the connection."""
         client = await self.reader(b"/small")
         self.assertIn(b" 404 ", client.recv(1000))
-        await self.advance(LONGEST_SILENCE - 1)
+        await self.advance(REQUEST_TIMEOUT - 1)
         client.sendall(REQUEST % b"/thinking")
         await self.pause()
-        await self.advance(2 * LONGEST_ANSWER)
+        await self.advance(2 * MAX_RESPONSE_SECONDS)
         self.assertEqual(1, len(self.site.under_way))
         client.close()
         await self.pause()
@@ -345,10 +345,10 @@ class DeadlineTests(TestCase):
         """Each answer of a connection has a deadline of its own."""
         client = await self.reader(b"/small")
         client.recv(1000)
-        await self.advance(LONGEST_SILENCE - 1)
+        await self.advance(REQUEST_TIMEOUT - 1)
         client.sendall(REQUEST % b"/endless")
         await self.pause()
-        await self.assert_aborted_at(LONGEST_ANSWER)
+        await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
 
     async def test_refused(self) -> None:
         """A refused request keeps its connection no longer than an idle one."""
@@ -357,7 +357,7 @@ class DeadlineTests(TestCase):
         await deferToThread(client.sendall, b"nonsense\r\n\r\n")
         await self.pause()
         [channel] = self.site.connections
-        await self.advance(LONGEST_SILENCE)
+        await self.advance(REQUEST_TIMEOUT)
         self.assertEqual({channel}, self.site.connections)
         await self.advance(channel.abortTimeout)
         self.assert_gone()
@@ -365,7 +365,7 @@ class DeadlineTests(TestCase):
     async def test_waits_for_long(self) -> None:
         """A client whose answer takes minutes to begin is not disconnected."""
         client = await self.reader(b"/thinking")
-        await self.advance(10 * LONGEST_ANSWER)
+        await self.advance(10 * MAX_RESPONSE_SECONDS)
         self.assertEqual(1, len(self.site.under_way))
         client.close()
         await self.pause()
@@ -376,11 +376,11 @@ class DeadlineTests(TestCase):
         for letter in b"abcd":
             self.pages.publish("peers", (piece(bytes([letter]) * 3_000_000),))
             await self.reader(b"/metrics")
-            await self.advance(LONGEST_ANSWER / 4)
+            await self.advance(MAX_RESPONSE_SECONDS / 4)
         self.assertEqual(3, len(self.site.under_way))
         for letter in b"efg":
             self.pages.publish("peers", (piece(bytes([letter]) * 1000),))
-            await self.advance(LONGEST_ANSWER / 4)
+            await self.advance(MAX_RESPONSE_SECONDS / 4)
         self.assert_gone(4)
 
     def secured(self) -> int:
@@ -402,7 +402,7 @@ class DeadlineTests(TestCase):
         client = await deferToThread(ask, self.secured())
         self.addCleanup(client.close)
         await self.pause()
-        await self.assert_aborted_at(LONGEST_ANSWER)
+        await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
 
     async def test_encrypted(self) -> None:
         """Little is encrypted ahead for a slow reader, which has the deadline, too."""
@@ -417,7 +417,7 @@ class DeadlineTests(TestCase):
         below: Any = cast(TLSMemoryBIOProtocol, channel.transport).transport
         self.assertGreater(channel.unsent(), 0)
         self.assertLess(len(below.dataBuffer) + below._tempDataLen, 256 * 1024)
-        await self.assert_aborted_at(LONGEST_ANSWER)
+        await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
         self.assertIsNone(self.endless.slices())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from twisted.trial.unittest import TestCase
 
-from api_exporter.demo.server import TOKEN
+from api_exporter.demo.server import DEMO_TOKEN
 from tests.integration.programs import (
     ROOT,
     environment,
@@ -120,7 +120,7 @@ class DocumentedTests(TestCase):
             environment(
                 PYTHONPATH=str(ROOT),
                 UPSTREAM_API_URL=f"http://127.0.0.1:{upstream}",
-                UPSTREAM_API_TOKEN=TOKEN,
+                UPSTREAM_API_TOKEN=DEMO_TOKEN,
                 LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
                 COLLECTORS="users",
                 METRICS_MAX_AGE="45s",

@@ -24,7 +24,7 @@ from twisted.web.server import Site
 
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.ports import UpstreamError
-from api_exporter.web.status.findings import QUIET
+from api_exporter.web.status.findings import NO_PROBLEM
 from simulation.company.incidents import GATEWAYS_UPDATE
 from simulation.company.schedules import WEEK
 from tests.integration.programs import PATIENCE, program
@@ -493,7 +493,7 @@ class StatusPageTests(TestCase):
         for name, watched, words in (
             ("few", few.start(700), "Network depot"),
             ("many", many.start(60), "Network hq cannot be reached"),
-            ("nothing", quiet.start(60), QUIET),
+            ("nothing", quiet.start(60), NO_PROBLEM),
             ("unknown", few, "their metrics are missing"),
         ):
             if name == "unknown":

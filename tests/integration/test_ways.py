@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from api_exporter.settings.errors import shown
+from api_exporter.settings.errors import quote_value
 from tests.authority import Authority, written
 from tests.integration.programs import get, until
 from tests.integration.proxies import folder, nginx, squid
@@ -107,7 +107,8 @@ class WayTests(OperatedTestCase):
         self.assertEqual(78, ended.returncode, ended.stderr)
         first, second = ended.stderr.splitlines()
         self.assertIn(
-            f"UPSTREAM_CA_FILE: {shown(nowhere)} is not allowed: it must be", first
+            f"UPSTREAM_CA_FILE: {quote_value(nowhere)} is not allowed: it must be",
+            first,
         )
         self.assertIn("(No such file or directory)", first)
         self.assertIn(f"UPSTREAM_CLIENT_CERT_FILE: the key in {key} does not", second)

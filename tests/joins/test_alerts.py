@@ -6,7 +6,7 @@ import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.rules import rules
-from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.collectors.table import COLLECTORS
 from tests.joins.administrator import WORLDS
 from tests.joins.test_joined_lists import JOINED_FAMILIES, NEEDS
@@ -25,7 +25,7 @@ AS_ONE = {
 class AlertTests(SynchronousTestCase):
     def test_safe(self) -> None:
         """Each alert on several lists uses joined families, which wait."""
-        groups = yaml.safe_load(rules("alerts", shipped()))["groups"]
+        groups = yaml.safe_load(rules("alerts", default_thresholds()))["groups"]
         seen = set()
         for rule in (rule for group in groups for rule in group["rules"]):
             names = set(re.findall(r"netbird_api_\w+", rule["expr"])) & NEEDS.keys()

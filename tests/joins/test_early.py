@@ -7,9 +7,9 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import BY_NAME, OFF, RESOURCES
-from api_exporter.ports import Body
-from api_exporter.refresh.network import Network
+from api_exporter.netbird.resources import OFF, RESOURCE_BY_NAME, RESOURCES
+from api_exporter.ports import ResponseBody
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.settings import parsers
 from api_exporter.world import World as AccountWorld
 from tests.joins.administrator import WORLDS, World, body
@@ -17,11 +17,11 @@ from tests.joins.test_joined_lists import TRUTH, Page
 from tests.parts import quota
 
 PATHS = {resource.path: resource.name for resource in RESOURCES}
-OTHERS = dict.fromkeys(BY_NAME.keys() - WORLDS[0].keys(), OFF)
+OTHERS = dict.fromkeys(RESOURCE_BY_NAME.keys() - WORLDS[0].keys(), OFF)
 CREATED = WORLDS[16]
 
 
-class Working(Network):
+class Working(AccountNetwork):
     """An exporter with its usual intervals, and the account of an administrator."""
 
     def __init__(self, world: World) -> None:
@@ -39,10 +39,10 @@ class Working(Network):
         self.startService()
         self.advance(60)
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
         name = PATHS.get(path.partition("?")[0], "")
         self.sent.append((self.clock.seconds(), name))
-        return succeed(Body(body(self.world, name)))
+        return succeed(ResponseBody(body(self.world, name)))
 
     def advance(self, seconds: int) -> None:
         """Advance the clock in steps of a second, and run all that is due."""
@@ -118,4 +118,4 @@ class EarlyTests(SynchronousTestCase):
         for name in ("groups", "networks", "network_routers", "routes"):
             self.assertLessEqual(len(working.times(name)), 14, name)
         self.assertLessEqual(len(working.times("policies")), 8)
-        self.assertEqual(BY_NAME["groups"].period, 300)
+        self.assertEqual(RESOURCE_BY_NAME["groups"].period, 300)

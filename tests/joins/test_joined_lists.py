@@ -14,8 +14,8 @@ from api_exporter.exposition.incremental import render_page
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
-from api_exporter.netbird.references import LISTS, REFERENCES
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.references import JOINED_LISTS, REFERENCES
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from tests.attention.looking import findings, seen
 from tests.joins.administrator import WORLDS, World, body
 
@@ -83,7 +83,7 @@ class Exporter:
     def read(self, name: str, world: World) -> None:
         before = self.inventory
         known = DecodeContext(getattr(before, name) or ())
-        decoded = BY_NAME[name].body.decode(body(world, name), known)
+        decoded = RESOURCE_BY_NAME[name].body.decode(body(world, name), known)
         self._clock += 2
         self.inventory = before.with_(name, decoded.records).settle(
             before, name, Reading(self._clock, self._clock + 1)
@@ -119,7 +119,7 @@ class TableTests(SynchronousTestCase):
 
     def test_worlds(self) -> None:
         """The administrator's account has every list that names ids or has them."""
-        self.assertLessEqual(set(LISTS), set(WORLDS[0]))
+        self.assertLessEqual(set(JOINED_LISTS), set(WORLDS[0]))
 
 
 class JoinedListTests(SynchronousTestCase):

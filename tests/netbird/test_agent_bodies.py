@@ -10,10 +10,10 @@ from api_exporter.netbird.agent_bodies import (
     ConsumptionBody,
     Denials,
     DenialsBody,
-    midnight,
+    next_midnight,
 )
 from api_exporter.netbird.bodies import DecodeContext
-from api_exporter.netbird.resources import BOUNDS, BY_NAME
+from api_exporter.netbird.resources import MAX_BODY_BYTES, RESOURCE_BY_NAME
 from api_exporter.ports import UpstreamError
 
 NOON = 1_795_348_830.0
@@ -33,9 +33,9 @@ ROW = (
 class MidnightTests(SynchronousTestCase):
     def test_next(self) -> None:
         """A day ends at the next UTC midnight, even a day that begins now."""
-        end = midnight(NOON)
+        end = next_midnight(NOON)
         self.assertEqual(NOON - 30 + 12 * 3600, end)
-        self.assertEqual(end + 24 * 3600, midnight(end))
+        self.assertEqual(end + 24 * 3600, next_midnight(end))
 
 
 class ConsumptionTests(SynchronousTestCase):
@@ -47,7 +47,9 @@ class ConsumptionTests(SynchronousTestCase):
         past = [row % (n, b"2026-11-22T11:00:00Z") for n in range(100_000, 220_000)]
         body = b"[" + b",".join([*past, ROW % (1, b"2026-11-22T12:00:00Z")]) + b"]"
         del past
-        self.assertLess(len(body), BOUNDS[BY_NAME["agent_consumption"].path])
+        self.assertLess(
+            len(body), MAX_BODY_BYTES[RESOURCE_BY_NAME["agent_consumption"].path]
+        )
         tracemalloc.start()
         try:
             decoded = ConsumptionBody().decode(body, AT_NOON)

@@ -17,12 +17,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.exposition.text import labels
 from api_exporter.netbird import bodies, elements
 from api_exporter.netbird.bodies import (
-    Body,
+    BodyDecoder,
     DecodeContext,
     Decoded,
-    Document,
-    Listing,
-    Page,
+    DocumentDecoder,
+    ListDecoder,
+    PageDecoder,
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
 from api_exporter.netbird.records import (
@@ -37,17 +37,17 @@ from api_exporter.netbird.records import (
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 
-PEERS = Listing(Peer)
-GROUPS = Listing(Group)
-POLICIES = Listing(Policy)
-DNS_SETTINGS = Document(DnsSettings)
+PEERS = ListDecoder(Peer)
+GROUPS = ListDecoder(Group)
+POLICIES = ListDecoder(Policy)
+DNS_SETTINGS = DocumentDecoder(DnsSettings)
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 """JSON that is nested too deeply for any decoder."""
 
 
 def decode(
-    body: Body,
+    body: BodyDecoder,
     text: bytes,
     before: Sequence[msgspec.Struct] = (),
     recognized: KnownRecords = NO_RECORDS,
@@ -60,7 +60,7 @@ def listed(*records: bytes) -> bytes:
 
 
 class ListingTests(SynchronousTestCase):
-    def holds(self, body: Listing, text: bytes, *records: msgspec.Struct) -> None:
+    def holds(self, body: ListDecoder, text: bytes, *records: msgspec.Struct) -> None:
         decoded = msgspec.structs.replace(decode(body, text), recognized=NO_RECORDS)
         self.assertEqual(Decoded(records), decoded, text)
 
@@ -166,7 +166,7 @@ class ListingTests(SynchronousTestCase):
     def test_duplicates_in_order(self) -> None:
         """If the order counts, the last of two records with one id gives the place."""
         self.holds(
-            Listing(Peer, ordered=True),
+            ListDecoder(Peer, ordered=True),
             b'[{"id":"a","name":"old"},{"id":"b"},{"id":"a","name":"new"}]',
             Peer(id="b"),
             Peer(id="a", name="new"),
@@ -184,7 +184,7 @@ class ListingTests(SynchronousTestCase):
     def test_no_list(self) -> None:
         """A `null` is refused if the list may not be `null`."""
         error = self.assertRaises(
-            UpstreamError, decode, Listing(Peer, nullable=False), b" null"
+            UpstreamError, decode, ListDecoder(Peer, nullable=False), b" null"
         )
         self.assertEqual("null instead of a list", str(error))
 
@@ -328,11 +328,11 @@ class PageTests(SynchronousTestCase):
     def test_counted(self) -> None:
         """The records of a page of a log are counted; `null` counts 0."""
         for body, unread in ((b'{"data": [{}, {"id": 1}]}', 2), (b'{"data": null}', 0)):
-            self.assertEqual(Decoded((), unread=unread), decode(Page(), body))
+            self.assertEqual(Decoded((), unread=unread), decode(PageDecoder(), body))
 
     def test_no_page(self) -> None:
         for body in (b"[]", b"{}", b'{"data": {}}', b"{"):
-            error = self.assertRaises(UpstreamError, decode, Page(), body)
+            error = self.assertRaises(UpstreamError, decode, PageDecoder(), body)
             self.assertEqual("decode", error.reason)
 
 
@@ -390,7 +390,7 @@ BODIES = st.sampled_from([resource.body for resource in RESOURCES])
 
 
 class HostileTests(SynchronousTestCase):
-    def check(self, body: Body, text: bytes) -> None:
+    def check(self, body: BodyDecoder, text: bytes) -> None:
         """Raise nothing but UpstreamError, and report what is rejected."""
         try:
             decoded = decode(body, text)
@@ -403,7 +403,7 @@ class HostileTests(SynchronousTestCase):
 
     @settings(deadline=None)
     @given(body=BODIES, value=VALUES | st.lists(RECORDS | VALUES))
-    def test_json(self, body: Body, value: object) -> None:
+    def test_json(self, body: BodyDecoder, value: object) -> None:
         """Any JSON is decoded, refused, or refused in part with the places reported."""
         self.check(body, json.dumps(value).encode())
 
@@ -415,7 +415,7 @@ class HostileTests(SynchronousTestCase):
         junk=st.binary(max_size=3),
     )
     def test_damaged(
-        self, body: Body, value: list[object], cut: int, junk: bytes
+        self, body: BodyDecoder, value: list[object], cut: int, junk: bytes
     ) -> None:
         """JSON with extra bytes anywhere raises no other error."""
         text = json.dumps(value).encode()
@@ -424,7 +424,7 @@ class HostileTests(SynchronousTestCase):
 
     @settings(deadline=None)
     @given(body=BODIES, text=st.binary())
-    def test_bytes(self, body: Body, text: bytes) -> None:
+    def test_bytes(self, body: BodyDecoder, text: bytes) -> None:
         """Any bytes raise no other error."""
         self.check(body, text)
 
@@ -545,7 +545,7 @@ class Work:
     Each comma, bracket and 64 bytes of a text count one, a text itself sixteen.
     """
 
-    def __init__(self, test: SynchronousTestCase, body: Listing) -> None:
+    def __init__(self, test: SynchronousTestCase, body: ListDecoder) -> None:
         self._done: list[int] = []
         self._body = body
         for owner, name in ((elements, "_DECODER"), (body, "_decoder")):

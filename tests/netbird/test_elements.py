@@ -50,7 +50,7 @@ class ElementsTests(SynchronousTestCase):
         self, records: list[object], style: dict[str, object], size: int
     ) -> None:
         """No record is lost, with any content and any style."""
-        self.patch(elements, "LONG", size)
+        self.patch(elements, "LIST_PIECE_BYTES", size)
         body = json.dumps(records, **style).encode()  # type: ignore[arg-type]
         whole = [
             bytes(raw) for raw in msgspec.json.decode(body, type=list[msgspec.Raw])
@@ -65,7 +65,7 @@ class ElementsTests(SynchronousTestCase):
             pieces = self.pieces(body)
             self.assertEqual(60_000, sum(map(len, pieces)))
             for piece in pieces:
-                self.assertLess(sum(map(len, piece)), elements.LONG + 1000)
+                self.assertLess(sum(map(len, piece)), elements.LIST_PIECE_BYTES + 1000)
 
     def test_long_record(self) -> None:
         """A record of several megabytes is one element, with any content."""
@@ -113,5 +113,5 @@ class ElementsTests(SynchronousTestCase):
 
     def test_long_text(self) -> None:
         """A text that is too long is not mended."""
-        text = b'"' + rb"\ud800" * (elements.LONG // 2) + b'"'
-        self.assertTrue(text is elements.mend(text), "it is another one")
+        text = b'"' + rb"\ud800" * (elements.LIST_PIECE_BYTES // 2) + b'"'
+        self.assertTrue(text is elements.replace_surrogates(text), "it is another one")

@@ -1,6 +1,6 @@
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import OF_AGENTS, Inventory
+from api_exporter.netbird.inventory import AGENT_RESOURCES, Inventory
 from api_exporter.netbird.records import AccessToken, Peer, User
 
 
@@ -47,7 +47,7 @@ class InventoryTests(SynchronousTestCase):
         before = Inventory(users=(User(id="a", is_current=True),))
         for resource, others in (
             ("users", ("access_tokens",)),
-            ("agent_providers", OF_AGENTS),
+            ("agent_providers", AGENT_RESOURCES),
         ):
             after = before.with_(resource, ())
             for other in others:

@@ -9,13 +9,13 @@ from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import OF_AGENTS, Inventory
+from api_exporter.netbird.inventory import AGENT_RESOURCES, Inventory
 from api_exporter.netbird.records import ProxyCluster, ProxyService, User
-from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, RESOURCES
+from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 from tests.bodies import body
 
-TOKENS = BY_NAME["access_tokens"]
+TOKENS = RESOURCE_BY_NAME["access_tokens"]
 
 
 def as_user(id_: str) -> Inventory:
@@ -25,8 +25,8 @@ def as_user(id_: str) -> Inventory:
 class ResourcesTests(SynchronousTestCase):
     def test_first(self) -> None:
         """The peers come first; a field without a path is no resource."""
-        self.assertEqual("peers", next(iter(BY_NAME)))
-        others = {field.name for field in fields(Inventory)} - set(BY_NAME)
+        self.assertEqual("peers", next(iter(RESOURCE_BY_NAME)))
+        others = {field.name for field in fields(Inventory)} - set(RESOURCE_BY_NAME)
         told = {"personal", "changes", "detail", "now", "consumption_period", "joins"}
         self.assertEqual(told, others)
 
@@ -35,7 +35,7 @@ class ResourcesTests(SynchronousTestCase):
         hints = get_type_hints(Inventory)
         names = [resource.name for resource in RESOURCES]
         self.assertEqual(names, [name for name in hints if name in {*names}])
-        for resource in BY_NAME.values():
+        for resource in RESOURCE_BY_NAME.values():
             if resource.name == ACCESS_LOG:  # its rows are not kept
                 continue
             known, _ = get_args(hints[resource.name])
@@ -63,7 +63,7 @@ class ResourcesTests(SynchronousTestCase):
             if resource is not TOKENS:
                 self.assertFalse(resource.optional)
                 located = resource.located(Inventory(), 0.0)
-                dormant = resource.name in OF_AGENTS
+                dormant = resource.name in AGENT_RESOURCES
                 self.assertEqual(None if dormant else resource.path, located)
 
     def test_absent(self) -> None:
@@ -87,7 +87,7 @@ class ResourcesTests(SynchronousTestCase):
             ("user_invites", (unknown_path, not_embedded), (forbidden, role)),
             ("access_tokens", (unknown_path,), (too_old, forbidden, gone, role)),
         ):
-            resource = BY_NAME[name]
+            resource = RESOURCE_BY_NAME[name]
             for error in (unknown_path, too_old, forbidden, gone, role, not_embedded):
                 case = f"{name}, {error}"
                 self.assertEqual(error in absent, resource.absent(error), case)
@@ -96,7 +96,9 @@ class ResourcesTests(SynchronousTestCase):
     def test_periods(self) -> None:
         """By default fewer requests are sent than the minimum quota of six a minute."""
         self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
-        self.assertEqual(30, BY_NAME[ACCESS_LOG].period)  # as docs/access-log.md says
+        self.assertEqual(
+            30, RESOURCE_BY_NAME[ACCESS_LOG].period
+        )  # as docs/access-log.md says
 
 
 class AccessLogTests(SynchronousTestCase):
@@ -105,7 +107,7 @@ class AccessLogTests(SynchronousTestCase):
 
         Unknown lists, which are off or refused, do not prevent it.
         """
-        resource = BY_NAME[ACCESS_LOG]
+        resource = RESOURCE_BY_NAME[ACCESS_LOG]
         service, cluster = ProxyService(id="a"), ProxyCluster(address="b")
         for inventory, asked, pointless in (
             (Inventory(), True, False),

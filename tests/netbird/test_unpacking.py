@@ -7,7 +7,7 @@ import zlib
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.unpacking import unpack
-from api_exporter.ports import Body, UpstreamError
+from api_exporter.ports import ResponseBody, UpstreamError
 
 MIB = 1024 * 1024
 
@@ -18,7 +18,7 @@ class UnpackingTests(SynchronousTestCase):
     def failing(self, data: bytes, limit: int = MIB) -> UpstreamError:
         """Return why packed data is refused."""
         try:
-            unpack(Body(data, True, limit))
+            unpack(ResponseBody(data, True, limit))
         except UpstreamError as error:
             return error
         raise self.failureException("it was unpacked")
@@ -33,8 +33,8 @@ class UnpackingTests(SynchronousTestCase):
         for body in (b"", b'[{"id":"a"}]', b"[1,2]" * 10**6, bytes(64 * MIB)):
             for level in (0, 1, 9):
                 packed = gzip.compress(body, level)
-                self.assertEqual(body, unpack(Body(packed, True, len(body))))
-            self.assertEqual(body, unpack(Body(body)))
+                self.assertEqual(body, unpack(ResponseBody(packed, True, len(body))))
+            self.assertEqual(body, unpack(ResponseBody(body)))
 
     def test_too_long(self) -> None:
         """A decompression bomb ends at the limit, with the memory of the limit."""
@@ -55,7 +55,7 @@ class UnpackingTests(SynchronousTestCase):
             packed = gzip.compress(bytes(64 * MIB), level)
             tracemalloc.start()
             self.addCleanup(tracemalloc.stop)
-            body = unpack(Body(packed, True, 64 * MIB))
+            body = unpack(ResponseBody(packed, True, 64 * MIB))
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             self.assertEqual(64 * MIB, len(body))
@@ -83,7 +83,7 @@ class UnpackingTests(SynchronousTestCase):
             tuple(b"%d," % number for number in range(10_000)),
         ):
             data = b"".join(map(gzip.compress, parts))
-            self.assertEqual(b"".join(parts), unpack(Body(data, True, 8 * MIB)))
+            self.assertEqual(b"".join(parts), unpack(ResponseBody(data, True, 8 * MIB)))
 
     def test_followed(self) -> None:
         """Data behind the end must be another gzip member."""

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.profiling.pprof import (
     Frame,
     Profile,
-    Sample,
+    ProfileSample,
     ValueType,
     address,
     encode,
@@ -20,11 +20,11 @@ from tests.profiling import reader
 NUMBERS = st.integers(min_value=0, max_value=2**63 - 1)
 FRAMES = st.builds(Frame, st.text(), st.text(), NUMBERS)
 SAMPLES = st.builds(
-    Sample, st.lists(FRAMES).map(tuple), st.tuples(NUMBERS, NUMBERS), st.text()
+    ProfileSample, st.lists(FRAMES).map(tuple), st.tuples(NUMBERS, NUMBERS), st.text()
 )
 
 
-def encoded(*samples: Sample, comment: str = "") -> bytes:
+def encoded(*samples: ProfileSample, comment: str = "") -> bytes:
     profile = Profile(
         types=(ValueType("samples", "count"), ValueType("cpu", "nanoseconds")),
         samples=samples,
@@ -52,7 +52,7 @@ class VarintTests(SynchronousTestCase):
 
 class EncodeTests(SynchronousTestCase):
     @given(st.lists(SAMPLES))
-    def test_samples(self, samples: list[Sample]) -> None:
+    def test_samples(self, samples: list[ProfileSample]) -> None:
         """Stacks, values and threads are read back unchanged, in their order."""
         read = reader.read(encoded(*samples))
         expected = [
@@ -75,20 +75,20 @@ class EncodeTests(SynchronousTestCase):
     def test_told_once(self) -> None:
         """A function's name is stored once for a thousand samples."""
         stack = tuple(Frame(f"function{n}", "file.py", n) for n in range(50))
-        many = encoded(*[Sample(stack, (1, n)) for n in range(1000)])
+        many = encoded(*[ProfileSample(stack, (1, n)) for n in range(1000)])
         self.assertEqual(1, gzip.decompress(many).count(b"function49"))
 
     def test_odd_file_names(self) -> None:
         """A file name that is not UTF-8 does not damage the profile."""
         stack = (Frame("f", "caf\udce9.py", 1),)
-        read = reader.read(encoded(Sample(stack, (1, 1))))
+        read = reader.read(encoded(ProfileSample(stack, (1, 1))))
         self.assertEqual("caf?.py", read.samples[0][0][0].file)
 
     def test_addresses(self) -> None:
         """A line has an address of its own, and the same one in each profile."""
         one, two = Frame("f", "a.py", 1), Frame("f", "a.py", 2)
-        first = reader.read(encoded(Sample((one, two), (1, 1))))
-        second = reader.read(encoded(Sample((two, one), (1, 1))))
+        first = reader.read(encoded(ProfileSample((one, two), (1, 1))))
+        second = reader.read(encoded(ProfileSample((two, one), (1, 1))))
         self.assertEqual(first.addresses, second.addresses)
         self.assertEqual({one: address(one), two: address(two)}, first.addresses)
         self.assertNotEqual(address(one), address(two))

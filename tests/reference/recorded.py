@@ -1,7 +1,7 @@
 """Bodies of real servers beside the reference, for `docs/correctness.md`."""
 
 from tests.bodies import recorded
-from tests.correctness import tell
+from tests.correctness import record_result
 from tests.reference.comparison import differences
 from tests.reference.program import program
 from tests.reference.test_reference import PERSONAL, by_resource
@@ -12,7 +12,7 @@ def main() -> None:
         bodies = by_resource(recorded(folder))
         values = len(program(bodies, PERSONAL))
         different = len(differences(bodies, PERSONAL))
-        tell("recorded", folder, values=values, different=different)
+        record_result("recorded", folder, values=values, different=different)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import OF_AGENTS
-from api_exporter.netbird.resources import BY_NAME
-from api_exporter.ports import Body, UpstreamError
-from api_exporter.refresh.network import Network
+from api_exporter.netbird.inventory import AGENT_RESOURCES
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
+from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.world import World
 from tests.bodies import recorded
 from tests.parts import CURRENT_USER, SERVICE_USER, quota
@@ -23,11 +23,15 @@ MINUTE, HOUR = 60, 3600
 Reply = bytes | UpstreamError
 
 
-def _answer(reply: Reply) -> Deferred[Body]:
-    return fail(reply) if isinstance(reply, UpstreamError) else succeed(Body(reply))
+def _answer(reply: Reply) -> Deferred[ResponseBody]:
+    return (
+        fail(reply)
+        if isinstance(reply, UpstreamError)
+        else succeed(ResponseBody(reply))
+    )
 
 
-class Agents(Network):
+class Agents(AccountNetwork):
     """An exporter of the recorded server.
 
     Attributes:
@@ -38,7 +42,7 @@ class Agents(Network):
     def __init__(self, *, begin: float = NOON, **replies: Reply) -> None:
         self.replies: dict[str, Reply] = dict(recorded("recorded_agents"))
         for name, reply in replies.items():
-            self.replies[BY_NAME[name].path] = reply
+            self.replies[RESOURCE_BY_NAME[name].path] = reply
         self.replies.setdefault(CURRENT_USER, SERVICE_USER)
         self.took: dict[str, float] = {}
         self.requests: list[tuple[float, str]] = []
@@ -53,7 +57,7 @@ class Agents(Network):
         self.startService()
         self.advance(2)
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
         plain = path.partition("?")[0]
         if plain.startswith("api/agent-network"):
             self.requests.append((self.clock.seconds(), path.partition("network/")[2]))
@@ -103,7 +107,9 @@ class DormantTests(SynchronousTestCase):
         self.assertEqual({"providers"}, {path for _, path in network.requests})
         self.assertEqual(2, len(network.since(HOUR + MINUTE)) // 3)
         self.assertEqual(
-            set(), network.resources() & set(OF_AGENTS), "dormant resources have series"
+            set(),
+            network.resources() & set(AGENT_RESOURCES),
+            "dormant resources have series",
         )
         self.assertIn("agent_providers", network.resources())
         self.assertEqual("fresh", self.state(network))
@@ -122,7 +128,7 @@ class DormantTests(SynchronousTestCase):
     def test_in_use(self) -> None:
         """With providers: three resources every 10 minutes, five every 15."""
         network = Agents()
-        self.assertEqual(set(), set(OF_AGENTS) - network.resources())
+        self.assertEqual(set(), set(AGENT_RESOURCES) - network.resources())
         begin = network.clock.seconds()
         network.advance(2 * HOUR)
         asked = network.since(begin)
@@ -134,15 +140,15 @@ class DormantTests(SynchronousTestCase):
     def test_awakened(self) -> None:
         """A first provider makes all resources due, and the last one ends them."""
         network = Agents(agent_providers=b"[]")
-        network.replies[BY_NAME["agent_providers"].path] = recorded("recorded_agents")[
-            BY_NAME["agent_providers"].path
-        ]
+        network.replies[RESOURCE_BY_NAME["agent_providers"].path] = recorded(
+            "recorded_agents"
+        )[RESOURCE_BY_NAME["agent_providers"].path]
         network.advance(31 * MINUTE)
         self.assertLess(0, len(network.sample("agent_limit_used_ratio")))
-        network.replies[BY_NAME["agent_providers"].path] = b"[]"
+        network.replies[RESOURCE_BY_NAME["agent_providers"].path] = b"[]"
         network.advance(16 * MINUTE)
         self.assertEqual([], network.sample("agent_limit"))
-        self.assertEqual(set(), network.resources() & set(OF_AGENTS))
+        self.assertEqual(set(), network.resources() & set(AGENT_RESOURCES))
         begin = network.clock.seconds()
         network.advance(2 * HOUR)
         self.assertEqual({"providers"}, set(network.since(begin)))
@@ -205,7 +211,9 @@ class EndsTests(SynchronousTestCase):
         network.advance(58 * MINUTE)
         self.assertEqual(1, len(network.times(earlier)))
         for name in ("agent_usage", "agent_denials"):
-            network.replies[BY_NAME[name].path] = UpstreamError("http_5xx", "500: no")
+            network.replies[RESOURCE_BY_NAME[name].path] = UpstreamError(
+                "http_5xx", "500: no"
+            )
         self.assertIn('{period="day",kind="input"} 47103', self.usage(network))
         network.advance(2 * MINUTE)
         self.assertIn('{period="day",kind="input"} 0', self.usage(network))

@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import Attempt
 from api_exporter.refresh.budget import (
-    LONGEST_PAUSE,
+    MAX_PAUSE,
     MAX_RATE,
     MAX_SAVED,
     MIN_RATE,
@@ -78,7 +78,7 @@ class PauseTests(SynchronousTestCase):
         budget = Budget()
         self.refused(budget, 0.0, 3600.0)
         self.assertEqual(3600.0, budget.allowed_at(peers=False))
-        for now in (LONGEST_PAUSE, 2 * LONGEST_PAUSE):
+        for now in (MAX_PAUSE, 2 * MAX_PAUSE):
             self.assertEqual(now, budget.allowed_at(peers=True))
             asked(budget, now)
         budget.record_answer(now)

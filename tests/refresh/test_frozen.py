@@ -13,14 +13,14 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.events.cursor import Cursor
 from api_exporter.events.journal import choose, render
-from api_exporter.events.kinds import ACCESS, AUDIT
+from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT
 from api_exporter.events.log_cursor import batches
 from api_exporter.events.position import Position
-from api_exporter.netbird.resources import BY_NAME, RESOURCES
+from api_exporter.netbird.resources import RESOURCE_BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.web.discovery.query import Query
-from api_exporter.web.discovery.targets import answer
+from api_exporter.web.discovery.targets import target_list
 from tests.bodies import body
 from tests.events import body as audit_events
 from tests.events.paging import START, Table
@@ -29,7 +29,7 @@ from tests.refresh.test_refresher import Bench
 P = ParamSpec("P")
 T = TypeVar("T")
 
-BODIES = tuple({type(resource.body) for resource in BY_NAME.values()})
+BODIES = tuple({type(resource.body) for resource in RESOURCE_BY_NAME.values()})
 """Decoders of bodies, which keep nothing of a body."""
 
 VALUES = (str, bytes, int, float, type(None), datetime, Raw, UpstreamError)
@@ -107,7 +107,9 @@ class FrozenTests(SynchronousTestCase):
         network.advance(700)
         self.assertEqual([], network.walk.found)
         self.assertEqual({"decode", "settle", "render", "look"}, network.functions)
-        network.walk.go(answer(network.inventory, Query((1,), frozenset(), "ip")), "sd")
+        network.walk.go(
+            target_list(network.inventory, Query((1,), frozenset(), "ip")), "sd"
+        )
         self.assertEqual([], network.walk.found)
 
     def test_logs(self) -> None:
@@ -116,7 +118,10 @@ class FrozenTests(SynchronousTestCase):
         rows = audit_events(range(3))
         walk.go((AUDIT, choose(AUDIT, Cursor(), rows, 0)), "audit")
         page = Table(range(9)).answer("")
-        walk.go((ACCESS, choose(ACCESS, Position(), page, START)), "access")
+        walk.go(
+            (ACCESS_LOG_KIND, choose(ACCESS_LOG_KIND, Position(), page, START)),
+            "access",
+        )
         for batch in batches(AUDIT.decode(rows).rows):
             walk.go((batch, render(AUDIT, batch, "", frozenset())), "lines")
         self.assertEqual([], walk.found)

@@ -5,14 +5,14 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Snapshot
-from api_exporter.attention.watch import Look
+from api_exporter.attention.watch import AttentionState
 from api_exporter.collectors.selection import selection
 from api_exporter.netbird.resources import OFF
-from api_exporter.ports import Body, UpstreamError
+from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh import network as network_
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.network import Network
-from api_exporter.refresh.pipeline import AccountPart, BodyReader
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.refresh.pipeline import AccountFeature, BodyReader
 from api_exporter.refresh.quotas import Quota
 from api_exporter.world import World
 
@@ -24,25 +24,25 @@ class NetworkTests(SynchronousTestCase):
         self.clock = Clock()
         self.answers: dict[str, bytes | UpstreamError] = {"api/events/audit": EVENTS}
 
-    async def fetch(self, path: str, _patience: float) -> Body:
+    async def fetch(self, path: str, _patience: float) -> ResponseBody:
         answer = self.answers.get(path, b"[]")
         if isinstance(answer, UpstreamError):
             raise answer
-        return Body(answer)
+        return ResponseBody(answer)
 
     def network(
         self,
         *readers: BodyReader,
         collectors: tuple[str, ...],
         beside: tuple[str, ...] = ("events",),
-    ) -> Network:
+    ) -> AccountNetwork:
         off = {"current_user": OFF}
-        network = Network(
+        network = AccountNetwork(
             fetch=self.fetch,
             quota=Quota(Budget(), selection(collectors, off, beside=beside)),
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             registry=CollectorRegistry(),
-            parts=[AccountPart(body_readers={"events": r}) for r in readers],
+            parts=[AccountFeature(body_readers={"events": r}) for r in readers],
         )
         network.startService()
         self.addCleanup(network.stopService)
@@ -108,12 +108,12 @@ class NetworkTests(SynchronousTestCase):
         network = self.network(collectors=("peers",))
         defects = [True, True, False, True]
 
-        def look(_: Snapshot, resource: str, last: Look) -> Look:
+        def look(_: Snapshot, resource: str, last: AttentionState) -> AttentionState:
             if defects.pop(0):
                 raise ValueError(resource)
             return last
 
-        self.patch(network_, "look", look)
+        self.patch(network_, "update_findings", look)
         errors = []
         for _ in range(4):
             self.turn(30)

@@ -9,20 +9,20 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
-from api_exporter.exposition.text import Edition, Family, Metric, labels
+from api_exporter.exposition.text import Family, Inputs, Metric, labels
 from api_exporter.netbird import references
 from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import BY_NAME
-from api_exporter.ports import Body, UpstreamError
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
+from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import LastBody, lives
-from api_exporter.refresh.pipeline import AccountPart, BodyReader, Pipeline
+from api_exporter.refresh.pipeline import AccountFeature, BodyReader, Pipeline
 from api_exporter.world import World
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
-GROUPS = BY_NAME["groups"]
+GROUPS = RESOURCE_BY_NAME["groups"]
 
 
 class Bench:
@@ -37,7 +37,7 @@ class Bench:
         self.clock = Clock()
         self.pages = Pages(["things", "others"])
         self.pipeline = Pipeline(
-            lives=lives(dict.fromkeys(BY_NAME, 300.0)),
+            lives=lives(dict.fromkeys(RESOURCE_BY_NAME, 300.0)),
             collectors=[
                 Collector("things", ("groups",), self.measure, (METRIC,)),
                 Collector("others", ("groups",), self.others, (OTHER,)),
@@ -49,20 +49,20 @@ class Bench:
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             page_max_bytes=page_max_bytes,
             on_collector_failed=self.failures.append,
-            parts=[AccountPart(body_readers={"groups": r}) for r in readers],
+            parts=[AccountFeature(body_readers={"groups": r}) for r in readers],
         )
 
-    def fetch(self, _path: str, _patience: float) -> Deferred[Body]:
+    def fetch(self, _path: str, _patience: float) -> Deferred[ResponseBody]:
         self.held += 1
 
         def close() -> None:
             self.held -= 1
 
         data = gzip.compress(self.body) if self.packed else self.body
-        return succeed(Body(data, self.packed, 1000, close))
+        return succeed(ResponseBody(data, self.packed, 1000, close))
 
     def measure(
-        self, inventory: Inventory, _: Mapping[str, Edition] = {}
+        self, inventory: Inventory, _: Mapping[str, Inputs] = {}
     ) -> Iterator[Family]:
         for group in inventory.groups or ():
             yield Family(METRIC, [(labels(id=group.id), 1)])
@@ -72,7 +72,7 @@ class Bench:
             raise ZeroDivisionError("oops")
 
     def others(
-        self, inventory: Inventory, _: Mapping[str, Edition] = {}
+        self, inventory: Inventory, _: Mapping[str, Inputs] = {}
     ) -> Iterator[Family]:
         for group in inventory.groups or ():
             yield Family(OTHER, [(labels(id=group.id), 1)])
@@ -178,13 +178,13 @@ class DefectTests(SynchronousTestCase):
 class TooManyNamesTests(SynchronousTestCase):
     def test_routes(self) -> None:
         """A list whose records name too many objects is not published."""
-        self.patch(references, "MOST_NAMED", 5)
+        self.patch(references, "MAX_NAMED_IDS", 5)
         for groups, reason in ((5, ""), (6, "too_large")):
             bench = Bench()
             bench.body = b'[{"id":"r","peer_groups":[%b]}]' % b",".join(
                 [b'"g"'] * groups
             )
-            routes = BY_NAME["routes"]
+            routes = RESOURCE_BY_NAME["routes"]
             read = Deferred.fromCoroutine(bench.pipeline.read(routes, routes.path, 1))
             bench.turn()
             if reason:
@@ -198,7 +198,7 @@ class TooManyNamesTests(SynchronousTestCase):
 
     def test_networks(self) -> None:
         """Networks whose routers name too many groups are not published."""
-        self.patch(join_size, "MOST_NAMED", 5)
+        self.patch(join_size, "MAX_NAMED_IDS", 5)
         bench, one = Bench(), b'[{"id":"n","routers":["r"]}]'
         for name, body, reason in (
             ("networks", one, ""),
@@ -209,7 +209,7 @@ class TooManyNamesTests(SynchronousTestCase):
                 "6",
             ),
         ):
-            bench.body, resource = body, BY_NAME[name]
+            bench.body, resource = body, RESOURCE_BY_NAME[name]
             reading = bench.pipeline.read(resource, resource.path, 1)
             read = Deferred.fromCoroutine(reading)
             bench.turn()

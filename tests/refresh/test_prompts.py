@@ -9,10 +9,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.logger import LogLevel
 
-from api_exporter.checking.report import check
-from api_exporter.checking.survey import survey
-from api_exporter.ports import Body
-from api_exporter.refresh.network import Network
+from api_exporter.checking.report import print_check
+from api_exporter.checking.survey import read_resources
+from api_exporter.ports import ResponseBody
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.web.tree import tree
@@ -30,7 +30,7 @@ ROW = json.dumps(
 
 
 class PromptTests(ServedTestCase):
-    def denied(self, body: bytes) -> tuple[str, Network]:
+    def denied(self, body: bytes) -> tuple[str, AccountNetwork]:
         """Return all output and state of an exporter of such denied requests."""
         book = logbook(self)
         answers: dict[str, Answer | list[Answer]] = {
@@ -44,10 +44,10 @@ class PromptTests(ServedTestCase):
         def now() -> float:
             return STOCK_TIME + clock.seconds()
 
-        def fetch(path: str, patience: float) -> Deferred[Body]:
+        def fetch(path: str, patience: float) -> Deferred[ResponseBody]:
             return fetcher.fetch(path, patience)
 
-        network = Network(
+        network = AccountNetwork(
             fetch=fetch,
             quota=quota(("peers", "groups", "users", "agent_network")),
             world=World(clock, now, lambda: 0.5),
@@ -79,7 +79,7 @@ class PromptTests(ServedTestCase):
         printed = io.StringIO()
         self.patch(sys, "stdout", printed)
         done = Deferred.fromCoroutine(
-            check("", survey(network, clock), network, now, "/runbooks")
+            print_check("", read_resources(network, clock), network, now, "/runbooks")
         )
         pass_time()
         self.successResultOf(done)

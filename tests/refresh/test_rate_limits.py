@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import OF_AGENTS
-from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, RESOURCES, UP
+from api_exporter.netbird.inventory import AGENT_RESOURCES
+from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME, RESOURCES, UP
 from api_exporter.refresh.rate_limits import (
     MAX_LENGTHENED,
     PLANNED_FRACTION,
@@ -29,7 +29,7 @@ WITHOUT_AGENTS = {
 
 ACCOUNTS = st.lists(
     st.dictionaries(
-        st.sampled_from(sorted(BY_NAME)), st.floats(1.0, 1e6), min_size=1
+        st.sampled_from(sorted(RESOURCE_BY_NAME)), st.floats(1.0, 1e6), min_size=1
     ).map(lambda periods: {UP: 30.0, **periods}),
     min_size=1,
     max_size=8,
@@ -38,7 +38,7 @@ ACCOUNTS = st.lists(
 
 def without_dormant(accounts: list[dict[str, float]]) -> list[dict[str, float]]:
     """Return intervals without those of resources that may be dormant."""
-    dormant = {ACCESS_LOG, *OF_AGENTS}
+    dormant = {ACCESS_LOG, *AGENT_RESOURCES}
     return [
         {name: period for name, period in periods.items() if name not in dormant}
         for periods in accounts
@@ -75,7 +75,7 @@ class StretchedTests(SynchronousTestCase):
 
     def test_dormant(self) -> None:
         """Resources that may be dormant slow no others, at any interval."""
-        often = dict.fromkeys(OF_AGENTS, 1.0)
+        often = dict.fromkeys(AGENT_RESOURCES, 1.0)
         self.assertEqual([DEFAULT | often], stretched([DEFAULT | often], (6, 30)))
 
     def test_peers_last(self) -> None:

@@ -10,13 +10,13 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.netbird.resources import OFF, PROBE, RESOURCES
-from api_exporter.ports import Body, Compute, UpstreamError
+from api_exporter.netbird.resources import OFF, PROBE_PATH, RESOURCES
+from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.network import Network, NetworkOptions
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.telemetry.history import Count
+from api_exporter.telemetry.history import PeerCount
 from api_exporter.world import World
 from tests.logbook import logbook
 from tests.parts import DelayedCompute, quota
@@ -29,7 +29,7 @@ DOWN = UpstreamError("http_5xx", "500: broken")
 UNKNOWN_PATH = UpstreamError("not_found", "404", unsupported=True)
 
 
-class Bench(Network):
+class Bench(AccountNetwork):
     """A network with some collectors and a dictionary as its upstream."""
 
     choice = EVERYTHING
@@ -64,22 +64,22 @@ class Bench(Network):
             ),
         )
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
         name = {r.path: r.name for r in RESOURCES}.get(path, path)
         self.asked.append(name)
         reply = self.replies.get(name, b"[]")
         if isinstance(reply, Deferred):
-            return reply.addCallback(Body)
+            return reply.addCallback(ResponseBody)
         if isinstance(reply, UpstreamError):
             return fail(reply)
-        return succeed(Body(reply))
+        return succeed(ResponseBody(reply))
 
     def start(self) -> "Bench":
         self.startService()
         self.advance(0)
         return self
 
-    def counts(self) -> list[Count]:
+    def counts(self) -> list[PeerCount]:
         return [count for run in self.history.runs(self._now()) for count in run]
 
     def page(self) -> str:
@@ -693,11 +693,11 @@ class RefresherTests(SynchronousTestCase):
             bench.on_silent(path)
             bench.advance(0)
             self.assertEqual(["peers"], bench.asked)
-        bench.on_silent(PROBE)
+        bench.on_silent(PROBE_PATH)
         bench.advance(0)
         self.assertIs(True, bench.telemetry.freshness["groups"].up)
         bench.stopService()
-        bench.on_silent(PROBE)
+        bench.on_silent(PROBE_PATH)
         self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_silent(self) -> None:

@@ -5,9 +5,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.serving.channel import LONGEST_ANSWER
+from api_exporter.serving.channel import MAX_RESPONSE_SECONDS
 from api_exporter.serving.page import TextPage
-from api_exporter.serving.site import LONGEST_SILENCE, BoundedSite
+from api_exporter.serving.site import REQUEST_TIMEOUT, BoundedSite
 from tests.logbook import logbook
 from tests.web.connection import Connection
 
@@ -136,7 +136,7 @@ class TurnsTests(ChannelTestCase):
 class SilenceTests(ChannelTestCase):
     def test_silent(self) -> None:
         connection = self.connection()
-        self.clock.advance(LONGEST_SILENCE - 1)
+        self.clock.advance(REQUEST_TIMEOUT - 1)
         self.assertFalse(connection.transport.disconnecting)
         self.clock.advance(1)
         self.assertTrue(connection.transport.disconnecting)
@@ -144,7 +144,7 @@ class SilenceTests(ChannelTestCase):
     def test_trickle(self) -> None:
         """A request that arrives byte by byte has no more time than another one."""
         connection = self.connection()
-        for _ in range(LONGEST_SILENCE):
+        for _ in range(REQUEST_TIMEOUT):
             connection.send(b"G")
             self.assertFalse(connection.transport.disconnecting)
             self.clock.advance(1)
@@ -155,19 +155,19 @@ class SilenceTests(ChannelTestCase):
         book = logbook(self)
         connection = self.connection()
         for _ in range(3):
-            self.clock.advance(LONGEST_SILENCE - 1)
+            self.clock.advance(REQUEST_TIMEOUT - 1)
             connection.ask("/later")
-            self.clock.advance(10 * LONGEST_SILENCE)
+            self.clock.advance(10 * REQUEST_TIMEOUT)
             self.later.finish()
         self.assertFalse(connection.transport.disconnecting)
-        self.clock.advance(LONGEST_SILENCE)
+        self.clock.advance(REQUEST_TIMEOUT)
         self.assertTrue(connection.transport.disconnecting)
         self.assertEqual([], book.lines())
 
 
 class DeadlineTests(ChannelTestCase):
     def assert_aborted_at_deadline(self, connection: Connection) -> None:
-        self.clock.advance(LONGEST_ANSWER - 1)
+        self.clock.advance(MAX_RESPONSE_SECONDS - 1)
         self.assertFalse(connection.transport.disconnected)
         self.clock.advance(1)
         self.assertTrue(connection.transport.disconnected)
@@ -177,7 +177,7 @@ class DeadlineTests(ChannelTestCase):
         """The deadline of a response begins with its first byte."""
         connection = self.connection()
         connection.ask("/later")
-        self.clock.advance(10 * LONGEST_ANSWER)
+        self.clock.advance(10 * MAX_RESPONSE_SECONDS)
         self.later.request.write(b"<")
         self.assert_aborted_at_deadline(connection)
 
@@ -185,7 +185,7 @@ class DeadlineTests(ChannelTestCase):
         """The deadline begins again with the next response of the connection."""
         connection = self.connection()
         connection.ask("/page")
-        self.clock.advance(LONGEST_SILENCE - 1)
+        self.clock.advance(REQUEST_TIMEOUT - 1)
         connection.ask("/later")
         self.later.request.write(b"<")
         self.assert_aborted_at_deadline(connection)
@@ -195,7 +195,7 @@ class DeadlineTests(ChannelTestCase):
         connection = self.connection()
         connection.ask("/page")
         connection.ask("/later")
-        self.clock.advance(2 * LONGEST_ANSWER)
+        self.clock.advance(2 * MAX_RESPONSE_SECONDS)
         self.assertFalse(connection.transport.disconnected)
 
     def test_not_received(self) -> None:
@@ -219,7 +219,7 @@ class DeadlineTests(ChannelTestCase):
         connection = self.connection()
         connection.ask("/later")
         self.later.request.write(b"<")
-        self.clock.advance(LONGEST_ANSWER)
+        self.clock.advance(MAX_RESPONSE_SECONDS)
         self.assertEqual(
             [
                 "info closed the connection of a slow client: its answer took longer"

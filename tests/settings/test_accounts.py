@@ -7,9 +7,9 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.accounts import secrets_of
-from api_exporter.settings.definitions import OF_ACCOUNT, AccountSettings
-from api_exporter.settings.environment import read
-from api_exporter.settings.errors import ConfigurationError, shown
+from api_exporter.settings.definitions import ACCOUNT_SETTINGS, AccountSettings
+from api_exporter.settings.environment import read_settings
+from api_exporter.settings.errors import ConfigurationError, quote_value
 
 CANARY = "nbp_c4nary1"
 OTHER = "nbp_c4nary2"
@@ -27,7 +27,7 @@ class FolderTestCase(SynchronousTestCase):
         return path
 
     def accounts(self, **environ: str) -> Mapping[str, AccountSettings]:
-        return read({"ACCOUNTS_DIR": str(self.folder), **environ}).accounts
+        return read_settings({"ACCOUNTS_DIR": str(self.folder), **environ}).accounts
 
     def problems(self, **environ: str) -> list[str]:
         with self.assertRaises(ConfigurationError) as caught:
@@ -52,9 +52,11 @@ class AcceptedTests(FolderTestCase):
     def test_several(self) -> None:
         """An account in the folder has a name, even if it is the only one."""
         environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": OTHER}
-        self.assertIs(False, read(environ).several)
+        self.assertIs(False, read_settings(environ).several)
         self.write("acme.conf")
-        self.assertIs(True, read({**environ, "ACCOUNTS_DIR": str(self.folder)}).several)
+        self.assertIs(
+            True, read_settings({**environ, "ACCOUNTS_DIR": str(self.folder)}).several
+        )
 
     def test_links(self) -> None:
         """Links are followed, as Kubernetes mounts a Secret."""
@@ -129,7 +131,7 @@ class AcceptedTests(FolderTestCase):
         self.assertEqual((120, 1200), found.upstream_rate_limit)
         self.assertEqual({"peers": 60.0}, found.refresh_intervals)
         self.assertEqual(frozenset({"city"}), found.expose_personal_data)
-        allowed = {setting.name for setting in OF_ACCOUNT}
+        allowed = {setting.name for setting in ACCOUNT_SETTINGS}
         self.assertLessEqual(values.keys(), allowed)
 
     def test_shard(self) -> None:
@@ -176,7 +178,9 @@ class RefusedTests(FolderTestCase):
         """The error of a folder that cannot be listed gives the reason."""
         gone = self.folder / "gone"
         found = self.problems(ACCOUNTS_DIR=str(gone), UPSTREAM_API_URL=URL)
-        self.assertIn(f"ACCOUNTS_DIR: {shown(str(gone))} is not allowed", found[-1])
+        self.assertIn(
+            f"ACCOUNTS_DIR: {quote_value(str(gone))} is not allowed", found[-1]
+        )
         self.assertIn("(No such file or directory)", found[-1])
 
     def test_all_at_once(self) -> None:
@@ -197,12 +201,12 @@ class RefusedTests(FolderTestCase):
         )
         delta = self.write("delta.conf")
         found = self.problems(METRICS_MAX_AGE="old", LOG_LEVEL="loud")
-        gone = shown(str(self.folder / "gone"))
+        gone = quote_value(str(self.folder / "gone"))
         begin = [problem.partition(" is ")[0].partition(" it ")[0] for problem in found]
         self.assertEqual(
             [
                 f"{acme}:4: LISTEN_ADDRESS does not belong to an account: allowed are"
-                f" {', '.join(s.name for s in OF_ACCOUNT)}",
+                f" {', '.join(s.name for s in ACCOUNT_SETTINGS)}",
                 f"{acme}:5: nbp_…",
                 f"{acme}:6: METRICS_ALLOW",
                 f"{acme}:7: COLECTORS",
@@ -224,8 +228,12 @@ class RefusedTests(FolderTestCase):
     def test_paths(self) -> None:
         """Each file in an account's file is named with its whole path."""
         self.assertEqual(
-            {setting.name for setting in OF_ACCOUNT if setting.name.endswith("_FILE")},
-            {setting.name for setting in OF_ACCOUNT if setting.path},
+            {
+                setting.name
+                for setting in ACCOUNT_SETTINGS
+                if setting.name.endswith("_FILE")
+            },
+            {setting.name for setting in ACCOUNT_SETTINGS if setting.path},
         )
 
     def test_secrets(self) -> None:
@@ -284,7 +292,7 @@ class RefusedTests(FolderTestCase):
     def test_shard_without_accounts(self) -> None:
         """A shard without ACCOUNTS_DIR is an error."""
         with self.assertRaises(ConfigurationError) as caught:
-            read(
+            read_settings(
                 {
                     "UPSTREAM_API_URL": URL,
                     "UPSTREAM_API_TOKEN": CANARY,
@@ -327,7 +335,7 @@ class MetricsTests(FolderTestCase):
         reported = "matches no metric of an enabled collector (see docs/metrics.md)"
         self.assertEqual(
             [
-                f"METRICS_DENY of acme: {shown('netbird_api_users')} {reported}",
+                f"METRICS_DENY of acme: {quote_value('netbird_api_users')} {reported}",
             ],
             self.problems(
                 **self.environ,

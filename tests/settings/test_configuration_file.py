@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.configuration_file import (
-    MAX_BYTES,
+    MAX_CONFIGURATION_BYTES,
     assignment,
-    below,
-    load,
+    load_file,
     readable_by_all,
+    with_defaults_from,
 )
 from api_exporter.settings.errors import ConfigurationError
 from tests import tries
@@ -177,7 +177,7 @@ class LoadTests(SynchronousTestCase):
 
     def refused(self, path: Path) -> list[str]:
         with self.assertRaises(ConfigurationError) as raised:
-            load(path)
+            load_file(path)
         self.assertEqual("\n".join(raised.exception.problems), str(raised.exception))
         problems: list[str] = raised.exception.problems
         return problems
@@ -186,9 +186,9 @@ class LoadTests(SynchronousTestCase):
         """Comments, blank lines and indentation are ignored; the last line counts."""
         text = "# a\n\n  \t\n   # b=c\n  X_A=1\n\tX_B='x y'\nexport X_C=3\nX_A=2"
         expected = {"X_A": "2", "X_B": "x y", "X_C": "3"}
-        self.assertEqual(expected, load(self.file(text)))
-        self.assertEqual(expected, load(self.file(text + "\n")))
-        self.assertEqual({}, load(self.file("")))
+        self.assertEqual(expected, load_file(self.file(text)))
+        self.assertEqual(expected, load_file(self.file(text + "\n")))
+        self.assertEqual({}, load_file(self.file("")))
 
     def test_all_mistakes(self) -> None:
         """All wrong lines are reported at once, with file, line and name."""
@@ -210,10 +210,10 @@ class LoadTests(SynchronousTestCase):
 
     def test_too_long(self) -> None:
         """A file may have 1 MB, and no more than that is read."""
-        self.assertEqual({}, load(self.file("#" * MAX_BYTES)))
-        for path in (self.file("#" * (MAX_BYTES + 1)), Path("/dev/zero")):
+        self.assertEqual({}, load_file(self.file("#" * MAX_CONFIGURATION_BYTES)))
+        for path in (self.file("#" * (MAX_CONFIGURATION_BYTES + 1)), Path("/dev/zero")):
             self.assertEqual(
-                [f"{path}: the file has more than {MAX_BYTES} bytes"],
+                [f"{path}: the file has more than {MAX_CONFIGURATION_BYTES} bytes"],
                 self.refused(path),
             )
 
@@ -223,7 +223,7 @@ class LoadTests(SynchronousTestCase):
         self.addCleanup(os.close, reader)
         os.write(writer, b"A=1\n")
         os.close(writer)
-        self.assertEqual({"A": "1"}, load(Path(f"/dev/fd/{reader}")))
+        self.assertEqual({"A": "1"}, load_file(Path(f"/dev/fd/{reader}")))
 
     def test_retryable(self) -> None:
         """An unreadable file is retryable, and a wrong one is not."""
@@ -233,7 +233,7 @@ class LoadTests(SynchronousTestCase):
             (self.file(b"\xff"), False),
         ):
             with self.assertRaises(ConfigurationError) as raised:
-                load(path)
+                load_file(path)
             self.assertEqual(retryable, raised.exception.retryable, path)
 
     def test_several_lines(self) -> None:
@@ -274,13 +274,17 @@ class BelowTests(SynchronousTestCase):
     def test_below(self) -> None:
         """The environment takes precedence over the file."""
         environ, file = {"X_A": "1", "X_B": "2"}, {"X_B": "3", "X_C": "4"}
-        self.assertEqual({"X_A": "1", "X_B": "2", "X_C": "4"}, below(environ, file))
+        self.assertEqual(
+            {"X_A": "1", "X_B": "2", "X_C": "4"}, with_defaults_from(environ, file)
+        )
         self.assertEqual(({"X_A": "1", "X_B": "2"}, 2), (environ, len(file)))
 
     def test_empty(self) -> None:
         """An empty variable is not set: the file's value counts."""
         for blank in ("", " ", "\t"):
-            self.assertEqual({"X_A": "1"}, below({"X_A": blank}, {"X_A": "1"}))
+            self.assertEqual(
+                {"X_A": "1"}, with_defaults_from({"X_A": blank}, {"X_A": "1"})
+            )
 
 
 def escaped(text: str) -> str:
@@ -380,7 +384,7 @@ class AgreementTests(SynchronousTestCase):
         ):
             self.path.write_bytes(text.encode())
             try:
-                read = load(self.path)
+                read = load_file(self.path)
             except ConfigurationError:
                 continue
             for shell in SHELLS:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from api_exporter.settings.definitions import Settings
-from api_exporter.settings.environment import read
+from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from tests.settings.test_accounts import CANARY, URL, FolderTestCase
@@ -13,7 +13,7 @@ ONE = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": CANARY}
 
 class OneTests(FolderTestCase):
     def one(self, **environ: str) -> Settings:
-        return read(ONE | environ)
+        return read_settings(ONE | environ)
 
     def test_off(self) -> None:
         """Without the setting, nothing is written or requested."""

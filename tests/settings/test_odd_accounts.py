@@ -4,7 +4,7 @@ import os
 import signal
 
 from api_exporter.settings.accounts import files
-from api_exporter.settings.errors import ConfigurationError, shown
+from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.loader import load
 from api_exporter.settings.options import Options
 from api_exporter.settings.shard import Shard
@@ -100,7 +100,9 @@ class FolderTests(FolderTestCase):
             with self.assertRaises(ConfigurationError) as caught:
                 self.accounts(ACCOUNTS_DIR=str(gone), SHARD=shard)
             (problem,) = caught.exception.problems
-            self.assertIn(f"ACCOUNTS_DIR: {shown(str(gone))} is not allowed", problem)
+            self.assertIn(
+                f"ACCOUNTS_DIR: {quote_value(str(gone))} is not allowed", problem
+            )
             self.assertTrue(caught.exception.retryable)
 
 

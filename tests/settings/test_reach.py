@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.settings.definitions import AccountSettings
-from api_exporter.settings.environment import read
-from api_exporter.settings.errors import ConfigurationError, shown
+from api_exporter.settings.environment import read_settings
+from api_exporter.settings.errors import ConfigurationError, quote_value
 from tests.authority import Authority, written
 
 REQUIRED = {
@@ -31,12 +31,12 @@ class ReachTestCase(SynchronousTestCase):
         return written(self.folder, name, *parts)
 
     def account(self, **given: str) -> AccountSettings:
-        return read({**REQUIRED, **given}).accounts[""]
+        return read_settings({**REQUIRED, **given}).accounts[""]
 
     def refused(self, **given: str) -> ConfigurationError:
         """Return the only problem."""
         error: ConfigurationError = self.assertRaises(
-            ConfigurationError, read, {**REQUIRED, **given}
+            ConfigurationError, read_settings, {**REQUIRED, **given}
         )
         self.assertEqual(1, len(error.problems), error)
         self.assertNotIn("c4nary", str(error))
@@ -145,7 +145,7 @@ class CertificateTests(ReachTestCase):
             given = {name: path} if name != key else {name: path, certificate: good}
             error = self.refused(**given)
             self.assertIn(
-                f"{name}: {shown(path)} is not allowed: it must be a readable",
+                f"{name}: {quote_value(path)} is not allowed: it must be a readable",
                 str(error),
             )
             self.assertIn(words, str(error))
@@ -198,7 +198,9 @@ class AccountFileTests(ReachTestCase):
         folder = self.folder / "accounts"
         folder.mkdir(exist_ok=True)
         (folder / "acme.conf").write_text(text)
-        return read({**REQUIRED, "ACCOUNTS_DIR": str(folder), **given}).accounts["acme"]
+        return read_settings(
+            {**REQUIRED, "ACCOUNTS_DIR": str(folder), **given}
+        ).accounts["acme"]
 
     def test_relative(self) -> None:
         """Paths are relative to the account's file."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.definitions import BY_NAME
+from api_exporter.settings.definitions import SETTING_BY_NAME
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.loader import load
 from api_exporter.settings.options import Options
@@ -118,14 +118,14 @@ class DistanceTests(SynchronousTestCase):
 class MeantTests(SynchronousTestCase):
     def test_each(self) -> None:
         """A single mistake in any setting's name is found."""
-        for name in BY_NAME:
+        for name in SETTING_BY_NAME:
             for at in range(len(name)):
                 wrong = {
                     name[:at] + name[at + 1 :],
                     name[:at] + "Q" + name[at:],
                     name[:at] + name[at : at + 2][::-1] + name[at + 2 :],
                 }
-                for misnamed in wrong - BY_NAME.keys():
+                for misnamed in wrong - SETTING_BY_NAME.keys():
                     self.assertIsNotNone(closest(misnamed), misnamed)
             self.assertIsNone(closest(name))
             self.assertEqual(name, closest(name.lower()))

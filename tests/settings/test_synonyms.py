@@ -5,7 +5,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings import configuration_file
-from api_exporter.settings.environment import read, synonym_errors
+from api_exporter.settings.environment import read_settings, synonym_errors
 from tests.settings.test_table import problems
 
 URL = "NETBIRD_API_URL is a setting of netbird-api-exporter: use UPSTREAM_API_URL"
@@ -45,12 +45,14 @@ class SynonymsTests(SynchronousTestCase):
         path = Path(self.mktemp())
         path.write_text("".join(f"{name}={value}\n" for name, value in THEIRS.items()))
         for environ, lines in (({}, [URL, TOKEN]), (OURS, [])):
-            together = configuration_file.below(environ, configuration_file.load(path))
+            together = configuration_file.with_defaults_from(
+                environ, configuration_file.load_file(path)
+            )
             self.assertEqual(lines, problems(together)[:2])
 
     def test_side_by_side(self) -> None:
         """One environment may serve both programs."""
-        settings = read({**THEIRS, **OURS})
+        settings = read_settings({**THEIRS, **OURS})
         self.assertEqual("https://vpn.example", settings.accounts[""].upstream_api_url)
 
     def test_several_accounts(self) -> None:

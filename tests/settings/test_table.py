@@ -7,22 +7,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.thresholds import Thresholds, shipped
+from api_exporter.attention.thresholds import Thresholds, default_thresholds
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.resources import OFF
-from api_exporter.settings.addresses import Address, Endpoint, address
+from api_exporter.settings.addresses import Address, Endpoint, parse_address
 from api_exporter.settings.definitions import (
-    BY_NAME,
-    OF_ACCOUNT,
+    ACCOUNT_SETTINGS,
     RETIRED,
+    SETTING_BY_NAME,
     SETTINGS,
     AccountSettings,
     Settings,
 )
-from api_exporter.settings.environment import read
-from api_exporter.settings.errors import MAX_SHOWN_CHARACTERS, ConfigurationError, shown
+from api_exporter.settings.environment import read_settings
+from api_exporter.settings.errors import (
+    MAX_SHOWN_CHARACTERS,
+    ConfigurationError,
+    quote_value,
+)
 from api_exporter.settings.parsers import rate_limit
 from tests import tries
 
@@ -40,7 +44,7 @@ NAMES = [setting.name for setting in SETTINGS]
 def problems(environ: Mapping[str, str]) -> list[str]:
     """Return all errors, one line each."""
     try:
-        read(environ)
+        read_settings(environ)
     except ConfigurationError as error:
         return error.problems
     return []
@@ -48,8 +52,8 @@ def problems(environ: Mapping[str, str]) -> list[str]:
 
 def value(name: str, text: str) -> object:
     """Return the value of a variable's text."""
-    settings = read({**REQUIRED, name: text})
-    of_account = name in {setting.name for setting in OF_ACCOUNT}
+    settings = read_settings({**REQUIRED, name: text})
+    of_account = name in {setting.name for setting in ACCOUNT_SETTINGS}
     values = the_only(settings) if of_account else settings
     found: object = getattr(values, name.lower())
     return found
@@ -63,7 +67,7 @@ def the_only(settings: Settings) -> AccountSettings:
 class FieldsTests(SynchronousTestCase):
     def test_missing(self) -> None:
         """A struct of settings needs a value for every field."""
-        only = the_only(read(REQUIRED))
+        only = the_only(read_settings(REQUIRED))
         with self.assertRaisesRegex(TypeError, "without its value: Proxy for"):
             AccountSettings(
                 **{
@@ -81,9 +85,9 @@ class AcceptedTests(SynchronousTestCase):
 
     def test_defaults(self) -> None:
         """Only the API's address and token are required."""
-        found = read(REQUIRED)
+        found = read_settings(REQUIRED)
         account = the_only(found)
-        self.assertEqual(":8080", BY_NAME["LISTEN_ADDRESS"].default)
+        self.assertEqual(":8080", SETTING_BY_NAME["LISTEN_ADDRESS"].default)
         self.assertEqual("/metrics", found.metrics_path)
         self.assertEqual("info", found.log_level)
         self.assertEqual(30.0, account.http_timeout)
@@ -125,7 +129,7 @@ class AcceptedTests(SynchronousTestCase):
     def test_token(self) -> None:
         """Only white space around a token is removed."""
         for text in ("nbp_x-._~+/=1", "  nbp_x-._~+/=1\r\n"):
-            found = the_only(read({**REQUIRED, "UPSTREAM_API_TOKEN": text}))
+            found = the_only(read_settings({**REQUIRED, "UPSTREAM_API_TOKEN": text}))
             assert found.upstream_api_token is not None
             self.assertEqual("nbp_x-._~+/=1", found.upstream_api_token.reveal())
 
@@ -157,7 +161,7 @@ class AcceptedTests(SynchronousTestCase):
             ":65535": Address("", 65535),
         }.items():
             self.assertEqual([], problems({**REQUIRED, "LISTEN_ADDRESS": text}))
-            self.assertEqual(meaning, address(text))
+            self.assertEqual(meaning, parse_address(text))
             self.assertEqual(text, str(meaning))
 
     def test_metrics_path(self) -> None:
@@ -187,8 +191,8 @@ class AcceptedTests(SynchronousTestCase):
         file.write_text('{"days": {"login_soon": 23}}')
         found = value("THRESHOLDS_FILE", str(file))
         assert isinstance(found, Thresholds)
-        self.assertEqual({**shipped().days, "login_soon": 23}, found.days)
-        self.assertEqual(shipped().severities, found.severities)
+        self.assertEqual({**default_thresholds().days, "login_soon": 23}, found.days)
+        self.assertEqual(default_thresholds().severities, found.severities)
 
     def test_runbooks(self) -> None:
         """Runbooks are a page to which an anchor is added."""
@@ -272,8 +276,10 @@ class AcceptedTests(SynchronousTestCase):
             "METRICS_DENY": "*_info",
         }
         choice = MetricFilter(deny=("*_info",), detail=frozenset({"servers"}))
-        self.assertEqual(choice, the_only(read({**REQUIRED, **words})).choice())
-        self.assertEqual(EVERYTHING, the_only(read(REQUIRED)).choice())
+        self.assertEqual(
+            choice, the_only(read_settings({**REQUIRED, **words})).choice()
+        )
+        self.assertEqual(EVERYTHING, the_only(read_settings(REQUIRED)).choice())
 
     def test_endpoints(self) -> None:
         """There may be several listen addresses, and Twisted endpoints."""
@@ -299,7 +305,7 @@ class RefusedTests(SynchronousTestCase):
         for text in texts:
             found = problems({**REQUIRED, name: text})
             self.assertEqual(1, len(found), text)
-            begin = f"{name}: {shown(text)} is not allowed: it must be "
+            begin = f"{name}: {quote_value(text)} is not allowed: it must be "
             self.assertEqual(begin, found[0][: len(begin)])
             self.assertIn(words, found[0][len(begin) :])
 
@@ -342,7 +348,7 @@ class RefusedTests(SynchronousTestCase):
         found = problems(wrong)
         self.assertEqual(list(wrong), [line.partition(":")[0] for line in found])
         with self.assertRaises(ConfigurationError) as caught:
-            read(wrong)
+            read_settings(wrong)
         self.assertEqual(found, str(caught.exception).splitlines())
 
     def test_retryable(self) -> None:
@@ -356,7 +362,7 @@ class RefusedTests(SynchronousTestCase):
             ({**url, **missing, "LOG_LEVEL": "loud"}, False),
         ):
             with self.assertRaises(ConfigurationError) as caught:
-                read(environ)
+                read_settings(environ)
             self.assertEqual(retryable, caught.exception.retryable, environ)
 
     def test_url(self) -> None:
@@ -407,7 +413,7 @@ class RefusedTests(SynchronousTestCase):
     def test_long_values(self, name: str, secret: str, before: str) -> None:
         """Errors repeat only a few characters of a refused value."""
         for text in problems({**REQUIRED, name: before + secret}):
-            known = BY_NAME[name].allowed
+            known = SETTING_BY_NAME[name].allowed
             for at in range(len(secret) - MAX_SHOWN_CHARACTERS):
                 part = secret[at : at + MAX_SHOWN_CHARACTERS + 1]
                 self.assertNotIn(part, text.replace(known, ""))
@@ -482,7 +488,7 @@ class RefusedTests(SynchronousTestCase):
         ):
             file.write_text(text)
             [problem] = problems({**REQUIRED, "THRESHOLDS_FILE": str(file)})
-            begin = f"THRESHOLDS_FILE: {shown(str(file))} is not "
+            begin = f"THRESHOLDS_FILE: {quote_value(str(file))} is not "
             self.assertTrue(problem.startswith(begin))
             self.assertIn(reported, problem)
         self.refuses(
@@ -585,8 +591,8 @@ class RefusedTests(SynchronousTestCase):
             pattern = text.rpartition(",")[2]
             self.assertEqual(
                 [
-                    f"METRICS_DENY: {shown(pattern)} matches no metric of an enabled"
-                    " collector (see docs/metrics.md)"
+                    f"METRICS_DENY: {quote_value(pattern)} matches no metric of an"
+                    " enabled collector (see docs/metrics.md)"
                 ],
                 problems({**REQUIRED, "METRICS_DENY": text}),
             )
@@ -618,7 +624,7 @@ class RefusedTests(SynchronousTestCase):
 class SecrecyTests(SynchronousTestCase):
     def test_settings(self) -> None:
         """No text form of settings contains the token."""
-        found = the_only(read(REQUIRED))
+        found = the_only(read_settings(REQUIRED))
         for secret in (found, found.upstream_api_token):
             self.assertNotIn(CANARY, f"{secret} {secret!r}")
         self.assertEqual("<token>", repr(found.upstream_api_token))
@@ -626,7 +632,7 @@ class SecrecyTests(SynchronousTestCase):
     def test_error(self) -> None:
         """No text form of an error contains the token."""
         with self.assertRaises(ConfigurationError) as caught:
-            read({"UPSTREAM_API_TOKEN": f"{CANARY} {CANARY}"})
+            read_settings({"UPSTREAM_API_TOKEN": f"{CANARY} {CANARY}"})
         self.assertNotIn(CANARY, f"{caught.exception} {caught.exception!r}")
         self.assertIsNone(caught.exception.__context__)
 
@@ -650,7 +656,7 @@ class AnyTextTests(SynchronousTestCase):
         """Any text gives settings, or one-line errors with their variables' names."""
         token = {"UPSTREAM_API_TOKEN": f"{before}{CANARY}{after}"}
         try:
-            found = read({**REQUIRED, **others, **token})
+            found = read_settings({**REQUIRED, **others, **token})
         except ConfigurationError as error:
             for problem in error.problems:
                 self.assertEqual([problem], problem.splitlines())

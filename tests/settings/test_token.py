@@ -16,7 +16,7 @@ from api_exporter.settings.token import (
     Token,
     TokenFile,
     TokenReader,
-    token,
+    parse_token,
     token_file,
 )
 
@@ -74,10 +74,10 @@ class TokenTests(SynchronousTestCase):
     def test_allowed(self) -> None:
         """A token is visible ASCII; any other text is refused and not repeated."""
         for text in ("x", "nbp_1", "a.b-c_d~e+f/g==", "!~"):
-            self.assertEqual(text, token(text).reveal())
+            self.assertEqual(text, parse_token(text).reveal())
         for text in ("", "canary x", "canary\t", "canary\n", "canarÿ", "canary\x7f"):
             with self.assertRaises(ValueError) as raised:
-                token(text)
+                parse_token(text)
             self.assertNotIn("canar", str(raised.exception))
 
 

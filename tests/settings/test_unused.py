@@ -8,12 +8,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import BY_NAME, CURRENT_USER
+from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
 from api_exporter.refresh.quotas import quotas
 from api_exporter.settings.definitions import SETTINGS, Settings
-from api_exporter.settings.environment import read
+from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
-from api_exporter.settings.unused import unused
+from api_exporter.settings.unused import unused_warnings
 from tests.authority import Authority, written
 
 REQUIRED = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "secret"}
@@ -81,7 +81,7 @@ def examples(folder: Path) -> Iterator[tuple[str, str]]:
     )
     for collector in COLLECTORS:
         yield "COLLECTORS", collector.name
-    for resource in BY_NAME:
+    for resource in RESOURCE_BY_NAME:
         yield "REFRESH_INTERVALS", f"{resource}=1m"
         yield "REFRESH_INTERVALS", f"{resource}=off"
 
@@ -108,7 +108,7 @@ class PairsTests(SynchronousTestCase):
             if "UPSTREAM_API_TOKEN_FILE" in given:
                 del environ["UPSTREAM_API_TOKEN"]
             try:
-                settings = read(environ)
+                settings = read_settings(environ)
             except ConfigurationError as error:
                 self.assertTrue(one in str(error) or other in str(error), given)
                 continue
@@ -118,7 +118,7 @@ class PairsTests(SynchronousTestCase):
 
     def judge(self, given: Mapping[str, str], settings: Settings) -> None:
         """Judge a pair that is not refused."""
-        lines = list(unused(settings))
+        lines = list(unused_warnings(settings))
         for name, alternatives in ALTERNATIVES.items():
             idle = name in given and not alternatives & given.keys()
             named = [line for line in lines if line.startswith(f"{name} has no effect")]

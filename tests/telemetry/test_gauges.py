@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.gauges import certificate_ends
+from api_exporter.telemetry.gauges import register_certificate_expiry
 
 NAME = "api_exporter_{}_certificate_expiration_timestamp_seconds"
 
@@ -13,7 +13,7 @@ class CertificateEndsTests(SynchronousTestCase):
         """An unknown expiry time has no series."""
         known: dict[str, float] = {}
         registry = CollectorRegistry()
-        certificate_ends(
+        register_certificate_expiry(
             registry,
             upstream=lambda: known.get("upstream"),
             client=lambda: known.get("client"),

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.records import Peer
-from api_exporter.telemetry.history import SPAN, Count, History
+from api_exporter.telemetry.history import HISTORY_SECONDS, History, PeerCount
 
 PEERS = tuple(Peer(id=str(n), connected=n < 3) for n in range(5))
 
@@ -25,7 +25,7 @@ class HistoryTests(SynchronousTestCase):
     def test_counts(self) -> None:
         """Peers are counted by whether they are connected."""
         [[count]] = observed(60).runs(60)
-        self.assertEqual(Count(at=60, connected=3, disconnected=2), count)
+        self.assertEqual(PeerCount(at=60, connected=3, disconnected=2), count)
         self.assertEqual(5, count.peers)
 
     def test_step(self) -> None:
@@ -46,8 +46,8 @@ class HistoryTests(SynchronousTestCase):
     def test_forgotten(self) -> None:
         """Counts older than the span are not returned."""
         history = observed(0, 60)
-        self.assertEqual([[60]], times(history, SPAN + 30))
-        self.assertEqual([], times(history, SPAN + 61))
+        self.assertEqual([[60]], times(history, HISTORY_SECONDS + 30))
+        self.assertEqual([], times(history, HISTORY_SECONDS + 61))
 
     def test_clock_set_back(self) -> None:
         """Counts in the future are deleted after the clock was set back."""
@@ -59,16 +59,16 @@ class HistoryTests(SynchronousTestCase):
 
     def test_not_kept(self) -> None:
         """Counts older than the span are deleted."""
-        history = observed(*range(0, int(2 * SPAN) + 1, 60))
-        self.assertEqual([], times(history, SPAN - 60))
+        history = observed(*range(0, int(2 * HISTORY_SECONDS) + 1, 60))
+        self.assertEqual([], times(history, HISTORY_SECONDS - 60))
 
     @given(
-        st.lists(st.floats(min_value=0, max_value=SPAN), max_size=2000),
+        st.lists(st.floats(min_value=0, max_value=HISTORY_SECONDS), max_size=2000),
         st.floats(min_value=1, max_value=1e5),
     )
     def test_bounded(self, at: list[float], period: float) -> None:
         """Counts in any order are sorted, and their number is bounded."""
         history = observed(*at, period=period)
-        kept = [count for run in times(history, SPAN) for count in run]
+        kept = [count for run in times(history, HISTORY_SECONDS) for count in run]
         self.assertEqual(sorted(set(kept)), kept)
-        self.assertLessEqual(len(kept), SPAN / history.step + 1)
+        self.assertLessEqual(len(kept), HISTORY_SECONDS / history.step + 1)

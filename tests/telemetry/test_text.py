@@ -6,7 +6,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.ports import Attempt
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.freshness import Freshness
@@ -16,7 +16,7 @@ from tests.parts import process_telemetry
 
 def registries() -> tuple[CollectorRegistry, ...]:
     """Return the registries of an account with read peers, and of the process."""
-    freshness = dict.fromkeys(BY_NAME, Freshness(period=30.0))
+    freshness = dict.fromkeys(RESOURCE_BY_NAME, Freshness(period=30.0))
     freshness["peers"] = freshness["peers"].succeeded(
         records=5, rejected=1, seconds=0.4, at=1000.5
     )

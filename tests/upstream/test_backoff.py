@@ -4,7 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.backoff import LONGEST, MAX_FIRST_PAUSE, again, pause, spread
+from api_exporter.upstream.backoff import (
+    MAX_ATTEMPT_DELAY,
+    MAX_FIRST_PAUSE,
+    attempt_delay,
+    retry_delay,
+    with_jitter,
+)
 
 CHANCE = st.floats(0, 1, exclude_max=True)
 FAILURES = st.integers(1, 10_000)
@@ -13,7 +19,7 @@ PERIOD = st.floats(1, 86400)
 
 def longest(failures: int) -> float:
     """Return the longest pause that chance allows."""
-    return pause(failures, lambda: 1.0)
+    return attempt_delay(failures, lambda: 1.0)
 
 
 class PauseTests(SynchronousTestCase):
@@ -31,23 +37,23 @@ class PauseTests(SynchronousTestCase):
         fewer, more = longest(failures), longest(failures + 1)
         self.assertLessEqual(MAX_FIRST_PAUSE, fewer)
         self.assertLessEqual(fewer, more)
-        self.assertLessEqual(more, LONGEST)
+        self.assertLessEqual(more, MAX_ATTEMPT_DELAY)
 
     @settings(deadline=None)
     @given(failures=FAILURES, chance=CHANCE)
     def test_full_jitter(self, failures: int, chance: float) -> None:
         """A pause is a random share of the longest one, down to 0."""
         ceiling = longest(failures)
-        self.assertEqual(chance * ceiling, pause(failures, lambda: chance))
+        self.assertEqual(chance * ceiling, attempt_delay(failures, lambda: chance))
 
     @settings(deadline=None)
     @given(failures=FAILURES, chance=CHANCE, asked=st.floats(0, 1e6))
     def test_asked(self, failures: int, chance: float, asked: float) -> None:
         """A pause is never shorter than Retry-After or the own backoff."""
-        own = pause(failures, lambda: chance)
+        own = attempt_delay(failures, lambda: chance)
         self.assertEqual(
             max(own, asked),
-            pause(failures, lambda: chance, asked),
+            attempt_delay(failures, lambda: chance, asked),
         )
 
 
@@ -60,26 +66,26 @@ class AgainTests(SynchronousTestCase):
             (5.0, [5, 5]),
         ):
             for failures, seconds in enumerate(expected, 1):
-                self.assertEqual(seconds, again(failures, period, lambda: 0.5))
+                self.assertEqual(seconds, retry_delay(failures, period, lambda: 0.5))
 
     def test_asked(self) -> None:
         """Retry-After replaces the first wait, within the period."""
         for asked, expected in (
             (None, [30, 60, 120]),
-            (LONGEST, [30, 60, 120]),
-            (LONGEST + 1, [6, 30, 60]),
+            (MAX_ATTEMPT_DELAY, [30, 60, 120]),
+            (MAX_ATTEMPT_DELAY + 1, [6, 30, 60]),
             (70.0, [70, 70, 70, 120]),
             (3600.0, [600, 600]),
         ):
             for failures, seconds in enumerate(expected, 1):
-                found = again(failures, 600.0, lambda: 0.5, asked)
+                found = retry_delay(failures, 600.0, lambda: 0.5, asked)
                 self.assertEqual(seconds, found, (asked, failures))
 
     @settings(deadline=None)
     @given(failures=FAILURES, period=PERIOD, chance=CHANCE)
     def test_bounds(self, failures: int, period: float, chance: float) -> None:
         """The wait never exceeds the period, and is never 0."""
-        seconds = again(failures, period, lambda: chance)
+        seconds = retry_delay(failures, period, lambda: chance)
         self.assertLessEqual(seconds, period)
         self.assertGreaterEqual(seconds, min(period, 27.0))
 
@@ -89,10 +95,10 @@ class SpreadTests(SynchronousTestCase):
     @given(period=PERIOD, chance=CHANCE)
     def test_a_tenth(self, period: float, chance: float) -> None:
         """A period changes by a tenth at most."""
-        spreaded = spread(period, lambda: chance)
+        spreaded = with_jitter(period, lambda: chance)
         self.assertLessEqual(0.9 * period, spreaded)
         self.assertLessEqual(spreaded, 1.1 * period * (1 + 1e-15))
 
     def test_middle(self) -> None:
         """A chance of one half does not change a period."""
-        self.assertEqual(30.0, spread(30.0, lambda: 0.5))
+        self.assertEqual(30.0, with_jitter(30.0, lambda: 0.5))

@@ -15,7 +15,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IResponse
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.body import BodyMemory, ResponseBody
+from api_exporter.upstream.body import BodyMemory, BodyReceiver
 from api_exporter.upstream.headers import RECEIVED_ENCODING
 
 MIB = 1024 * 1024
@@ -38,7 +38,7 @@ class ResponseBodyTests(SynchronousTestCase):
     def begin(
         self, limit: int, *codings: bytes, problem: UpstreamError | None = None
     ) -> Deferred[bytes]:
-        self.body = ResponseBody(BodyMemory())
+        self.body = BodyReceiver(BodyMemory())
         self.response = Response(*codings)
         return self.body.receive(cast("IResponse", self.response), limit, problem)
 

@@ -17,7 +17,7 @@ from twisted.web.client import URI, Agent
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
-from api_exporter.ports import Body, UpstreamError
+from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.settings.token import Token
 from api_exporter.upstream import body as bodies
 from api_exporter.upstream.body import BodyMemory
@@ -76,7 +76,7 @@ class Server:
             ),
             world=World(clock, clock.seconds, lambda: 0.5),
         )
-        self.fetched: Deferred[Body] = upstream.fetch("api/peers", 0.0)
+        self.fetched: Deferred[ResponseBody] = upstream.fetch("api/peers", 0.0)
 
     def endpointForURI(self, _uri: URI) -> IStreamClientEndpoint:
         return self
@@ -244,7 +244,7 @@ class BodyMemoryTests(SynchronousTestCase):
         for seed in range(20):
             self.setUp()
             chance = random.Random(seed)
-            waiting: list[Body] = []
+            waiting: list[ResponseBody] = []
             due = [
                 self.server(chance.randint(1, ALL), speed=chance.uniform(0.1, 1) * FAST)
                 for _ in range(8)

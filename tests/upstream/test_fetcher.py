@@ -17,7 +17,7 @@ from twisted.web.client import Agent
 from twisted.web.server import Request
 from zope.interface import implementer
 
-from api_exporter.netbird.resources import BOUNDS
+from api_exporter.netbird.resources import MAX_BODY_BYTES
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
@@ -479,9 +479,11 @@ class ClockTests(SynchronousTestCase):
 class BoundTests(SynchronousTestCase):
     def test_consumption(self) -> None:
         """A body with a lower limit of its own is cut off there."""
-        [path] = BOUNDS
+        [path] = MAX_BODY_BYTES
         bench = Bench(longest_body=10**9)
-        bench.api.answers["consumption"] = [says(200, b" " * (BOUNDS[path] + 1))]
+        bench.api.answers["consumption"] = [
+            says(200, b" " * (MAX_BODY_BYTES[path] + 1))
+        ]
         fetched = bench.upstream.fetch(path, 60.0)
         bench.agent.flush()
         error = self.failureResultOf(fetched, UpstreamError).value

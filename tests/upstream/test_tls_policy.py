@@ -43,7 +43,7 @@ class LookTests(SynchronousTestCase):
         own, other = (persons.issue("exporter", days=9999) for _ in range(2))
         certificate.write_bytes(own.pem)
         key.write_bytes(own.key)
-        settings = environment.read(
+        settings = environment.read_settings(
             {
                 "UPSTREAM_API_URL": "http://10.0.0.1",
                 "UPSTREAM_API_TOKEN": "secret",

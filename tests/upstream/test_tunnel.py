@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import proxy
-from api_exporter.upstream.tunnel import LONGEST_HEAD, opened, request
+from api_exporter.upstream.tunnel import MAX_TUNNEL_HEAD_BYTES, is_open, request
 
 PROXY = proxy("http://me:c4nary@proxy.example:3128")
 GOOD = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nA: b\r\n\r\n"
@@ -34,14 +34,14 @@ class OpenedTests(SynchronousTestCase):
     @given(st.integers(0, len(GOOD)))
     def test_pieces(self, size: int) -> None:
         """The tunnel is open with the last byte of the response, and not before."""
-        self.assertEqual(size == len(GOOD), opened(GOOD[:size], PROXY))
+        self.assertEqual(size == len(GOOD), is_open(GOOD[:size], PROXY))
 
     @given(st.binary(max_size=200))
     def test_anything(self, received: bytes) -> None:
         """Random bytes raise an error that names the proxy, or open no tunnel."""
         for start in (b"", b"HTTP/1.1 ", b"HTTP/1.1 407 ", b"HTTP/1.0 100 x\r\n\r\n"):
             try:
-                opened(start + received, PROXY)
+                is_open(start + received, PROXY)
             except UpstreamError as error:
                 self.assertIn("proxy.example:3128", str(error))
                 self.assertNotIn("c4nary", str(error))
@@ -50,13 +50,13 @@ class OpenedTests(SynchronousTestCase):
     def test_bound(self, excess: int) -> None:
         """A response of more than 16 KiB is refused."""
         head = b"HTTP/1.1 200 Fine\r\nA: "
-        size = LONGEST_HEAD + excess
+        size = MAX_TUNNEL_HEAD_BYTES + excess
         received = head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"
         if excess > 0:
-            error = self.assertRaises(UpstreamError, opened, received, PROXY)
+            error = self.assertRaises(UpstreamError, is_open, received, PROXY)
             self.assertIn("with more than 16384 bytes", str(error))
         else:
-            self.assertTrue(opened(received, PROXY))
+            self.assertTrue(is_open(received, PROXY))
 
     def test_again(self) -> None:
         """An unsent request is retryable; failed authentication is not."""
@@ -68,6 +68,6 @@ class OpenedTests(SynchronousTestCase):
             (401, "proxy_auth", False, False),
         ):
             answer = b"HTTP/1.1 %d x\r\n\r\n" % code
-            error = self.assertRaises(UpstreamError, opened, answer, PROXY)
+            error = self.assertRaises(UpstreamError, is_open, answer, PROXY)
             self.assertEqual(reason, error.reason)
             self.assertEqual((retryable, unsent), (error.retryable, error.unsent))

@@ -12,9 +12,9 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.network import Network
-from api_exporter.serving.visibility import ALL, Accounts
-from api_exporter.telemetry.account import summary
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
+from api_exporter.telemetry.account import accounts_summary
 from api_exporter.web.accounts import summary_pages
 from api_exporter.web.context import SiteContext
 from api_exporter.web.tree import tree
@@ -41,7 +41,7 @@ class Knowing(Resource):
         return found
 
 
-def several(accounts: Mapping[str, Network], context: SiteContext) -> Resource:
+def several(accounts: Mapping[str, AccountNetwork], context: SiteContext) -> Resource:
     """Return the pages for any number of accounts."""
     return tree(accounts, context, summary_pages(accounts, context))
 
@@ -62,7 +62,7 @@ class AccountsTestCase(ServedTestCase):
         watched.clock.advance(20)
         self.context = watched.context
         self.pages = several(accounts, self.context)
-        self.tree = Knowing(self.pages, ALL)
+        self.tree = Knowing(self.pages, ALL_ACCOUNTS)
 
     def text(self, path: str, status: int = 200, **headers: str) -> str:
         found, _, body = self.request(path, **headers)
@@ -179,7 +179,7 @@ class StateTests(AccountsTestCase):
         acme = Watched(name="acme")
         acme.faults["api/groups"] = REFUSED
         acme.start()
-        self.tree = Knowing(several({"acme": acme}, Watched().context), ALL)
+        self.tree = Knowing(several({"acme": acme}, Watched().context), ALL_ACCOUNTS)
         page = self.text("/")
         self.assertIn('<span class="state warn">Working', page)
         self.assertIn("1 of 1 account working", page)
@@ -196,7 +196,9 @@ class StateTests(AccountsTestCase):
     def test_summary(self) -> None:
         """The supervisor's status has the number of accounts that are up."""
         accounts = (self.acme, self.beta, self.gamma)
-        self.assertEqual("1 of 3 accounts up", summary([a.telemetry for a in accounts]))
+        self.assertEqual(
+            "1 of 3 accounts up", accounts_summary([a.telemetry for a in accounts])
+        )
 
 
 class TargetsTests(AccountsTestCase):

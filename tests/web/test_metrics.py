@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import piece
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.web.context import TTL
 from api_exporter.web.metrics import Metrics
 from api_exporter.world import World
@@ -38,9 +38,9 @@ PROMETHEUS_2 = (
 )
 
 
-def unread(clock: Clock, *collectors: str) -> Network:
+def unread(clock: Clock, *collectors: str) -> AccountNetwork:
     """Return a network that is never refreshed."""
-    return Network(
+    return AccountNetwork(
         fetch=lambda *_: fail(NotImplementedError()),
         quota=quota(collectors),
         world=World(clock, clock.seconds, lambda: 0.5),

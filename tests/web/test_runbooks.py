@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.web import runbooks
 from api_exporter.web.status.document import POLICY
 from tests.web.served import ServedTestCase, header
@@ -22,7 +22,7 @@ class RunbooksTests(ServedTestCase):
         self.assertEqual("text/html; charset=utf-8", header(headers, "content-type"))
         self.assertEqual(POLICY, header(headers, "content-security-policy"))
         found = re.findall(r'<h2 id="(\w+)">(\w+)</h2>', body.decode())
-        alerts = [(name.lower(), name) for name in shipped().severities]
+        alerts = [(name.lower(), name) for name in default_thresholds().severities]
         self.assertEqual(alerts, found, "make run makes the page anew")
 
     def test_plain(self) -> None:
@@ -50,11 +50,11 @@ class InstalledTests(ServedTestCase):
         A one-file executable removes its files when it ends, so the address is the
         page's.
         """
-        self.assertEqual(str(runbooks.RUNBOOKS_FILE), runbooks.installed())
+        self.assertEqual(str(runbooks.RUNBOOKS_FILE), runbooks.runbooks_address())
         for unpacked, expected in (
             ("/usr/lib/api-exporter/_internal", str(runbooks.RUNBOOKS_FILE)),
             ("/scratch/_MEI123", "/runbooks"),
         ):
             self.patch(sys, "executable", "/usr/lib/api-exporter/api-exporter")
             self.patch(runbooks, "UNPACKED", unpacked)
-            self.assertEqual(expected, runbooks.installed())
+            self.assertEqual(expected, runbooks.runbooks_address())

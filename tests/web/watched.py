@@ -8,9 +8,9 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.ports import Attempt, Body, Compute, UpstreamError
+from api_exporter.ports import Attempt, Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.network import Network, NetworkOptions
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.web.tree import tree
 from api_exporter.world import World
 from simulation.company.network import SimulatedNetwork
@@ -22,7 +22,7 @@ URL = "https://netbird.example"
 VERSION = "1.0.0"
 
 
-class Watched(Network):
+class Watched(AccountNetwork):
     """All parts except the client and the sockets.
 
     Attributes:
@@ -71,9 +71,9 @@ class Watched(Network):
     def now(self) -> float:
         return NOON + self.clock.seconds()
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
         """Return a body after a time that grows with its length, or a fault."""
-        fetched: Deferred[Body] = Deferred()
+        fetched: Deferred[ResponseBody] = Deferred()
         if path in self.silent:
             return fetched
         fault = self.faults.get(path, self.down)
@@ -103,7 +103,7 @@ class Watched(Network):
             if fault is not None:
                 fetched.errback(fault)
             else:
-                fetched.callback(Body(body))
+                fetched.callback(ResponseBody(body))
 
         self.clock.callLater(seconds, answer)
         return fetched

@@ -7,15 +7,15 @@ from msgspec.structs import fields
 
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.records import (
-    Account,
-    AccountSettings,
     Choice,
     ExtraSettings,
+    NetBirdAccount,
+    NetBirdSettings,
     Peer,
 )
 
 
-def login_lifetime(accounts: tuple[Account, ...]) -> int | None:
+def login_lifetime_seconds(accounts: tuple[NetBirdAccount, ...]) -> int | None:
     """Return the seconds after which a login expires; None if logins do not expire."""
     lifetimes = (
         account.settings.peer_login_expiration
@@ -25,7 +25,7 @@ def login_lifetime(accounts: tuple[Account, ...]) -> int | None:
     return next(lifetimes, None)  # a token sees one account
 
 
-def login_end(lifetime: int | None, peer: Peer) -> float | None:
+def login_expires_at(lifetime: int | None, peer: Peer) -> float | None:
     """Return when the login of a user's peer expires; None if it does not."""
     if lifetime is None or not (peer.login_expiration_enabled and peer.user_id):
         return None
@@ -35,7 +35,7 @@ def login_end(lifetime: int | None, peer: Peer) -> float | None:
     return login + lifetime
 
 
-def choices(account: Account) -> Iterator[tuple[str, bool]]:
+def choices(account: NetBirdAccount) -> Iterator[tuple[str, bool]]:
     """Yield the yes-or-no settings of an account that the response has."""
     for prefix, part in (("", account.settings), ("extra.", account.settings.extra)):
         for field in fields(part):
@@ -46,14 +46,14 @@ def choices(account: Account) -> Iterator[tuple[str, bool]]:
 
 CHOICES = tuple(
     prefix + field.name
-    for prefix, part in (("", AccountSettings), ("extra.", ExtraSettings))
+    for prefix, part in (("", NetBirdSettings), ("extra.", ExtraSettings))
     for field in fields(part)
     if field.type == Choice
 )
 """The names of all yes-or-no settings of an account."""
 
 
-def addresses(network: str) -> int | None:
+def address_count(network: str) -> int | None:
     """Return how many peers fit into an IPv4 range; None for anything else."""
     if not network.rpartition("/")[2].isdecimal():  # an address, or a mask
         return None

@@ -102,7 +102,9 @@ def _limits(
                 )
 
 
-def running(consumption: Iterable[Consumption], now: float) -> Iterator[ConsumptionRow]:
+def current_rows(
+    consumption: Iterable[Consumption], now: float
+) -> Iterator[ConsumptionRow]:
     """Yield the rows; a row whose window has ended is 0."""
     for found in consumption:
         for row in found.current:
@@ -120,10 +122,10 @@ Unit = tuple[str, int, str]
 """`group` or `user`, the window in seconds, and `tokens` or `usd`."""
 
 
-def amounts(inventory: Inventory) -> Mapping[Unit, Mapping[str, float]]:
+def consumption_by_unit(inventory: Inventory) -> Mapping[Unit, Mapping[str, float]]:
     """Return the consumption of each group and each user or peer, by id."""
     found: dict[Unit, dict[str, float]] = {}
-    for row in running(inventory.agent_consumption or (), inventory.now):
+    for row in current_rows(inventory.agent_consumption or (), inventory.now):
         tokens = float(row.tokens_input + row.tokens_output)
         for unit, amount in (("tokens", tokens), ("usd", row.cost_usd)):
             kind = row.dimension_kind, row.window_seconds, unit
@@ -131,13 +133,13 @@ def amounts(inventory: Inventory) -> Mapping[Unit, Mapping[str, float]]:
     return found
 
 
-def used(inventory: Inventory) -> Mapping[Limit, float]:
+def used_ratios(inventory: Inventory) -> Mapping[Limit, float]:
     """Return the largest share of each limit that a bound group or user has used.
 
     A share is at least 0 and may exceed 1. A limit is left out if it binds no known
     group or user, or if its window is shorter than the refresh interval.
     """
-    bound = _BoundConsumers(amounts(inventory))
+    bound = _BoundConsumers(consumption_by_unit(inventory))
     found: dict[Limit, float] = {}
     every = limits(inventory)
     bound.read(inventory, every)
@@ -156,8 +158,8 @@ class _BoundConsumers:
     once for each unit.
     """
 
-    def __init__(self, amounts: Mapping[Unit, Mapping[str, float]]) -> None:
-        self._amounts = amounts
+    def __init__(self, consumption_by_unit: Mapping[Unit, Mapping[str, float]]) -> None:
+        self._amounts = consumption_by_unit
         self._listed: set[str] = set()
         self._consumers: dict[str, set[str]] = {}
         self._largest: dict[tuple[Unit, str | None], float] = {}
@@ -177,26 +179,31 @@ class _BoundConsumers:
     def largest(self, limit: Limit) -> float | None:
         """Return the largest amount; None if the limit binds no known group or user."""
         unit = limit.per, limit.window, limit.unit
-        amounts = self._amounts.get(unit, {})
+        consumption_by_unit = self._amounts.get(unit, {})
         if limit.per == "group":
             bound = [id_ for id_ in limit.groups if id_ in self._consumers]
-            return max((amounts.get(id_, 0.0) for id_ in bound), default=None)
+            return max(
+                (consumption_by_unit.get(id_, 0.0) for id_ in bound), default=None
+            )
         bound = [id_ for id_ in limit.users if id_ in self._listed]
-        found = [amounts.get(id_, 0.0) for id_ in bound]
+        found = [consumption_by_unit.get(id_, 0.0) for id_ in bound]
         for group in (None,) if limit.everybody else limit.groups:
             ids = self._listed if group is None else self._consumers.get(group)
             if ids:
                 if (unit, group) not in self._largest:
-                    self._largest[unit, group] = _largest(amounts, ids)
+                    self._largest[unit, group] = _largest(consumption_by_unit, ids)
                 found.append(self._largest[unit, group])
         return max(found, default=None)
 
 
-def _largest(amounts: Mapping[str, float], ids: Set[str]) -> float:
+def _largest(consumption_by_unit: Mapping[str, float], ids: Set[str]) -> float:
     # Iterate over the smaller one of both.
-    if len(ids) < len(amounts):
-        return max((amounts[id_] for id_ in ids if id_ in amounts), default=0.0)
-    return max((a for id_, a in amounts.items() if id_ in ids), default=0.0)
+    if len(ids) < len(consumption_by_unit):
+        return max(
+            (consumption_by_unit[id_] for id_ in ids if id_ in consumption_by_unit),
+            default=0.0,
+        )
+    return max((a for id_, a in consumption_by_unit.items() if id_ in ids), default=0.0)
 
 
 Ids = Mapping[str, frozenset[str]]
@@ -243,7 +250,9 @@ def enabled_providers(inventory: Inventory) -> frozenset[str]:
     return frozenset(p.id for p in inventory.agent_providers or () if p.enabled)
 
 
-def usage(known: Iterable[Usage], now: float) -> Iterator[tuple[str, UsageBucket]]:
+def usage_by_period(
+    known: Iterable[Usage], now: float
+) -> Iterator[tuple[str, UsageBucket]]:
     """Yield the usage of today and this month; nothing before today was read.
 
     From midnight until the next reading the usage of today is 0.
@@ -265,24 +274,24 @@ def usage(known: Iterable[Usage], now: float) -> Iterator[tuple[str, UsageBucket
 
 def month_cost(known: Iterable[Usage], now: float) -> float | None:
     """Return US dollars since the first of the month; None while unknown."""
-    for period, used in usage(known, now):
+    for period, used_ratios in usage_by_period(known, now):
         if period == "month":
-            return cost(used)
+            return total_cost(used_ratios)
     return None
 
 
-def cost(used: UsageBucket) -> float:
+def total_cost(used_ratios: UsageBucket) -> float:
     return fsum(
         (
-            used.input_cost_usd,
-            used.output_cost_usd,
-            used.cached_input_cost_usd,
-            used.cache_creation_cost_usd,
+            used_ratios.input_cost_usd,
+            used_ratios.output_cost_usd,
+            used_ratios.cached_input_cost_usd,
+            used_ratios.cache_creation_cost_usd,
         )
     )
 
 
-def denied(inventory: Inventory) -> int | None:
+def denied_count(inventory: Inventory) -> int | None:
     """Return the number of requests denied today; None without a log to count them."""
     settings, denials = inventory.agent_settings or (), inventory.agent_denials or ()
     if not any(settings.enable_log_collection for settings in settings):

@@ -7,7 +7,7 @@ name very many groups. `references.check_named` bounds the names of one list.
 from api_exporter.netbird.facts.policies import names_through_policies
 from api_exporter.netbird.facts.routing import names_through_routers
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.references import MOST_NAMED
+from api_exporter.netbird.references import MAX_NAMED_IDS
 from api_exporter.ports import UpstreamError
 
 
@@ -24,7 +24,7 @@ def check_joins(inventory: Inventory, changed: str) -> None:
 
 
 def _check(what: str, total: int) -> None:
-    if total > MOST_NAMED:
+    if total > MAX_NAMED_IDS:
         raise UpstreamError(
-            "too_large", f"the {what.format(total)}; the maximum is {MOST_NAMED}"
+            "too_large", f"the {what.format(total)}; the maximum is {MAX_NAMED_IDS}"
         )

@@ -63,7 +63,7 @@ def policies_by_check(policies: Iterable[Policy]) -> dict[str, list[Policy]]:
 Release = tuple[int, int, int]
 
 
-def outdated(
+def outdated_peer_counts(
     checks: Iterable[PostureCheck],
     policies: Iterable[Policy],
     groups: Iterable[Group],
@@ -107,7 +107,7 @@ def _minimum_versions(checks: Iterable[PostureCheck]) -> Mapping[str, Release]:
     found: dict[str, Release] = {}
     for check in checks:
         version = check.checks.nb_version_check
-        if version is not None and (minimum := release(version.min_version)):
+        if version is not None and (minimum := parse_release(version.min_version)):
             found[check.id] = minimum
     return found
 
@@ -135,7 +135,9 @@ def names_through_policies(
 
 
 def _by_version(peers: tuple[Peer, ...], limit: Release) -> Mapping[Release, list[str]]:
-    releases = {version: release(version) for version in {p.version for p in peers}}
+    releases = {
+        version: parse_release(version) for version in {p.version for p in peers}
+    }
     found: dict[Release, list[str]] = {}
     for peer in peers:
         if (own := releases[peer.version]) is not None and own < limit:
@@ -153,7 +155,7 @@ def source_groups(policy: Policy) -> frozenset[str]:
     )
 
 
-def release(version: str) -> Release | None:
+def parse_release(version: str) -> Release | None:
     """Return the three numbers of a release; None for development builds and others."""
     match = re.fullmatch(r"v?(\d{1,99})\.(\d{1,99})\.(\d{1,99})", version, re.ASCII)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None

@@ -3,7 +3,7 @@
 from api_exporter.netbird.records import ProxyAuth, ProxyService
 
 
-def authenticated(service: ProxyService) -> bool:
+def requires_authentication(service: ProxyService) -> bool:
     """Return whether the service requires authentication or admits only peers."""
     methods = (
         method
@@ -18,16 +18,14 @@ def authenticated(service: ProxyService) -> bool:
 _ALL_ADDRESSES = ("0.0.0.0/0", "::/0")
 
 
-def restricted(service: ProxyService) -> bool:
+def is_restricted(service: ProxyService) -> bool:
     """Return whether an allow-list restricts the service. Block-lists do not count."""
     lists = service.access_restrictions
     cidrs = lists.allowed_cidrs or ()
-    return bool(lists.allowed_countries) or (
-        len(cidrs) > 0 and not unrestricting(service)
-    )
+    return bool(lists.allowed_countries) or (len(cidrs) > 0 and not open_range(service))
 
 
-def unrestricting(service: ProxyService) -> str:
+def open_range(service: ProxyService) -> str:
     """Return the allowed range that contains all addresses; "" if there is none."""
     cidrs = service.access_restrictions.allowed_cidrs or ()
     return next((cidr for cidr in cidrs if cidr in _ALL_ADDRESSES), "")

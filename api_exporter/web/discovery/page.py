@@ -12,18 +12,18 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.refresh.network import Network
-from api_exporter.serving.page import ReadOnlyPage, keep_private, refuse
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.page import ReadOnlyPage, error_line, forbid_caching
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.query import Query, QueryError, query
+from api_exporter.web.discovery.query import Query, QueryError, parse_query
 from api_exporter.web.discovery.targets import (
     MAX_RESPONSE_BYTES,
     MAX_TARGETS,
     REQUIRED,
     ResponseTooLong,
-    answer,
     has_too_many,
+    target_list,
 )
 
 _log = Logger()
@@ -39,7 +39,7 @@ _TOO_LONG = (
 class Discovery(ReadOnlyPage):
     """The peers as targets, computed by `targets.answer` for a `query.Query`."""
 
-    def __init__(self, network: Network, context: SiteContext) -> None:
+    def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
         super().__init__()
         self._network = network
         self._responses = context.discovery
@@ -47,19 +47,19 @@ class Discovery(ReadOnlyPage):
         self._now = context.now
 
     def render_GET(self, request: Request) -> bytes | int:
-        keep_private(request)
+        forbid_caching(request)
         account = self._network.account
         try:
-            parsed = query(request.args, ("account",) if account else ())
+            parsed = parse_query(request.args, ("account",) if account else ())
         except QueryError as error:
-            return refuse(request, 400, str(error))
+            return error_line(request, 400, str(error))
         known = self._network.inventory
         if reason := unknown(known, self._network.telemetry.freshness, self._now()):
-            return refuse(request, 503, reason)
+            return error_line(request, 503, reason)
         if has_too_many(known, parsed):
-            return refuse(request, 400, _TOO_LONG)
+            return error_line(request, 400, _TOO_LONG)
         if not self._responses.begin(request):
-            return refuse(request, 503, _FULL)
+            return error_line(request, 503, _FULL)
         work = Deferred.fromCoroutine(self._answer(request, known, parsed))
         request.notifyFinish().addErrback(lambda _: work.cancel())
         return NOT_DONE_YET
@@ -67,14 +67,18 @@ class Discovery(ReadOnlyPage):
     async def _answer(self, request: Request, known: Inventory, parsed: Query) -> None:
         try:
             async with self._responses.lock:
-                body = await self._compute(answer, known, parsed, self._network.account)
+                body = await self._compute(
+                    target_list, known, parsed, self._network.account
+                )
         except CancelledError:  # the connection is closed
             return
         except ResponseTooLong:
-            _end(request, refuse(request, 400, _TOO_LONG))
+            _end(request, error_line(request, 400, _TOO_LONG))
         except Exception:  # noqa: BLE001 - a bug
             _log.failure("internal error in service discovery")
-            _end(request, refuse(request, 500, "the exporter has a bug: see its log"))
+            _end(
+                request, error_line(request, 500, "the exporter has a bug: see its log")
+            )
         else:
             self._send(request, body)
 

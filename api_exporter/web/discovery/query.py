@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-PATH = "/sd"
+DISCOVERY_PATH = "/sd"
 
 ADDRESS_KINDS = ("ip", "ipv6", "dns")
 """The kinds of a peer's address that a target may have; the first is the default."""
 
-MOST_PORTS = 16
+MAX_PORTS = 16
 """The maximum number of ports in a query: each multiplies the targets."""
 
 _PARAMETERS = ("port", "group", "address")
@@ -43,7 +43,7 @@ class QueryError(Exception):
     """An invalid query; the message is one line that says what is valid."""
 
 
-def query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
+def parse_query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
     """Return the checked query; raise QueryError.
 
     Args:
@@ -58,13 +58,13 @@ def query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
     ports = {_port(_text(value)) for value in arguments.get(b"port", ())}
     if not ports:
         given = [(name, value) for name in arguments for value in arguments[name]]
-        line = f"{PATH}?{urlencode([*given, (b'port', b'9100')])}"
+        line = f"{DISCOVERY_PATH}?{urlencode([*given, (b'port', b'9100')])}"
         raise QueryError(
             f"port is missing: ask for {line} or another port of the targets"
         )
-    if len(ports) > MOST_PORTS:
+    if len(ports) > MAX_PORTS:
         raise QueryError(
-            f"{len(ports)} ports are not allowed: ask for at most {MOST_PORTS} at once"
+            f"{len(ports)} ports are not allowed: ask for at most {MAX_PORTS} at once"
         )
     groups = [_text(value) for value in arguments.get(b"group", ())]
     if "" in groups:

@@ -95,7 +95,7 @@ class ResponseTooLong(Exception):
     """A response longer than the limit."""
 
 
-def answer(inventory: Inventory, query: Query, account: str = "") -> Payload:
+def target_list(inventory: Inventory, query: Query, account: str = "") -> Payload:
     """Return the JSON list; raise ResponseTooLong.
 
     Args:

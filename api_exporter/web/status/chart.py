@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 from twisted.web.template import Tag, tags
 
-from api_exporter.telemetry.history import SPAN, Count
+from api_exporter.telemetry.history import HISTORY_SECONDS, PeerCount
 from api_exporter.web.status import formatting
 
 WIDTH, HEIGHT = 720, 160
 
 _MINUTE = 60.0
-_SPANS = (10 * _MINUTE, 30 * _MINUTE, 60 * _MINUTE, 120 * _MINUTE, SPAN)
+_SPANS = (10 * _MINUTE, 30 * _MINUTE, 60 * _MINUTE, 120 * _MINUTE, HISTORY_SECONDS)
 
 
 def ceiling(count: int) -> int:
@@ -22,13 +22,13 @@ def ceiling(count: int) -> int:
     return max(1, -(-count // unit)) * unit
 
 
-def span(runs: Sequence[Sequence[Count]], now: float) -> float:
+def span(runs: Sequence[Sequence[PeerCount]], now: float) -> float:
     """Return the displayed seconds: the shortest span that holds the first count."""
     known = now - runs[0][0].at
-    return next((seconds for seconds in _SPANS if seconds >= known), SPAN)
+    return next((seconds for seconds in _SPANS if seconds >= known), HISTORY_SECONDS)
 
 
-def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
+def chart(runs: Sequence[Sequence[PeerCount]], *, now: float, step: float) -> Tag:
     """Return a chart of stacked areas: their total height is the number of peers.
 
     Args:
@@ -86,10 +86,10 @@ def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
 
 
 def _area(
-    runs: Sequence[Sequence[Count]],
+    runs: Sequence[Sequence[PeerCount]],
     step: float,
     x: Callable[[float], str],
-    y: Callable[[Count], str],
+    y: Callable[[PeerCount], str],
 ) -> str:
     """Return the path of an area in steps: a count is drawn until the next one."""
     drawn = []

@@ -14,7 +14,7 @@ from twisted.web.server import Request
 from twisted.web.template import Tag, flattenString, tags
 
 from api_exporter.ports import Now
-from api_exporter.serving.page import TextPage, keep_at_home
+from api_exporter.serving.page import TextPage, forbid_other_sites
 from api_exporter.web.context import TTLCache
 from api_exporter.web.status import formatting
 
@@ -50,7 +50,7 @@ def set_security_headers(request: Request) -> None:
     """Forbid other scripts and frames by headers."""
     request.setHeader(b"Content-Security-Policy", POLICY.encode())
     request.setHeader(b"Referrer-Policy", b"no-referrer")
-    keep_at_home(request)
+    forbid_other_sites(request)
 
 
 def markup(tag: Tag) -> str:

@@ -11,7 +11,7 @@ from api_exporter.web.status.verdict import TONES, counts
 FINDINGS = "findings"
 """The path of the page."""
 
-QUIET = "No known problem in the network."
+NO_PROBLEM = "No known problem in the network."
 
 MAX_SHOWN = 50
 """The maximum number of findings on the status page."""
@@ -27,7 +27,7 @@ def section(found: FindingList, now: float, runbooks: str, account: str = "") ->
     if not found.counts and not found.findings:
         body = legend("No refresh of the network yet.")
     elif not found.findings:
-        body = legend(QUIET)
+        body = legend(NO_PROBLEM)
     else:
         body = items(found.findings[:MAX_SHOWN], now, runbooks)
     count = len(found.findings)
@@ -50,10 +50,10 @@ def address(account: str, page: int = 1) -> str:
 
 def missing(found: FindingList) -> str:
     """Return the note on unchecked resources, "" if there are none."""
-    return legend(escape(unknown(found))) if found.unknown else ""
+    return legend(escape(unchecked_line(found))) if found.unknown else ""
 
 
-def unknown(found: FindingList) -> str:
+def unchecked_line(found: FindingList) -> str:
     """Return the same as text for a terminal."""
     return f"Unknown and not checked: {', '.join(found.unknown)}."
 
@@ -72,7 +72,7 @@ def when(finding: Finding, now: float) -> str:
     return ""
 
 
-def line(finding: Finding, now: float) -> str:
+def finding_line(finding: Finding, now: float) -> str:
     """Return a finding as a line for a terminal."""
     time = when(finding, now)
     suffix = f" ({time})" if time else ""

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from twisted.web.template import Tag, tags
 
-from api_exporter.plurals import counted
+from api_exporter.plurals import with_noun
 
 MISSING = "–"
 """The text of a missing value."""
@@ -23,7 +23,7 @@ def _in_units(seconds: float) -> tuple[int, str, str]:
 def lasting(seconds: float) -> str:
     """Return for example `3 seconds` or `5 hours`."""
     number, unit, _ = _in_units(seconds)
-    return counted(number, unit)
+    return with_noun(number, unit)
 
 
 def short(seconds: float) -> str:

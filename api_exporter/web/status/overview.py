@@ -6,10 +6,10 @@ from html import escape
 from twisted.web.server import Request
 from twisted.web.template import tags
 
-from api_exporter.plurals import counted
-from api_exporter.refresh.network import Network
-from api_exporter.serving.page import may_know
-from api_exporter.serving.visibility import ALL, Accounts
+from api_exporter.plurals import with_noun
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.page import visible_accounts
+from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, formatting
 from api_exporter.web.status.document import LivePage, markup
@@ -47,7 +47,9 @@ class Overview(LivePage):
         accounts: by name.
     """
 
-    def __init__(self, accounts: Mapping[str, Network], context: SiteContext) -> None:
+    def __init__(
+        self, accounts: Mapping[str, AccountNetwork], context: SiteContext
+    ) -> None:
         super().__init__(
             version=context.build.details,
             footer=footer(context),
@@ -58,10 +60,10 @@ class Overview(LivePage):
 
     def text(self, request: Request) -> str:
         """Return the cached page, or one of the accounts that the client may see."""
-        known = may_know(request)
-        return super().text(request) if known is ALL else self.document(known)
+        known = visible_accounts(request)
+        return super().text(request) if known is ALL_ACCOUNTS else self.document(known)
 
-    def document(self, known: Accounts = ALL) -> str:
+    def document(self, known: Accounts = ALL_ACCOUNTS) -> str:
         """Render a row for each account that the client may see."""
         now = self._now()
         found = {
@@ -100,4 +102,4 @@ def _headline(found: Mapping[str, Verdict], working: int) -> tuple[Tone, str]:
     if not found:
         return "none", "This shard has no account"
     tone = min((one.tone for one in found.values()), key=WORST_FIRST.index)
-    return tone, f"{working} of {counted(len(found), 'account')} working"
+    return tone, f"{working} of {with_noun(len(found), 'account')} working"

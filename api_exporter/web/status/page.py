@@ -6,9 +6,9 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.web.context import PROFILES, SiteContext
+from api_exporter.web.context import PROFILES_PATH, SiteContext
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.status import document, findings, formatting, tables, verdict
 from api_exporter.web.status.chart import chart
@@ -22,7 +22,7 @@ DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs
 class Status(LivePage):
     """The status page of an account."""
 
-    def __init__(self, network: Network, context: SiteContext) -> None:
+    def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
         super().__init__(
             version=context.build.details,
             footer=footer(context, network.account),
@@ -143,7 +143,7 @@ def footer(context: SiteContext, account: str = "") -> str:
         (context.metrics_path.lstrip("/") + query, "Metrics"),
         (f"health{query}", "Health"),
         (f"ready{query}", "Ready"),
-        *([(f"{PROFILES}/", "Profiles")] if context.profiles else []),
+        *([(f"{PROFILES_PATH}/", "Profiles")] if context.profiles else []),
         (RUNBOOKS, "Runbooks"),
         *([] if ".example/" in DOCUMENTATION else [(DOCUMENTATION, "Documentation")]),
     ]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Reversible, Sequence
 from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.collectors.table import Collector
-from api_exporter.netbird.resources import BY_NAME, PROBE, UP, Resource
+from api_exporter.netbird.resources import PROBE_PATH, RESOURCE_BY_NAME, UP, Resource
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
@@ -50,7 +50,7 @@ def resources(
     states: set[str] = set()
     peers, waiting = freshness[UP], _is_waiting(freshness)
     advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
-    for resource in BY_NAME.values():
+    for resource in RESOURCE_BY_NAME.values():
         if (standing := freshness.get(resource.name)) is None:
             continue
         word: str = standing.state(now)
@@ -70,7 +70,7 @@ def resources(
         (
             "off",
             "no enabled collector reads this resource",
-            [n for n in BY_NAME if n not in freshness and n not in dormant],
+            [n for n in RESOURCE_BY_NAME if n not in freshness and n not in dormant],
         ),
     ):
         if names:
@@ -173,7 +173,7 @@ def newest_requests(recent: Reversible[Attempt]) -> Tag:
         status = "no response" if attempt.status is None else str(attempt.status)
         problem = attempt.error
         tone: Tone = "bad" if problem else "good"
-        if attempt.path == PROBE and attempt.status is not None:
+        if attempt.path == PROBE_PATH and attempt.status is not None:
             tone, problem = "none", "Connection test: any response is good."
         rows.append(
             tags.tr(

@@ -9,7 +9,7 @@ from api_exporter.attention.watch import FindingList
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.plurals import counted
+from api_exporter.plurals import with_noun
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
@@ -126,7 +126,9 @@ TONES: Mapping[str, Tone] = {"critical": "bad", "warning": "warn", "info": "none
 def counts(found: FindingList) -> list[str]:
     """Return for example `2 critical` and `1 info`, the worst first."""
     return [
-        counted(number, severity) if severity == "warning" else f"{number:,} {severity}"
+        with_noun(number, severity)
+        if severity == "warning"
+        else f"{number:,} {severity}"
         for severity, number in found.counts.items()
         if number
     ]
@@ -151,7 +153,7 @@ def _other_failures(freshness: Mapping[str, Freshness], now: float) -> tuple[str
         return ()
     if freshness[UP].state(now) == "failing" or len(failing) > _MAX_NAMED:
         verb = "fails" if len(failing) == 1 else "fail"
-        return (f"{counted(len(failing), 'other resource')} {verb} too.",)
+        return (f"{with_noun(len(failing), 'other resource')} {verb} too.",)
     return (f"Failing resources (reasons below): {', '.join(failing)}.",)
 
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.agent_bodies import Consumption, Period, Usage
+from api_exporter.netbird.agent_bodies import Consumption, Usage, UsagePeriod
 from api_exporter.netbird.agent_records import (
     AgentBudgetRule,
     ConsumptionRow,
     UsageBucket,
 )
-from api_exporter.netbird.facts.agents import usage, used
+from api_exporter.netbird.facts.agents import usage_by_period, used_ratios
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
 
@@ -21,13 +21,18 @@ TODAY = datetime(2026, 11, 22, tzinfo=UTC)
 NOW = datetime(2026, 11, 22, 0, 5, tzinfo=UTC).timestamp()
 
 
-def period(first: str, last: str, tokens: int) -> Period:
-    return Period(first=first, last=last, buckets=(UsageBucket(input_tokens=tokens),))
+def period(first: str, last: str, tokens: int) -> UsagePeriod:
+    return UsagePeriod(
+        first=first, last=last, buckets=(UsageBucket(input_tokens=tokens),)
+    )
 
 
 class UsageTests(SynchronousTestCase):
     def usage_of(self, known: Usage) -> dict[str, int]:
-        return {name: used.input_tokens or 0 for name, used in usage([known], NOW)}
+        return {
+            name: used_ratios.input_tokens or 0
+            for name, used_ratios in usage_by_period([known], NOW)
+        }
 
     def test_day_counted_once(self) -> None:
         """After midnight the earlier days may include the day that was today before."""
@@ -95,7 +100,7 @@ class ManyLimitsTests(SynchronousTestCase):
             known = self.known(*rules)
             tracemalloc.start()
             try:
-                shares = used(known)
+                shares = used_ratios(known)
                 _, peak = tracemalloc.get_traced_memory()
             finally:
                 tracemalloc.stop()
@@ -108,5 +113,5 @@ class ManyLimitsTests(SynchronousTestCase):
         known = self.known(rule(1, 1000, "g3"), rule(2, 1000, "unknown"))
         of_three = Group(id="g3", peers=(Member(id="p7"), Member(id="p5")))
         known = known.with_("groups", (of_three,))
-        shares = {limit.id: share for limit, share in used(known).items()}
+        shares = {limit.id: share for limit, share in used_ratios(known).items()}
         self.assertEqual({"r1": 0.007}, shares)

@@ -14,11 +14,11 @@ from api_exporter.netbird.records import (
     Rule,
     VersionCheck,
 )
-from api_exporter.netbird.references import MOST_NAMED
+from api_exporter.netbird.references import MAX_NAMED_IDS
 from api_exporter.ports import UpstreamError
 
 NAMES = 1000
-PAIRS = MOST_NAMED // NAMES
+PAIRS = MAX_NAMED_IDS // NAMES
 
 
 def networks(count: int) -> Inventory:

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors import networks, routes
 from api_exporter.collectors.rows import Measure, measurement
 from api_exporter.exposition.incremental import render_page
-from api_exporter.netbird.facts.policies import outdated
+from api_exporter.netbird.facts.policies import outdated_peer_counts
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
     network_of,
@@ -34,7 +34,7 @@ from api_exporter.netbird.records import (
     Rule,
     VersionCheck,
 )
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.ports import UpstreamError
 from tests.attention.looking import found, seen
 from tests.bodies import decoded
@@ -170,7 +170,7 @@ class UnionsTests(SynchronousTestCase):
                     source_posture_checks=(check,),
                 )
             )
-        counts = outdated(checks, uses, self.groups, self.peers)
+        counts = outdated_peer_counts(checks, uses, self.groups, self.peers)
         self.assertEqual(500, counts["c0"])
         self.assertLess(CountedId.lookups, 8 * self.once)
 
@@ -223,7 +223,7 @@ class HostileTests(SynchronousTestCase):
     def test_bound(self) -> None:
         """A record that names more groups than any network has is left out."""
         for resource in ("network_routers", "routes"):
-            self.assertIn(resource, BY_NAME)
+            self.assertIn(resource, RESOURCE_BY_NAME)
             names = b'"g",' * MAX_GROUPS_PER_RECORD + b'"g"'
             body = b'[{"id":"a"},{"id":"b","peer_groups":[%b]}]' % names
             read = decoded(resource, body)

@@ -210,7 +210,7 @@ class AnswerTests(DiscoveryTestCase):
         self.patch(page, "answer", broken)
         self.assertEqual((500, "the exporter has a bug: see its log"), self.refused())
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-        self.patch(page, "answer", targets.answer)
+        self.patch(page, "answer", targets.target_list)
         self.assertEqual(20, len(self.listed()))
 
 

@@ -3,12 +3,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http import parse_qs
 
-from api_exporter.web.discovery.query import Query, QueryError, query
+from api_exporter.web.discovery.query import Query, QueryError, parse_query
 
 
 def asked(text: str, others: tuple[str, ...] = ()) -> Query:
     """Return the arguments as Twisted parses them."""
-    return query(parse_qs(text.encode(), keep_blank_values=True), others)
+    return parse_query(parse_qs(text.encode(), keep_blank_values=True), others)
 
 
 class QueryTests(SynchronousTestCase):
@@ -118,7 +118,7 @@ class QueryTests(SynchronousTestCase):
     ) -> None:
         """Any query is parsed or refused in one line."""
         try:
-            found = query({**arguments, b"port": ports})
+            found = parse_query({**arguments, b"port": ports})
         except QueryError as wrong:
             self.assertEqual(1, len(str(wrong).splitlines()))
         else:

@@ -11,14 +11,14 @@ from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.pages import FIRST_BYTES, Payload
-from api_exporter.netbird.bodies import Listing
+from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Account, Group, Member, Peer
+from api_exporter.netbird.records import Group, Member, NetBirdAccount, Peer
 from api_exporter.web.discovery import targets
 from api_exporter.web.discovery.membership import line
 from api_exporter.web.discovery.query import Query
-from api_exporter.web.discovery.targets import ResponseTooLong, answer
+from api_exporter.web.discovery.targets import ResponseTooLong, target_list
 from tests.netbird.test_bodies import decode
 from tests.pure import ROOT
 
@@ -77,7 +77,7 @@ def known(
     peers: Iterable[Peer],
     groups: Iterable[Group] = (),
     *,
-    accounts: tuple[Account, ...] | None = (Account(id="acc"),),
+    accounts: tuple[NetBirdAccount, ...] | None = (NetBirdAccount(id="acc"),),
     personal: frozenset[str] = frozenset(),
 ) -> Inventory:
     return Inventory(
@@ -90,7 +90,7 @@ def group(id_: str, name: str, *members: str) -> Group:
 
 
 def made(inventory: Inventory, query: Query = ALL, account: str = "") -> Payload:
-    return answer(inventory, query, account)
+    return target_list(inventory, query, account)
 
 
 def listed(
@@ -308,7 +308,7 @@ class PropertyTests(SynchronousTestCase):
     )
     def test_any_text(self, peers: list[dict[str, str]]) -> None:
         """Any NetBird data gives valid JSON, with each name in one line."""
-        decoded = decode(Listing(Peer), json.dumps(peers).encode())
+        decoded = decode(ListDecoder(Peer), json.dumps(peers).encode())
         records = [record for record in decoded.records if isinstance(record, Peer)]
         found = listed(known(records))
         self.assertEqual(
@@ -320,6 +320,6 @@ class PropertyTests(SynchronousTestCase):
         """A lone surrogate, which UTF-8 cannot encode, becomes U+FFFD."""
         for raw in (rb'"\ud800"', rb'"\udc00x"', rb'"\ud800A"', b'"\xed\xa0\x80"'):
             body = b'[{"id":"a","ip":"1"},{"id":"b","ip":"1","name":' + raw + b"}]"
-            records = decode(Listing(Peer), body).records
+            records = decode(ListDecoder(Peer), body).records
             peers = [record for record in records if isinstance(record, Peer)]
             self.assertEqual(2, len(listed(known(peers))), raw)

@@ -6,18 +6,18 @@ from xml.etree import ElementTree as ET
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
-from api_exporter.telemetry.history import Count
+from api_exporter.telemetry.history import PeerCount
 from api_exporter.web.status import chart
 
 NOW = 1_800_000_000.0
 
 
-def count(ago: float, connected: int, disconnected: int) -> Count:
-    return Count(at=NOW - ago, connected=connected, disconnected=disconnected)
+def count(ago: float, connected: int, disconnected: int) -> PeerCount:
+    return PeerCount(at=NOW - ago, connected=connected, disconnected=disconnected)
 
 
 class ChartTests(SynchronousTestCase):
-    def drawn(self, *runs: list[Count]) -> ET.Element:
+    def drawn(self, *runs: list[PeerCount]) -> ET.Element:
         figure = chart.chart(runs, now=NOW, step=60)
         markup = self.successResultOf(flattenString(None, figure))
         return ET.fromstring(markup)  # noqa: S314 - our own

@@ -24,7 +24,7 @@ class SectionTests(SynchronousTestCase):
 
     def test_nothing(self) -> None:
         """Without findings a note says so; before the first refresh another one."""
-        self.assertIn(findings.QUIET, self.markup(of(critical=0)))
+        self.assertIn(findings.NO_PROBLEM, self.markup(of(critical=0)))
         starting = self.markup(of(unknown=("peers",)))
         self.assertIn("No refresh of the network yet.", starting)
         self.assertIn("Unknown and not checked: peers.", starting)

@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import Tag, flattenString
 
-from api_exporter.plurals import counted, duration
+from api_exporter.plurals import duration, with_noun
 from api_exporter.web.status import formatting
 from tests.web.watched import NOON
 
@@ -28,9 +28,9 @@ class WordsTests(SynchronousTestCase):
 
     def test_numbers(self) -> None:
         """Thousands are separated; 1 is singular."""
-        self.assertEqual("1 peer", counted(1, "peer"))
-        self.assertEqual("0 peers", counted(0, "peer"))
-        self.assertEqual("1,234,567 peers", counted(1_234_567, "peer"))
+        self.assertEqual("1 peer", with_noun(1, "peer"))
+        self.assertEqual("0 peers", with_noun(0, "peer"))
+        self.assertEqual("1,234,567 peers", with_noun(1_234_567, "peer"))
         for seconds, words in (
             (86_400, "1 day"),
             (172_800, "2 days"),
