@@ -153,7 +153,7 @@ class Account(MultiService):
                 detail=settings.peer_detail,
             ),
             certificates=self._certificates,
-            test_connection=client.upstream.probe,
+            test_connection=client.upstream.log_reachability,
             parts=parts,
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
@@ -170,11 +170,13 @@ class Account(MultiService):
     def _instrument(
         self, registry: CollectorRegistry, *, own_certificate: bool
     ) -> None:
-        token, trust = self.client.token, self.client.trust
+        token, tls_policy = self.client.token, self.client.tls_policy
         if isinstance(token, TokenReader):
             register_token_gauge(registry, lambda: token.readable)
         if own_certificate:
-            register_client_certificate_gauge(registry, lambda: not trust.unusable)
+            register_client_certificate_gauge(
+                registry, lambda: not tls_policy.client_problem
+            )
         register_certificate_expiry(
             registry,
             upstream=lambda: self._certificates()[0],
@@ -182,19 +184,22 @@ class Account(MultiService):
         )
 
     def _on_attempt(self, attempt: Attempt) -> None:
-        self.network.attempted(attempt)
+        self.network.count_attempt(attempt)
 
     def _on_silent(self, path: str) -> None:
         self.network.on_silent(path)
 
     def _certificates(self) -> tuple[float | None, float | None]:
         """Return when the certificates of the upstream and of the client expire."""
-        shown = self.client.shown
-        return None if shown is None else shown.ends, self.client.trust.own_end
+        shown = self.client.server_certificate
+        return (
+            None if shown is None else shown.ends,
+            self.client.tls_policy.client_expires_at,
+        )
 
     def startService(self) -> None:
-        if self.network.stretched:
-            self._log.info("{words}", words=self.network.stretched)
+        if self.network.intervals_note:
+            self._log.info("{words}", words=self.network.intervals_note)
         if self.network.warning:
             self._log.warn("{words}", words=self.network.warning)
         if self._delay:

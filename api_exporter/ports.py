@@ -38,7 +38,7 @@ REASONS: tuple[Reason, ...] = get_args(Reason)
 class UpstreamError(Exception):
     """The reason why a response of the upstream is unusable; its text is for people.
 
-    If the upstream refused the request, `said` is the message in its response.
+    `server_message` is the message of a refusal.
 
     Attributes:
         reason: the same in one word of a closed set.
@@ -58,7 +58,7 @@ class UpstreamError(Exception):
         retry_after: float | None = None,
         unsent: bool = False,
         unsupported: bool = False,
-        said: str = "",
+        server_message: str = "",
         request_id: str = "",
     ) -> None:
         super().__init__(message)
@@ -67,17 +67,17 @@ class UpstreamError(Exception):
         self.retry_after = retry_after
         self.unsent = unsent
         self.unsupported = unsupported
-        self.said = said
+        self.server_message = server_message
         self.request_id = request_id
 
     @property
-    def traced(self) -> str:
+    def text_with_request_id(self) -> str:
         """The message, with the request id if there is one."""
         return (
             f"{self} (request id {self.request_id})" if self.request_id else str(self)
         )
 
-    def kept(self) -> "UpstreamError":
+    def without_traceback(self) -> "UpstreamError":
         """Return the error without its traceback, which would keep bodies in memory."""
         self.__context__ = None
         return self.with_traceback(None)

@@ -96,7 +96,7 @@ class Exporter:
                 selection(
                     checked.collectors,
                     dict.fromkeys(RESOURCE_BY_NAME, NEVER),
-                    choice=checked.choice(),
+                    metric_filter=checked.metric_filter(),
                 ),
             ),
             world=World(reactor, time.monotonic, random.random),
@@ -108,7 +108,7 @@ class Exporter:
         sys.setswitchinterval(SWITCH_INTERVAL)
 
     def _attempted(self, attempt: Attempt) -> None:
-        self.network.attempted(attempt)
+        self.network.count_attempt(attempt)
 
     async def _fetch(self, path: str, patience: float) -> ResponseBody:
         begin = time.process_time()
@@ -185,7 +185,7 @@ class Exporter:
             for resource in self.network.selection.resources:
                 if resource.name == CURRENT_USER:  # NetBird refuses a service user
                     continue
-                path = resource.located(inventory, time.time())
+                path = resource.request_path(inventory, time.time())
                 assert path is not None
                 received = await self.client.upstream.fetch(path, NEVER)
                 received.close()

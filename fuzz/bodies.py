@@ -67,7 +67,7 @@ def attempt(data: bytes) -> None:
     kind = type(RESOURCES[place].body)
     if kind in {ListDecoder, DocumentDecoder} and whole is not None:
         count = expected(RESOURCES[place].name, text)
-        assert count in {None, len(whole.records) + whole.unread}, (whole, count)
+        assert count in {None, len(whole.records) + whole.unread_count}, (whole, count)
         repeated = decoded(place, text, whole)
         assert repeated is not None
         assert repeated.records == whole.records, (repeated, whole)

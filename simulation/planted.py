@@ -89,8 +89,8 @@ BUGS = (
     Bug(
         "METRICS_MAX_AGE is ignored",
         "telemetry/freshness.py",
-        "return max(setting, OVERDUE_PERIODS * max(period, SQUEEZED_PERIOD))",
-        "return max(86400.0, setting, OVERDUE_PERIODS * max(period, SQUEEZED_PERIOD))",
+        "return max(setting, OVERDUE_PERIODS * max(period, CONTENDED_PERIOD))",
+        "return max(86400.0, setting, OVERDUE_PERIODS * max(period, CONTENDED_PERIOD))",
     ),
     Bug(
         "nothing is too old",
@@ -131,13 +131,13 @@ BUGS = (
     Bug(
         "the tokens of another user stay",
         "netbird/inventory.py",
-        'gone.add("access_tokens")',
+        'removed.add("access_tokens")',
         "pass",
     ),
     Bug(
         "what needs a provider stays without the last one",
         "netbird/inventory.py",
-        "gone.update(OF_AGENTS)",
+        "removed.update(AGENT_RESOURCES)",
         "pass",
     ),
     Bug(
@@ -179,7 +179,7 @@ BUGS = (
     Bug(
         "a refresh that failed is never due again",
         "refresh/schedule.py",
-        "wait = again(life.failures, life.period, self._jitter, error.retry_after)",
+        "wait = retry_delay(life.failures, life.period, self._jitter, error.retry_after)",
         "wait = life.period if name == self.first else NEVER",
     ),
     Bug(
@@ -227,8 +227,8 @@ BUGS = (
     Bug(
         "a long wait inside a refresh keeps all others waiting",
         "upstream/fetcher.py",
-        "if wait > backoff.LONGEST or deadline",
-        "if deadline",
+        "wait > backoff.MAX_ATTEMPT_DELAY\n                    or deadline",
+        "deadline",
     ),
 )
 

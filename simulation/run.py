@@ -21,7 +21,11 @@ from simulation.world import DAY, HOUR, Violation, World
 MEMORY_FOLDER = Path("/dev/shm")
 
 SMALL_SIZES: dict[ModuleType, dict[str, object]] = {
-    per_record: {"MIN_BLOCK_RECORDS": 8, "MAX_BLOCK_RECORDS": 24, "BLOCK_START_INTERVAL": 8},
+    per_record: {
+        "MIN_BLOCK_RECORDS": 8,
+        "MAX_BLOCK_RECORDS": 24,
+        "BLOCK_START_INTERVAL": 8,
+    },
     incremental: {"PIECE_BYTES": 4096},
     pages: {"_MAX_UNCACHED_BYTES": 512, "_MAX_WHOLE_BYTES": 16 * 1024},
     idna: {"encode": lru_cache(idna.encode)},

@@ -249,7 +249,7 @@ def _own() -> str:
     register_unauthorized_counter(process.registry)
     register_reload_gauge(process.registry, lambda: True)
     register_account_gauges(process.registry, {"acme": telemetry})
-    telemetry.attempted(
+    telemetry.count_attempt(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)
     )
     rows = (

@@ -48,11 +48,11 @@ def quota(
     collectors: Container[str],
     intervals: Mapping[str, float] | None = None,
     *,
-    choice: MetricFilter = EVERYTHING,
+    metric_filter: MetricFilter = EVERYTHING,
     budget: Budget | None = None,
 ) -> Quota:
     """Return the quota of an account with these collectors and its own token."""
-    selected = selection(collectors, intervals or {}, choice=choice)
+    selected = selection(collectors, intervals or {}, metric_filter=metric_filter)
     return Quota(Budget() if budget is None else budget, selected)
 
 

@@ -106,7 +106,7 @@ class ChangesTests(SynchronousTestCase):
             SERVICE_USER,
             UpstreamError("http_4xx", "405"),
             UpstreamError("not_found", "404", unsupported=True),
-            UpstreamError("not_found", "404: user", said="user"),
+            UpstreamError("not_found", "404: user", server_message="user"),
             UpstreamError("http_5xx", "500"),
         ):
             watched = Watched("network_admin", failure)

@@ -46,7 +46,7 @@ class ProtectedSite(Frontend):
             self.encrypt = self._encrypt
         self._clock = reactor
         self._rejections = Rejections(reactor)
-        register_reload_gauge(registry, lambda: access.good)
+        register_reload_gauge(registry, lambda: access.is_valid)
         self._count_rejection = register_unauthorized_counter(registry)
 
     def stopFactory(self) -> None:

@@ -85,9 +85,9 @@ class AccessControl:
         return reloader
 
     @property
-    def good(self) -> bool:
+    def is_valid(self) -> bool:
         """True if all files were valid at their last reload."""
-        return all(file.good for file in self.files)
+        return all(file.is_valid for file in self.files)
 
     @property
     def encrypted(self) -> bool:

@@ -46,7 +46,7 @@ class Reloader(Generic[T]):
         self._seconds = seconds
         self._report = report
         self._hashes: dict[Path, str] = {}
-        self.good = True
+        self.is_valid = True
         self.value = self._load_value(None)
         self._checked_at = seconds()
 
@@ -65,10 +65,10 @@ class Reloader(Generic[T]):
         try:
             self.value = self._load_value(self.value)
         except ConfigurationError as error:
-            self.good = False
+            self.is_valid = False
             self._report(error)
         else:
-            self.good = True
+            self.is_valid = True
             self._report(None)
 
     def _load_value(self, before: T | None) -> T:

@@ -31,7 +31,7 @@ def networks(snapshot: Snapshot) -> Found:
     routers = {router.id: router for router in inventory.network_routers or ()}
     for network in inventory.networks or ():
         counts = routing[network.id]
-        since = timestamp(counts.gone)
+        since = timestamp(counts.last_disconnected_at)
         subject = f"Network {safe_line(network.name or network.id)}"
         if counts.connected == 1 and counts.peers > 1:
             yield snapshot.finding(
@@ -71,9 +71,11 @@ def routes(snapshot: Snapshot) -> Found:
         counts = RoutingPeers(
             sum(one.peers for one in parts),
             sum(one.connected for one in parts),
-            max(filter(None, (one.gone for one in parts)), default=None),
+            max(
+                filter(None, (one.last_disconnected_at for one in parts)), default=None
+            ),
         )
-        since = timestamp(counts.gone)
+        since = timestamp(counts.last_disconnected_at)
         subject = f"Route {safe_line(name)} to {safe_line(network)}"
         if counts.connected == 0:
             yield snapshot.finding(

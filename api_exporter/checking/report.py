@@ -149,9 +149,9 @@ async def _report(
         if network.account:
             _print(f"\naccount: {network.account}")
         _print(f"NetBird API: {network.url}")
-        _print(f"connection: {client.way}")
-        unreachable = await try_reach(client.upstream.reach)
-        if (shown := client.shown) is not None:
+        _print(f"connection: {client.proxy_selection}")
+        unreachable = await try_reach(client.upstream.reachability_problem)
+        if (shown := client.server_certificate) is not None:
             _print(f"certificate: {shown}")
         status = await print_check(unreachable, checks, network, account.now, runbooks)
     await account.stopService()
@@ -218,9 +218,9 @@ async def print_check(
         if unreachable:  # the next ones would fail, too
             break
     for one in checked:
-        for complaint in one.complaints:
+        for complaint in one.errors:
             _print(f"left out: {one.resource.name}{complaint}")
-        if omitted := one.rejected - len(one.complaints):
+        if omitted := one.rejected - len(one.errors):
             _print(f"left out: {omitted} more of {one.resource.name}")
     failures: dict[str, tuple[UpstreamError, list[str]]] = {}
     for one in checked:

@@ -41,7 +41,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
     error: UpstreamError | None = None
     records: int | None = None
     rejected: int = 0
-    complaints: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     restricted: bool = False
 
     @property
@@ -89,14 +89,14 @@ async def read_resources(
 async def _read(
     resource: Resource, network: AccountNetwork, clock: IReactorTime
 ) -> ResourceCheck:
-    path = network.pipeline.located(resource)
+    path = network.pipeline.request_path(resource)
     if path is None:
         withheld = resource.name in network.inventory.withheld
         return ResourceCheck(resource=resource, restricted=withheld)
     began_at = clock.seconds()
     try:
         body = await network.pipeline.read(resource, path, RETRY_SECONDS)
-        if network.pipeline.located(resource) != path:  # it has a new path now
+        if network.pipeline.request_path(resource) != path:  # it has a new path now
             return await _read(resource, network, clock)
     except CancelledError:
         raise
@@ -107,14 +107,16 @@ async def _read(
             )
             error = UpstreamError("internal", f"internal error: {type(error).__name__}")
         return ResourceCheck(
-            resource=resource, seconds=clock.seconds() - began_at, error=error.kept()
+            resource=resource,
+            seconds=clock.seconds() - began_at,
+            error=error.without_traceback(),
         )
     return ResourceCheck(
         resource=resource,
         seconds=clock.seconds() - began_at,
         records=body.records,
         rejected=body.rejected,
-        complaints=body.complaints,
+        errors=body.errors,
     )
 
 

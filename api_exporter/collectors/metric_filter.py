@@ -24,7 +24,7 @@ class MetricFilter(Struct, frozen=True, kw_only=True):
     deny: tuple[str, ...] = ()
     detail: frozenset[str] | None = None
 
-    def wants(self, metric: Metric) -> bool:
+    def permits(self, metric: Metric) -> bool:
         if metric.of_peer and self.detail == frozenset():
             return False
         return not matches(metric.name, self.deny)
@@ -34,7 +34,7 @@ class MetricFilter(Struct, frozen=True, kw_only=True):
 
         It reads the groups if these decide which peers have series of their own.
         """
-        kept = tuple(filter(self.wants, collector.families))
+        kept = tuple(filter(self.permits, collector.families))
         if not kept:
             return None
         if self == EVERYTHING:  # all accounts share it

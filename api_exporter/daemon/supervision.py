@@ -76,12 +76,12 @@ class Notifier(MultiService):
         self._status = status
         if not supervisor.listens:
             return
-        self._call_every(STATUS_INTERVAL, clock, self.tell_status)
+        self._call_every(STATUS_INTERVAL, clock, self.send_status)
         interval = supervisor.watchdog_interval
         if interval is not None:
             self._call_every(interval, clock, lambda: supervisor.notify(WATCHDOG=1))
 
-    def tell_status(self) -> None:
+    def send_status(self) -> None:
         """Send the state; to be called when it has changed."""
         self._supervisor.notify(STATUS=self._status())
 

@@ -50,7 +50,7 @@ class AccessLog:
         self._requested_at = self._started_at = float("-inf")
         self._pages = 0
 
-    def wanted(self) -> bool:
+    def is_due(self) -> bool:
         """Return whether a request for rows is due."""
         now = self._clock.seconds()
         is_due = now - self._requested_at >= REQUEST_INTERVAL - self._period

@@ -79,7 +79,7 @@ class RenderedBlock(Struct, frozen=True, gc=False):
     name: str
     given: Hashable
     block: Records
-    told: Records
+    rendered: Records
     """The records that have a line, in line order."""
     head: int
 
@@ -228,10 +228,12 @@ class _PageBuilder:
         if said != say:
             return None
         told = block
-        if old.told is not old.block:
+        if old.rendered is not old.block:
             replacements = dict(zip(map(id, diff.pairs[0]), diff.pairs[1], strict=True))
-            told = tuple([replacements.get(id(record), record) for record in old.told])
-        return replace(old, block=block, told=told)
+            told = tuple(
+                [replacements.get(id(record), record) for record in old.rendered]
+            )
+        return replace(old, block=block, rendered=told)
 
     def _rendered(
         self,
@@ -245,7 +247,7 @@ class _PageBuilder:
         if old is not None and self._diff(old.block, block).is_similar:
             # Both blocks hold their records, so no two records have the same id().
             texts = old.piece.text[old.head :].decode().split("\n")
-            known = dict(zip(map(id, old.told), texts, strict=False))
+            known = dict(zip(map(id, old.rendered), texts, strict=False))
         told, lines = block, family.lines(block, known)
         if not all(lines):
             told = tuple([r for r, line in zip(block, lines, strict=True) if line])
@@ -258,7 +260,7 @@ class _PageBuilder:
             name=family.metric.name,
             given=family.given,
             block=block,
-            told=told,
+            rendered=told,
             head=len(before),
         )
 

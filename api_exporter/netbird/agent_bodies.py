@@ -165,7 +165,7 @@ class ConsumptionBody:
         current = tuple(r for r in found.records if isinstance(r, ConsumptionRow))
         consumption = Consumption(rows=rows.count, current=current)
         return Decoded(
-            (consumption,), found.rejected, found.complaints, unread=rows.count - 1
+            (consumption,), found.rejected, found.errors, unread_count=rows.count - 1
         )
 
 
@@ -184,7 +184,7 @@ class UsageBody:
         period = UsagePeriod(first=first, last=last, buckets=every)
         part = "today" if last == day(known.now) else "earlier"
         usage = replace(usage, **{part: period})
-        return Decoded((usage,), buckets.rejected, buckets.complaints)
+        return Decoded((usage,), buckets.rejected, buckets.errors)
 
 
 class DenialsBody:

@@ -55,16 +55,16 @@ class Decoded(Struct, frozen=True):
     Attributes:
         records: the readable records, one for each id.
         rejected: the number of records that could not be read.
-        complaints: the place and error of the first rejected records.
+        errors: the place and error of the first rejected records.
         recognized: records by fingerprint, which make decoding of the next body faster.
         unread: the number of records that are not decoded or not kept.
     """
 
     records: tuple[Struct, ...]
     rejected: int = 0
-    complaints: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     recognized: KnownRecords = NO_RECORDS
-    unread: int = 0
+    unread_count: int = 0
 
 
 class DecodeContext(Struct, frozen=True):
@@ -130,7 +130,7 @@ class ListDecoder:
         found: dict[str, Struct | None] = {} if self._ordered else dict.fromkeys(old)
         cache = RecordCache(known.recognized)
         count = rejected = 0
-        complaints: list[str] = []
+        errors: list[str] = []
         for raws in elements(body):
             if raws is None and not self._nullable:
                 raise UpstreamError("decode", "null instead of a list")
@@ -140,12 +140,12 @@ class ListDecoder:
                 except DECODE_ERRORS as error:
                     rejected += 1
                     if rejected <= _MAX_COMPLAINTS:
-                        complaints.append(f"[{place}]: {error}")
+                        errors.append(f"[{place}]: {error}")
                     if (
                         place + 1 == rejected == _MAX_UNREADABLE
                         and len(body) > LIST_PIECE_BYTES
                     ):
-                        raise _unreadable(complaints) from None
+                        raise _unreadable(errors) from None
                     continue
                 id_: str = self._id(record)
                 previous = old.get(id_)
@@ -156,11 +156,11 @@ class ListDecoder:
                 cache.learn(record, kept=id_ != "")
             count += len(raws or ())
         if rejected and rejected == count:
-            raise _unreadable(complaints)
+            raise _unreadable(errors)
         found.pop("", None)
         readable = tuple([record for record in found.values() if record is not None])
         recognized = MappingProxyType(cache.now)
-        return Decoded(readable, rejected, tuple(complaints), recognized)
+        return Decoded(readable, rejected, tuple(errors), recognized)
 
     def read(self, raw: msgspec.Raw) -> Struct:
         """Return one record; raise one of FAILURES."""
@@ -175,8 +175,8 @@ class ListDecoder:
         return record
 
 
-def _unreadable(complaints: list[str]) -> UpstreamError:
-    return UpstreamError("decode", f"no record can be read: {complaints[0]}")
+def _unreadable(errors: list[str]) -> UpstreamError:
+    return UpstreamError("decode", f"no record can be read: {errors[0]}")
 
 
 class Unread:
@@ -186,7 +186,7 @@ class Unread:
         count = 0
         for raws in elements(body):
             count += len(raws or ())
-        return Decoded((), unread=count)
+        return Decoded((), unread_count=count)
 
 
 class _Page(Struct, frozen=True):
@@ -207,7 +207,7 @@ class PageDecoder:
             raise UpstreamError(
                 "decode", f"the response is not a page: {error}"
             ) from None
-        return Decoded((), unread=len(page.data or ()))
+        return Decoded((), unread_count=len(page.data or ()))
 
 
 class DocumentDecoder:

@@ -90,11 +90,13 @@ class Resource(Struct, frozen=True):
             return False
         if self.name == CURRENT_USER and error.reason == "http_4xx":
             return True  # 405: before NetBird 0.41.1
-        if error.reason == "forbidden" or error.said.startswith(_ROLE_UNKNOWN):
+        if error.reason == "forbidden" or error.server_message.startswith(
+            _ROLE_UNKNOWN
+        ):
             return True
         return self.optional and error.reason == "not_found"
 
-    def located(self, inventory: Inventory, now: float) -> str | None:
+    def request_path(self, inventory: Inventory, now: float) -> str | None:
         """Return the path to request.
 
         None while the resource is dormant, withheld or pointless, or its path unknown.
@@ -110,7 +112,7 @@ class Resource(Struct, frozen=True):
             return None
         return self.path.replace(_USER_PLACEHOLDER, quote(user, safe=""))
 
-    def rest(self, records: int, period: float, seconds: float) -> float:
+    def min_interval(self, records: int, period: float, seconds: float) -> float:
         """Return the minimum number of seconds from one request to the next.
 
         Args:
@@ -128,7 +130,9 @@ class Resource(Struct, frozen=True):
         """Return whether the error may mean that the server does not know the path."""
         if self.name == UP:  # then something else is wrong
             return False
-        return error.unsupported or (error.said != "" and error.said == self.absence)
+        return error.unsupported or (
+            error.server_message != "" and error.server_message == self.absence
+        )
 
 
 RESOURCES = (

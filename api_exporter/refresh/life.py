@@ -21,7 +21,7 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
     digest: tuple[Hashable, ...]
     records: int
     rejected: int
-    complaints: tuple[str, ...]
+    errors: tuple[str, ...]
     recognized: KnownRecords
 
 
@@ -77,7 +77,7 @@ class ResourceLife(Struct, gc=False, kw_only=True):
     rejections: ReportedRejections | None = None
 
     @property
-    def awake(self) -> Freshness:
+    def known_freshness(self) -> Freshness:
         """The freshness of a resource that is not dormant."""
         assert self.freshness is not None
         return self.freshness

@@ -92,7 +92,7 @@ class AccountNetwork(MultiService):
     ) -> None:
         super().__init__()
         self.account, self.url = world.account, options.url
-        self.stretched, self.warning = quota.stretched, quota.warning
+        self.intervals_note, self.warning = quota.intervals_note, quota.warning
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, world.clock, world.now
         self._compute, self._findings_lock = compute, DeferredLock()
@@ -157,9 +157,9 @@ class AccountNetwork(MultiService):
             parts=parts,
         )
 
-    def attempted(self, attempt: Attempt) -> None:
-        self.telemetry.attempted(attempt)
-        self.refresh_log.attempted(attempt)
+    def count_attempt(self, attempt: Attempt) -> None:
+        self.telemetry.count_attempt(attempt)
+        self.refresh_log.count_attempt(attempt)
         self._budget.observe(attempt, self._clock.seconds())
 
     def on_silent(self, path: str) -> None:

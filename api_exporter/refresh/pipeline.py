@@ -50,7 +50,7 @@ BodyReader = Callable[[bytes], object]
 class ResourceSource(Protocol):
     """Requests one resource in its own way, and decides when."""
 
-    def wanted(self) -> bool:
+    def is_due(self) -> bool:
         """Return whether the resource is due."""
         ...
 
@@ -134,12 +134,12 @@ class Pipeline:
         """Return whether a resource was read and is not withdrawn."""
         return self._lives[name].body is not None
 
-    def located(self, resource: Resource) -> str | None:
-        return resource.located(self.inventory, self._now())
+    def request_path(self, resource: Resource) -> str | None:
+        return resource.request_path(self.inventory, self._now())
 
-    def wanted(self, name: str) -> bool:
+    def is_due(self, name: str) -> bool:
         """Return whether a resource is due for its source, if it has one."""
-        return name not in self._sources or self._sources[name].wanted()
+        return name not in self._sources or self._sources[name].is_due()
 
     async def read(self, resource: Resource, path: str, max_seconds: float) -> LastBody:
         """Fetch a resource and publish what has changed; raises UpstreamError.
@@ -166,7 +166,7 @@ class Pipeline:
             records = before
         async with self._rendering:
             # A body of another user is dropped.
-            if resource.located(self.inventory, requested_at) == path:
+            if resource.request_path(self.inventory, requested_at) == path:
                 # The body counts as known only after all of it is published.
                 published = life.body is not None and self._is_published(name)
                 life.body = None
@@ -312,9 +312,9 @@ def decode(
     check_named_ids(resource.name, decoded.records)
     kept = LastBody(
         digest=digest,
-        records=len(decoded.records) + decoded.unread,
+        records=len(decoded.records) + decoded.unread_count,
         rejected=decoded.rejected,
-        complaints=decoded.complaints,
+        errors=decoded.errors,
         recognized=decoded.recognized,
     )
     return kept, decoded.records

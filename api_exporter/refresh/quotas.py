@@ -31,7 +31,7 @@ class Quota(Struct, frozen=True):
 
     budget: Budget
     selection: Selection
-    stretched: str = ""
+    intervals_note: str = ""
     warning: str = ""
 
 
@@ -70,6 +70,6 @@ def _selection(account: AccountSettings) -> Selection:
         account.collectors,
         {**beside, **account.refresh_intervals},
         omitted,
-        choice=account.choice(),
+        metric_filter=account.metric_filter(),
         beside=beside,
     )

@@ -32,14 +32,14 @@ class RefreshLog:
         self._telemetry = telemetry
         self._now = world.now
 
-    def attempted(self, attempt: Attempt) -> None:
+    def count_attempt(self, attempt: Attempt) -> None:
         """Record a failed request for the peers: they count as failing immediately.
 
         The refresh itself may fail much later, because it retries the request.
         """
         if attempt.path != RESOURCE_BY_NAME[UP].path or attempt.reason is None:
             return
-        before = self._lives[UP].awake
+        before = self._lives[UP].known_freshness
         error = UpstreamError(
             attempt.reason, attempt.error, request_id=attempt.request_id
         )
@@ -50,11 +50,11 @@ class RefreshLog:
 
     def succeeded(self, name: str, body: LastBody, seconds: float) -> None:
         life = self._lives[name]
-        failures = life.awake.failures
+        failures = life.known_freshness.failures
         self._telemetry.refreshed(name)
         self._change(
             name,
-            life.awake.succeeded(
+            life.known_freshness.succeeded(
                 records=body.records,
                 rejected=body.rejected,
                 seconds=seconds,
@@ -68,7 +68,7 @@ class RefreshLog:
             rejected=body.rejected,
             milliseconds=round(1000 * seconds),
         )
-        if body.complaints:
+        if body.errors:
             self._report(name, body)
         if life.failure_logged:
             life.failure_logged = False
@@ -79,8 +79,13 @@ class RefreshLog:
         """Record a failed refresh; log it unless the peers fail for the same reason."""
         life = self._lives[name]
         self._telemetry.failed(name, error)
-        self._change(name, life.awake.failed(error.kept(), seconds, self._now()))
-        peers = self._lives[UP].awake.error
+        self._change(
+            name,
+            life.known_freshness.failed(
+                error.without_traceback(), seconds, self._now()
+            ),
+        )
+        peers = self._lives[UP].known_freshness.error
         as_peers = name != UP and peers is not None and peers.reason == error.reason
         if not life.failure_logged and not as_peers:
             life.failure_logged = True
@@ -102,7 +107,7 @@ class RefreshLog:
         current user is not logged: NetBird refuses it to all service users.
         """
         life = self._lives[name]
-        before = life.awake
+        before = life.known_freshness
         known = before.supported is False and before.restricted == restricted
         if life.failure_logged or not (known or name == CURRENT_USER):
             self.log.info(why, resource=name)
@@ -114,7 +119,10 @@ class RefreshLog:
     def restricted(self, name: str) -> None:
         """Log once that a resource is withheld, and count no further refreshes."""
         life = self._lives[name]
-        if not life.awake.restricted or life.awake.error is not None:
+        if (
+            not life.known_freshness.restricted
+            or life.known_freshness.error is not None
+        ):
             why = "{resource} is withheld: the token's user may not read all of it"
             self.unsupported(name, why, 0.0, restricted=True)
             life.needless_logged = True
@@ -122,7 +130,10 @@ class RefreshLog:
     def pointless(self, name: str) -> None:
         """Log once that a resource is not requested, because it cannot have records."""
         life = self._lives[name]
-        if life.awake.supported is not False or life.awake.error is not None:
+        if (
+            life.known_freshness.supported is not False
+            or life.known_freshness.error is not None
+        ):
             why = "{resource} is not requested: NetBird lists no object that needs it"
             self.unsupported(name, why, 0.0)
             life.needless_logged = True
@@ -136,10 +147,10 @@ class RefreshLog:
 
     def set_interval(self, name: str, period: float) -> None:
         """Record the actual seconds between two refreshes."""
-        self._change(name, replace(self._lives[name].awake, period=period))
+        self._change(name, replace(self._lives[name].known_freshness, period=period))
 
     def forget(self, name: str) -> None:
-        self._change(name, Freshness(period=self._lives[name].awake.period))
+        self._change(name, Freshness(period=self._lives[name].known_freshness.period))
 
     def expired(self, name: str, max_age: float) -> None:
         """Record that metrics expire.
@@ -148,8 +159,8 @@ class RefreshLog:
         """
         life = self._lives[name]
         life.rejections = None
-        self._change(name, replace(life.awake, withdrawn=True))
-        if name != UP and self._lives[UP].awake.error is not None:
+        self._change(name, replace(life.known_freshness, withdrawn=True))
+        if name != UP and self._lives[UP].known_freshness.error is not None:
             return
         life.failure_logged = True
         self.log.warn(
@@ -160,25 +171,28 @@ class RefreshLog:
         )
 
     def _change(self, name: str, freshness: Freshness) -> None:
-        before, self._lives[name].freshness = self._lives[name].awake, freshness
+        before, self._lives[name].freshness = (
+            self._lives[name].known_freshness,
+            freshness,
+        )
         if name == UP and freshness.up is not before.up:
             self._telemetry.changed()
 
     def _report(self, name: str, body: LastBody) -> None:
         """Log the errors of records, but not if only their places have changed."""
         life, now = self._lives[name], self._now()
-        kinds = frozenset(words.partition("]: ")[2] for words in body.complaints)
+        kinds = frozenset(words.partition("]: ")[2] for words in body.errors)
         before = life.rejections
         if before and (kinds == before.kinds or now < before.at + REPORT_PERIOD):
             return
         life.rejections = ReportedRejections(kinds, now)
-        for complaint in body.complaints:
+        for complaint in body.errors:
             self.log.warn(
                 "a record is left out: {resource}{complaint}",
                 resource=name,
                 complaint=complaint,
             )
-        if more := body.rejected - len(body.complaints):
+        if more := body.rejected - len(body.errors):
             self.log.warn(
                 "{count} of {resource} left out",
                 count=with_noun(more, "more record"),

@@ -199,9 +199,9 @@ class Refresher(Service):
     async def _try_refresh(self, resource: Resource) -> None:
         name, life = resource.name, self._lives[resource.name]
         begin = self._clock.seconds()
-        life.path = path = self._pipeline.located(resource)
+        life.path = path = self._pipeline.request_path(resource)
         self._note_need(resource, path)
-        if path is None or not self._pipeline.wanted(name):
+        if path is None or not self._pipeline.is_due(name):
             self._schedule.skipped(name, begin)
             return
         life.wake()
@@ -233,7 +233,7 @@ class Refresher(Service):
     def _make_awaited_due(self, now: float) -> None:
         for name in self._pipeline.inventory.joins.due:
             life = self._lives[name]
-            if life.period > EARLY_INTERVAL and life.awake.error is None:
+            if life.period > EARLY_INTERVAL and life.known_freshness.error is None:
                 self._schedule.make_due(name, max(now, life.early_at + EARLY_INTERVAL))
 
     def _note_need(self, resource: Resource, path: str | None) -> None:
@@ -254,7 +254,7 @@ class Refresher(Service):
     def _rest(self, resource: Resource, begin: float, records: int = 1) -> float:
         """Delay the next request by its cost, and return the seconds between both."""
         life, seconds = self._lives[resource.name], self._clock.seconds() - begin
-        period = resource.rest(records, life.period, seconds)
+        period = resource.min_interval(records, life.period, seconds)
         if period > life.period:
             life.rests_until = begin + period
         return period
@@ -278,7 +278,7 @@ class Refresher(Service):
         dormant = self._pipeline.inventory.dormant
         withheld = self._pipeline.inventory.withheld
         for name, life in self._lives.items():
-            located = self._pipeline.located(self._resources[name])
+            located = self._pipeline.request_path(self._resources[name])
             if life.path and dormant(name) and life.due is not None:
                 life.sleep()
             elif located not in {None, life.path} or (life.path and name in withheld):
@@ -304,7 +304,7 @@ class Refresher(Service):
             self._fail(resource.name, error, begin)
 
     def _on_defect(self, name: str, begin: float) -> None:
-        before = self._lives[name].awake.error
+        before = self._lives[name].known_freshness.error
         if before is None or before.reason != "internal":
             self.log.failure(
                 "internal error while refreshing {resource}", resource=name
@@ -329,9 +329,11 @@ class Refresher(Service):
         user is refused everything. Then the peers fail too, or the resource was known
         before. An answer that confirms the known state is always credible.
         """
-        if self._lives[name].awake.supported is False:
+        if self._lives[name].known_freshness.supported is False:
             return True
-        return self._lives[UP].awake.error is None and not self._pipeline.knows(name)
+        return self._lives[
+            UP
+        ].known_freshness.error is None and not self._pipeline.knows(name)
 
     def _unsupported(self, name: str, begin: float, why: str) -> None:
         now = self._clock.seconds()

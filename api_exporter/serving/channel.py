@@ -101,7 +101,7 @@ class Channel(http.HTTPChannel):
         self.connections.discard(self)
         self.idle.discard(self, self.host)
 
-    def give_way(self) -> None:
+    def abort_response(self) -> None:
         """Abort the connection, and stop counting it."""
         self.forget()
         cast(ITCPTransport, self.transport).abortConnection()
@@ -185,7 +185,7 @@ class Channel(http.HTTPChannel):
                 longest=MAX_RESPONSE_SECONDS,
                 bytes_left=bytes_left,
             )
-            self.give_way()
+            self.abort_response()
 
     def unsent(self) -> int:
         """Return the bytes of responses that the client has not acknowledged yet."""

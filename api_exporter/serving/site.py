@@ -84,7 +84,7 @@ class BoundedSite(Site):
         self.timeOut = REQUEST_TIMEOUT
         self.connections: set[Channel] = set()
         self._idle: IdleConnections[Channel] = IdleConnections()
-        self.under_way: set[Request] = set()
+        self.running_requests: set[Request] = set()
         self._max_connections = max_connections
         self.full: IResource = ErrorPage(503, "Too many connections: retry later.")
         self._waiting: Deferred[None] | None = None
@@ -105,7 +105,7 @@ class BoundedSite(Site):
         kept = []
         while (channel := self._idle.pop()) is not None:
             if not channel.unsent():
-                channel.give_way()
+                channel.abort_response()
                 break
             kept.append(channel)
         for channel in kept:
@@ -117,7 +117,7 @@ class BoundedSite(Site):
 
     def getResourceFor(self, request: Request) -> IResource:
         """Count the request, and return its page. Called once for each request."""
-        self.under_way.add(request)
+        self.running_requests.add(request)
         assert isinstance(request.channel, Channel)
         self._idle.discard(request.channel, request.channel.host)
         request.notifyFinish().addBoth(self._finished, request)
@@ -131,8 +131,8 @@ class BoundedSite(Site):
         return found
 
     def _finished(self, _result: object, request: Request) -> None:
-        self.under_way.discard(request)
-        if self._waiting is not None and not self.under_way:
+        self.running_requests.discard(request)
+        if self._waiting is not None and not self.running_requests:
             waiting, self._waiting = self._waiting, None
             waiting.callback(None)
 
@@ -153,7 +153,7 @@ class BoundedSite(Site):
         return drained.addTimeout(STOP_GRACE, clock).addErrback(_ignore_timeout)
 
     async def _drain(self, clock: IReactorTime) -> None:
-        while self.under_way:
+        while self.running_requests:
             self._waiting = Deferred()
             await self._waiting
         # Twisted finishes a request before the client has received the response.

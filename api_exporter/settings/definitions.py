@@ -266,7 +266,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     def has_logs(self) -> bool:
         return self.events_file is not None or self.reads_access_log
 
-    def choice(self) -> MetricFilter:
+    def metric_filter(self) -> MetricFilter:
         return MetricFilter(deny=self.metrics_deny, detail=self.peer_detail)
 
     def grant(self) -> tuple[str, str]:

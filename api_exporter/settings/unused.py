@@ -11,8 +11,7 @@ from api_exporter.netbird.resources import (
     OFF,
     RESOURCE_BY_NAME,
 )
-from api_exporter.settings.definitions import SETTING_BY_NAME
-from api_exporter.settings.definitions import AccountSettings, Settings
+from api_exporter.settings.definitions import SETTING_BY_NAME, AccountSettings, Settings
 
 
 class Need(Struct, frozen=True):

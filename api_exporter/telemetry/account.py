@@ -137,7 +137,7 @@ class AccountTelemetry:
         records = with_noun(peers.records, "peer")
         return f"peers {state}, {records}, {peers.seconds:.1f} s{others}"
 
-    def attempted(self, attempt: Attempt) -> None:
+    def count_attempt(self, attempt: Attempt) -> None:
         """Count one request; any response shows that the NetBird API is reachable."""
         self.reachable = attempt.status is not None
         self.recent.append(attempt)

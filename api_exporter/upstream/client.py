@@ -60,14 +60,14 @@ class Client(Service):
     ) -> None:
         self._log = world.log(log)
         self._url = settings.upstream_api_url
-        self.way = way = settings.proxy_selection
+        self.proxy_selection = way = settings.proxy_selection
         authorities = settings.upstream_ca_file
-        self.trust = make_policy(authorities, settings.identity, world.now)
-        self.shown: UpstreamCertificate | None = None
+        self.tls_policy = make_policy(authorities, settings.identity, world.now)
+        self.server_certificate: UpstreamCertificate | None = None
         self._agent = UpstreamAgent(
             reactor,
             proxy=way.proxy,
-            policy=self.trust,
+            policy=self.tls_policy,
             proxy_policy=make_policy(authorities, None, world.now),
             timeout=settings.http_timeout,
             seen=self._on_certificate,
@@ -110,7 +110,7 @@ class Client(Service):
 
     def reload(self) -> None:
         """Check the client certificate; log once why it is not valid."""
-        previous, self._problem = self._problem, self.trust.reload()
+        previous, self._problem = self._problem, self.tls_policy.reload()
         if self._problem not in {"", previous}:
             self._log.warn(
                 "the client certificate is not valid: {why}", why=self._problem
@@ -118,12 +118,12 @@ class Client(Service):
 
     def _on_certificate(self, certificate: X509) -> None:
         try:
-            self.shown = read_certificate(certificate)
+            self.server_certificate = read_certificate(certificate)
         except Exception:  # noqa: BLE001 - OpenSSL trusts what another parser dislikes
-            self.shown = None
+            self.server_certificate = None
 
     def _warn_of_plain_http(self) -> None:
-        proxy = self.way.proxy
+        proxy = self.proxy_selection.proxy
         if proxy is not None and self._url.startswith("http:"):
             self._log.warn(
                 "the proxy {proxy} can read the token: UPSTREAM_API_URL is not https",

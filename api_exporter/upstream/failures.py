@@ -99,7 +99,7 @@ def _response_error(
             if is_unknown_path
             else detail,
             unsupported=is_unknown_path,
-            said=said,
+            server_message=said,
         )
     wait = retry_after(headers, now=now)
     if status == 429:
@@ -113,7 +113,7 @@ def _response_error(
         return login_error(status, "a proxy", challenges(headers))
     if 400 <= status < 500:
         reason: Reason = "forbidden" if status == 403 else "http_4xx"
-        return UpstreamError(reason, detail, said=said)
+        return UpstreamError(reason, detail, server_message=said)
     return UpstreamError("decode", f"the status is {status}, not 200")
 
 

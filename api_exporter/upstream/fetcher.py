@@ -181,7 +181,7 @@ class Fetcher:
             await deferLater(self._clock, wait)
             number += 1
 
-    async def reach(self) -> str:
+    async def reachability_problem(self) -> str:
         """Return why the NetBird API cannot be reached, "" if it responds at all."""
         body = BodyReceiver(self._body_memory)
         try:
@@ -193,12 +193,12 @@ class Fetcher:
                 return str(error)
         return ""
 
-    def probe(self) -> Deferred[None]:
+    def log_reachability(self) -> Deferred[None]:
         """Log whether the NetBird API can be reached. The result never fails."""
         return Deferred.fromCoroutine(self._probe())
 
     async def _probe(self) -> None:
-        if why := await self.reach():
+        if why := await self.reachability_problem():
             self.log.warn(
                 "cannot reach the NetBird API at {url}, {route}: {why}",
                 url=self._options.url,

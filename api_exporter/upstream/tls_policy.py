@@ -75,7 +75,7 @@ class TlsPolicy:
         self._now = now
         self._identity: ClientCertificate | None = None
         self._read_from: object = None
-        self.unusable = ""
+        self.client_problem = ""
         self.reload()
         self._made_from: object = None
         self._creators: dict[bytes, IOpenSSLClientConnectionCreator] = {}
@@ -107,18 +107,18 @@ class TlsPolicy:
             return ""
         read_from = self._identity_state()
         if read_from != self._read_from:
-            self._read_from, self.unusable = read_from, ""
+            self._read_from, self.client_problem = read_from, ""
             try:
                 self._identity = self._files.read()
             except ValueError as error:
-                self.unusable = str(error)
-        if self.unusable or self._identity is None:
-            return self.unusable
+                self.client_problem = str(error)
+        if self.client_problem or self._identity is None:
+            return self.client_problem
         why = self._identity.wrong(self._now())
         return f"{self._files.certificate}: {why}" if why else ""
 
     @property
-    def own_end(self) -> float | None:
+    def client_expires_at(self) -> float | None:
         """Expiry of the client certificate, seconds since the epoch; None without."""
         return None if self._identity is None else self._identity.ends
 
@@ -134,8 +134,8 @@ class TlsPolicy:
     def _options(self) -> Options:
         options = self._trust_options()
         self.reload()
-        if self.unusable:
-            raise UpstreamError("tls", f"{_UNUSABLE}: {self.unusable}")
+        if self.client_problem:
+            raise UpstreamError("tls", f"{_UNUSABLE}: {self.client_problem}")
         if (identity := self._identity) is not None:
             leaf, *others = map(X509.from_cryptography, identity.chain)
             options |= {

@@ -88,7 +88,7 @@ class PendingResponses:
         if oldest is None:
             return False
         del self._bytes[oldest]
-        cast(Channel, oldest.channel).give_way()
+        cast(Channel, oldest.channel).abort_response()
         return True
 
 
@@ -119,6 +119,6 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
         return PendingResponses()
 
     @cached_property
-    def tails(self) -> TTLCache[Piece]:
+    def metric_tails(self) -> TTLCache[Piece]:
         """The ends of metrics pages: the exporter's own metrics."""
         return TTLCache(self.seconds)

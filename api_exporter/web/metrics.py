@@ -35,7 +35,7 @@ class Metrics(ReadOnlyPage):
         self._pages = pages
         self._registries = registries
         self._in_flight = context.process.scrapes_in_flight
-        self._tails = context.tails
+        self._tails = context.metric_tails
 
     def render_GET(self, request: Request) -> bytes | int:
         self._in_flight.inc()

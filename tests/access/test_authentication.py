@@ -497,7 +497,7 @@ class TokenTests(AccessTestCase):
             self.clock.advance(1)
             self.assertEqual(old, self.ask(site, "/", f"Bearer {TOKEN}").status)
             self.assertEqual(new, self.ask(site, "/", f"Bearer {LIMITED}").status)
-        self.assertFalse(self.access.good)
+        self.assertFalse(self.access.is_valid)
 
 
 class EncryptedTests(AccessTestCase):

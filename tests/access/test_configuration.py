@@ -123,7 +123,7 @@ class ConfigurationTests(SynchronousTestCase):
         (self.folder.path / "server.key").write_bytes(self.folder.client.key)
         access.reload()
         self.assertIs(renewed, access.web().context)
-        self.assertFalse(access.good)
+        self.assertFalse(access.is_valid)
         self.assertEqual(
             [
                 "info WEB_CONFIG_FILE: reloaded",
@@ -144,13 +144,13 @@ class ConfigurationTests(SynchronousTestCase):
         (self.folder.path / "server.pem").write_bytes(renewed.certificate)
         self.clock.advance(1)
         self.assertIs(before, access.web().context)
-        self.assertFalse(access.good)
+        self.assertFalse(access.is_valid)
         [line] = self.book.lines()
         self.assertIn("key_file: the key does not belong to the certificate", line)
         renewed.write(self.folder.path, "server")
         self.clock.advance(1)
         self.assertIsNot(before, access.web().context)
-        self.assertTrue(access.good)
+        self.assertTrue(access.is_valid)
 
     def test_too_late(self) -> None:
         """A change that weakens authentication, or switches TLS, needs a restart."""
@@ -188,7 +188,7 @@ class ConfigurationTests(SynchronousTestCase):
             self.folder.write(after)
             self.clock.advance(1)
             self.assertIs(kept, access.web())
-            self.assertFalse(access.good)
+            self.assertFalse(access.is_valid)
             self.assertIn(words, self.book.lines()[-1])
             self.assertEqual(1, len(self.book.lines()))
             self.book.events.clear()
@@ -208,7 +208,7 @@ class ConfigurationTests(SynchronousTestCase):
             self.clock.advance(1)
             access.web()
             self.assertTrue(access.protected)
-            self.assertTrue(access.good)
+            self.assertTrue(access.is_valid)
 
     def test_describe(self) -> None:
         """Each authentication method has a line, and so has a server without any."""

@@ -50,7 +50,7 @@ class ReloaderTests(SynchronousTestCase):
         self.clock.advance(CHECK_INTERVAL)
         self.assertEqual(11, reloader())
         self.assertEqual(1, self.loads)
-        self.assertEqual(([], True), (self.reports, reloader.good))
+        self.assertEqual(([], True), (self.reports, reloader.is_valid))
 
     def test_changed(self) -> None:
         """A change of any file is in force from the next check, once a second."""
@@ -82,7 +82,7 @@ class ReloaderTests(SynchronousTestCase):
         for _ in range(3):
             self.clock.advance(CHECK_INTERVAL)
             self.assertEqual(11, reloader())
-        self.assertFalse(reloader.good)
+        self.assertFalse(reloader.is_valid)
         [told] = self.reports
         self.assertIn("invalid literal", str(told))
         self.path.unlink()
@@ -93,7 +93,7 @@ class ReloaderTests(SynchronousTestCase):
         self.path.write_text("5")
         self.clock.advance(CHECK_INTERVAL)
         self.assertEqual(15, reloader())
-        self.assertTrue(reloader.good)
+        self.assertTrue(reloader.is_valid)
         self.assertEqual(None, self.reports[-1])
         self.assertEqual(3, len(self.reports))
 
@@ -104,13 +104,13 @@ class ReloaderTests(SynchronousTestCase):
         for _ in range(3):
             self.clock.advance(CHECK_INTERVAL)
             self.assertEqual(11, reloader())
-        self.assertFalse(reloader.good)
+        self.assertFalse(reloader.is_valid)
         self.assertEqual([f"{self.path}: internal error: KeyError"], self.reports)
         with self.assertRaises(ConfigurationError):
             self.reloader()
         self.path.write_text("2")
         self.clock.advance(CHECK_INTERVAL)
-        self.assertEqual((12, True), (reloader(), reloader.good))
+        self.assertEqual((12, True), (reloader(), reloader.is_valid))
 
     def test_judged(self) -> None:
         """A load may refuse a change because of the current value."""

@@ -62,7 +62,7 @@ def known(network: SimulatedAccount, at: float) -> Inventory:
     inventory = Inventory(now=at)
     for resource in RESOURCES:
         asked = None
-        while (path := resource.located(inventory, at)) not in {None, asked}:
+        while (path := resource.request_path(inventory, at)) not in {None, asked}:
             if resource.name == "events":
                 break
             body = network.body(f"/{path}", at)

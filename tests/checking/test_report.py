@@ -106,7 +106,7 @@ class CheckTests(SynchronousTestCase):
                 resource=PEERS,
                 records=1,
                 rejected=30,
-                complaints=("[1]: bad", "[2]: worse"),
+                errors=("[1]: bad", "[2]: worse"),
             )
         )
         self.assertEqual(
@@ -253,10 +253,10 @@ class ReachedTests(SynchronousTestCase):
     def test_defect(self) -> None:
         """An internal error ends the connection test, not the check."""
 
-        async def reach() -> str:
+        async def reachability_problem() -> str:
             raise ZeroDivisionError
 
-        done = Deferred.fromCoroutine(try_reach(reach))
+        done = Deferred.fromCoroutine(try_reach(reachability_problem))
         self.assertEqual(
             "internal error: ZeroDivisionError", self.successResultOf(done)
         )

@@ -45,7 +45,7 @@ def known(
     )
     for name in READ:
         resource = RESOURCE_BY_NAME[name]
-        while (path := resource.located(inventory, asked)) is not None:
+        while (path := resource.request_path(inventory, asked)) is not None:
             body = bodies[resource.path]
             if "end_date" in path:
                 days = json.loads(bodies[f"{resource.path}/granularity-day"])
@@ -58,7 +58,7 @@ def known(
             before = getattr(inventory, name) or ()
             decoded = resource.body.decode(body, DecodeContext(before, now=asked))
             inventory = inventory.with_(name, decoded.records)
-            if resource.located(inventory, asked) == path:
+            if resource.request_path(inventory, asked) == path:
                 break
     return inventory
 
@@ -374,7 +374,7 @@ class DormantTests(SynchronousTestCase):
             scrape("agent_network", inventory),
         )
         for name in AGENT_RESOURCES:
-            self.assertIsNone(RESOURCE_BY_NAME[name].located(inventory, NOON))
+            self.assertIsNone(RESOURCE_BY_NAME[name].request_path(inventory, NOON))
 
     def test_last_provider(self) -> None:
         """The last provider removes all other records of the Agent Network."""
@@ -392,16 +392,16 @@ class QuestionsTests(SynchronousTestCase):
         earlier = (
             f"{overview}2026-11-01T00:00:00Z&end_date=2026-11-21T23:59:59.999999999Z"
         )
-        self.assertEqual(earlier, usage.located(after, NOON))
+        self.assertEqual(earlier, usage.request_path(after, NOON))
         today = f"{overview}2026-11-22T00:00:00Z"
-        self.assertEqual(today, usage.located(inventory, NOON))
+        self.assertEqual(today, usage.request_path(inventory, NOON))
         self.assertIn(
-            "end_date=2026-11-22", usage.located(inventory, NOON + 86400) or ""
+            "end_date=2026-11-22", usage.request_path(inventory, NOON + 86400) or ""
         )
         first = NOON + 9 * 86400
         self.assertEqual("2026-12-01", day(first))
         self.assertEqual(
-            f"{overview}2026-12-01T00:00:00Z", usage.located(inventory, first)
+            f"{overview}2026-12-01T00:00:00Z", usage.request_path(inventory, first)
         )
 
     def test_denials(self) -> None:
@@ -409,5 +409,5 @@ class QuestionsTests(SynchronousTestCase):
         self.assertEqual(
             "api/agent-network/access-logs?decision=deny&page_size=1"
             "&start_date=2026-11-22T00:00:00Z",
-            RESOURCE_BY_NAME["agent_denials"].located(known(), NOON),
+            RESOURCE_BY_NAME["agent_denials"].request_path(known(), NOON),
         )

@@ -134,7 +134,7 @@ class HostileTests(SynchronousTestCase):
             except UpstreamError as error:
                 self.assertTrue(str(error))
                 continue
-            for complaint in found.complaints:
+            for complaint in found.errors:
                 self.assertRegex(complaint, r"^\[\d+\]: .")
             inventory = inventory.with_(resource.name, found.records)
         samples = parsed(page(inventory, COLLECTORS))
@@ -176,7 +176,7 @@ class LongTests(SynchronousTestCase):
                 many = [{**r, "address": f"{n}"} for n, r in enumerate(many)]
             listed = many[0] if resource.name in DOCUMENTS else many
             found = decoded(resource.name, json.dumps(listed).encode())
-            self.assertEqual((0, ()), (found.rejected, found.complaints))
+            self.assertEqual((0, ()), (found.rejected, found.errors))
             inventory = inventory.with_(resource.name, found.records)
         text = page(inventory, COLLECTORS)
         samples = parsed(text)
@@ -196,7 +196,7 @@ class LongTests(SynchronousTestCase):
                 self.assertEqual(rejected, read.rejected)
                 self.assertEqual(2 - rejected, len(read.records))
                 complaint = "[1]: the id has more than 4096 bytes"
-                self.assertEqual((complaint,) * rejected, read.complaints)
+                self.assertEqual((complaint,) * rejected, read.errors)
 
 
 LONG_VALUES: dict[type[inspect.Type], object] = {

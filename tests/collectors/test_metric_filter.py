@@ -23,7 +23,7 @@ SERVERS = frozenset({"servers"})
 
 
 def chosen(choice: MetricFilter) -> Selection:
-    return selection(EVERY, {}, choice=choice)
+    return selection(EVERY, {}, metric_filter=choice)
 
 
 def text(choice: MetricFilter, known: Inventory = KNOWN) -> str:
@@ -208,7 +208,7 @@ class DetailTests(SynchronousTestCase):
             (MetricFilter(detail=frozenset()), False),
             (MetricFilter(detail=SERVERS, deny=("netbird_api_peer_*",)), False),
         ):
-            [peers] = selection({"peers"}, {}, choice=choice).collectors
+            [peers] = selection({"peers"}, {}, metric_filter=choice).collectors
             self.assertEqual(expected, "groups" in peers.reads)
 
     def test_missing(self) -> None:

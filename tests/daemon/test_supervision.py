@@ -143,11 +143,11 @@ class NotifierTests(SynchronousTestCase):
         notifier.startService()
         self.systemd.heard()
         self.fares = "peers failing: 401"
-        notifier.tell_status()
+        notifier.send_status()
         self.assertEqual(["STATUS=peers failing: 401"], self.systemd.heard())
         notifier.stopService()
         self.systemd.heard()
-        Notifier(Supervisor({}), lambda: self.fares, self.clock).tell_status()
+        Notifier(Supervisor({}), lambda: self.fares, self.clock).send_status()
         self.assertEqual([], self.systemd.heard())
 
     def test_watchdog(self) -> None:

@@ -69,13 +69,13 @@ class AccessLogTests(SynchronousTestCase):
         for one in range(150):
             self.table.add(one)
         self.clock.advance(1000.0)
-        self.assertTrue(self.log.wanted())
+        self.assertTrue(self.log.is_due())
         self.fetch()
-        self.assertTrue(self.log.wanted())
+        self.assertTrue(self.log.is_due())
         self.fetch()
-        self.assertFalse(self.log.wanted())
+        self.assertFalse(self.log.is_due())
         self.clock.advance(REQUEST_INTERVAL - 10.0)
-        self.assertTrue(self.log.wanted())
+        self.assertTrue(self.log.is_due())
 
     def test_busy(self) -> None:
         """Thirteen pages a minute need at most twenty requests."""
@@ -87,7 +87,7 @@ class AccessLogTests(SynchronousTestCase):
                 )
                 rows += 1
             self.clock.advance(1.0)
-            if self.log.wanted():
+            if self.log.is_due():
                 self.fetch()
                 requests += 1
         self.assertLessEqual(requests, 20 * 30)

@@ -188,7 +188,7 @@ class EachTests(SynchronousTestCase):
             many = (many[0], new, *many[2:])
             page = self.families.made(many, page)
             for lines in page.lines:
-                self.assertLessEqual({*map(id, lines.told)}, {*map(id, many)})
+                self.assertLessEqual({*map(id, lines.rendered)}, {*map(id, many)})
 
     def test_heading(self) -> None:
         """The heading is in the first block with a line, and moves back to it."""
@@ -248,7 +248,7 @@ class EachTests(SynchronousTestCase):
             before = self.families.made(records, before, other)
             alive = set(map(id, records))
             for lines in before.lines:
-                self.assertLessEqual({*map(id, lines.block + lines.told)}, alive)
+                self.assertLessEqual({*map(id, lines.block + lines.rendered)}, alive)
 
 
 class DiffTests(SynchronousTestCase):

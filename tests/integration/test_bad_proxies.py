@@ -266,7 +266,7 @@ class BadTests(PuppetTestCase):
         client = self.through(silence)
         book = logbook(self)
         fetching = self.fetch(client)
-        probing = client.upstream.probe()
+        probing = client.upstream.log_reachability()
         while len(self.puppet.conversations) < 2:
             await deferLater(reactor, 0.01)
         begin = time.monotonic()
@@ -291,10 +291,12 @@ class LogTests(PuppetTestCase):
             url = self.upstream()
             client = self.through(answer, url, HTTP_TIMEOUT=limit)
             book = logbook(self)
-            await client.upstream.probe()
+            await client.upstream.log_reachability()
             [line] = book.lines()
             way = f"through 127.0.0.1:{self.port} (UPSTREAM_PROXY)"
-            self.assertTrue(line.startswith(words.format(url=url, way=way)), line)
+            self.assertTrue(
+                line.startswith(words.format(url=url, proxy_selection=way)), line
+            )
 
     async def test_seen(self) -> None:
         """Where the proxy sees the token, a warning says so."""

@@ -196,7 +196,7 @@ class EnduranceTests(TestCase):
         self.pool.retryAutomatically = False
         self.scraping = HTTPConnectionPool(reactor)
         self.scraper = HTTPClient(Agent(reactor, pool=self.scraping))
-        self.under_way = self.scrapes = self.withdrawn = 0
+        self.running_requests = self.scrapes = self.withdrawn = 0
         others = dict.fromkeys(RESOURCE_BY_NAME, OTHERS_PERIOD)
         self.network = network = AccountNetwork(
             fetch=self.fetch,
@@ -209,7 +209,7 @@ class EnduranceTests(TestCase):
         self.upstream = Fetcher(
             agent=Agent(reactor, pool=self.pool),
             token=lambda: Token(SECRET),
-            observe=self.telemetry.attempted,
+            observe=self.telemetry.count_attempt,
             options=FetchOptions(
                 url=f"http://127.0.0.1:{listening(self, Site(self.api))}",
                 timeout=30,
@@ -233,11 +233,11 @@ class EnduranceTests(TestCase):
         return START + SPEED * self.clock.seconds()
 
     async def fetch(self, path: str, patience: float) -> ResponseBody:
-        self.under_way += 1
+        self.running_requests += 1
         try:
             return await self.upstream.fetch(path, patience)
         finally:
-            self.under_way -= 1
+            self.running_requests -= 1
 
     async def settled(self) -> None:
         """Run everything that is due, with its retries, within a step."""
@@ -248,9 +248,9 @@ class EnduranceTests(TestCase):
                 for call in self.clock.getDelayedCalls()
                 if call.getTime() <= self.clock.seconds()
             ]
-            if not due and not self.under_way:
+            if not due and not self.running_requests:
                 return
-            if self.under_way and not due:
+            if self.running_requests and not due:
                 self.clock.advance(0.005)  # pauses between attempts pass, too
                 await deferLater(reactor, 0.0005)
         self.fail("never quiet")
@@ -297,7 +297,7 @@ class EnduranceTests(TestCase):
             "timers of the reactor": len(reactor.getDelayedCalls()),
             "connections": len(reactor.getReaders()) + len(reactor.getWriters()),
             "descriptors": len(os.listdir("/proc/self/fd")),
-            "clients": len(self.site.connections) + len(self.site.under_way),
+            "clients": len(self.site.connections) + len(self.site.running_requests),
             "memory": int(statm[1]) * os.sysconf("SC_PAGE_SIZE"),
         }
 

@@ -141,7 +141,7 @@ class FailureTests(TestCase):
         self, url: str | None = None, longest_body: int = 10_000_000
     ) -> None:
         """Run the first refreshes of peers, groups and setup keys."""
-        agent, url = self.way(url)
+        agent, url = self.proxy_selection(url)
         network = AccountNetwork(
             fetch=self.fetch,
             quota=quota(("peers", "groups", "setup_keys")),
@@ -150,11 +150,11 @@ class FailureTests(TestCase):
             options=NetworkOptions(metrics_max_age=1200),
         )
         self.network, self.registry = network, network.telemetry.registry
-        self.under_way = 0
+        self.running_requests = 0
         self.upstream = Fetcher(
             agent=agent,
             token=lambda: Token(SECRET),
-            observe=network.telemetry.attempted,
+            observe=network.telemetry.count_attempt,
             options=FetchOptions(
                 url=url, timeout=self.deadline, attempts=2, longest_body=longest_body
             ),
@@ -164,18 +164,18 @@ class FailureTests(TestCase):
         self.addCleanup(network.stopService)
         await self.settle()
 
-    def way(self, url: str | None) -> tuple[IAgent, str]:
+    def proxy_selection(self, url: str | None) -> tuple[IAgent, str]:
         """An agent, and an upstream's address; one is served where none is given."""
         if url is None:
             url = f"http://127.0.0.1:{listening(self, Site(self.api))}"
         return Agent(reactor, pool=self.pool), url
 
     def fetch(self, path: str, patience: float) -> Deferred[ResponseBody]:
-        self.under_way += 1
+        self.running_requests += 1
         return self.upstream.fetch(path, patience).addBoth(self.fetched)
 
     def fetched(self, result: ResponseBody) -> ResponseBody:
-        self.under_way -= 1
+        self.running_requests -= 1
         return result
 
     async def settle(self) -> None:
@@ -185,7 +185,7 @@ class FailureTests(TestCase):
             due = [
                 c for c in self.clock.getDelayedCalls() if c.getTime() <= self.time()
             ]
-            if not due and not self.under_way:
+            if not due and not self.running_requests:
                 return
             await deferLater(reactor, 0.001)
         self.fail(f"never quiet: {self.book.lines()}")

@@ -266,7 +266,7 @@ class ReloadTests(DoorsTestCase):
         self.look()
         self.assertEqual(0, (await self.ask())[0])
         self.assertEqual(200, (await self.ask(*CERTIFICATE))[0])
-        self.assertTrue(access.good)
+        self.assertTrue(access.is_valid)
 
     async def test_certificate(self) -> None:
         """A renewed certificate is shown to the next; a broken one never is."""
@@ -280,7 +280,7 @@ class ReloadTests(DoorsTestCase):
         (self.folder.path / "server.pem").write_text("-----BEGIN CERT")
         self.look()
         self.assertEqual(renewed, await self.subject())
-        self.assertFalse(access.good)
+        self.assertFalse(access.is_valid)
 
     async def test_other_kind(self) -> None:
         """While certificate and key are of different kinds, the old pair is shown."""
@@ -291,12 +291,12 @@ class ReloadTests(DoorsTestCase):
         self.look()
         self.assertEqual(200, (await self.ask())[0])
         self.assertEqual(before, await self.subject())
-        self.assertFalse(access.good)
+        self.assertFalse(access.is_valid)
         renewed.write(self.folder.path, "server")
         self.look()
         self.assertEqual(200, (await self.ask())[0])
         self.assertNotEqual(before, await self.subject())
-        self.assertTrue(access.good)
+        self.assertTrue(access.is_valid)
         self.assertEqual([], self.flushLoggedErrors())
 
     async def test_alpn(self) -> None:

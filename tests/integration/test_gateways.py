@@ -74,11 +74,11 @@ class GatewayTests(ReachingTestCase):
         stranger = self.authority.issue("exporter", days=5)
         client = self.at(gateway, **self.files(stranger))
         await self.assert_fails(client, "http_4xx", NOBODY)
-        self.assertEqual(stranger.ends, client.trust.own_end)
+        self.assertEqual(stranger.ends, client.tls_policy.client_expires_at)
         own = self.persons.issue("exporter", days=9)
         self.files(own)
         await self.assert_read(client)
-        self.assertEqual(own.ends, client.trust.own_end)
+        self.assertEqual(own.ends, client.tls_policy.client_expires_at)
 
     async def test_useless_later(self) -> None:
         """Files that have become useless are `tls`, with the reason, until mended."""
@@ -118,7 +118,7 @@ class GatewayTests(ReachingTestCase):
             client = self.at(gateway, **self.files(issued))
             book = logbook(self)
             client.startService()
-            await client.upstream.probe()
+            await client.upstream.log_reachability()
             first, second = book.lines()
             self.assertIn("warning the client certificate is not valid: ", first)
             self.assertIn(words, first)
@@ -134,7 +134,7 @@ class GatewayTests(ReachingTestCase):
         path = written(self.directory, "odd.pem", trusted)
         client = self.client(url, UPSTREAM_CA_FILE=path)
         await self.assert_read(client)
-        self.assertIsNone(client.shown)
+        self.assertIsNone(client.server_certificate)
 
     async def test_authorities(self) -> None:
         """UPSTREAM_CA_FILE is looked at for new connections, too, and wins."""
@@ -148,6 +148,8 @@ class GatewayTests(ReachingTestCase):
         )
         path.write_bytes(self.persons.pem + self.authority.pem)
         await self.assert_read(client)
-        assert client.shown is not None
-        self.assertEqual("CN=our authority", client.shown.issuer)
-        self.assertLess(abs(client.shown.ends - time.time() - 20 * 86400), 99)
+        assert client.server_certificate is not None
+        self.assertEqual("CN=our authority", client.server_certificate.issuer)
+        self.assertLess(
+            abs(client.server_certificate.ends - time.time() - 20 * 86400), 99
+        )

@@ -29,7 +29,7 @@ class ProxiedFailureTests(test_failures.FailureTests):
         self.trusted = Path(written(directory, "trusted.pem", self.authority.pem))
         self.proxy = squid(self, directory / "squid")
 
-    def way(self, url: str | None) -> tuple[IAgent, str]:
+    def proxy_selection(self, url: str | None) -> tuple[IAgent, str]:
         trusted = None
         if url is None:
             trusted = self.trusted

@@ -27,8 +27,8 @@ class RealProxyTests(ReachingTestCase):
             for _ in range(20):
                 await self.assert_read(client)
             self.assertEqual(1, self.connections - before)
-            assert client.shown is not None
-            self.assertEqual("CN=our authority", client.shown.issuer)
+            assert client.server_certificate is not None
+            self.assertEqual("CN=our authority", client.server_certificate.issuer)
             await client.stopService()
             until(lambda p=proxy: "CONNECT localhost:" in p.log(), "a line")  # type: ignore[misc]
             self.assertEqual(1, proxy.log().count("CONNECT localhost:"), proxy.log())
@@ -63,7 +63,7 @@ class RealProxyTests(ReachingTestCase):
                         await self.assert_fails(client, "auth", "401")
                         continue
                     await self.assert_fails(client, "proxy_auth", words)
-                    self.assertIn(words, await client.upstream.reach())
+                    self.assertIn(words, await client.upstream.reachability_problem())
                 await known.stopService()
 
     async def test_ipv6(self) -> None:

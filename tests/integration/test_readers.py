@@ -294,7 +294,7 @@ class DeadlineTests(TestCase):
 
     def assert_gone(self, aborted: int = 0) -> None:
         """No connection is left; so many have met their deadline."""
-        self.assertEqual(set(), self.site.under_way)
+        self.assertEqual(set(), self.site.running_requests)
         self.assertEqual(set(), self.site.connections)
         self.assertEqual(self.timers, len(self.clock.getDelayedCalls()))
         lines = [line.partition(" bytes_left=")[0] for line in self.book.lines()]
@@ -325,7 +325,7 @@ class DeadlineTests(TestCase):
     async def test_reads_no_end(self) -> None:
         """The deadline counts for what only the transport still has."""
         await self.reader(b"/closing")
-        self.assertEqual(set(), self.site.under_way)
+        self.assertEqual(set(), self.site.running_requests)
         await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
 
     async def test_reads_all(self) -> None:
@@ -336,7 +336,7 @@ class DeadlineTests(TestCase):
         client.sendall(REQUEST % b"/thinking")
         await self.pause()
         await self.advance(2 * MAX_RESPONSE_SECONDS)
-        self.assertEqual(1, len(self.site.under_way))
+        self.assertEqual(1, len(self.site.running_requests))
         client.close()
         await self.pause()
         self.assert_gone()
@@ -366,7 +366,7 @@ class DeadlineTests(TestCase):
         """A client whose answer takes minutes to begin is not disconnected."""
         client = await self.reader(b"/thinking")
         await self.advance(10 * MAX_RESPONSE_SECONDS)
-        self.assertEqual(1, len(self.site.under_way))
+        self.assertEqual(1, len(self.site.running_requests))
         client.close()
         await self.pause()
         self.assert_gone()
@@ -377,7 +377,7 @@ class DeadlineTests(TestCase):
             self.pages.publish("peers", (piece(bytes([letter]) * 3_000_000),))
             await self.reader(b"/metrics")
             await self.advance(MAX_RESPONSE_SECONDS / 4)
-        self.assertEqual(3, len(self.site.under_way))
+        self.assertEqual(3, len(self.site.running_requests))
         for letter in b"efg":
             self.pages.publish("peers", (piece(bytes([letter]) * 1000),))
             await self.advance(MAX_RESPONSE_SECONDS / 4)

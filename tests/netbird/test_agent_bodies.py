@@ -59,7 +59,7 @@ class ConsumptionTests(SynchronousTestCase):
         [found] = decoded.records
         assert isinstance(found, Consumption)
         self.assertEqual((120_001, 1), (found.rows, len(found.current)))
-        self.assertEqual(120_001, 1 + decoded.unread)
+        self.assertEqual(120_001, 1 + decoded.unread_count)
         self.assertLess(peak, 4 * 1024 * 1024)
 
     def test_windows(self) -> None:

@@ -249,7 +249,7 @@ class ListingTests(SynchronousTestCase):
             decoded = decode(PEERS, listed(b'{"id":"a"}', bad, b'{"id":"c"}'))
             self.assertEqual((Peer(id="a"), Peer(id="c")), decoded.records)
             self.assertEqual(1, decoded.rejected, bad)
-            [complaint] = decoded.complaints
+            [complaint] = decoded.errors
             self.assertEqual("[1]: ", complaint[:5])
             self.assertIn(words, complaint)
 
@@ -257,8 +257,8 @@ class ListingTests(SynchronousTestCase):
         """All bad records are counted; the first twenty are reported."""
         decoded = decode(PEERS, listed(b'{"id":"a"}', *[b"7"] * 1000))
         self.assertEqual(1000, decoded.rejected)
-        self.assertEqual(20, len(decoded.complaints))
-        self.assertEqual("[20]: ", decoded.complaints[-1][:6])
+        self.assertEqual(20, len(decoded.errors))
+        self.assertEqual("[20]: ", decoded.errors[-1][:6])
 
     def test_numbers(self) -> None:
         """Invalid numbers, and numbers that no sample can hold, reject their record."""
@@ -266,7 +266,7 @@ class ListingTests(SynchronousTestCase):
             bad = b'{"id":"b","peers_count":' + number + b"}"
             decoded = decode(GROUPS, listed(b'{"id":"a"}', bad))
             self.assertEqual((Group(id="a"),), decoded.records)
-            self.assertEqual("[1]: ", decoded.complaints[0][:5])
+            self.assertEqual("[1]: ", decoded.errors[0][:5])
         self.holds(
             GROUPS,
             b'[{"id":"a","peers_count":9007199254740992,"resources_count":-1}]',
@@ -308,7 +308,7 @@ class ListingTests(SynchronousTestCase):
         deep = b'{"id":"b","new":' + DEEP + b"}"
         found = decode(PEERS, listed(b'{"id":"a"}', deep, b'{"id":"c"}'))
         self.assertEqual((2, 1), (len(found.records), found.rejected))
-        self.assertIn("[1]: ", found.complaints[0])
+        self.assertIn("[1]: ", found.errors[0])
 
     def test_equal_labels(self) -> None:
         """Ids that labels would cut to equal ones are left out."""
@@ -328,7 +328,9 @@ class PageTests(SynchronousTestCase):
     def test_counted(self) -> None:
         """The records of a page of a log are counted; `null` counts 0."""
         for body, unread in ((b'{"data": [{}, {"id": 1}]}', 2), (b'{"data": null}', 0)):
-            self.assertEqual(Decoded((), unread=unread), decode(PageDecoder(), body))
+            self.assertEqual(
+                Decoded((), unread_count=unread), decode(PageDecoder(), body)
+            )
 
     def test_no_page(self) -> None:
         for body in (b"[]", b"{}", b'{"data": {}}', b"{"):
@@ -397,7 +399,7 @@ class HostileTests(SynchronousTestCase):
         except UpstreamError as error:
             self.assertNotEqual("", str(error))
             return
-        for complaint in decoded.complaints:
+        for complaint in decoded.errors:
             self.assertRegex(complaint, r"^\[\d+\]: .")
         msgspec.json.encode(decoded.records)  # it can be written as UTF-8
 
@@ -437,7 +439,7 @@ class HostileTests(SynchronousTestCase):
             decoded = decode(PEERS, listed(*texts))
         except UpstreamError:
             return
-        places = [int(r[1:].partition("]")[0]) for r in decoded.complaints]
+        places = [int(r[1:].partition("]")[0]) for r in decoded.errors]
         self.assertEqual(decoded.rejected, len(places))
         self.assertEqual(sorted(set(places)), places)
         self.assertTrue(all(place < len(records) for place in places))
@@ -611,7 +613,7 @@ class StallTests(SynchronousTestCase):
         """Records with an unusual separator are one piece."""
         some = [b'{"id":"%d","name":"%b"}' % (n, b"a" * 100_000) for n in range(90)]
         found = decode(GROUPS, b"[" + b" ,".join(some) + b"]")
-        self.assertEqual((90, ()), (len(found.records), found.complaints))
+        self.assertEqual((90, ()), (len(found.records), found.errors))
 
     def test_nothing_in_it(self) -> None:
         """A quarter of a gigabyte of tiny strings is refused after a small part."""

@@ -62,7 +62,7 @@ class ResourcesTests(SynchronousTestCase):
         for resource in RESOURCES:
             if resource is not TOKENS:
                 self.assertFalse(resource.optional)
-                located = resource.located(Inventory(), 0.0)
+                located = resource.request_path(Inventory(), 0.0)
                 dormant = resource.name in AGENT_RESOURCES
                 self.assertEqual(None if dormant else resource.path, located)
 
@@ -73,13 +73,17 @@ class ResourcesTests(SynchronousTestCase):
         """
         unknown_path = UpstreamError("not_found", "404", unsupported=True)
         routers = "network: routers not found"
-        too_old = UpstreamError("not_found", f"404: {routers}", said=routers)
+        too_old = UpstreamError("not_found", f"404: {routers}", server_message=routers)
         forbidden = UpstreamError("forbidden", "403: no")
-        gone = UpstreamError("not_found", "404: gone", said="gone")
+        gone = UpstreamError("not_found", "404: gone", server_message="gone")
         unknown_role = "user role: billing_admin not found"
-        role = UpstreamError("not_found", f"404: {unknown_role}", said=unknown_role)
+        role = UpstreamError(
+            "not_found", f"404: {unknown_role}", server_message=unknown_role
+        )
         message = "invite links are only available with embedded identity provider"
-        not_embedded = UpstreamError("http_4xx", f"412: {message}", said=message)
+        not_embedded = UpstreamError(
+            "http_4xx", f"412: {message}", server_message=message
+        )
         for name, absent, refused in (
             ("peers", (), ()),
             ("groups", (unknown_path,), (forbidden, role)),
@@ -116,7 +120,7 @@ class AccessLogTests(SynchronousTestCase):
             (Inventory(proxy_services=(service,)), True, False),
             (Inventory(proxy_services=(), proxy_clusters=(cluster,)), True, False),
         ):
-            located = resource.located(inventory, 0.0)
+            located = resource.request_path(inventory, 0.0)
             self.assertEqual("api/events/proxy" if asked else None, located)
             self.assertEqual(pointless, resource.pointless(inventory))
         self.assertFalse(TOKENS.pointless(Inventory()))
@@ -127,7 +131,7 @@ class AccessTokensTests(SynchronousTestCase):
         """Without a known user there is no path to access tokens."""
         self.assertTrue(TOKENS.optional)
         for users in (None, (), (User(id="someone"),)):
-            self.assertIsNone(TOKENS.located(Inventory(users=users), 0.0))
+            self.assertIsNone(TOKENS.request_path(Inventory(users=users), 0.0))
 
     def test_percent_encoding(self) -> None:
         """An id is one segment of the path, with any characters."""
@@ -140,13 +144,15 @@ class AccessTokensTests(SynchronousTestCase):
             ("{current_user}", "%7Bcurrent_user%7D"),
         ):
             self.assertEqual(
-                f"api/users/{segment}/tokens", TOKENS.located(as_user(id_), 0.0), id_
+                f"api/users/{segment}/tokens",
+                TOKENS.request_path(as_user(id_), 0.0),
+                id_,
             )
 
     @given(st.text(min_size=1).filter(lambda id_: id_ not in {".", ".."}))
     def test_any_id(self, id_: str) -> None:
         """Any id can be read back from the path, which always has four segments."""
-        path = TOKENS.located(as_user(id_), 0.0) or ""
+        path = TOKENS.request_path(as_user(id_), 0.0) or ""
         self.assertTrue(path.isascii())
         self.assertEqual(
             ["api", "users", id_, "tokens"], [*map(unquote, path.split("/"))]

@@ -18,7 +18,7 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
     on = selection(
         [collector.name for collector in COLLECTORS],
         {},
-        choice=MetricFilter(detail=settings.detail),
+        metric_filter=MetricFilter(detail=settings.detail),
     )
     asked = settings.asked
     inventory = Inventory(
@@ -28,7 +28,9 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
         consumption_period=settings.consumption_interval,
     )
     for resource in on.resources:
-        while resource.name in bodies and (path := resource.located(inventory, asked)):
+        while resource.name in bodies and (
+            path := resource.request_path(inventory, asked)
+        ):
             body = bodies[resource.name]
             if "end_date" in path:
                 body = bodies.get(f"{resource.name}_earlier", b"[]")
@@ -38,7 +40,7 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
             except UpstreamError:
                 break
             inventory = inventory.with_(resource.name, decoded.records)
-            if resource.located(inventory, asked) == path:
+            if resource.request_path(inventory, asked) == path:
                 break
     samples = parsed(page(inventory, on.collectors))
     twice = [

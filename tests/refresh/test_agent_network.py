@@ -231,7 +231,7 @@ class RefusedTests(SynchronousTestCase):
         """A resource that a role may not read is unsupported, and requested slowly."""
         forbidden = UpstreamError("forbidden", "403: permission denied")
         unknown = UpstreamError(
-            "not_found", "404: no", said="user role: billing_admin not found"
+            "not_found", "404: no", server_message="user role: billing_admin not found"
         )
         for error in (forbidden, unknown):
             network = Agents(agent_providers=error)
@@ -243,7 +243,7 @@ class RefusedTests(SynchronousTestCase):
     def test_invites(self) -> None:
         """Without the embedded identity provider there are no invites: no failure."""
         message = "invite links are only available with embedded identity provider"
-        error = UpstreamError("http_4xx", f"412: {message}", said=message)
+        error = UpstreamError("http_4xx", f"412: {message}", server_message=message)
         network = Agents(user_invites=error)
         network.advance(HOUR)
         standing = network.telemetry.freshness["user_invites"]

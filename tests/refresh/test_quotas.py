@@ -44,15 +44,15 @@ class QuotaTests(SynchronousTestCase):
         a, b, c = of(a=limit, b={}, c=stranger)
         self.assertEqual(5.4, a.budget.per_minute)
         for together in (a, b):
-            self.assertIn("to fit 6 requests a minute", together.stretched)
+            self.assertIn("to fit 6 requests a minute", together.intervals_note)
             self.assertLess(600.0, together.selection.periods["users"])
-        self.assertEqual("", c.stretched)
+        self.assertEqual("", c.intervals_note)
         self.assertEqual(600.0, c.selection.periods["users"])
 
     def test_enough(self) -> None:
         """If the limit is high enough, no interval is lengthened."""
         [a] = of(a={"UPSTREAM_RATE_LIMIT": "120/1200"})
-        self.assertEqual("", a.stretched)
+        self.assertEqual("", a.intervals_note)
         self.assertEqual(30.0, a.selection.periods["peers"])
 
     def test_access_log(self) -> None:

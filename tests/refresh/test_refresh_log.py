@@ -54,7 +54,7 @@ class RefreshLogTests(SynchronousTestCase):
             digest=(),
             records=1,
             rejected=1,
-            complaints=("[1]: no id",),
+            errors=("[1]: no id",),
             recognized=NO_RECORDS,
         )
         for _ in range(2):

@@ -32,7 +32,7 @@ UNKNOWN_PATH = UpstreamError("not_found", "404", unsupported=True)
 class Bench(AccountNetwork):
     """A network with some collectors and a dictionary as its upstream."""
 
-    choice = EVERYTHING
+    metric_filter = EVERYTHING
     important_groups: tuple[str, ...] = ()
     test_connection: Callable[[], Awaitable[None]] | None = None
     compute: Compute = staticmethod(compute_at_once)  # type: ignore[assignment, arg-type]
@@ -51,7 +51,7 @@ class Bench(AccountNetwork):
             quota=quota(
                 collectors or ("peers", "groups"),
                 {"current_user": OFF},
-                choice=self.choice,
+                metric_filter=self.metric_filter,
             ),
             world=World(
                 self.clock, lambda: 1_800_000_000 + self.clock.seconds(), lambda: 0.5
@@ -60,7 +60,7 @@ class Bench(AccountNetwork):
             test_connection=self.test_connection,
             compute=self.compute,
             options=NetworkOptions(
-                important_groups=self.important_groups, detail=self.choice.detail
+                important_groups=self.important_groups, detail=self.metric_filter.detail
             ),
         )
 
@@ -331,7 +331,7 @@ class RefresherTests(SynchronousTestCase):
     def test_too_old_an_upstream(self) -> None:
         """An upstream that takes the path for an object's id lacks the path."""
         words = "network: routers not found"
-        absence = UpstreamError("not_found", f"404: {words}", said=words)
+        absence = UpstreamError("not_found", f"404: {words}", server_message=words)
         bench = Bench("networks", network_routers=absence, routes=absence).start()
         self.assertIs(False, bench.telemetry.freshness["network_routers"].supported)
 
@@ -747,7 +747,7 @@ class Computing(Bench):
 class OfAll(Bench):
     """Peers of the group All have series of their own."""
 
-    choice = MetricFilter(detail=frozenset({"All"}))
+    metric_filter = MetricFilter(detail=frozenset({"All"}))
 
 
 class Unreachable(Bench):
@@ -759,7 +759,7 @@ class Unreachable(Bench):
 class OfNothing(Bench):
     """No family is enabled."""
 
-    choice = MetricFilter(deny=("*",))
+    metric_filter = MetricFilter(deny=("*",))
 
 
 class ChoiceTests(SynchronousTestCase):

@@ -277,9 +277,9 @@ class AcceptedTests(SynchronousTestCase):
         }
         choice = MetricFilter(deny=("*_info",), detail=frozenset({"servers"}))
         self.assertEqual(
-            choice, the_only(read_settings({**REQUIRED, **words})).choice()
+            choice, the_only(read_settings({**REQUIRED, **words})).metric_filter()
         )
-        self.assertEqual(EVERYTHING, the_only(read_settings(REQUIRED)).choice())
+        self.assertEqual(EVERYTHING, the_only(read_settings(REQUIRED)).metric_filter())
 
     def test_endpoints(self) -> None:
         """There may be several listen addresses, and Twisted endpoints."""

@@ -213,8 +213,8 @@ class TokenReaderTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.path = Path(self.mktemp())
         self.path.write_text("first\n")
-        self.complaints: list[str] = []
-        self.source = TokenReader(TokenFile(self.path), self.complaints.append)
+        self.errors: list[str] = []
+        self.source = TokenReader(TokenFile(self.path), self.errors.append)
 
     def now(self) -> str:
         return self.source().reveal()
@@ -228,7 +228,7 @@ class TokenReaderTests(SynchronousTestCase):
         beside.write_text("third\n")
         os.replace(beside, self.path)
         self.assertEqual("third", self.now())
-        self.assertEqual([], self.complaints)
+        self.assertEqual([], self.errors)
 
     def test_unreadable_later(self) -> None:
         """The last readable token stays in use after any error."""
@@ -242,7 +242,7 @@ class TokenReaderTests(SynchronousTestCase):
         ):
             self.path.write_text("good")
             self.assertEqual("good", self.now())
-            self.complaints.clear()
+            self.errors.clear()
             if content is None:
                 self.path.unlink()
             else:
@@ -250,7 +250,7 @@ class TokenReaderTests(SynchronousTestCase):
             self.assertTrue(self.source.readable)
             self.assertEqual(["good"] * 3, [self.now() for _ in range(3)])
             self.assertFalse(self.source.readable)
-            self.assertEqual([f"{self.path}: {words}"], self.complaints)
+            self.assertEqual([f"{self.path}: {words}"], self.errors)
 
     def test_complains_again(self) -> None:
         """After a good read, the next failure is reported, too."""
@@ -258,11 +258,11 @@ class TokenReaderTests(SynchronousTestCase):
             self.path.unlink()
             self.now()
             self.now()
-            self.assertEqual(round_, len(self.complaints))
+            self.assertEqual(round_, len(self.errors))
             self.path.write_text(f"round{round_}")
             self.assertEqual(f"round{round_}", self.now())
 
     def test_unreadable_at_the_start(self) -> None:
         """Without a first token, the start fails."""
         with self.assertRaises(ValueError):
-            TokenReader(TokenFile(self.path / "x"), self.complaints.append)
+            TokenReader(TokenFile(self.path / "x"), self.errors.append)

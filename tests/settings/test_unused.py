@@ -128,7 +128,7 @@ class PairsTests(SynchronousTestCase):
         for name, resource in RESOURCES.items():
             if name in given:
                 self.assertIn(resource, requested, given)
-                self.assertIsNotNone(requested[resource].located(Inventory(), 0.0))
+                self.assertIsNotNone(requested[resource].request_path(Inventory(), 0.0))
         interval, _, period = given.get("REFRESH_INTERVALS", "").partition("=")
         if interval and period != "off" and interval != CURRENT_USER:
             idle = f"REFRESH_INTERVALS: {interval} has no effect" in str(lines)

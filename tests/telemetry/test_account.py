@@ -33,7 +33,7 @@ class RecordingLog(RefreshLog):
         """Record a successful refresh with five records and a rejected one."""
         self._at = at
         body = LastBody(
-            digest=(), records=5, rejected=1, complaints=(), recognized=NO_RECORDS
+            digest=(), records=5, rejected=1, errors=(), recognized=NO_RECORDS
         )
         self.succeeded(name, body, seconds)
 
@@ -42,8 +42,8 @@ class RecordingLog(RefreshLog):
         self.failed(name, DOWN, seconds)
 
     def attempt_ended(self, attempt: Attempt) -> None:
-        self.telemetry.attempted(attempt)
-        self.attempted(attempt)
+        self.telemetry.count_attempt(attempt)
+        self.count_attempt(attempt)
 
 
 def telemetry() -> tuple[RecordingLog, CollectorRegistry]:
@@ -119,7 +119,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         """An empty network has 0 records; the series is not absent."""
         log, registry = telemetry()
         body = LastBody(
-            digest=(), records=0, rejected=0, complaints=(), recognized=NO_RECORDS
+            digest=(), records=0, rejected=0, errors=(), recognized=NO_RECORDS
         )
         log.succeeded("peers", body, 0.4)
         for name in ("records", "rejected_records"):

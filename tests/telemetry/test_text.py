@@ -21,7 +21,7 @@ def registries() -> tuple[CollectorRegistry, ...]:
         records=5, rejected=1, seconds=0.4, at=1000.5
     )
     account = AccountTelemetry(registry=CollectorRegistry(), freshness=freshness)
-    account.attempted(
+    account.count_attempt(
         Attempt(path="", number=1, started=0, status=200, received=10, seconds=0.3)
     )
     return account.registry, process_telemetry('1.2 "\\n"').registry

@@ -126,7 +126,7 @@ class FetchTests(SynchronousTestCase):
         """The account is in the query of each request, also the probe's."""
         bench = Bench(says(200), account="d1f9~x")
         bench.fetch()
-        bench.upstream.probe()
+        bench.upstream.log_reachability()
         bench.agent.flush()
         self.assertEqual(["?account=d1f9~x"] * 2, bench.api.queries)
         self.assertEqual("api/peers", bench.seen[0].path)
@@ -445,7 +445,9 @@ class RequestIdTests(SynchronousTestCase):
             error = self.failureResultOf(bench.fetch(), UpstreamError).value
             self.assertEqual("dc1djo5qmd2oq13d8pj0", error.request_id)
             self.assertNotIn("dc1djo5", str(error))
-            self.assertIn("(request id dc1djo5qmd2oq13d8pj0)", error.traced)
+            self.assertIn(
+                "(request id dc1djo5qmd2oq13d8pj0)", error.text_with_request_id
+            )
             [attempt] = bench.seen
             self.assertEqual("dc1djo5qmd2oq13d8pj0", attempt.request_id)
 
@@ -453,7 +455,9 @@ class RequestIdTests(SynchronousTestCase):
         """A plain 404 and a gateway have no request id."""
         bench = Bench(says(404, b"404 page not found", "text/plain"), attempts=1)
         error = self.failureResultOf(bench.fetch(), UpstreamError).value
-        self.assertEqual(("", str(error)), (error.request_id, error.traced))
+        self.assertEqual(
+            ("", str(error)), (error.request_id, error.text_with_request_id)
+        )
 
 
 class ClockTests(SynchronousTestCase):
@@ -503,7 +507,7 @@ class ProbeTests(SynchronousTestCase):
     def test_any_answer_will_do(self) -> None:
         """After any response to the probe, the NetBird API is reachable."""
         bench = Bench()
-        probed = bench.upstream.probe()
+        probed = bench.upstream.log_reachability()
         bench.agent.flush()
         self.assertIsNone(self.successResultOf(probed))
         self.assertEqual("/api/health", bench.api.requests[0][0])
@@ -512,7 +516,7 @@ class ProbeTests(SynchronousTestCase):
         """An unreachable NetBird API does not fail the probe."""
         bench = Bench()
         bench.api.answers["health"] = [silence]
-        probed = bench.upstream.probe()
+        probed = bench.upstream.log_reachability()
         bench.advance(TIMEOUT + 1)
         self.assertIsNone(self.successResultOf(probed))
         self.assertIsNone(bench.seen[0].status)
@@ -521,7 +525,7 @@ class ProbeTests(SynchronousTestCase):
         """An incomplete response also means that the NetBird API is reachable."""
         bench = Bench()
         bench.api.answers["health"] = [stall]
-        reached = Deferred.fromCoroutine(bench.upstream.reach())
+        reached = Deferred.fromCoroutine(bench.upstream.reachability_problem())
         bench.agent.flush()
         bench.advance(TIMEOUT + 1)
         self.assertEqual("", self.successResultOf(reached))

@@ -101,7 +101,9 @@ class MetricsTests(ServedTestCase):
         """All metrics parse as one page in both formats."""
         self.publish()
         peers = self.lives["peers"]
-        peers.freshness = peers.awake.succeeded(records=3, rejected=0, seconds=1, at=1)
+        peers.freshness = peers.known_freshness.succeeded(
+            records=3, rejected=0, seconds=1, at=1
+        )
         for accept, parse in (
             ("text/plain", text_string_to_metric_families),
             (PROMETHEUS_3, openmetrics.text_string_to_metric_families),

@@ -68,11 +68,11 @@ class PagesTests(ServedTestCase):
     def test_health(self) -> None:
         """Every resource shows the result of its last refresh."""
         peers, groups = self.lives["peers"], self.lives["groups"]
-        peers.freshness = peers.awake.succeeded(
+        peers.freshness = peers.known_freshness.succeeded(
             records=0, rejected=0, seconds=1, at=1000.5
         )
         error = UpstreamError("forbidden", "403: permission denied")
-        groups.freshness = groups.awake.failed(error, 1, 1001)
+        groups.freshness = groups.known_freshness.failed(error, 1, 1001)
         resources = json.loads(self.request("/health")[2])["resources"]
         self.assertEqual(
             (True, 0, 1000.5),
@@ -91,7 +91,7 @@ class PagesTests(ServedTestCase):
         """The request id of a failed refresh is shown."""
         error = UpstreamError("forbidden", "403", request_id="dc1djo5qmd2oq13d8pj0")
         groups = self.lives["groups"]
-        groups.freshness = groups.awake.failed(error, 1, 1001)
+        groups.freshness = groups.known_freshness.failed(error, 1, 1001)
         resources = json.loads(self.request("/health")[2])["resources"]
         self.assertEqual(
             "dc1djo5qmd2oq13d8pj0", resources["groups"]["last_error_request_id"]

@@ -69,7 +69,7 @@ class ReadyTests(ServedTestCase):
         """Peers whose metrics have expired are not reliable, however recent."""
         self.watched.start()
         self.watched.lives["peers"].freshness = replace(
-            self.watched.lives["peers"].awake, withdrawn=True
+            self.watched.lives["peers"].known_freshness, withdrawn=True
         )
         self.assertEqual((503, ["too_old"]), self.ready())
 

@@ -41,7 +41,7 @@ class Watched(AccountNetwork):
         pprof: bool = False,
         simulated: bool = False,
         metrics_path: str = "/metrics",
-        choice: MetricFilter = EVERYTHING,
+        metric_filter: MetricFilter = EVERYTHING,
         compute: Compute = compute_at_once,
     ) -> None:
         self.clock = Clock()
@@ -52,10 +52,10 @@ class Watched(AccountNetwork):
         self.down: UpstreamError | None = None
         super().__init__(
             fetch=self.fetch,
-            quota=quota(collectors, choice=choice),
+            quota=quota(collectors, metric_filter=metric_filter),
             world=World(self.clock, self.now, lambda: 0.5, name),
             registry=CollectorRegistry(),
-            options=NetworkOptions(url=URL, detail=choice.detail),
+            options=NetworkOptions(url=URL, detail=metric_filter.detail),
         )
         self.context = site_context(
             self.clock,
@@ -98,8 +98,8 @@ class Watched(AccountNetwork):
         )
 
         def answer() -> None:
-            self.telemetry.attempted(attempt)
-            self.refresh_log.attempted(attempt)
+            self.telemetry.count_attempt(attempt)
+            self.refresh_log.count_attempt(attempt)
             if fault is not None:
                 fetched.errback(fault)
             else:

@@ -49,7 +49,7 @@ class Limit(Struct, frozen=True, kw_only=True):
     booked: bool = True
 
     @property
-    def everybody(self) -> bool:
+    def binds_all_users(self) -> bool:
         """True for a rule without groups and users: it binds all users."""
         return self.of == "budget_rule" and not (self.groups or self.users)
 
@@ -187,7 +187,7 @@ class _BoundConsumers:
             )
         bound = [id_ for id_ in limit.users if id_ in self._listed]
         found = [consumption_by_unit.get(id_, 0.0) for id_ in bound]
-        for group in (None,) if limit.everybody else limit.groups:
+        for group in (None,) if limit.binds_all_users else limit.groups:
             ids = self._listed if group is None else self._consumers.get(group)
             if ids:
                 if (unit, group) not in self._largest:

@@ -35,7 +35,7 @@ class RoutingPeers(Struct, frozen=True):
 
     peers: int
     connected: int
-    gone: datetime | None = None
+    last_disconnected_at: datetime | None = None
     """When the last offline peer disconnected.
 
     None if that is unknown, or if more than one peer is connected.

@@ -53,7 +53,7 @@ class Status(LivePage):
         last = (
             self._facts(network.inventory, now),
             self._peers(now),
-            tables.resources(freshness, dormant, now, note=network.stretched),
+            tables.resources(freshness, dormant, now, note=network.intervals_note),
             tables.collectors(network.collectors, pages.series(), pages.lengths()),
             tables.newest_requests(network.telemetry.recent),
         )

@@ -125,7 +125,9 @@ def _failure(
     steps = "" if error.reason in advised else advice(error)
     advised.add(error.reason)
     since = formatting.clock(freshness.failing_since or now, now)
-    return _problem_row(len(_NUMBERS) + 2, f"Since {since}: {error.traced}", steps)
+    return _problem_row(
+        len(_NUMBERS) + 2, f"Since {since}: {error.text_with_request_id}", steps
+    )
 
 
 def _records(freshness: Freshness) -> Flattenable:

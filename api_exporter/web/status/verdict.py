@@ -52,7 +52,7 @@ def verdict(
             tone="bad",
             short="Not working",
             headline=f"Reading NetBird: no, since {since}",
-            why=peers.error.traced,
+            why=peers.error.text_with_request_id,
             notes=(
                 advice(peers.error),
                 _metrics_note(peers, inventory, now),

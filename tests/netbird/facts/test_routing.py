@@ -81,9 +81,9 @@ class RoutingPeersTests(SynchronousTestCase):
 
     def test_gone(self) -> None:
         """The last time of disconnection is known if at most one peer is connected."""
-        self.assertEqual(LATE, behind(router("", "g2")).gone)
-        self.assertEqual(EARLY, behind(router("", "g1")).gone)
-        self.assertIsNone(behind(router("a")).gone)
+        self.assertEqual(LATE, behind(router("", "g2")).last_disconnected_at)
+        self.assertEqual(EARLY, behind(router("", "g1")).last_disconnected_at)
+        self.assertIsNone(behind(router("a")).last_disconnected_at)
 
     @given(IDS, st.lists(IDS), st.dictionaries(IDS, st.lists(IDS)))
     def test_more_members(
@@ -228,7 +228,7 @@ class HostileTests(SynchronousTestCase):
             body = b'[{"id":"a"},{"id":"b","peer_groups":[%b]}]' % names
             read = decoded(resource, body)
             self.assertEqual(1, read.rejected)
-            self.assertIn("$.peer_groups", read.complaints[0])
+            self.assertIn("$.peer_groups", read.errors[0])
         side = b'{"id":"g"},' * MAX_GROUPS_PER_RECORD + b'{"id":"g"}'
         body = b'[{"id":"b","rules":[{"sources":[%b]}]}]' % side
         self.assertRaises(UpstreamError, decoded, "policies", body)

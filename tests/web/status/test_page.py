@@ -122,7 +122,7 @@ class StatusTests(ServedTestCase):
 
     def test_nothing_published(self) -> None:
         """Without metrics the peers are still refreshed, and the page says so."""
-        self.watch(Watched(choice=MetricFilter(deny=("*",))).start())
+        self.watch(Watched(metric_filter=MetricFilter(deny=("*",))).start())
         self.assertIn("CollectorsNo collector is enabled.", self.text())
         self.assertIn("Reading NetBird: yes, ", self.text())
         self.assertNotIn("users", self.rows("Resources"))
@@ -131,7 +131,7 @@ class StatusTests(ServedTestCase):
     def test_missing_groups(self) -> None:
         """Groups that do not exist are named, escaped."""
         choice = MetricFilter(detail=frozenset({"servers", "<b>gone</b>"}))
-        self.watch(Watched(choice=choice).start())
+        self.watch(Watched(metric_filter=choice).start())
         self.assertIn("Group <b>gone</b> does not exist, ", self.text())
         self.assertEqual(1, self.page().count("PEER_DETAIL"))
         self.assertNotIn("<b>gone", self.page())
@@ -140,7 +140,7 @@ class StatusTests(ServedTestCase):
         """A note below the table shows the lengthened intervals."""
         words = "refresh intervals are lengthened to fit 120 requests a minute"
         self.assertNotIn("lengthened", self.page())
-        self.watched.stretched = words
+        self.watched.intervals_note = words
         self.watched.advance(2)
         self.assertIn(f"R{words[1:]}.", self.page())
 
@@ -281,7 +281,7 @@ class StatusTests(ServedTestCase):
             error="no answer within 30 s",
             reason="timeout",
         )
-        self.watched.refresh_log.attempted(attempt)
+        self.watched.refresh_log.count_attempt(attempt)
         self.assertEqual(["peers failing: no answer within 30 s"], summaries)
         self.assertIn("Reading NetBird: no, since", self.text())
         self.assertEqual(503, self.request("/ready")[0])
@@ -298,7 +298,7 @@ class StatusTests(ServedTestCase):
     def test_calls(self) -> None:
         """The newest twenty requests are shown, the newest first, with all figures."""
         for number in range(30):
-            self.watched.telemetry.attempted(
+            self.watched.telemetry.count_attempt(
                 Attempt(
                     path=f"api/x{number}",
                     number=3,
@@ -318,7 +318,7 @@ class StatusTests(ServedTestCase):
             ("api/health", 404, "404: the NetBird API does not have this path"),
             ("api/peers", None, "no connection"),
         ):
-            self.watched.telemetry.attempted(
+            self.watched.telemetry.count_attempt(
                 Attempt(
                     path=path,
                     number=1,
