@@ -1,4 +1,4 @@
-"""Findings about the Agent Network: used-up budgets and missing restrictions."""
+"""The Agent Network: budgets, months that cost more than a limit, lax settings."""
 
 from collections.abc import Iterator, Sequence
 
@@ -60,7 +60,7 @@ def _message(limit: Limit, peak: float, groups: Sequence[str]) -> str:
 
 
 def cost(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report a month's cost above the threshold, if there is a threshold."""
+    """Report a month that has cost more than the threshold, if there is one."""
     limit = snapshot.thresholds.dollars["agent_month"]
     spent = month_cost(snapshot.inventory.agent_usage or (), snapshot.now)
     if limit is not None and spent is not None and spent > limit:
