@@ -132,7 +132,6 @@ def numbers(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
 
 
 def _groups(thresholds: Thresholds) -> str:
-    """Return a rule for each role of each group in the thresholds."""
     groups = thresholds.groups
     roles = (("important", groups.important), ("routers", groups.routers))
     made = [
@@ -144,7 +143,6 @@ def _groups(thresholds: Thresholds) -> str:
 
 
 def _settings(thresholds: Thresholds) -> str:
-    """Return a rule for each account setting with a required value."""
     made = [
         SETTING_RULE.format(target=TARGET, value=int(value), setting=_quoted(name))
         for name, value in thresholds.settings.items()

@@ -146,7 +146,6 @@ def _shared_files(
 def _input_files(
     accounts: Iterable[AccountSettings], values: Mapping[str, object]
 ) -> Iterator[tuple[str, Path]]:
-    """Yield the files that the exporter reads, each with its setting."""
     for name in ("web_config_file", "web_bearer_tokens_file"):
         if isinstance(path := values[name], Path):
             yield name.upper(), path

@@ -65,7 +65,6 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
 
 
 def _secret_files(settings: Settings) -> Iterator[Path]:
-    """Yield the files with secrets that the settings name."""
     if settings.web_bearer_tokens_file is not None:
         yield settings.web_bearer_tokens_file
     for account in settings.accounts.values():

@@ -103,7 +103,6 @@ def unused_warnings(settings: Settings) -> Iterator[str]:
 
 
 def _requested(account: AccountSettings) -> frozenset[str]:
-    """Return the resources that the other settings of an account need."""
     collectors = [c for c in COLLECTORS if c.name in account.collectors]
     found = ALWAYS_READ.union(*(collector.reads for collector in collectors))
     if account.events_file is not None:
