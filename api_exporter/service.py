@@ -22,6 +22,7 @@ from api_exporter.account import log as account_log
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, install_name_resolver
+from api_exporter.plurals import with_noun
 from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork
@@ -316,9 +317,9 @@ def _announce(settings: Settings, pprof: bool, address: str) -> None:
         path=settings.metrics_path,
     )
     if settings.several:
-        count = len(settings.accounts)
-        served = "1 account is" if count == 1 else f"{count or 'no'} accounts are"
-        log.info("{served} served", served=served)
+        log.info(
+            "serving {accounts}", accounts=with_noun(len(settings.accounts), "account")
+        )
     if pprof:
         log.info("profiles are at {address}/debug/pprof/", address=address)
 

@@ -179,7 +179,8 @@ BUGS = (
     Bug(
         "a refresh that failed is never due again",
         "refresh/schedule.py",
-        "wait = retry_delay(life.failures, life.period, self._jitter, error.retry_after)",
+        "wait = retry_delay(life.failures, life.period, self._jitter"
+        ", error.retry_after)",
         "wait = life.period if name == self.first else NEVER",
     ),
     Bug(

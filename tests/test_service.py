@@ -123,7 +123,7 @@ class SeveralAccountsTests(ProgramTestCase):
         self.assertNotIn("build_info", self.get("/metrics?account=acme"))
         self.assertIn(" 404 ", self.get("/metrics?account=gamma"))
         self.assertIn('"account": "beta"', self.get("/sd/accounts"))
-        self.assertIn("info 2 accounts are served", self.book.lines())
+        self.assertIn("info serving 2 accounts", self.book.lines())
 
     def test_in_order(self) -> None:
         """Accounts start one after the other."""

@@ -84,7 +84,7 @@ def make_context(tls: TlsConfig) -> SSL.Context:
             required = tls.client_auth.required and SSL.VERIFY_FAIL_IF_NO_PEER_CERT
             context.set_verify(SSL.VERIFY_PEER | required, _verifier(tls))
     except MemoryError:  # if memory must not be both writable and executable
-        message = "this process may not make callbacks (MemoryDenyWriteExecute)"
+        message = "MemoryDenyWriteExecute forbids callbacks in this process"
         raise ConfigurationError(f"{SECTION}: {message}") from None
     return context
 

@@ -67,7 +67,8 @@ def cost(snapshot: Snapshot) -> Iterator[Finding]:
         yield snapshot.finding(
             "NetBirdAgentCostHigh",
             "The Agent Network",
-            f"has cost {spent:,.2f} USD this month: the threshold is {limit:,.2f} USD.",
+            "has cost more this month than its threshold:"
+            f" {spent:,.2f} USD of {limit:,.2f} USD.",
         )
 
 

@@ -60,22 +60,26 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
         seconds = _parse_seconds(words[1]) if len(words) > 1 else DEFAULT_TIMEOUT
         page = words[0] if words and words[0].startswith("/") else HEALTH_PAGE
         is_own = not words or words[0].startswith("/")
-        url = settings_url(config, environ) if is_own else words[0]
+        environ = _settings(config, environ) if is_own else {}
+        url = own_url(environ) if is_own else words[0]
         if is_own and not url.startswith("unix:"):
             url = url.removesuffix(HEALTH_PAGE) + page
         requests = [(url, *_connection(url, page))]
-        if is_own and may_use_tls(config, environ) and url.startswith("http:"):
+        # The web configuration may require TLS, and it may be unreadable now.
+        if environ.get("WEB_CONFIG_FILE", "").strip() and url.startswith("http:"):
             url = url.replace("http:", "https:", 1)
             requests.append((url, *_connection(url, page)))
     except NoRequest as error:
         return _print(CRITICAL, str(error))
+    except ConfigurationError as error:
+        return _print(CRITICAL, "; ".join(error.problems))
     answers: list[tuple[int, str]] = []
     # A thread, because a look-up by a hanging name server has no other timeout.
     thread = Thread(target=lambda: answers.append(_first(requests)), daemon=True)
     thread.start()
     thread.join(seconds)
     if not answers:
-        return _print(CRITICAL, f"{url}: no answer within {seconds:g} s")
+        return _print(CRITICAL, f"{url}: no response within {seconds:g} s")
     return _print(*answers[0])
 
 
@@ -99,10 +103,12 @@ def _print(status: int, line: str) -> int:
 def _parse_arguments(arguments: list[str]) -> tuple[str | None, list[str]]:
     config, words, remaining = None, [], iter(arguments)
     for argument in remaining:
-        name, equals, value = argument.partition("=")
+        name, _, value = argument.partition("=")
         if argument in {"-c", "--config"}:
-            config = next(remaining, None)
-        elif name == "--config" and equals:
+            config = next(remaining, "")
+            if not config:
+                raise NoRequest(HEALTH_USAGE)
+        elif name == "--config" and value:
             config = value
         elif argument.startswith("-") and argument != "--health":
             raise NoRequest(HEALTH_USAGE)
@@ -119,14 +125,11 @@ def _parse_seconds(text: str) -> float:
     return float(text)
 
 
-def settings_url(config: str | None, environ: Mapping[str, str]) -> str:
+def own_url(environ: Mapping[str, str]) -> str:
     """Return the exporter's URL; for a Unix socket, `unix:` and its path."""
+    text = environ.get("LISTEN_ADDRESS", "").strip() or DEFAULT_LISTEN_ADDRESS
     try:
-        environ = _settings(config, environ)
-        text = environ.get("LISTEN_ADDRESS", "").strip() or DEFAULT_LISTEN_ADDRESS
         found = parse_addresses(text)
-    except ConfigurationError as error:
-        raise NoRequest("; ".join(error.problems)) from None
     except ValueError as error:
         raise NoRequest(f"LISTEN_ADDRESS is not allowed: {error}") from None
     for url in map(_url, found):
@@ -135,14 +138,6 @@ def settings_url(config: str | None, environ: Mapping[str, str]) -> str:
     raise NoRequest(
         f"LISTEN_ADDRESS={text} has no address that --health can request: add a URL"
     )
-
-
-def may_use_tls(config: str | None, environ: Mapping[str, str]) -> bool:
-    """Return whether HTTPS must be tried.
-
-    The web configuration file decides, but it may be damaged or unreadable now.
-    """
-    return bool(_settings(config, environ).get("WEB_CONFIG_FILE", "").strip())
 
 
 def _settings(config: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:

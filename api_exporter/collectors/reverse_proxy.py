@@ -127,7 +127,7 @@ ROWS = (
         "netbird_api_proxy_cluster_connected_proxies",
         "Number of proxies of the cluster that are connected",
         "connected_proxies",
-        alert="fewer than there should be",
+        alert="fewer than expected",
     ),
     PROXY_TOKENS.each(
         "netbird_api_proxy_token_expiration_timestamp_seconds",

@@ -74,6 +74,6 @@ ROWS = (
         "state",
         "state",
         STATES,
-        alert="1 for overused, or for expired where the key is still wanted",
+        alert="1 for overused, or for expired if the key is still in use",
     ),
 )

@@ -62,7 +62,7 @@ ROWS = (
         "netbird_api_users",
         "Number of users by role, status and whether they are service users",
         {"role": "role", "status": "status", "service_user": "is_service_user"},
-        alert="more owners or admins than there should be",
+        alert="more owners or admins than expected",
     ),
     USERS.true(
         "netbird_api_users_blocked", "Number of users that are blocked", "is_blocked"

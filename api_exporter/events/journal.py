@@ -77,7 +77,7 @@ class Journal(Service, Generic[C, Id]):
         self._unwritten_since: int | None = None
         self._unreadable: Counter[int] = Counter()
         self.is_behind = False
-        self.problem = "the files of the log do not open"
+        self.problem = "the files of the log cannot be opened"
 
     async def open_files(self) -> C | None:
         """Open the files and return the cursor; None if they cannot be used.

@@ -133,7 +133,7 @@ class ListDecoder:
         errors: list[str] = []
         for raws in elements(body):
             if raws is None and not self._nullable:
-                raise UpstreamError("decode", "null instead of a list")
+                raise UpstreamError("decode", "the response is null instead of a list")
             for place, raw in enumerate(raws or (), count):
                 try:
                     record = cache.find(raw) or self.read(raw)

@@ -62,7 +62,7 @@ def elements(body: bytes) -> Iterator[Elements | None]:
         return
     head = _HEAD.match(body)
     if head is None:
-        raise UpstreamError("decode", "a long response that is not a list of records")
+        raise UpstreamError("decode", "the response is long and not a list of records")
     separator = b"}," + head[1] + head[2]
     if body.find(separator, 0, _MAX_RECORD) < 0:
         separator = b"}, " + head[2]

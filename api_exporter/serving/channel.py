@@ -180,7 +180,7 @@ class Channel(http.HTTPChannel):
         has_begun = bool(self.requests and self.requests[0].startedWriting)
         if has_begun or bytes_left or getattr(self.transport, "disconnecting", False):
             _log.info(
-                "closed the connection of a slow client: its answer took longer than"
+                "closed the connection of a slow client: the response took longer than"
                 " {longest:.0f} s",
                 longest=MAX_RESPONSE_SECONDS,
                 bytes_left=bytes_left,

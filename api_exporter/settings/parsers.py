@@ -239,8 +239,8 @@ def collectors(text: str) -> frozenset[str]:
     for name in names(text):
         if name == "drop_in":
             raise ValueError(
-                "drop_in is gone: load deploy/prometheus/netbird-api-exporter.rules.yml"
-                " in Prometheus instead"
+                "drop_in was removed: load"
+                " deploy/prometheus/netbird-api-exporter.rules.yml in Prometheus"
             )
         if name not in known:
             raise ValueError(f"{quote_value(name)} is not one of {', '.join(known)}")

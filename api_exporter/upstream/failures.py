@@ -146,7 +146,7 @@ def raise_timeout(result: object, timeout: float) -> NoReturn:
             if isinstance(cause, ProxyTimeout):
                 message = f"{cause} within {timeout:.3g} s"
                 raise UpstreamError("proxy", message) from None
-    raise UpstreamError("timeout", f"no answer within {timeout:.3g} s")
+    raise UpstreamError("timeout", f"no response within {timeout:.3g} s")
 
 
 def translate(failure: Failure) -> NoReturn:
@@ -187,9 +187,9 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
     (
         (error.ConnectionClosed, PartialDownloadError),
         "connect",
-        "the connection was lost before the end of the answer",
+        "the connection was lost before the end of the response",
     ),
-    ((ResponseFailed,), "decode", "the answer does not match its headers"),
+    ((ResponseFailed,), "decode", "the response does not match its headers"),
 )
 """The reasons of exceptions; the first match counts, so a wrapper comes last."""
 

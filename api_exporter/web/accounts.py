@@ -31,9 +31,9 @@ def summary_pages(
         ready=AllReady(accounts, context),
         metrics=Metrics(Pages([]), context.process.registry, context=context),
         discovery=ErrorPage(
-            400, "account is missing: ask for /sd?account=NAME&port=9100"
+            400, "account is missing: request /sd?account=NAME&port=9100"
         ),
-        findings=ErrorPage(400, "account is missing: ask for /findings?account=NAME"),
+        findings=ErrorPage(400, "account is missing: request /findings?account=NAME"),
         targets=AccountTargets(accounts, metrics_path=context.metrics_path),
     )
 
@@ -66,7 +66,7 @@ class AccountTargets(TextPage):
             return error_line(
                 request,
                 400,
-                "Ask for /sd/accounts or /sd/accounts?address=HOST:PORT, where the"
+                "Request /sd/accounts or /sd/accounts?address=HOST:PORT, where the"
                 " address is that of this exporter.",
             ).decode()
         visible, extra_labels = visible_accounts(request), {}

@@ -130,10 +130,12 @@ class ProfilePage(ReadOnlyPage):
 
         def on_failed(failure: Failure) -> bytes:
             if failure.check(CancelledError):
-                return _refuse(request, 503, "the exporter is being stopped")
+                return _refuse(request, 503, "the exporter is stopping")
             kind = _name(request).decode()
-            _log.failure("No {kind} profile", failure, kind=kind)
-            return _refuse(request, 500, "no profile could be made; see the log")
+            _log.failure("cannot make the {kind} profile", failure, kind=kind)
+            return _refuse(
+                request, 500, "the exporter cannot make the profile; see the log"
+            )
 
         def send(body: bytes) -> None:
             if not disconnected.called:

@@ -72,7 +72,8 @@ class BudgetTests(SynchronousTestCase):
             [
                 (
                     "The Agent Network",
-                    "has cost 8.14 USD this month: the threshold is 8.00 USD.",
+                    "has cost more this month than its threshold:"
+                    " 8.14 USD of 8.00 USD.",
                 )
             ],
             of(looked(known(), agent_month=8.0), "NetBirdAgentCostHigh"),

@@ -11,7 +11,7 @@ from threading import Thread
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.health import HEALTH_USAGE, NoRequest, main, settings_url
+from api_exporter.checking.health import HEALTH_USAGE, NoRequest, main, own_url
 from tests.integration.programs import free_port
 from tests.integration.test_operations import key_and_certificate
 
@@ -99,7 +99,8 @@ class AnswerTests(HealthTestCase):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/health"
             self.assertEqual(
-                (2, f"CRITICAL: {url}: no answer within 0.2 s"), self.asked(url, "0.2")
+                (2, f"CRITICAL: {url}: no response within 0.2 s"),
+                self.asked(url, "0.2"),
             )
 
     def test_unix(self) -> None:
@@ -214,8 +215,8 @@ class WhereTests(HealthTestCase):
             ("systemd:domain=INET:index=0, :3", "http://127.0.0.1:3/health"),
             ("tcp:nonsense,:3", "http://127.0.0.1:3/health"),
         ):
-            self.assertEqual(expected, settings_url(None, {"LISTEN_ADDRESS": text}))
-        self.assertEqual("http://127.0.0.1:8080/health", settings_url(None, {}))
+            self.assertEqual(expected, own_url({"LISTEN_ADDRESS": text}))
+        self.assertEqual("http://127.0.0.1:8080/health", own_url({}))
 
     def test_file(self) -> None:
         """The settings are the exporter's: from the environment, then from a file."""
@@ -238,6 +239,8 @@ class WhereTests(HealthTestCase):
                 f"{config}:1: A: NAME=value is missing its =; ",
             ),
             (["--nonsense"], HEALTH_USAGE),
+            (["--config"], HEALTH_USAGE),
+            (["--config="], HEALTH_USAGE),
             (["a", "b", "c"], HEALTH_USAGE),
             (["http://127.0.0.1:1/", "soon"], "'soon' is not a number of seconds; "),
             (["ftp://127.0.0.1/"], "the URL must be http://host:port/path, or https"),
@@ -251,7 +254,7 @@ class WhereTests(HealthTestCase):
             start = f"CRITICAL: {words}"
             self.assertEqual((2, start), (status, line[: len(start)]))
         with self.assertRaises(NoRequest) as raised:
-            settings_url(None, {"LISTEN_ADDRESS": "systemd:domain=INET:index=0"})
+            own_url({"LISTEN_ADDRESS": "systemd:domain=INET:index=0"})
         self.assertEqual(
             "LISTEN_ADDRESS=systemd:domain=INET:index=0 has no address that --health"
             " can request: add a URL",

@@ -47,7 +47,7 @@ class CheckHealthTests(SynchronousTestCase):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/health"
             said = run(CHECK, url, "1", status=2, env=self.env)
-            self.assertEqual(f"CRITICAL: {url}: no answer within 1 s\n", said)
+            self.assertEqual(f"CRITICAL: {url}: no response within 1 s\n", said)
 
     def test_not_installed(self) -> None:
         """A missing command is CRITICAL, and the line names it."""

@@ -110,7 +110,7 @@ class AccessLogTests(SynchronousTestCase):
             async def load_cursor(self) -> Position:
                 raise KeyError("defect")
 
-        self.cannot_begin(Defective(Position), "the files of the log do not open")
+        self.cannot_begin(Defective(Position), "the files of the log cannot be opened")
         self.assertEqual(1, len(self.flushLoggedErrors(KeyError)))
 
     def test_hung_disk(self) -> None:
@@ -124,7 +124,7 @@ class AccessLogTests(SynchronousTestCase):
                 await answer
                 return await super().load_cursor()
 
-        why = "the files of the log do not open"
+        why = "the files of the log cannot be opened"
         self.cannot_begin(Hung(Position), why)
         self.cannot_fetch(why)
         answer.callback(None)

@@ -241,7 +241,7 @@ class BadTests(PuppetTestCase):
             (silence, "proxy", "did not answer CONNECT within 1 s"),
             (says(b"HTTP/1.1 200 O"), "proxy", "did not answer CONNECT within 1 s"),
             (dripping, "proxy", "did not answer CONNECT within 1 s"),
-            (says(OPENED), "timeout", "no answer within 1 s"),
+            (says(OPENED), "timeout", "no response within 1 s"),
         ):
             client = self.through(answer, HTTP_TIMEOUT="1s", API_RETRY_ATTEMPTS="3")
             del self.attempts[:]

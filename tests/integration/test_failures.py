@@ -286,8 +286,8 @@ class FailureTests(TestCase):
                 "the gzip body is",
             ),
             (says(200, b" " * 10_000_001), "too_large", "the body is longer than"),
-            (stall, "timeout", "no answer within 2 s"),
-            (silence, "timeout", "no answer within 2 s"),
+            (stall, "timeout", "no response within 2 s"),
+            (silence, "timeout", "no response within 2 s"),
             (reset, "connect", "the connection was lost"),
         ):
             self.deadline = DEADLINE if reason == "timeout" else PATIENCE

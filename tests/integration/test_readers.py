@@ -48,7 +48,9 @@ from tests.integration.test_failures import self_signed
 from tests.logbook import logbook
 from tests.web.watched import Watched
 
-SLOW = "info closed the connection of a slow client: its answer took longer than 120 s"
+SLOW = (
+    "info closed the connection of a slow client: the response took longer than 120 s"
+)
 
 REQUEST = b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

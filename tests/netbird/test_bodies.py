@@ -186,7 +186,7 @@ class ListingTests(SynchronousTestCase):
         error = self.assertRaises(
             UpstreamError, decode, ListDecoder(Peer, nullable=False), b" null"
         )
-        self.assertEqual("null instead of a list", str(error))
+        self.assertEqual("the response is null instead of a list", str(error))
 
     def test_no_text(self) -> None:
         """A byte that is not UTF-8 costs its string, not its record."""
@@ -554,7 +554,10 @@ class Work:
             real = getattr(owner, name)
             counted = SimpleNamespace(type=real.type, decode=self._counted(real.decode))
             test.patch(owner, name, counted)
-        for owner, name in ((elements, "mend"), (bodies, "_decode_loosely")):
+        for owner, name in (
+            (elements, "replace_surrogates"),
+            (bodies, "_decode_loosely"),
+        ):
             test.patch(owner, name, self._counted(getattr(owner, name)))
 
     def _counted(self, do: Callable[..., object]) -> Callable[..., object]:

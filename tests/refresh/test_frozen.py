@@ -106,7 +106,9 @@ class FrozenTests(SynchronousTestCase):
         network.replies["groups"] = b'[{"id":"new","peers":[{"id":"unknown"}]}]'
         network.advance(700)
         self.assertEqual([], network.walk.found)
-        self.assertEqual({"decode", "settle", "render", "look"}, network.functions)
+        self.assertEqual(
+            {"decode", "settle", "render", "update_findings"}, network.functions
+        )
         network.walk.go(
             target_list(network.inventory, Query((1,), frozenset(), "ip")), "sd"
         )

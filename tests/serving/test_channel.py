@@ -222,7 +222,7 @@ class DeadlineTests(ChannelTestCase):
         self.clock.advance(MAX_RESPONSE_SECONDS)
         self.assertEqual(
             [
-                "info closed the connection of a slow client: its answer took longer"
+                "info closed the connection of a slow client: the response took longer"
                 " than 120 s bytes_left=0"
             ],
             book.lines(),

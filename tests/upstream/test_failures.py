@@ -63,8 +63,8 @@ class RefusalTests(SynchronousTestCase):
         wrapped = Failure(ResponseNeverReceived([Failure(held)]))
         for result, reason, words in (
             (wrapped, "proxy", "the proxy did not answer within 3 s"),
-            (Failure(CancelledError()), "timeout", "no answer within 3 s"),
-            (None, "timeout", "no answer within 3 s"),
+            (Failure(CancelledError()), "timeout", "no response within 3 s"),
+            (None, "timeout", "no response within 3 s"),
         ):
             error = self.assertRaises(UpstreamError, raise_timeout, result, 3.0)
             self.assertEqual(reason, error.reason)

@@ -274,7 +274,7 @@ class DiscoveryTests(AccountsTestCase):
         """Without a name the error has the line to type, without any account's name."""
         for query in ("", "?port=1", "?port=1&group=here"):
             self.assertEqual(
-                "account is missing: ask for /sd?account=NAME&port=9100\n",
+                "account is missing: request /sd?account=NAME&port=9100\n",
                 self.text(f"/sd{query}", 400),
             )
 
@@ -288,7 +288,7 @@ class DiscoveryTests(AccountsTestCase):
     def test_wrong(self) -> None:
         """The error of an invalid query has the account's name."""
         self.assertEqual(
-            "port is missing: ask for /sd?account=acme&port=9100 or another port of the"
+            "port is missing: request /sd?account=acme&port=9100 or another port of the"
             " targets\n",
             self.text("/sd?account=acme", 400),
         )

@@ -239,7 +239,7 @@ class EndTests(PprofTestCase):
         self.assertNothingRuns()
         for one in asked:
             status, body, _ = self.answer(one)
-            self.assertEqual((503, b"the exporter is being stopped\n"), (status, body))
+            self.assertEqual((503, b"the exporter is stopping\n"), (status, body))
 
     def test_stop_idle(self) -> None:
         """Shutdown without a profile works."""
@@ -255,7 +255,8 @@ class EndTests(PprofTestCase):
         self.mount(in_thread)
         status, body, _ = self.answer(self.ask("/goroutine"))
         self.assertEqual(
-            (500, b"no profile could be made; see the log\n"), (status, body)
+            (500, b"the exporter cannot make the profile; see the log\n"),
+            (status, body),
         )
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
         self.assertEqual(500, self.answer(self.ask("/goroutine"))[0])

@@ -28,11 +28,11 @@ from api_exporter.web.discovery.targets import (
 
 _log = Logger()
 
-_FULL = "too many answers are being made: retry later"
+_FULL = "too many responses are pending: retry later"
 
 _TOO_LONG = (
-    f"the answer has more than {MAX_RESPONSE_BYTES >> 20} MB or {MAX_TARGETS:,}"
-    " targets: ask for groups, or for fewer ports"
+    f"the response has more than {MAX_RESPONSE_BYTES >> 20} MB or {MAX_TARGETS:,}"
+    " targets: request groups, or fewer ports"
 )
 
 

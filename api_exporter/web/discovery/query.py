@@ -60,11 +60,11 @@ def parse_query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
         given = [(name, value) for name in arguments for value in arguments[name]]
         line = f"{DISCOVERY_PATH}?{urlencode([*given, (b'port', b'9100')])}"
         raise QueryError(
-            f"port is missing: ask for {line} or another port of the targets"
+            f"port is missing: request {line} or another port of the targets"
         )
     if len(ports) > MAX_PORTS:
         raise QueryError(
-            f"{len(ports)} ports are not allowed: ask for at most {MAX_PORTS} at once"
+            f"{len(ports)} ports are not allowed: request at most {MAX_PORTS} at once"
         )
     groups = [_text(value) for value in arguments.get(b"group", ())]
     if "" in groups:

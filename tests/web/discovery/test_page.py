@@ -19,10 +19,10 @@ from tests.web.connection import Connection
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
-FULL = "too many answers are being made: retry later"
+FULL = "too many responses are pending: retry later"
 BROKEN = UpstreamError("http_5xx", "500: broken")
 TOO_LONG = (
-    "the answer has more than 256 MB or 300,000 targets: ask for groups, or for fewer"
+    "the response has more than 256 MB or 300,000 targets: request groups, or fewer"
     " ports"
 )
 ABSENT = UpstreamError("not_found", "404: page not found", unsupported=True)
@@ -118,7 +118,7 @@ class AnswerTests(DiscoveryTestCase):
         for query, line in (
             (
                 "",
-                "port is missing: ask for /sd?port=9100 or another port of the targets",
+                "port is missing: request /sd?port=9100 or another port of the targets",
             ),
             (
                 "?port=1&account=a",
@@ -207,10 +207,10 @@ class AnswerTests(DiscoveryTestCase):
         def broken(*_: object) -> Payload:
             raise ZeroDivisionError
 
-        self.patch(page, "answer", broken)
+        self.patch(page, "target_list", broken)
         self.assertEqual((500, "the exporter has a bug: see its log"), self.refused())
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-        self.patch(page, "answer", targets.target_list)
+        self.patch(page, "target_list", targets.target_list)
         self.assertEqual(20, len(self.listed()))
 
 

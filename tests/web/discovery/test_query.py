@@ -42,7 +42,7 @@ class QueryTests(SynchronousTestCase):
         ports = [f"port={n}" for n in range(1, 17)]
         self.assertEqual(16, len(asked("&".join(ports * 2)).ports))
         self.assertEqual(
-            "17 ports are not allowed: ask for at most 16 at once",
+            "17 ports are not allowed: request at most 16 at once",
             self.refusal("&".join([*ports, "port=17"])),
         )
 
@@ -54,7 +54,7 @@ class QueryTests(SynchronousTestCase):
         ):
             told = self.refusal(text)
             self.assertEqual(
-                f"port is missing: ask for {line} or another port of the targets", told
+                f"port is missing: request {line} or another port of the targets", told
             )
             asked(line.partition("?")[2])
 

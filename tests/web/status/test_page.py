@@ -278,11 +278,11 @@ class StatusTests(ServedTestCase):
             status=None,
             received=0,
             seconds=30.0,
-            error="no answer within 30 s",
+            error="no response within 30 s",
             reason="timeout",
         )
         self.watched.refresh_log.count_attempt(attempt)
-        self.assertEqual(["peers failing: no answer within 30 s"], summaries)
+        self.assertEqual(["peers failing: no response within 30 s"], summaries)
         self.assertIn("Reading NetBird: no, since", self.text())
         self.assertEqual(503, self.request("/ready")[0])
         health = json.loads(self.request("/health")[2])

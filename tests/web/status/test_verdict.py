@@ -181,7 +181,7 @@ class VerdictTests(SynchronousTestCase):
 
     def test_token(self) -> None:
         """The state of the token follows from the refreshes of the peers."""
-        slow = UpstreamError("timeout", "no answer within 30 s")
+        slow = UpstreamError("timeout", "no response within 30 s")
         denied = UpstreamError("forbidden", "403: permission denied")
         for standing, words in (
             (Freshness(period=30), "not known yet"),
