@@ -1,9 +1,8 @@
-"""Test a sample of mutants, print the survivors and add to the score."""
+"""Try a sample of mutants, print the survivors, and add the figures to the score."""
 
 import argparse
 import multiprocessing
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,17 +12,33 @@ from mutation import child
 from mutation.mutants import Mutant, mutants
 from tests.correctness import record_result, results
 
+ROOT_TESTS = tuple(
+    f"test_{name}"
+    for name in ("account", "cli", "service", "start", "version", "world")
+)
+
 ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "refresh": ("refresh/*.py", ("test_account", "test_service", "telemetry")),
-    "exposition": ("exposition/*.py", ("collectors", "web/test_metrics")),
-    "netbird": ("netbird/**/*.py", ("collectors", "attention", "reference")),
+    "access": ("access/*.py", ("web", "serving")),
+    "attention": ("attention/*.py", ("web/status", "company")),
+    "checking": ("checking/*.py", ("test_cli",)),
+    "collectors": ("collectors/*.py", ("test_golden", "reference", "joins")),
+    "daemon": ("daemon/*.py", ("test_service", "settings")),
+    "demo": ("demo/*.py", ("company", "test_service")),
     "events": ("events/*.py", ("test_service", "telemetry")),
-    "access": ("access/[acor]*.py", ("web", "serving")),
+    "exposition": ("exposition/*.py", ("collectors", "web/test_metrics")),
+    "netbird": ("netbird/**/*.py", ("collectors", "attention", "reference", "joins")),
+    "profiling": ("profiling/*.py", ("web",)),
+    "refresh": ("refresh/*.py", ("test_account", "test_service", "telemetry")),
+    "root": ("*.py", ROOT_TESTS),
+    "serving": ("serving/*.py", ("web", "test_service")),
     "settings": ("settings/*.py", ("test_cli", "daemon")),
+    "telemetry": ("telemetry/*.py", ("test_account", "refresh", "web")),
+    "upstream": ("upstream/*.py", ("test_account", "refresh")),
+    "web": ("web/**/*.py", ("test_service", "access", "exposition")),
 }
 """The files of each room, and additional tests of other rooms."""
 
-SLOW = (
+LONG = (
     *("refresh.test_fair_share", "refresh.test_schedule", "refresh.test_agent_network"),
     *("netbird.test_elements", "netbird.test_bodies", "netbird.test_agent_bodies"),
     "events.test_access_log",
@@ -34,38 +49,55 @@ SLOW = (
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m mutation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=400)
-    parser.add_argument("--room", choices=ROOMS)
-    parser.add_argument("--minutes", type=float, default=600, help="at most")
+    parser.add_argument("--count", type=int, default=60, help="mutants of each room")
+    parser.add_argument("--room", choices=ROOMS, action="append")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--first", action="store_true", help="before new tests")
     options = parser.parse_args()
     os.environ["CI"] = "1"
-    processes = multiprocessing.get_context("fork")
-    rooms = [options.room] if options.room else list(ROOMS)
-    every = [(room, mutant) for room in rooms for mutant in mutants_of(room)]
-    sample = Random(options.seed).sample(every, min(options.count, len(every)))
+    sample = [
+        (room, mutant)
+        for room in options.room or ROOMS
+        for mutant in chosen(room, options.seed, options.count)
+    ]
     tried: Counter[str] = Counter()
     killed: Counter[str] = Counter()
-    end = time.monotonic() + 60 * options.minutes
-    with processes.Pool(options.processes, child.load) as pool:
-        for room, is_killed, change in pool.imap_unordered(attempt, sample):
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(options.processes, child.load) as pool:
+        broken = list(pool.imap(unharmed, {room for room, _ in sample}))
+        if any(broken):
+            parser.error(f"tests fail without any mistake: {' '.join(broken)}")
+        for room, noticed, change in pool.imap_unordered(attempt, sample):
             tried[room] += 1
-            killed[room] += is_killed
-            if not is_killed:
+            killed[room] += noticed
+            if not noticed:
                 print(f"{sum(tried.values())}. {change}", flush=True)
-            if time.monotonic() > end:
-                break
     for room, number in sorted(tried.items()):
         print(f"{room}: {killed[room]} of {number}: {killed[room] / number:.0%}")
-        before = results().get("mutation", {}).get(room, {})
-        record_result(
-            "mutation",
-            room,
-            mutants=int(before.get("mutants", 0)) + number,
-            killed=int(before.get("killed", 0)) + killed[room],
-            seeds=f"{before.get('seeds', '')} {options.seed}".strip(),
-        )
-    print(f"of {len(every)} mutants, {sum(killed.values())} of {sum(tried.values())}")
+        add(room, options.seed, number, killed[room], first=options.first)
+    print(f"{sum(killed.values())} of {sum(tried.values())}")
+
+
+def chosen(room: str, seed: int, count: int) -> list[Mutant]:
+    """Return a sample of a room's mutants, or all if there are no more."""
+    every = list(mutants_of(room))
+    return Random(f"{room} {seed}").sample(every, min(count, len(every)))
+
+
+def unharmed(room: str) -> str:
+    """Return the room's name if its tests fail without a mistake, else ""."""
+    path = next(mutants_of(room)).path
+    return "" if child.passed(path, path.read_text(), tests(room, path)) else room
+
+
+def add(room: str, seed: int, mutants: int, killed: int, *, first: bool) -> None:
+    """Add figures to those of the room in docs/correctness.json."""
+    figures = results().get("mutation", {}).get(room, {})
+    before = "first_" if first else ""
+    for name, number in {"mutants": mutants, "killed": killed}.items():
+        figures[before + name] = int(figures.get(before + name, 0)) + number
+    figures[f"{before}seeds"] = f"{figures.get(f'{before}seeds', '')} {seed}".strip()
+    record_result("mutation", room, **figures)
 
 
 def mutants_of(room: str) -> Iterator[Mutant]:
@@ -77,26 +109,26 @@ def mutants_of(room: str) -> Iterator[Mutant]:
 def tests(room: str, path: Path) -> list[str]:
     """Return the test modules, the one of the same name first."""
     folder = child.ROOT / "tests"
-    own = modules(folder / room)
-    others = [name for also in ROOMS[room][1] for name in modules(folder / also)]
+    own = found(folder / room) if (folder / room).exists() else []
+    others = [name for also in ROOMS[room][1] for name in found(folder / also)]
     own.sort(
-        key=lambda name: (not name.endswith(f".test_{path.stem}"), name[6:] in SLOW)
+        key=lambda name: (not name.endswith(f".test_{path.stem}"), name[6:] in LONG)
     )
     return own + others
 
 
-def modules(path: Path) -> list[str]:
-    """Return the test modules in a folder, or the one of this name."""
+def found(path: Path) -> list[str]:
+    """Return the test modules in a folder, or the module of this name."""
     paths = sorted(path.rglob("test_*.py")) or [path.with_suffix(".py")]
     return list(map(child.dotted, paths))
 
 
-def attempt(chosen: tuple[str, Mutant]) -> tuple[str, bool, str]:
-    """Test a mutant. Return its room, whether a test fails or hangs, and the change."""
-    room, mutant = chosen
+def attempt(choice: tuple[str, Mutant]) -> tuple[str, bool, str]:
+    """Return the room, whether a test fails or hangs, and the change."""
+    room, mutant = choice
     line, change, source = mutant.made()
-    is_killed = not child.passed(mutant.path, source, tests(room, mutant.path))
-    return room, is_killed, f"{mutant.path.relative_to(child.ROOT)}:{line}: {change}"
+    noticed = not child.passed(mutant.path, source, tests(room, mutant.path))
+    return room, noticed, f"{mutant.path.relative_to(child.ROOT)}:{line}: {change}"
 
 
 if __name__ == "__main__":

@@ -75,14 +75,12 @@ def _is_excluded(node: ast.AST) -> bool:
             return True
         case ast.Expr(value=ast.Constant()) | ast.Subscript(value=ast.Name("Literal")):
             return True
-        case ast.BinOp(op=ast.Mult(), right=ast.Constant(value=1024)):
-            return True  # a size in bytes, where one more does not matter
         case ast.keyword(arg="strict"):
             return True  # an assertion, too
     return False
 
 
-def _mutate(node: ast.AST) -> bool:  # noqa: C901 - a table of cases
+def _mutate(node: ast.AST) -> bool:  # noqa: C901, PLR0912 - a table of cases
     """Change a node. Return False if no change is possible."""
     match node:
         case ast.Compare(ops=[operator, *others]) if type(operator) in _SWAPPED:
@@ -94,22 +92,57 @@ def _mutate(node: ast.AST) -> bool:  # noqa: C901 - a table of cases
         case ast.Constant(value=bool(value)):
             node.value = not value
         case ast.Constant(value=int(value) | float(value)):
-            node.value = value + 1
+            # No test notices one byte or second more of a large bound.
+            node.value = 10 * value if value > 9 else value + 1
         case ast.If() | ast.While() | ast.IfExp():
             node.test = ast.UnaryOp(ast.Not(), node.test)
         case ast.Return(value=ast.Constant(value=value)) if not value:
             return False  # None is false, too
         case ast.Return(value=ast.expr()):
             node.value = ast.Constant(None)
-        case ast.Expr(value=ast.Call()) | ast.Raise():
+        case ast.Expr(value=ast.Call() | ast.Await()) | ast.Raise():
             node.__class__ = ast.Pass  # type: ignore[assignment]
         case ast.AugAssign():
             node.value = ast.UnaryOp(ast.USub(), node.value)
         case ast.Continue() | ast.Break():
             node.__class__ = _SWAPPED[type(node)]  # type: ignore[assignment]
+        case ast.Assign(targets=[ast.Attribute()], value=value) if _is_empty(value):
+            node.__class__ = ast.Pass  # type: ignore[assignment]
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple() as key) if (
+            name.endswith("key") and len(key.elts) > 1
+        ):
+            node.value = ast.Tuple(key.elts[:-1], ast.Load())
+        case (
+            ast.With(items=[ast.withitem(optional_vars=None)])
+            | ast.AsyncWith(items=[ast.withitem(optional_vars=None)])
+        ):
+            node.__class__ = ast.If  # type: ignore[assignment]
+            vars(node).update(test=ast.Constant(True), orelse=[])
+        case ast.Call(func=ast.Name(id="min" | "max" as name)):
+            node.func = ast.Name("max" if name == "min" else "min", ast.Load())
+        case ast.Call(func=ast.Name(id="compare_digest")):
+            return False  # it is symmetrical
+        case ast.Call(args=[ast.Name() | ast.Attribute() as a, b, *more]) if isinstance(
+            b, type(a)
+        ):
+            node.args = [b, a, *more]
         case _:
             return False
     return True
+
+
+def _is_empty(value: ast.expr) -> bool:
+    """Return whether assigning this to an attribute resets it."""
+    match value:
+        case ast.Constant(value=empty):
+            return not empty
+        case ast.Tuple(elts=found) | ast.List(elts=found):
+            return not found
+        case ast.Dict(keys=keys):
+            return not keys
+        case ast.Call(func=ast.Name(id="set" | "deque" | "dict"), args=args):
+            return not args
+    return False
 
 
 def _is_text(node: ast.BinOp) -> bool:
