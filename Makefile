@@ -118,8 +118,9 @@ format: $(VENV)/dev ## Format the code.
 demo: $(VENV)/dev ## Record the simulated company that --demo plays.
 	@$(BIN)/python -m simulation.company
 
-docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual page and the chart's README.
+docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual page, the chart's README and the golden pages.
 	@$(BIN)/python -m tests.documents
+	@$(BIN)/python -m tests.golden
 	@$(BIN)/python -m tests.chart
 
 rules: $(VENV)/dev ## Make Prometheus' rules from api_exporter/thresholds.json.

@@ -13,10 +13,12 @@ from typing import TypeVar
 
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.bodies import DecodeContext, Decoded
+from api_exporter.demo.go_json import encode
+from api_exporter.netbird.bodies import DecodeContext, Decoded, DocumentDecoder
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
+from simulation.company.resource import load
 
 T = TypeVar("T")
 
@@ -29,8 +31,15 @@ EVERYTHING = tuple(r for r in _RESOURCES if r.name != CURRENT_USER)
 
 
 def body(name: str) -> bytes:
-    """Return one of the files, by a resource's name or a variant of it."""
-    return (FOLDER / f"{name}.json").read_bytes()
+    """Return one of the files, by a resource's name or a variant of it. A resource
+    without a file has the records of the simulated company.
+    """
+    file = FOLDER / f"{name}.json"
+    if file.exists():
+        return file.read_bytes()
+    template = load(name)
+    is_document = isinstance(RESOURCE_BY_NAME[name].body, DocumentDecoder)
+    return encode(template.template if is_document else template.records)
 
 
 NOON = 1_779_451_650.0
