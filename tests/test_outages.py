@@ -335,7 +335,8 @@ class TrafficTests(SynchronousTestCase):
             hung = TIMEOUT if state == HUNG else 0.0
             self.assertLessEqual(seconds, 1.1 * PERIOD + 1 + hung, state)
         for state, seconds in found.others:
-            self.assertLessEqual(seconds, OTHERS_WITHIN, state)
+            # A request that began in the outage may hang until its timeout.
+            self.assertLessEqual(seconds, TIMEOUT, state)
 
     def test_day_of_outages(self) -> None:
         """A dead upstream gets few requests: peers, one other, their retries."""

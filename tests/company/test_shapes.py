@@ -89,6 +89,8 @@ class ShapeTests(SynchronousTestCase):
         """Each record has all required keys, and the optional keys occur."""
         for name, text in self.bodies.items():
             seen, real = keys(name, text), self.real[name]
+            if not real:  # no server was recorded that has the resource
+                continue
             self.assertLessEqual(set().union(*real[name]), set().union(*seen[name]))
             for place in set(real) - {"events.meta"}:
                 required = set.intersection(*real[place]) - OPTIONAL.get(place, set())
