@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, safe_line
+from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
 from api_exporter.attention.thresholds import HOUR
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.account import address_count, choices
@@ -138,3 +138,15 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
                 f"has {with_noun(sides, 'rule side')} without members: these sources or"
                 " destinations match no peer and no resource.",
             )
+
+
+ROWS = (
+    Finder(address_pool, ("accounts", "peers")),
+    Finder(policies, ("policies", "groups", "peers")),
+    Finder(peer_approvals, ("peers",)),
+    Finder(user_approvals, ("users",)),
+    Finder(unused_checks, ("posture_checks", "policies")),
+    Finder(settings, ("accounts",)),
+    Finder(invites, ("user_invites",)),
+    Finder(old_versions, ("posture_checks", "policies", "groups", "peers")),
+)

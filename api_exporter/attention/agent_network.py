@@ -4,7 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from api_exporter.attention.finding import Finding, Snapshot, list_names, safe_line
+from api_exporter.attention.finding import (
+    Finder,
+    Finding,
+    Snapshot,
+    list_names,
+    safe_line,
+)
 from api_exporter.netbird.facts.agents import (
     Limit,
     Misses,
@@ -140,3 +146,34 @@ def prompts(snapshot: Snapshot) -> Iterator[Finding]:
                 "keeps prompts without redaction: its access log contains all that"
                 " people type.",
             )
+
+
+ROWS = (
+    Finder(
+        budgets,
+        (
+            "agent_policies",
+            "agent_budget_rules",
+            "agent_consumption",
+            "groups",
+            "users",
+            "peers",
+        ),
+    ),
+    Finder(cost, ("agent_usage",)),
+    Finder(providers, ("agent_providers",)),
+    Finder(policies, ("agent_policies", "agent_providers")),
+    Finder(
+        references,
+        (
+            "agent_policies",
+            "agent_budget_rules",
+            "agent_providers",
+            "agent_guardrails",
+            "groups",
+            "users",
+            "peers",
+        ),
+    ),
+    Finder(prompts, ("agent_settings",)),
+)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import ceil
 
-from api_exporter.attention.finding import Finding, Snapshot, safe_line
+from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
 from api_exporter.attention.thresholds import DAY_DURATION, HOUR
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.account import login_expires_at, login_lifetime_seconds
@@ -139,3 +139,12 @@ def certificates(snapshot: Snapshot) -> Iterator[Finding]:
             else "has expired: the gateway of the NetBird API refuses requests.",
             until=snapshot.own_ends,
         )
+
+
+ROWS = (
+    Finder(certificates),
+    Finder(access_tokens, ("users", "access_tokens")),
+    Finder(logins, ("peers", "accounts")),
+    Finder(setup_keys, ("setup_keys",)),
+    Finder(proxy_tokens, ("proxy_tokens",)),
+)

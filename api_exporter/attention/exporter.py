@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, safe_line
+from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
 from api_exporter.netbird.resources import UP
 from api_exporter.plurals import with_noun
 
@@ -90,3 +90,13 @@ def missing_detail_groups(snapshot: Snapshot) -> Iterator[Finding]:
             object=f"Group {safe_line(name)}",
             message="does not exist, but PEER_DETAIL names it.",
         )
+
+
+ROWS = (
+    Finder(unreadable_peers),
+    Finder(fleet_drop, ("peers",)),
+    Finder(limited_user),
+    Finder(missing_detail_groups, ("groups",)),
+    Finder(unwatched_token),
+    Finder(rejected_records),
+)

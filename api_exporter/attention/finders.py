@@ -1,8 +1,6 @@
-"""The table of finders."""
+"""The table of finders. The file of a subject ends with its rows."""
 
-from collections.abc import Callable, Iterator
-
-from msgspec import Struct
+from collections.abc import Iterator
 
 from api_exporter.attention import (
     account,
@@ -13,82 +11,19 @@ from api_exporter.attention import (
     proxies,
     routing,
 )
-from api_exporter.attention.finding import Finding, Snapshot
+from api_exporter.attention.finding import Finder, Finding, Snapshot
 from api_exporter.netbird.references import has_references
 
-
-class Finder(Struct, frozen=True):
-    """A function that yields findings, and the resources that it reads.
-
-    Attributes:
-        reads: while one of them is unknown, there are no findings.
-        single: True if the findings are about single objects. They are hidden while the
-            peers cannot be read, and if they began with a drop of the fleet.
-    """
-
-    find: Callable[[Snapshot], Iterator[Finding]]
-    reads: tuple[str, ...] = ()
-    single: bool = False
-
-
-FINDERS = (
-    Finder(exporter.unreadable_peers),
-    Finder(exporter.fleet_drop, ("peers",)),
-    Finder(exporter.limited_user),
-    Finder(exporter.missing_detail_groups, ("groups",)),
-    Finder(exporter.unwatched_token),
-    Finder(exporter.rejected_records),
-    Finder(groups.offline_peers, ("groups", "peers"), single=True),
-    Finder(
-        routing.networks,
-        ("networks", "network_routers", "network_resources", "groups", "peers"),
-        single=True,
-    ),
-    Finder(routing.routes, ("routes", "groups", "peers"), single=True),
-    Finder(groups.expired_logins, ("groups", "peers")),
-    Finder(expirations.certificates),
-    Finder(expirations.access_tokens, ("users", "access_tokens")),
-    Finder(expirations.logins, ("peers", "accounts")),
-    Finder(expirations.setup_keys, ("setup_keys",)),
-    Finder(expirations.proxy_tokens, ("proxy_tokens",)),
-    Finder(proxies.clusters, ("proxy_clusters",)),
-    Finder(proxies.services, ("proxy_services",)),
-    Finder(account.address_pool, ("accounts", "peers")),
-    Finder(account.policies, ("policies", "groups", "peers")),
-    Finder(account.peer_approvals, ("peers",)),
-    Finder(account.user_approvals, ("users",)),
-    Finder(account.unused_checks, ("posture_checks", "policies")),
-    Finder(account.settings, ("accounts",)),
-    Finder(account.invites, ("user_invites",)),
-    Finder(
-        agent_network.budgets,
-        (
-            "agent_policies",
-            "agent_budget_rules",
-            "agent_consumption",
-            "groups",
-            "users",
-            "peers",
-        ),
-    ),
-    Finder(agent_network.cost, ("agent_usage",)),
-    Finder(agent_network.providers, ("agent_providers",)),
-    Finder(agent_network.policies, ("agent_policies", "agent_providers")),
-    Finder(
-        agent_network.references,
-        (
-            "agent_policies",
-            "agent_budget_rules",
-            "agent_providers",
-            "agent_guardrails",
-            "groups",
-            "users",
-            "peers",
-        ),
-    ),
-    Finder(agent_network.prompts, ("agent_settings",)),
-    Finder(account.old_versions, ("posture_checks", "policies", "groups", "peers")),
+FINDERS: tuple[Finder, ...] = (
+    *exporter.ROWS,
+    *groups.ROWS,
+    *routing.ROWS,
+    *expirations.ROWS,
+    *proxies.ROWS,
+    *account.ROWS,
+    *agent_network.ROWS,
 )
+"""In the order of findings of one severity."""
 
 
 def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
-"""A finding, and the snapshot of an account from which findings are computed."""
+"""A finding, a finder, and the snapshot of an account that a finder reads."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 from unicodedata import category
@@ -154,6 +154,20 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def _detailed_ids(self) -> Container[str] | None:
         return self.inventory.detailed_ids()
+
+
+class Finder(Struct, frozen=True):
+    """A function that yields findings, and the resources that it reads.
+
+    Attributes:
+        reads: while one of them is unknown, there are no findings.
+        single: True if the findings are about single objects. They are hidden while the
+            peers cannot be read, and if they began with a drop of the fleet.
+    """
+
+    find: Callable[[Snapshot], Iterator[Finding]]
+    reads: tuple[str, ...] = ()
+    single: bool = False
 
 
 def list_names(names: Iterable[str]) -> str:

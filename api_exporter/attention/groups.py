@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Members, Snapshot, safe_line
+from api_exporter.attention.finding import Finder, Finding, Members, Snapshot, safe_line
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.members import named
 from api_exporter.netbird.records import Group
@@ -82,3 +82,9 @@ def _members(snapshot: Snapshot, group: Group) -> Members:
     found.peers = len(ids)
     snapshot.members[group.id] = found
     return found
+
+
+ROWS = (
+    Finder(offline_peers, ("groups", "peers"), single=True),
+    Finder(expired_logins, ("groups", "peers")),
+)

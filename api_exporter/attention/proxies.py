@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, safe_line
+from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
 from api_exporter.netbird.facts.proxies import (
     is_restricted,
     open_range,
@@ -60,3 +60,9 @@ def clusters(snapshot: Snapshot) -> Iterator[Finding]:
                 f"Proxy cluster {safe_line(cluster.address)}",
                 "has no connected proxy: its services cannot be reached.",
             )
+
+
+ROWS = (
+    Finder(clusters, ("proxy_clusters",)),
+    Finder(services, ("proxy_services",)),
+)

@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, list_names, safe_line
+from api_exporter.attention.finding import (
+    Finder,
+    Finding,
+    Snapshot,
+    list_names,
+    safe_line,
+)
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
@@ -102,3 +108,13 @@ def _why_unreachable(counts: RoutingPeers, disabled: int = 0) -> str:
 
 def _only_one(counts: RoutingPeers) -> str:
     return f"has only 1 of {counts.peers:,} routing peers connected (no redundancy)."
+
+
+ROWS = (
+    Finder(
+        networks,
+        ("networks", "network_routers", "network_resources", "groups", "peers"),
+        single=True,
+    ),
+    Finder(routes, ("routes", "groups", "peers"), single=True),
+)

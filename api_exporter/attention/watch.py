@@ -7,8 +7,8 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.attention.finders import FINDERS, Finder, find, unknown
-from api_exporter.attention.finding import Finding, Snapshot
+from api_exporter.attention.finders import FINDERS, find, unknown
+from api_exporter.attention.finding import Finder, Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.thresholds import (
     SEVERITIES,
