@@ -15,6 +15,7 @@ from simulation.company.incidents import LINE_CUT
 from simulation.company.network import SimulatedNetwork
 from simulation.company.schedules import MINUTE, MONDAY, WEEK
 from tests.attention.looking import NOW, findings, seen
+from tests.attention.test_findings import NEVER
 from tests.attention.test_thresholds import OTHERS
 
 STANDING = {
@@ -27,22 +28,6 @@ STANDING = {
     "NetBirdUserAwaitsApproval",
 }
 """Findings that exist at every instant, also while the fleet has dropped."""
-
-NEVER = {
-    # The simulated API is always reachable and complete: tests and newcomers use it.
-    "ApiExporterUpstreamFailing",
-    "ApiExporterRecordsRejected",
-    "ApiExporterTokenNotWatched",
-    # The exporter reaches it without TLS.
-    "ApiExporterUpstreamCertificateExpiresSoon",
-    "ApiExporterClientCertificateExpiresSoon",
-    # The test names an existing group.
-    "NetBirdImportantGroupMissing",
-    # The threshold has no default.
-    "NetBirdAgentCostHigh",
-    # A login lasts a day in NetBird: a daily login is routine.
-    "NetBirdLoginExpiresSoon",
-}
 
 NAMED = replace(
     default_thresholds(),

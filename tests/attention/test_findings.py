@@ -46,6 +46,23 @@ from tests.attention.looking import (
     seen,
 )
 
+NEVER = {
+    # The simulated API is always reachable and complete: tests and newcomers use it.
+    "ApiExporterUpstreamFailing",
+    "ApiExporterRecordsRejected",
+    "ApiExporterTokenNotWatched",
+    # The exporter reaches it without TLS.
+    "ApiExporterUpstreamCertificateExpiresSoon",
+    "ApiExporterClientCertificateExpiresSoon",
+    # The test names an existing group.
+    "NetBirdImportantGroupMissing",
+    # The threshold has no default.
+    "NetBirdAgentCostHigh",
+    # A login lasts a day in NetBird: a daily login is routine.
+    "NetBirdLoginExpiresSoon",
+}
+"""Alerts of findings that the simulated company never has."""
+
 SERVERS = ("servers",)
 
 ROUTERS = replace(
