@@ -1,5 +1,6 @@
 """All pairs of settings: both work, or an error or a warning names one of them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
@@ -10,9 +11,15 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
 from api_exporter.refresh.quotas import quotas
-from api_exporter.settings.definitions import SETTINGS, Settings
+from api_exporter.settings.definitions import (
+    ACCESS_SECTION,
+    SECTIONS,
+    SETTINGS,
+    Settings,
+)
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.setting import Setting
 from api_exporter.settings.unused import unused_warnings
 from tests.authority import Authority, written
 
@@ -31,9 +38,24 @@ ALTERNATIVES = {
     "EVENTS_CURSOR_FILE": {"EVENTS_FILE"},
     "ACCESS_LOG_CURSOR_FILE": {"ACCESS_LOG_FILE"},
     "ACCESS_LOG_REQUESTS_PER_MINUTE": {"ACCESS_LOG_FILE", "ACCESS_LOG_METRICS"},
-    "WEB_OPEN_PATHS": {"WEB_CONFIG_FILE", "WEB_BEARER_TOKENS_FILE"},
+    "WEB_OPEN_PATHS": {s.name for s in SECTIONS[ACCESS_SECTION]} - {"WEB_OPEN_PATHS"},
 }
 """Settings of which one is required, so that a setting has an effect."""
+
+EXAMPLE = re.compile(r"(?:such as|one of|from) ([^\s,]+)|(true) or false")
+"""An example in the words that say what is allowed."""
+
+WITHOUT = {"METRICS_DENY", "UPSTREAM_API_TOKEN"}
+"""Settings without an example: the first needs names of metrics."""
+
+
+def example(setting: Setting, folder: Path) -> str:
+    """Return the example in the words of a setting; a file, if it is one."""
+    if setting.path:
+        return written(folder, setting.name.lower(), b"")
+    found = EXAMPLE.search(setting.allowed)
+    assert found is not None, f"{setting.name}: add an example: such as ..."
+    return found[1] or found[2]
 
 
 def examples(folder: Path) -> Iterator[tuple[str, str]]:
@@ -91,11 +113,14 @@ class PairsTests(SynchronousTestCase):
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         self.examples = list(examples(folder))
+        named = {name for name, _ in self.examples} | WITHOUT
+        others = [setting for setting in SETTINGS if setting.name not in named]
+        self.examples += [(s.name, example(s, folder)) for s in others]
 
     def test_all(self) -> None:
         """Each setting has an example."""
-        named = {name for name, _ in self.examples} | {"METRICS_DENY"}
-        self.assertEqual({s.name for s in SETTINGS} - {"UPSTREAM_API_TOKEN"}, named)
+        named = {name for name, _ in self.examples}
+        self.assertEqual({s.name for s in SETTINGS} - WITHOUT, named)
 
     def test_pairs(self) -> None:
         """No setting silently switches off what another setting needs."""
