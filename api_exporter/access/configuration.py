@@ -61,9 +61,12 @@ class AccessControl:
         if tokens is not None:
             self.methods.append(BearerTokens(tokens))
         try:
-            self.methods.append(OpenPaths(settings.web_open_paths, self.metrics_path))
+            open_paths = OpenPaths(settings.web_open_paths, self.metrics_path)
         except ConfigurationError as error:
             self.errors.append(error)
+        else:
+            if self.methods:  # without another method all paths are open
+                self.methods.append(open_paths)
 
     def _follow(
         self,
@@ -132,7 +135,7 @@ def load(
             *(problem for error in errors for problem in error.problems),
             retryable=all(error.retryable for error in errors),
         )
-    return access if access.files else None
+    return access if access.methods else None
 
 
 def _log_reload(setting: str, error: ConfigurationError | None) -> None:

@@ -11,7 +11,13 @@ from api_exporter.netbird.resources import (
     OFF,
     RESOURCE_BY_NAME,
 )
-from api_exporter.settings.definitions import SETTING_BY_NAME, AccountSettings, Settings
+from api_exporter.settings.definitions import (
+    ACCESS_SECTION,
+    SECTIONS,
+    SETTING_BY_NAME,
+    AccountSettings,
+    Settings,
+)
 
 
 class Need(Struct, frozen=True):
@@ -94,12 +100,10 @@ def unused_warnings(settings: Settings) -> Iterator[str]:
             f"REFRESH_INTERVALS: {name} has no effect: the other settings do not"
             " need this resource"
         )
-    access_files = settings.web_config_file, settings.web_bearer_tokens_file
-    if settings.web_open_paths and access_files == (None, None):
-        yield (
-            "WEB_OPEN_PATHS has no effect: it needs WEB_CONFIG_FILE or"
-            " WEB_BEARER_TOKENS_FILE"
-        )
+    methods = [s.name for s in SECTIONS[ACCESS_SECTION] if s.name != "WEB_OPEN_PATHS"]
+    is_protected = any(getattr(settings, name.lower()) for name in methods)
+    if settings.web_open_paths and not is_protected:
+        yield f"WEB_OPEN_PATHS has no effect: it needs {' or '.join(methods)}"
 
 
 def _requested(account: AccountSettings) -> frozenset[str]:
