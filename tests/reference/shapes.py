@@ -125,7 +125,6 @@ RECORDS: dict[str, Kind] = {
         " approval_required",
         times="created_at last_login last_seen",
         extra_dns_labels=_WORDS,
-        groups=_NAMED,
     ),
     "accounts": thing(
         "id domain",
