@@ -15,19 +15,8 @@ from simulation.company.incidents import LINE_CUT
 from simulation.company.network import SimulatedNetwork
 from simulation.company.schedules import MINUTE, MONDAY, WEEK
 from tests.attention.looking import NOW, findings, seen
-from tests.attention.test_findings import NEVER
+from tests.attention.test_findings import NEVER, STANDING
 from tests.attention.test_thresholds import OTHERS
-
-STANDING = {
-    "NetBirdImportantPeerOffline",
-    "NetBirdNetworkUnreachable",
-    "NetBirdPeerAwaitsApproval",
-    "NetBirdPeersOutdated",
-    "NetBirdPolicyEmpty",
-    "NetBirdPostureCheckUnused",
-    "NetBirdUserAwaitsApproval",
-}
-"""Findings that exist at every instant, also while the fleet has dropped."""
 
 NAMED = replace(
     default_thresholds(),

@@ -46,6 +46,17 @@ from tests.attention.looking import (
     seen,
 )
 
+STANDING = {
+    "NetBirdImportantPeerOffline",
+    "NetBirdNetworkUnreachable",
+    "NetBirdPeerAwaitsApproval",
+    "NetBirdPeersOutdated",
+    "NetBirdPolicyEmpty",
+    "NetBirdPostureCheckUnused",
+    "NetBirdUserAwaitsApproval",
+}
+"""Alerts of findings that the simulated company has at every instant."""
+
 NEVER = {
     # The simulated API is always reachable and complete: tests and newcomers use it.
     "ApiExporterUpstreamFailing",
