@@ -23,7 +23,7 @@ from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.netbird.facts.account import CHOICES
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, SETTINGS
 from api_exporter.settings.setting import Setting
-from tests.prometheus import ROOT, THRESHOLDS
+from tests.prometheus import ROOT, THRESHOLDS, add_severities
 
 CHART = ROOT / "deploy/helm/api-exporter"
 
@@ -168,5 +168,6 @@ FILES: dict[Path, Callable[[], str]] = {
 }
 
 if __name__ == "__main__":
+    add_severities()
     for path, made in FILES.items():
         path.write_text(made(), encoding="utf-8")
