@@ -19,9 +19,9 @@ from twisted.web.server import Request
 from api_exporter.access.credentials import Credentials
 from api_exporter.access.methods import (
     REALM,
+    Allowed,
     AuthenticationMethod,
     Compare,
-    Identity,
     QueueFull,
     client_address,
 )
@@ -53,9 +53,9 @@ class Passwords(AuthenticationMethod):
     def challenge(self) -> bytes:
         return b"Basic " + REALM + b', charset="UTF-8"' if self.is_required else b""
 
-    def identify(
+    def authenticate(
         self, request: Request, credentials: Credentials | None, *, may_wait: bool
-    ) -> Identity | Deferred[Identity]:
+    ) -> Allowed | Deferred[Allowed]:
         config = self._web()
         if credentials is None or credentials.scheme != "basic" or not config.users:
             return None
@@ -85,7 +85,7 @@ class _Comparison:
 class ComparisonQueue:
     """A queue of password comparisons. Equal attempts share one comparison.
 
-    Users that exist go first, then the address with the fewest comparisons, then the
+    Users that exist go first, then the address with the fewest attempts, then the
     oldest attempt. If too many wait, the last in that order fails with QueueFull.
     """
 

@@ -153,8 +153,8 @@ class ContextTests(SynchronousTestCase):
     def test_known_ciphers(self) -> None:
         """OpenSSL has all of Go's ciphers; an unknown one is noticed."""
         for name in names.CIPHERS.values():
-            self.assertTrue(tls_context._has(name), name)
-        self.assertFalse(tls_context._has("NONSENSE"))
+            self.assertTrue(tls_context._has_cipher(name), name)
+        self.assertFalse(tls_context._has_cipher("NONSENSE"))
 
     def need_curves(self) -> None:
         if not hasattr(SSL._lib, tls_context.SET_CURVES_FUNCTION):  # type: ignore[attr-defined]
