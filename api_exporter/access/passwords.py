@@ -10,8 +10,9 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from twisted.web.server import Request
@@ -32,6 +33,8 @@ from api_exporter.serving.visibility import ALL_ACCOUNTS
 
 if TYPE_CHECKING:
     from api_exporter.access.web_config import WebConfig
+
+_log = Logger()
 
 MAX_WAITING = 64
 """The maximum number of comparisons that wait for the running one."""
@@ -129,12 +132,17 @@ class ComparisonQueue:
         if self._running is not None:
             self._waiting.remove(self._running)
             attempt = self._running.attempt
-            compared = self._compare(attempt.password, attempt.digest)
+            # Without memory for a thread, the call itself raises.
+            compared = maybeDeferred(self._compare, attempt.password, attempt.digest)
             compared.addBoth(self._finish, self._running)
 
     def _finish(self, result: bool | Failure, comparison: _Comparison) -> None:
-        """End a comparison; a failed one counts as a wrong password."""
-        right = self._cache.add_result(comparison.attempt, matches=result is True)
+        """End a comparison. A failed one means a wrong password, but is not cached."""
+        right = False
+        if isinstance(result, Failure):
+            _log.failure("cannot compare a password", result)
+        else:
+            right = self._cache.add_result(comparison.attempt, matches=result)
         self._start_next()
         for answer in comparison.answers:
             answer.callback(right)
