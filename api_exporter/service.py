@@ -27,7 +27,7 @@ from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving import listener
-from api_exporter.serving.site import Frontend, max_connections
+from api_exporter.serving.site import Frontend, connection_limit
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
@@ -240,9 +240,9 @@ def assemble(
         addresses=settings.listen_address,
         site=site,
         reactor=reactor,
-        ready=partial(_announce, settings, pprof),
-        secured=site.encrypt,
-        exposed=site.warn_exposed,
+        on_ready=partial(_announce, settings, pprof),
+        encrypt=site.encrypt,
+        on_exposed=site.warn_exposed,
     )
     status = partial(_state, settings, networks, now)
     notifier = Notifier(Supervisor(os.environ), status, reactor)
@@ -276,7 +276,7 @@ def _site(
         configured.access,
         tree(networks, context, summary),
         reactor,
-        max_connections=max_connections(settings.max_connections, len(networks)),
+        max_connections=connection_limit(settings.max_connections, len(networks)),
         registry=context.process.registry,
     )
 

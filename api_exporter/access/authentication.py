@@ -58,7 +58,7 @@ class ProtectedSite(Frontend):
         found = super().getResourceFor(request)
         self._set_headers(request)
         assert isinstance(request, BodilessRequest)
-        return found if found is self.full else self._admit(request, found)
+        return found if found is self.full_page else self._admit(request, found)
 
     def warn_exposed(self) -> None:
         if not self._access.protected:

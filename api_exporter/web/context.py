@@ -88,7 +88,7 @@ class PendingResponses:
         if oldest is None:
             return False
         del self._bytes[oldest]
-        cast(Channel, oldest.channel).abort_response()
+        cast(Channel, oldest.channel).abort()
         return True
 
 
