@@ -41,8 +41,8 @@ BUGS = (
     Bug(
         "a line is stale where one record of a block has changed",
         "exposition/incremental.py",
-        "if said != say:",
-        "if said != say and len(said) > 1:",
+        "if lines != lines_before:",
+        "if lines != lines_before and len(lines) > 1:",
     ),
     Bug(
         "a block's heading is missing or doubled",

@@ -176,10 +176,9 @@ class Listener(Service):
 
     def _factory(self, endpoint: IStreamServerEndpoint) -> IProtocolFactory:
         """Return the factory of an endpoint: a UNIX socket has no TLS."""
-        site: IProtocolFactory = self._site
-        return (
-            site if self._encrypt is None or _is_unix(endpoint) else self._encrypt(site)
-        )
+        if self._encrypt is None or _is_unix(endpoint):
+            return self._site
+        return self._encrypt(self._site)
 
     def reload(self) -> None:
         """Use the current keys and certificates for new connections.

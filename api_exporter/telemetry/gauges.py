@@ -194,7 +194,7 @@ def register_page_gauges(registry: CollectorRegistry, pages: Pages) -> None:
         registry,
         "api_exporter_cut_labels",
         "Number of label values that the exporter shortened because they were too long",
-        pages.cut,
+        pages.cut_count,
     )
 
 
