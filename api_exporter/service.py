@@ -247,7 +247,7 @@ def assemble(
     status = partial(_state, settings, networks, now)
     notifier = Notifier(Supervisor(os.environ), status, reactor)
     for network in networks.values():
-        network.telemetry.changed = notifier.send_status
+        network.telemetry.on_up_changed = notifier.send_status
     services: list[Service] = [
         *filter(None, [configured.simulation]),
         listening,

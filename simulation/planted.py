@@ -102,7 +102,7 @@ BUGS = (
         "a resource is up although it was withdrawn",
         "telemetry/freshness.py",
         "return self.error is None and not self.withdrawn",
-        "return self.ended is not None",
+        "return self.ended_at is not None",
     ),
     Bug(
         "a peer that is gone is kept",

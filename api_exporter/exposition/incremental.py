@@ -230,9 +230,8 @@ class _PageBuilder:
             return None
         rendered = block
         if old.rendered is not old.block:
-            replacements = dict(
-                zip(map(id, diff.changed[0]), diff.changed[1], strict=True)
-            )
+            records_before, records = diff.changed
+            replacements = dict(zip(map(id, records_before), records, strict=True))
             rendered = tuple(
                 [replacements.get(id(record), record) for record in old.rendered]
             )

@@ -19,13 +19,13 @@ _TONES: dict[str, Tone] = {
     "fresh": "good",
     "late": "warn",
     "failing": "bad",
-    "ended": "bad",
+    "expired": "bad",
 }
 
 _LEGEND = {
     "starting": "no refresh yet: the exporter reads the resources one after another",
     "late": "overdue: older than 1.5 intervals",
-    "ended": "no refresh for so long that the metrics have expired",
+    "expired": "no refresh for so long that the metrics have expired",
     "waiting": "no refresh while the refresh of the peers fails",
     "unsupported": "the NetBird API does not offer this resource to this token, or"
     " lists no object that needs it; next attempt within an hour",
@@ -103,7 +103,7 @@ def _row(
         role="rowheader",
     )
     mark = tags.td(state(_TONES.get(word, "none"), word), class_="mark")
-    success, ended = freshness.last_success, freshness.ended
+    success, ended = freshness.last_success, freshness.ended_at
     read = success is not None
     return tags.tr(
         name,

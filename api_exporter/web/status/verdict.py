@@ -66,7 +66,7 @@ def verdict(
             headline="Reading NetBird: not yet, first refresh of the peers",
         )
     age = formatting.lasting(now - peers.last_success)
-    if state == "ended":
+    if state == "expired":
         return Verdict(
             tone="bad",
             short="Not working",

@@ -15,13 +15,13 @@ from api_exporter.web.status import verdict
 from tests.web.watched import NOON
 
 DAY = 86400.0
-FRESH = Freshness(period=30, ended=NOON, last_success=NOON, records=214)
+FRESH = Freshness(period=30, ended_at=NOON, last_success=NOON, records=214)
 
 
 def failing(reason: str = "401: the NetBird API rejects the token") -> Freshness:
     return Freshness(
         period=30,
-        ended=NOON,
+        ended_at=NOON,
         error=UpstreamError("auth", reason),
         failing_since=NOON - 300,
         last_success=NOON - 330,
@@ -93,7 +93,7 @@ class VerdictTests(SynchronousTestCase):
     def test_ended(self) -> None:
         """Expired peers are bad even without a failure."""
         found = self.verdict(
-            Freshness(period=30, ended=NOON, last_success=NOON - 77, withdrawn=True),
+            Freshness(period=30, ended_at=NOON, last_success=NOON - 77, withdrawn=True),
             Inventory(),
         )
         self.assertEqual(("bad", "Not working"), (found.tone, found.short))
@@ -102,7 +102,7 @@ class VerdictTests(SynchronousTestCase):
 
     def test_never_read(self) -> None:
         """A failure without an earlier success says so."""
-        never = Freshness(period=30, ended=NOON, error=failing().error)
+        never = Freshness(period=30, ended_at=NOON, error=failing().error)
         *_, note = self.verdict(never).notes
         self.assertEqual("No refresh of the peers has succeeded since the start.", note)
 
