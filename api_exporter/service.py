@@ -36,7 +36,7 @@ from api_exporter.telemetry.account import accounts_summary as describe_accounts
 from api_exporter.telemetry.process import LagMeter, ProcessTelemetry
 from api_exporter.version import this_build
 from api_exporter.web.context import SiteContext
-from api_exporter.web.runbooks import RUNBOOKS
+from api_exporter.web.runbooks import RUNBOOKS_PATH
 from api_exporter.web.tree import tree
 from api_exporter.world import log_of
 
@@ -295,7 +295,7 @@ def _site_context(
         process=process,
         build=this_build(),
         metrics_path=configured.settings.metrics_path,
-        runbooks=configured.settings.runbooks_url or RUNBOOKS,
+        runbooks=configured.settings.runbooks_url or RUNBOOKS_PATH,
         simulated=configured.simulation is not None,
         compute=compute,
         profiles=profiles,
