@@ -27,7 +27,7 @@ from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving import listener
-from api_exporter.serving.site import Frontend, max_connections
+from api_exporter.serving.site import Frontend, connection_limit
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
@@ -36,7 +36,7 @@ from api_exporter.telemetry.account import accounts_summary as describe_accounts
 from api_exporter.telemetry.process import LagMeter, ProcessTelemetry
 from api_exporter.version import this_build
 from api_exporter.web.context import SiteContext
-from api_exporter.web.runbooks import RUNBOOKS
+from api_exporter.web.runbooks import RUNBOOKS_PATH
 from api_exporter.web.tree import tree
 from api_exporter.world import log_of
 
@@ -240,14 +240,14 @@ def assemble(
         addresses=settings.listen_address,
         site=site,
         reactor=reactor,
-        ready=partial(_announce, settings, pprof),
-        secured=site.encrypt,
-        exposed=site.warn_exposed,
+        on_ready=partial(_announce, settings, pprof),
+        encrypt=site.encrypt,
+        on_exposed=site.warn_exposed,
     )
     status = partial(_state, settings, networks, now)
     notifier = Notifier(Supervisor(os.environ), status, reactor)
     for network in networks.values():
-        network.telemetry.changed = notifier.send_status
+        network.telemetry.on_up_changed = notifier.send_status
     services: list[Service] = [
         *filter(None, [configured.simulation]),
         listening,
@@ -276,7 +276,7 @@ def _site(
         configured.access,
         tree(networks, context, summary),
         reactor,
-        max_connections=max_connections(settings.max_connections, len(networks)),
+        max_connections=connection_limit(settings.max_connections, len(networks)),
         registry=context.process.registry,
     )
 
@@ -295,7 +295,7 @@ def _site_context(
         process=process,
         build=this_build(),
         metrics_path=configured.settings.metrics_path,
-        runbooks=configured.settings.runbooks_url or RUNBOOKS,
+        runbooks=configured.settings.runbooks_url or RUNBOOKS_PATH,
         simulated=configured.simulation is not None,
         compute=compute,
         profiles=profiles,

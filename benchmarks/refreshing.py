@@ -126,7 +126,8 @@ class Exporter:
         ended = [0.0]
         while min(ended) < wall:
             await deferLater(reactor, 0.005)
-            ended = [s.ended or 0.0 for s in self.network.telemetry.freshness.values()]
+            resources = self.network.telemetry.freshness.values()
+            ended = [known.ended_at or 0.0 for known in resources]
         spent = time.process_time() - cpu
         gc.callbacks.clear()
         await self.network.stopService()

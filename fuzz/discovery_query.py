@@ -47,7 +47,7 @@ def attempt(data: bytes) -> None:
         [
             *(("port", str(port)) for port in found.ports),
             *(("group", group) for group in found.groups),
-            ("address", found.address),
+            ("address", found.address_kind),
         ]
     )
     assert parsed(parse_qs(written.encode())) == found, written

@@ -154,7 +154,7 @@ class Checker:
             return True  # it has been killed meanwhile
         name = PATHS.get(request.path, "access_tokens")
         freshness = self.world.known[request.account].network.telemetry.freshness
-        ended = freshness[name].ended if name in freshness else None
+        ended = freshness[name].ended_at if name in freshness else None
         key = request.account, name
         before, self._refreshes[key] = self._refreshes.get(key, NEVER), ended
         return before == ended
@@ -207,7 +207,7 @@ class Checker:
             if standing.failures and needs_line and not is_logged:
                 yield f"{account}: no line tells that {name} fails"
             has_ended = standing.error is None and not standing.withdrawn
-            if is_logged and has_ended and standing.ended is not None:
+            if is_logged and has_ended and standing.ended_at is not None:
                 yield f"{account}: no line tells that {name} fails no more"
 
     def slots(self) -> Problems:

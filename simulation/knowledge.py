@@ -115,7 +115,7 @@ class Knowledge:
                 continue
             self._seen[name] = standing
             names = (name, *_EXTRA_BODIES.get(name, ())) if name != ACCESS_LOG else ()
-            if before is None or standing.ended != before.ended:
+            if before is None or standing.ended_at != before.ended_at:
                 self.tried_at[name] = seconds
                 if standing.error is not None:  # The body was sent but not accepted.
                     for one in names:
@@ -126,12 +126,12 @@ class Knowledge:
                 read.append(name)
                 self.read_at[name] = seconds
                 if name == UP and (
-                    before is None or before.failures or not before.ended
+                    before is None or before.failures or not before.ended_at
                 ):
                     self.recovered_at = seconds
                 for one in names:
                     if one in self.account.delivered:
-                        asked = (standing.ended or 0.0) - standing.seconds
+                        asked = (standing.ended_at or 0.0) - standing.seconds
                         self.bodies[one] = self.account.delivered.pop(one), asked
         self._forget()
         return read
@@ -175,7 +175,7 @@ class Knowledge:
     def is_missed(self, name: str) -> bool:
         """Return whether it failed and was not retried since the peers recovered."""
         standing = self.network.telemetry.freshness[name]
-        fails = standing.error is not None or standing.ended is None
+        fails = standing.error is not None or standing.ended_at is None
         return fails and self.tried_at.get(name, -inf) < self.recovered_at
 
     def max_age_of(self, name: str) -> float:

@@ -41,8 +41,8 @@ BUGS = (
     Bug(
         "a line is stale where one record of a block has changed",
         "exposition/incremental.py",
-        "if said != say:",
-        "if said != say and len(said) > 1:",
+        "if lines != lines_before:",
+        "if lines != lines_before and len(lines) > 1:",
     ),
     Bug(
         "a block's heading is missing or doubled",
@@ -102,7 +102,7 @@ BUGS = (
         "a resource is up although it was withdrawn",
         "telemetry/freshness.py",
         "return self.error is None and not self.withdrawn",
-        "return self.ended is not None",
+        "return self.ended_at is not None",
     ),
     Bug(
         "a peer that is gone is kept",

@@ -84,7 +84,7 @@ class Upstream:
         name = named or next(iter(names), "")
         state = self._weather.state(name, path) if name else WELL
         limiter = self.limits.get(token)
-        if state == WELL and limiter is not None and limiter.wait(self._seconds()):
+        if state == WELL and limiter is not None and limiter.take(self._seconds()):
             state = "429"
         if name not in names:
             state = "401"

@@ -54,7 +54,7 @@ class World(AccountNetwork):
         return START + self.clock.seconds()
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
-        if self.limiter.wait(self.now()):
+        if self.limiter.take(self.now()):
             self.refused += 1
             return fail(UpstreamError("rate_limited", "429: too many requests"))
         if path == PROVIDERS:

@@ -76,7 +76,7 @@ def lived(bad: list[Outage], seed: int) -> Findings:
     others: list[tuple[int, float]] = []
     for outage in bad:
         world.until(outage.begin)
-        ended = {n: s.ended for n, s in world.telemetry.freshness.items()}
+        ended = {n: s.ended_at for n, s in world.telemetry.freshness.items()}
         world.until(outage.end)
         fresh = _fresh(world, outage, ended)
         peers.append((outage.state, fresh["peers"]))
@@ -99,7 +99,7 @@ def _fresh(
         for name, standing in world.telemetry.freshness.items()
         if name == "peers"
         or standing.up is not True
-        or standing.ended != ended[name]
+        or standing.ended_at != ended[name]
         or standing.state(world.now()) != "fresh"
     }
     fresh: dict[str, float] = {}

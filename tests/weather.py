@@ -167,7 +167,7 @@ class World(AccountNetwork):
         state = self._weather(path, self.clock.seconds())
         if state == REFUSED:
             return state
-        if state == WELL and self._limiter and self._limiter.wait(self.now()):
+        if state == WELL and self._limiter and self._limiter.take(self.now()):
             state = 429
         self.requests.append((self.clock.seconds(), path, state))
         return state

@@ -10,10 +10,10 @@ from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.access.authorization import PROBE_PATHS, Verdict, authorize
+from api_exporter.access.authorization import PROBE_PATHS, Decision, authorize
 from api_exporter.access.configuration import AccessControl
 from api_exporter.access.credentials import Credentials, parse
-from api_exporter.access.methods import Identity, QueueFull, client_address
+from api_exporter.access.methods import Allowed, QueueFull, client_address
 from api_exporter.access.rejections import Rejections
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage
@@ -58,7 +58,7 @@ class ProtectedSite(Frontend):
         found = super().getResourceFor(request)
         self._set_headers(request)
         assert isinstance(request, BodilessRequest)
-        return found if found is self.full else self._admit(request, found)
+        return found if found is self.full_page else self._admit(request, found)
 
     def warn_exposed(self) -> None:
         if not self._access.protected:
@@ -67,7 +67,7 @@ class ProtectedSite(Frontend):
     def reload(self) -> None:
         self._access.reload()
 
-    def reject(self, address: str, why: str) -> None:
+    def record_rejection(self, address: str, why: str) -> None:
         """Count and log a rejected client."""
         self._rejections.add(address, why)
         self._count_rejection()
@@ -76,7 +76,7 @@ class ProtectedSite(Frontend):
         from api_exporter.access.tls_context import ConnectionCreator  # noqa: PLC0415
 
         assert self._access.web is not None
-        creator = ConnectionCreator(self._access.web, self.reject)
+        creator = ConnectionCreator(self._access.web, self.record_rejection)
         return TLSMemoryBIOFactory(creator, False, factory)
 
     def _set_headers(self, request: Request) -> None:
@@ -87,7 +87,7 @@ class ProtectedSite(Frontend):
                 request.setHeader(name, value)
 
     def _admit(self, request: BodilessRequest, page: IResource) -> IResource:
-        if _path(request) not in PROBE_PATHS and (wait_seconds := self._wait_seconds()):
+        if _path(request) not in PROBE_PATHS and (wait_seconds := self._take_token()):
             request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait_seconds)))
             return ErrorPage(429, "Too many requests: retry later.")
         if not any(
@@ -97,62 +97,62 @@ class ProtectedSite(Frontend):
             request.accounts = ALL_ACCOUNTS
             return page
         credentials = parse(request.requestHeaders.getRawHeaders(b"authorization"))
-        identity = self._identify(request, credentials)
-        if not isinstance(identity, Deferred):
-            return self._decide(identity, request, page, credentials)
+        allowed = self._authenticate(request, credentials)
+        if not isinstance(allowed, Deferred):
+            return self._respond(allowed, request, page, credentials)
         return _DeferredPage(
-            identity.addCallbacks(
-                self._decide,
+            allowed.addCallbacks(
+                self._respond,
                 self._refuse_busy,
                 callbackArgs=(request, page, credentials),
                 errbackArgs=(request, page),
             )
         )
 
-    def _wait_seconds(self) -> float:
+    def _take_token(self) -> float:
         bucket = None if self._access.web is None else self._access.web().bucket
-        return 0.0 if bucket is None else bucket.wait(self._clock.seconds())
+        return 0.0 if bucket is None else bucket.take(self._clock.seconds())
 
     def _challenges(self) -> list[bytes]:
         return [method.challenge for method in self._access.methods if method.challenge]
 
-    def _identify(
+    def _authenticate(
         self, request: BodilessRequest, credentials: Credentials | None
-    ) -> Identity | Deferred[Identity]:
+    ) -> Allowed | Deferred[Allowed]:
         # A health probe must not wait behind guesses of passwords.
-        may_wait = self._verdict(request, None) != "status_only"
+        may_wait = self._authorize(request, None) != "status_only"
         for method in self._access.methods:
-            found = method.identify(request, credentials, may_wait=may_wait)
+            found = method.authenticate(request, credentials, may_wait=may_wait)
             if found is not None:
                 return found
         return None
 
-    def _verdict(self, request: BodilessRequest, identity: Identity) -> Verdict:
+    def _authorize(self, request: BodilessRequest, allowed: Allowed) -> Decision:
         path, metrics_path = _path(request), self._access.metrics_path
-        verdict: Verdict = "full"
+        decision: Decision = "full"
         if any(method.is_open(path) for method in self._access.methods):
-            return verdict
+            return decision
         for account in (request.args or {}).get(b"account") or [None]:
             name = None if account is None else account.decode("latin-1")
-            verdict = authorize(identity, path, name, metrics_path=metrics_path)
-            if verdict != "full":
+            decision = authorize(allowed, path, name, metrics_path=metrics_path)
+            if decision != "full":
                 break
-        return verdict
+        return decision
 
-    def _decide(
+    def _respond(
         self,
-        identity: Identity,
+        allowed: Allowed,
         request: BodilessRequest,
         page: IResource,
         credentials: Credentials | None,
     ) -> IResource:
-        verdict = self._verdict(request, identity)
-        if identity is None and (credentials or verdict == "unauthorized"):
+        decision = self._authorize(request, allowed)
+        if allowed is None and (credentials or decision == "unauthorized"):
             why = "wrong password or token" if credentials else "no password or token"
-            self.reject(client_address(request), why)
-        match verdict:
+            self.record_rejection(client_address(request), why)
+        match decision:
             case "status_only":
-                return _StatusPage(page)
+                return _StatusOnlyPage(page)
             case "unauthorized":
                 headers = request.responseHeaders
                 headers.setRawHeaders(b"WWW-Authenticate", self._challenges())
@@ -165,15 +165,15 @@ class ProtectedSite(Frontend):
                 return ErrorPage(404, ACCOUNT_NOT_FOUND)
             case "full":
                 # WEB_OPEN_PATHS shows its pages in full without authentication.
-                request.accounts = ALL_ACCOUNTS if identity is None else identity
+                request.accounts = ALL_ACCOUNTS if allowed is None else allowed
                 return page
 
     def _refuse_busy(
         self, failure: Failure, request: BodilessRequest, page: IResource
     ) -> IResource:
         failure.trap(QueueFull)
-        if self._verdict(request, None) == "status_only":
-            return _StatusPage(page)
+        if self._authorize(request, None) == "status_only":
+            return _StatusOnlyPage(page)
         request.setHeader(b"Retry-After", b"5")
         return ErrorPage(503, "Too many passwords are being checked: retry later.")
 
@@ -206,7 +206,7 @@ class _DeferredPage(Resource):
         return NOT_DONE_YET
 
 
-class _StatusPage(Resource):
+class _StatusOnlyPage(Resource):
     def __init__(self, page: IResource) -> None:
         super().__init__()
         self._page = page

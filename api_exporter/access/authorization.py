@@ -4,8 +4,8 @@ from typing import Literal
 
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 
-Verdict = Literal["full", "status_only", "unauthorized", "forbidden", "not_found"]
-"""The result: the page; its status alone; 401; 403; 404."""
+Decision = Literal["full", "status_only", "unauthorized", "forbidden", "not_found"]
+"""The response: the page; its status alone; 401; 403; 404."""
 
 PROBE_PATHS = frozenset({"/health", "/ready"})
 """Paths of health probes, which send no credentials."""
@@ -17,24 +17,24 @@ DEBUG_PREFIX = "/debug"
 
 
 def authorize(
-    identity: Accounts | None, path: str, account: str | None, *, metrics_path: str
-) -> Verdict:
-    """Return the verdict on a request for a path.
+    allowed: Accounts | None, path: str, account: str | None, *, metrics_path: str
+) -> Decision:
+    """Return the decision on a request for a path.
 
     Args:
-        identity: None without valid credentials.
-        path: decoded.
+        allowed: the client's accounts; None without valid credentials.
+        path: the decoded path.
         account: the requested account; None if the request names none.
     """
-    if identity is None:
+    if allowed is None:
         probe = path in PROBE_PATHS and account is None
         return "status_only" if probe else "unauthorized"
-    if identity is ALL_ACCOUNTS:
+    if allowed is ALL_ACCOUNTS:
         return "full"
     if path == DEBUG_PREFIX or path.startswith(f"{DEBUG_PREFIX}/"):
         return "forbidden"
     if account is not None:
-        return "full" if account in identity else "not_found"
+        return "full" if account in allowed else "not_found"
     if path in PROBE_PATHS:
         return "status_only"
     if path in SHARED_PAGES:

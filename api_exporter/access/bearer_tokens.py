@@ -10,7 +10,7 @@ from msgspec import Struct
 from twisted.web.server import Request
 
 from api_exporter.access.credentials import Credentials
-from api_exporter.access.methods import REALM, AuthenticationMethod, Identity
+from api_exporter.access.methods import REALM, Allowed, AuthenticationMethod
 from api_exporter.access.reloading import ReadFile, Reloader, unreadable
 from api_exporter.plurals import with_noun
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
@@ -29,7 +29,7 @@ class Tokens(Struct, frozen=True):
 
     entries: tuple[tuple[bytes, Accounts], ...]
 
-    def identify(self, token: bytes) -> Identity:
+    def authenticate(self, token: bytes) -> Allowed:
         """Return the accounts of a token. The time is the same for every token."""
         digest, found = sha256(token).digest(), None
         for known, accounts in self.entries:
@@ -51,13 +51,13 @@ class BearerTokens(AuthenticationMethod):
     def challenge(self) -> bytes:
         return b"Bearer " + REALM
 
-    def identify(
+    def authenticate(
         self, _request: Request, credentials: Credentials | None, *, may_wait: bool
-    ) -> Identity:
+    ) -> Allowed:
         del may_wait  # a look-up takes no time
         if credentials is None or credentials.scheme != "bearer":
             return None
-        return self._tokens().identify(credentials.secret)
+        return self._tokens().authenticate(credentials.secret)
 
     def describe(self) -> str:
         entries = self._tokens.value.entries

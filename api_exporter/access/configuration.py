@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 _log = Logger()
 
-WEB = "WEB_CONFIG_FILE"
+WEB_SETTING = "WEB_CONFIG_FILE"
 
 TOKENS_SETTING = "WEB_BEARER_TOKENS_FILE"
 
@@ -51,7 +51,7 @@ class AccessControl:
         self.files: list[Reloader[Any]] = []
         self.errors: list[ConfigurationError] = []
         self.methods: list[AuthenticationMethod] = []
-        self.web = self._follow(WEB, settings.web_config_file, _load_web)
+        self.web = self._follow(WEB_SETTING, settings.web_config_file, _load_web)
         if self.web is not None:
             self.methods += [ClientCertificates(self.web), Passwords(self.web, compare)]
         load_file = partial(load_tokens, named_accounts=settings.several)
@@ -127,7 +127,7 @@ def load(
         isinstance(address, Endpoint) and address.startswith("ssl:")
         for address in settings.listen_address
     ):
-        conflict = f"{WEB} and an ssl: endpoint in LISTEN_ADDRESS are both set"
+        conflict = f"{WEB_SETTING} and an ssl: endpoint in LISTEN_ADDRESS are both set"
         errors.append(ConfigurationError(f"{conflict}: set only one of them"))
     access = AccessControl(settings, seconds, compare)
     if errors := errors + access.errors:
@@ -164,5 +164,5 @@ def _load_web(path: Path, read: ReadFile, before: "WebConfig | None") -> "WebCon
         if before.limit == config.limit:
             config = replace(config, bucket=before.bucket)
     for warning in config.warnings:
-        _log.warn("{setting}: {words}", setting=WEB, words=warning)
+        _log.warn("{setting}: {words}", setting=WEB_SETTING, words=warning)
     return config

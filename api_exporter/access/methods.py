@@ -11,7 +11,7 @@ from twisted.web.server import Request
 from api_exporter.access.credentials import Credentials
 from api_exporter.serving.visibility import Accounts
 
-Identity = Accounts | None
+Allowed = Accounts | None
 """The accounts that a client may see; None if the client is not authenticated."""
 
 Compare = Callable[[bytes, bytes], Deferred[bool]]
@@ -42,14 +42,14 @@ class AuthenticationMethod:
         """Return whether a page needs no credentials."""
         return False
 
-    def identify(
+    def authenticate(
         self,
         request: Request,  # noqa: ARG002 - for subclasses
         credentials: Credentials | None,  # noqa: ARG002
         *,
         may_wait: bool,  # noqa: ARG002
-    ) -> Identity | Deferred[Identity]:
-        """Return the accounts of the request's client; may fail with QueueFull.
+    ) -> Allowed | Deferred[Allowed]:
+        """Return the accounts that the client may see; may fail with QueueFull.
 
         Args:
             credentials: from the Authorization header; None without one.

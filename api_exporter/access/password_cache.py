@@ -46,7 +46,7 @@ class PasswordCache:
     def attempt(
         self, users: Mapping[bytes, bytes], decoy: bytes, user: bytes, password: bytes
     ) -> PasswordAttempt:
-        """Return what to compare; for an unknown user, a hash that takes as long."""
+        """Return the attempt; an unknown user gets the decoy, which takes as long."""
         digest = users.get(user, decoy)
         keyed = hashlib.blake2b(key=self._key, digest_size=32)
         for part in (user, digest, password):
@@ -60,7 +60,7 @@ class PasswordCache:
             return False
         for result, kept in self._results.items():
             if attempt.key in kept:
-                del kept[attempt.key]  # the last used is the last
+                del kept[attempt.key]  # the most recently used is the last
                 kept[attempt.key] = None
                 return result
         return None

@@ -10,8 +10,9 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from twisted.web.server import Request
@@ -19,9 +20,9 @@ from twisted.web.server import Request
 from api_exporter.access.credentials import Credentials
 from api_exporter.access.methods import (
     REALM,
+    Allowed,
     AuthenticationMethod,
     Compare,
-    Identity,
     QueueFull,
     client_address,
 )
@@ -32,6 +33,8 @@ from api_exporter.serving.visibility import ALL_ACCOUNTS
 
 if TYPE_CHECKING:
     from api_exporter.access.web_config import WebConfig
+
+_log = Logger()
 
 MAX_WAITING = 64
 """The maximum number of comparisons that wait for the running one."""
@@ -53,9 +56,9 @@ class Passwords(AuthenticationMethod):
     def challenge(self) -> bytes:
         return b"Basic " + REALM + b', charset="UTF-8"' if self.is_required else b""
 
-    def identify(
+    def authenticate(
         self, request: Request, credentials: Credentials | None, *, may_wait: bool
-    ) -> Identity | Deferred[Identity]:
+    ) -> Allowed | Deferred[Allowed]:
         config = self._web()
         if credentials is None or credentials.scheme != "basic" or not config.users:
             return None
@@ -85,7 +88,7 @@ class _Comparison:
 class ComparisonQueue:
     """A queue of password comparisons. Equal attempts share one comparison.
 
-    Users that exist go first, then the address with the fewest comparisons, then the
+    Users that exist go first, then the address with the fewest attempts, then the
     oldest attempt. If too many wait, the last in that order fails with QueueFull.
     """
 
@@ -129,12 +132,17 @@ class ComparisonQueue:
         if self._running is not None:
             self._waiting.remove(self._running)
             attempt = self._running.attempt
-            compared = self._compare(attempt.password, attempt.digest)
+            # Without memory for a thread, the call itself raises.
+            compared = maybeDeferred(self._compare, attempt.password, attempt.digest)
             compared.addBoth(self._finish, self._running)
 
     def _finish(self, result: bool | Failure, comparison: _Comparison) -> None:
-        """End a comparison; a failed one counts as a wrong password."""
-        right = self._cache.add_result(comparison.attempt, matches=result is True)
+        """End a comparison. A failed one means a wrong password, but is not cached."""
+        right = False
+        if isinstance(result, Failure):
+            _log.failure("cannot compare a password", result)
+        else:
+            right = self._cache.add_result(comparison.attempt, matches=result)
         self._start_next()
         for answer in comparison.answers:
             answer.callback(right)

@@ -24,7 +24,7 @@ LoadValue = Callable[[ReadFile, T | None], T]
 
 
 class Reloader(Generic[T]):
-    """A value that follows its files. Only hashes of the files are kept.
+    """A value that is loaded again when its files change. It keeps only their hashes.
 
     Args:
         load: called again if one of the files that it read has changed.
@@ -33,7 +33,7 @@ class Reloader(Generic[T]):
 
     Attributes:
         value: the newest valid value.
-        good: True if the files were valid at their last change.
+        is_valid: True if the files were valid at their last change.
     """
 
     def __init__(

@@ -72,10 +72,9 @@ CURVES = {
 }
 
 DEFAULT_CURVES = ("X25519", "P-256", "P-384")
-"""The default curves."""
 
 NEW_CURVE = "X25519MLKEM768"
-"""A default curve before these, if OpenSSL has it: it resists quantum computers."""
+"""The first default curve if OpenSSL has it: it resists quantum computers."""
 
 VERSIONS = {"TLS10": 0x301, "TLS11": 0x302, "TLS12": 0x303, "TLS13": 0x304}
 """TLS versions, with their numbers in the protocol."""
@@ -149,8 +148,8 @@ class TlsConfig(Struct, frozen=True, kw_only=True):
         return "<TLS>"
 
     @property
-    def verifies(self) -> bool:
-        """True if each client needs a certificate of a trusted authority."""
+    def is_mutual(self) -> bool:
+        """True for mutual TLS: clients need a certificate of a trusted authority."""
         return self.client_auth.required and self.client_auth.verified
 
 

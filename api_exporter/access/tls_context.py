@@ -12,8 +12,13 @@ from twisted.internet.interfaces import IOpenSSLServerConnectionCreator
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from zope.interface import implementer
 
-from api_exporter.access import tls_config as names
-from api_exporter.access.tls_config import SECTION, TlsConfig
+from api_exporter.access.tls_config import (
+    DEFAULT_CURVES,
+    NEW_CURVE,
+    SECTION,
+    VERSIONS,
+    TlsConfig,
+)
 from api_exporter.access.web_config import WebConfig
 from api_exporter.settings.errors import ConfigurationError
 
@@ -21,22 +26,22 @@ NO_RENEGOTIATION = 1 << 30
 """OpenSSL's SSL_OP_NO_RENEGOTIATION, which pyOpenSSL does not name in all versions."""
 
 SET_CURVES_FUNCTION = "SSL_CTX_set1_curves_list"
-"""A function of OpenSSL that cryptography has from version 47 on."""
+"""A function of OpenSSL that cryptography exposes from version 47 on."""
 
 ALPN = b"http/1.1"
 """The only protocol that the server accepts in ALPN."""
 
-_TLS12 = names.VERSIONS["TLS12"]
+_TLS12 = VERSIONS["TLS12"]
 
 
 class ServerConnection(SSL.Connection):
     """A client's connection.
 
     Attributes:
-        reject: called with the reason if a client's certificate is rejected.
+        on_rejected: called with the reason if a client's certificate is rejected.
     """
 
-    reject: Callable[[str], None]
+    on_rejected: Callable[[str], None]
 
 
 @implementer(IOpenSSLServerConnectionCreator)
@@ -44,35 +49,35 @@ class ConnectionCreator:
     """A factory of connections; each uses the TLS context that is current at its start.
 
     Args:
-        reject: called with the address and the reason if a certificate is rejected.
+        on_rejected: called with address and reason if a certificate is rejected.
     """
 
     def __init__(
-        self, web: Callable[[], WebConfig], reject: Callable[[str, str], None]
+        self, web: Callable[[], WebConfig], on_rejected: Callable[[str, str], None]
     ) -> None:
         self._web = web
-        self._reject = reject
+        self._on_rejected = on_rejected
 
     def serverConnectionForTLS(  # noqa: N802 - Twisted's names
         self,
         tlsProtocol: TLSMemoryBIOProtocol,  # noqa: N803
     ) -> SSL.Connection:
-        def reject(why: str) -> None:
+        def on_rejected(why: str) -> None:
             assert tlsProtocol.transport is not None  # it is in a handshake
             peer = tlsProtocol.transport.getPeer()
-            self._reject(str(getattr(peer, "host", "")), why)
+            self._on_rejected(str(getattr(peer, "host", "")), why)
 
         context = self._web().context
         assert context is not None  # a reload cannot switch TLS off
         connection = ServerConnection(context, None)
-        connection.reject = reject
+        connection.on_rejected = on_rejected
         return connection
 
 
 def make_context(tls: TlsConfig) -> SSL.Context:
     """Return the TLS context for new connections; raise ConfigurationError."""
-    context = _unverified(tls)
-    if tls.min_version < _TLS12 and not _supports(_unverified(tls), tls.min_version):
+    context = _base_context(tls)
+    if tls.min_version < _TLS12 and not _supports(_base_context(tls), tls.min_version):
         message = "the installed OpenSSL does not support this version"
         raise _error(tls, "min_version", message)
     try:
@@ -94,7 +99,7 @@ def _error(tls: TlsConfig, key: str, message: str) -> ConfigurationError:
     return ConfigurationError(f"{place}: {message}")
 
 
-def _unverified(tls: TlsConfig) -> SSL.Context:
+def _base_context(tls: TlsConfig) -> SSL.Context:
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_options(SSL.OP_NO_COMPRESSION | NO_RENEGOTIATION | SSL.OP_NO_TICKET)
     # No session is resumed: the trusted authorities may have changed since.
@@ -102,22 +107,22 @@ def _unverified(tls: TlsConfig) -> SSL.Context:
     context.set_session_id(b"api-exporter")
     context.set_mode(SSL.MODE_RELEASE_BUFFERS)
     # Without an older cipher, TLS 1.3 is the only version.
-    low = names.VERSIONS["TLS13"] if tls.ciphers is None else tls.min_version
+    low = VERSIONS["TLS13"] if tls.ciphers is None else tls.min_version
     context.set_min_proto_version(low)
     context.set_max_proto_version(tls.max_version)
     _set_ciphers(context, tls)
-    if not set_curves(context, tls.curves or (names.NEW_CURVE, *names.DEFAULT_CURVES)):
+    if not set_curves(context, tls.curves or (NEW_CURVE, *DEFAULT_CURVES)):
         if tls.curves:
             message = "the installed OpenSSL does not support all of these curves"
             raise _error(tls, "curve_preferences", message)
-        set_curves(context, names.DEFAULT_CURVES)
+        set_curves(context, DEFAULT_CURVES)
     _set_certificate(context, tls)
     return context
 
 
 def _set_ciphers(context: SSL.Context, tls: TlsConfig) -> None:
     level = "@SECLEVEL=0:" if tls.min_version < _TLS12 else ""
-    missing = [name for name in tls.ciphers or () if not _has(name)]
+    missing = [name for name in tls.ciphers or () if not _has_cipher(name)]
     if missing:
         message = f"the installed OpenSSL does not support {', '.join(missing)}"
         raise _error(tls, "cipher_suites", message)
@@ -127,8 +132,8 @@ def _set_ciphers(context: SSL.Context, tls: TlsConfig) -> None:
         context.set_tls13_ciphersuites(":".join(tls.ciphers_13).encode())
 
 
-def _has(cipher: str) -> bool:
-    """Return whether OpenSSL has a cipher; in a list it ignores unknown ones."""
+def _has_cipher(cipher: str) -> bool:
+    """Return whether OpenSSL has a cipher. OpenSSL ignores unknown ones in a list."""
     try:
         SSL.Context(SSL.TLS_SERVER_METHOD).set_cipher_list(cipher.encode())
     except SSL.Error:
@@ -139,8 +144,8 @@ def _has(cipher: str) -> bool:
 def set_curves(context: SSL.Context, curves: tuple[str, ...]) -> bool:
     """Set the curves; return whether OpenSSL has them all.
 
-    pyOpenSSL's own `set_tmp_ecdh` takes a single curve, and never X25519. So this call
-    goes past pyOpenSSL; every test of curves covers it.
+    pyOpenSSL's own `set_tmp_ecdh` takes a single curve, and never X25519. So this
+    function calls OpenSSL directly.
     """
     call = getattr(SSL._lib, SET_CURVES_FUNCTION, None)  # type: ignore[attr-defined]
     text = ":".join(curves).encode()
@@ -198,7 +203,7 @@ def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int],
         else:
             why = "" if depth else _check_names(certificate, tls.allowed_sans)
         if why and isinstance(connection, ServerConnection):
-            connection.reject(why)
+            connection.on_rejected(why)
         return not why
 
     return verify
@@ -213,7 +218,7 @@ def _check_names(certificate: X509, allowed: frozenset[str]) -> str:
         found = subject_names(certificate.to_cryptography())
     except x509.UnsupportedGeneralNameType:  # such as X.400: not damaged
         found = frozenset()
-    except Exception:  # noqa: BLE001 - the client context it, and may be hostile
+    except Exception:  # noqa: BLE001 - the client made it, and may be hostile
         return "the client certificate cannot be read"
     return (
         ""

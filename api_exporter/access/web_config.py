@@ -30,14 +30,14 @@ ALLOWED_HEADERS: Mapping[str, tuple[str, ...]] = {
 """Headers that may be set, with their allowed values; empty for any value."""
 
 MAX_BYTES = 64 * 1024
-"""The maximum size of the file in bytes: 800 users. Parsing YAML blocks all else."""
+"""The maximum size of the file in bytes: 800 users. Parsing blocks the event loop."""
 
 BCRYPT_HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 """A bcrypt hash. Its group is the cost: the logarithm of the number of rounds."""
 
 
 _MAX_DECOY_COST = b"12"
-"""The maximum cost of the decoy: guesses of unknown users must not delay others."""
+"""The maximum cost of the decoy: unknown users must not delay others."""
 
 _MAX_USUAL_COST = 14
 """The maximum cost without a warning; above it a comparison takes seconds."""
@@ -131,7 +131,7 @@ def _users(root: Section) -> dict[bytes, bytes]:
 
 
 def _decoy(users: Mapping[bytes, bytes]) -> bytes:
-    """Return a hash that matches no password, with the cost of most users' hashes."""
+    """Return a hash that matches no password. Its cost is the most frequent one."""
     costs = Counter(digest[4:6] for digest in users.values()) or {b"10": 1}
     cost = min(max(costs, key=lambda cost: (costs[cost], cost)), _MAX_DECOY_COST)
     return b"$2b$" + cost + b"$" + b"." * 53
@@ -184,7 +184,7 @@ def parse_duration(text: str) -> float:
 def changes_needing_restart(before: WebConfig, now: WebConfig) -> list[str]:
     """Return the changes that need a restart.
 
-    A file that an editor has not written completely must not disable authentication.
+    So a reload of a half-written file never disables authentication.
     """
     problems = []
     if (before.tls is None) != (now.tls is None):
@@ -208,8 +208,8 @@ def _certificate_checks(tls: TlsConfig) -> dict[str, str]:
     """Return the checks of client certificates in words, each with its key."""
     checks = {
         "requiring client certificates": ("client_auth_type", tls.client_auth.required),
-        "verifying client certificates": ("client_auth_type", tls.verifies),
-        "using client_ca_file": ("client_ca_file", tls.verifies and tls.client_ca),
+        "verifying client certificates": ("client_auth_type", tls.is_mutual),
+        "using client_ca_file": ("client_ca_file", tls.is_mutual and tls.client_ca),
         "checking client_allowed_sans": ("client_allowed_sans", tls.allowed_sans),
     }
     return {message: key for message, (key, enabled) in checks.items() if enabled}

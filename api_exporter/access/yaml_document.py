@@ -79,7 +79,7 @@ class Section:
 
     Args:
         key: its full name; "" for the document.
-        texts: keys for which an empty text counts as missing.
+        text_keys: keys for which an empty text counts as missing.
 
     Attributes:
         found: the values of keys that are not missing.
@@ -91,7 +91,7 @@ class Section:
         node: Node | None,
         key: str,
         allowed: Collection[str],
-        texts: Collection[str] = (),
+        text_keys: Collection[str] = (),
     ) -> None:
         self.document = document
         self.key = key
@@ -101,14 +101,14 @@ class Section:
             if name not in allowed:
                 message = f"no such key: allowed are {', '.join(allowed)}"
                 document.reject(value, join(key, name), message)
-            elif not (_is_null(value) or (name in texts and value.value == "")):
+            elif not (_is_null(value) or (name in text_keys and value.value == "")):
                 self.found[name] = value
 
     def section(
-        self, name: str, allowed: Collection[str], texts: Collection[str] = ()
+        self, name: str, allowed: Collection[str], text_keys: Collection[str] = ()
     ) -> "Section":
         found, key = self.found.get(name), join(self.key, name)
-        return Section(self.document, found, key, allowed, texts)
+        return Section(self.document, found, key, allowed, text_keys)
 
     def reject(self, name: str, message: str) -> None:
         self.document.reject(self.found[name], join(self.key, name), message)
@@ -123,7 +123,7 @@ class Section:
             self.reject(name, "it must be true or false")
 
     def one_of(self, name: str, allowed: Mapping[str, T], default: T) -> T:
-        """Return the value that a word stands for."""
+        """Return the value of `allowed` for a key's text; the default without it."""
         if name not in self.found:
             return default
         text = self.text(name)
@@ -151,7 +151,7 @@ class Section:
 
 
 def join(section: str, name: str) -> str:
-    """Return the full name of a key. One that is no word may be a secret."""
+    """Return the full name of a key, masked unless it is a word: it may be a secret."""
     key = (
         mask_secrets(name)
         if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,40}", name)

@@ -55,7 +55,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
     def freshness(self, now: float) -> Freshness:
         """Return the state of the resource for the status page."""
         freshness = Freshness(
-            period=self.resource.period, ended=now, rejected=self.rejected
+            period=self.resource.period, ended_at=now, rejected=self.rejected
         )
         if self.restricted:
             return replace(freshness, supported=False, restricted=True)

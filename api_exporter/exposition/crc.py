@@ -27,7 +27,7 @@ def _powers() -> tuple[int, ...]:
     return tuple(powers)
 
 
-_BYTES = _powers()
+_BYTE_POWERS = _powers()
 """x^(8 * 2^k) mod P for each k, enough for 256 TiB."""
 
 
@@ -37,7 +37,7 @@ def shift(length: int) -> int:
     power = 0
     while length:
         if length & 1:
-            result = _multiply(result, _BYTES[power])
+            result = _multiply(result, _BYTE_POWERS[power])
         length >>= 1
         power += 1
     return result

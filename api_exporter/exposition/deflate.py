@@ -1,4 +1,4 @@
-"""Deflate compression by igzip, in a quarter of zlib's time, or by zlib without igzip.
+"""Deflate compression by igzip, in a quarter of zlib's time, else by zlib.
 
 Both write deflate (RFC 1951), so every scraper reads either.
 """

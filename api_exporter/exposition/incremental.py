@@ -25,22 +25,22 @@ from api_exporter.exposition.text import (
 Records = tuple[Record, ...]
 
 MAX_COMPARED_SHARE = 1 / 8
-"""The share of changed records in a block above which searching lines is cheaper."""
+"""The maximum share of changed records of which both lines are rendered to compare."""
 
-MIN_SHARED_SHARE = 1 / 4
-"""The share of unchanged records from which splitting a block's text pays off."""
+MIN_UNCHANGED_SHARE = 1 / 4
+"""The minimum share of unchanged records for which a block's text is split."""
 
 
 class BlockDiff(Struct, frozen=True):
     """The records of a block that are not the same objects as before.
 
     Attributes:
-        pairs: changed records before and after, if they are few and none was added or
-            removed; else None.
+        changed: the changed records before and after; None if they are many, or if one
+            was added or removed.
         is_similar: if enough records are the same to search for their lines.
     """
 
-    pairs: tuple[Records, Records] | None
+    changed: tuple[Records, Records] | None
     is_similar: bool
 
     @classmethod
@@ -51,7 +51,7 @@ class BlockDiff(Struct, frozen=True):
                 before = tuple([old[index] for index in indexes])
                 return cls((before, tuple([new[index] for index in indexes])), True)
         same = set(map(id, old)).intersection(map(id, new))
-        return cls(None, len(same) >= MIN_SHARED_SHARE * len(new))
+        return cls(None, len(same) >= MIN_UNCHANGED_SHARE * len(new))
 
 
 class RenderedFamily(Struct, frozen=True, gc=False):
@@ -71,8 +71,9 @@ class RenderedBlock(Struct, frozen=True, gc=False):
     """A piece with the lines of one family for a block of records.
 
     Attributes:
-        given: all values besides the record on which the lines depend.
-        head: the number of characters before the first line.
+        given: all other values on which the lines depend, besides the record.
+        rendered: the records that have a line, in line order.
+        head: the length of the heading, which is ASCII, before the first line.
     """
 
     piece: Piece
@@ -80,7 +81,6 @@ class RenderedBlock(Struct, frozen=True, gc=False):
     given: Hashable
     block: Records
     rendered: Records
-    """The records that have a line, in line order."""
     head: int
 
 
@@ -90,12 +90,13 @@ class RenderedPage(Struct, frozen=True, gc=False):
     Attributes:
         gathered: the pieces of families that are not per record.
         families: these families, except those that need several pieces.
+        blocks: the pieces of per-record families.
     """
 
     page: Page = ()
     gathered: tuple[Piece, ...] = ()
     families: Mapping[str, RenderedFamily] = MappingProxyType({})
-    lines: tuple[RenderedBlock, ...] = ()
+    blocks: tuple[RenderedBlock, ...] = ()
 
     @property
     def editions(self) -> Mapping[str, Inputs]:
@@ -114,16 +115,16 @@ def render_page(
     families: Iterable[Family],
     before: RenderedPage = EMPTY_PAGE,
     *,
-    room: float = inf,
+    max_bytes: float = inf,
 ) -> RenderedPage:
     """Return the families as a page.
 
     The previous page changes only the amount of work, never the text.
 
     Args:
-        room: the maximum bytes of text; PageTooLong is raised beyond it.
+        max_bytes: of text; a longer page raises PageTooLong.
     """
-    builder = _PageBuilder(before, room)
+    builder = _PageBuilder(before, max_bytes)
     for family in families:
         if isinstance(family, PerRecordFamily):
             builder.add_blocks(family)
@@ -136,15 +137,15 @@ def render_page(
 
 
 class _PageBuilder:
-    def __init__(self, before: RenderedPage, room: float) -> None:
-        self._free_bytes = room
+    def __init__(self, before: RenderedPage, max_bytes: float) -> None:
+        self._free_bytes = max_bytes
         self._old_families = before.families
         self._old_pieces = {piece.text: piece for piece in before.gathered}
-        self._old_blocks = {(old.name, old.block[0].id): old for old in before.lines}
+        self._old_blocks = {(old.name, old.block[0].id): old for old in before.blocks}
         self._diffs: dict[tuple[int, int], BlockDiff] = {}
         self._page: list[Piece] = []
         self._gathered: list[Piece] = []
-        self._lines: list[RenderedBlock] = []
+        self._blocks: list[RenderedBlock] = []
         self._pending_texts: list[bytes] = []
         self._length = 0
         self._pending: list[tuple[str, Inputs, int, int]] = []
@@ -156,7 +157,7 @@ class _PageBuilder:
             page=tuple(self._page),
             gathered=tuple(self._gathered),
             families=MappingProxyType(self._families),
-            lines=tuple(self._lines),
+            blocks=tuple(self._blocks),
         )
 
     def add_texts(
@@ -203,12 +204,12 @@ class _PageBuilder:
             old = self._old_blocks.get((family.metric.name, block[0].id))
             if old is not None and old.given != family.given:
                 old = None
-            lines = self._unchanged(family, old, block, before)
-            if lines is None:
-                lines = self._rendered(family, old, block, before)
-            if lines is not None:
-                self._lines.append(lines)
-                self._put(lines.piece)
+            rendered = self._unchanged(family, old, block, before)
+            if rendered is None:
+                rendered = self._rendered(family, old, block, before)
+            if rendered is not None:
+                self._blocks.append(rendered)
+                self._put(rendered.piece)
                 before = ""
 
     def _unchanged(
@@ -218,22 +219,23 @@ class _PageBuilder:
         block: Records,
         before: str,
     ) -> RenderedBlock | None:
-        """Return the previous lines if all changed records have equal ones, or None."""
+        """Return the previous block if no changed record has another line, or None."""
         if old is None or old.head != len(before):
             return None
         diff = self._diff(old.block, block)
-        if diff.pairs is None:
+        if diff.changed is None:
             return None
-        said, say = (family.lines(records, {}) for records in diff.pairs)
-        if said != say:
+        lines_before, lines = (family.lines(records, {}) for records in diff.changed)
+        if lines != lines_before:
             return None
-        told = block
+        rendered = block
         if old.rendered is not old.block:
-            replacements = dict(zip(map(id, diff.pairs[0]), diff.pairs[1], strict=True))
-            told = tuple(
+            records_before, records = diff.changed
+            replacements = dict(zip(map(id, records_before), records, strict=True))
+            rendered = tuple(
                 [replacements.get(id(record), record) for record in old.rendered]
             )
-        return replace(old, block=block, rendered=told)
+        return replace(old, block=block, rendered=rendered)
 
     def _rendered(
         self,
@@ -248,19 +250,19 @@ class _PageBuilder:
             # Both blocks hold their records, so no two records have the same id().
             texts = old.piece.text[old.head :].decode().split("\n")
             known = dict(zip(map(id, old.rendered), texts, strict=False))
-        told, lines = block, family.lines(block, known)
+        rendered, lines = block, family.lines(block, known)
         if not all(lines):
-            told = tuple([r for r, line in zip(block, lines, strict=True) if line])
+            rendered = tuple([r for r, line in zip(block, lines, strict=True) if line])
             lines = list(filter(None, lines))
-        if not told:
+        if not rendered:
             return None
         text = (before + "\n".join(lines) + "\n").encode()
         return RenderedBlock(
-            piece=piece(text, series=len(told)),
+            piece=piece(text, series=len(rendered)),
             name=family.metric.name,
             given=family.given,
             block=block,
-            rendered=told,
+            rendered=rendered,
             head=len(before),
         )
 

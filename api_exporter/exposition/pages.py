@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from api_exporter.exposition import crc
 from api_exporter.exposition.deflate import checksum, deflated
-from api_exporter.exposition.text import cut_labels
+from api_exporter.exposition.text import count_cut_labels
 
 PIECE_BYTES = 512 * 1024
 """The approximate length of a piece in bytes. Larger slices are sent with fewer copies;
@@ -32,21 +32,22 @@ class Piece(Struct, frozen=True):
     """A text, its compressed form and its checksum.
 
     Attributes:
-        kept: the compressed form, empty for a short text.
+        stored: the compressed form, empty for a short text.
         series: the number of samples in the text.
-        cut: the number of labels that were cut because of their length.
+        shift: the factor of `crc.combine`.
+        cut_count: the number of labels that were cut because of their length.
     """
 
     text: bytes
-    kept: bytes
+    stored: bytes
     crc: int
     shift: int
     series: int
-    cut: int = 0
+    cut_count: int = 0
 
     @property
     def deflated(self) -> bytes:
-        return self.kept or deflated(self.text)
+        return self.stored or deflated(self.text)
 
 
 def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
@@ -59,13 +60,13 @@ def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piec
         series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
     return Piece(
         text=text,
-        kept=deflated(text, last=last)
+        stored=deflated(text, last=last)
         if last or len(text) > _MAX_UNCACHED_BYTES
         else b"",
         crc=checksum(text),
         shift=crc.shift(len(text)),
         series=series,
-        cut=cut_labels(text),
+        cut_count=count_cut_labels(text),
     )
 
 
@@ -87,7 +88,7 @@ class Payload(Struct, frozen=True):
 
 _MAX_WHOLE_BYTES = 256 * 1024
 """Bytes up to which a text is compressed as a whole, once for all scrapes. That takes a
-millisecond; the same text in pieces would be half as long again."""
+millisecond; compressed in pieces, the text would be 50 % longer."""
 
 
 class JoinedPages(Struct, frozen=True, dict=True):
@@ -103,7 +104,7 @@ class JoinedPages(Struct, frozen=True, dict=True):
     crc: int
 
     @cached_property
-    def text(self) -> tuple[bytes, ...]:
+    def text_slices(self) -> tuple[bytes, ...]:
         """The slices of the plain form."""
         return _split_first(p.text for p in self.pieces)
 
@@ -113,7 +114,7 @@ class JoinedPages(Struct, frozen=True, dict=True):
         return sum(len(p.text) for p in self.pieces)
 
     @cached_property
-    def deflated(self) -> tuple[bytes, ...]:
+    def deflated_slices(self) -> tuple[bytes, ...]:
         """The slices of a gzip member, without its end."""
         if self.text_length <= _MAX_WHOLE_BYTES:
             packed = [deflated(b"".join([p.text for p in self.pieces]))]
@@ -125,17 +126,19 @@ class JoinedPages(Struct, frozen=True, dict=True):
     @cached_property
     def deflated_length(self) -> int:
         """The length of the gzip member in bytes, without its end."""
-        return sum(map(len, self.deflated))
+        return sum(map(len, self.deflated_slices))
 
     def plain(self, tail: Piece) -> Payload:
-        return Payload((*self.text, tail.text), self.text_length + len(tail.text))
+        return Payload(
+            (*self.text_slices, tail.text), self.text_length + len(tail.text)
+        )
 
     def gzipped(self, tail: Piece) -> Payload:
         """Return one gzip member (RFC 1952): header, pieces, checksum, length."""
         checksum = crc.combine(self.crc, tail.crc, tail.shift)
         size = (self.text_length + len(tail.text)) & 0xFFFFFFFF
         end = tail.deflated + struct.pack("<LL", checksum, size)
-        return Payload((*self.deflated, end), self.deflated_length + len(end))
+        return Payload((*self.deflated_slices, end), self.deflated_length + len(end))
 
 
 def _split_first(slices: Iterable[bytes]) -> tuple[bytes, ...]:
@@ -176,12 +179,12 @@ class Pages:
             name: sum(len(p.text) for p in page) for name, page in self._pages.items()
         }
 
-    def cut(self) -> int:
+    def cut_count(self) -> int:
         """Return the number of labels that were cut because of their length."""
-        return sum(p.cut for page in self._pages.values() for p in page)
+        return sum(p.cut_count for page in self._pages.values() for p in page)
 
     def whole(self, names: frozenset[str] | None = None) -> JoinedPages:
-        """Return all pages joined; cached until the next publication.
+        """Return the pages of all or some collectors, joined and cached.
 
         Args:
             names: the selected collectors; None for all.

@@ -57,7 +57,7 @@ class PerRecordFamily(Family, Generic[R]):
     Args:
         labelled: returns the labels of a record.
         value: returns None for a record without a sample.
-        given: all values besides the record on which labels and values depend.
+        given: all other values on which a line depends, besides its record.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ Labels = str
 """Rendered labels with braces: `{peer_id="p1",peer="db"}`, or "" for none."""
 
 Sample = tuple[Labels, float]
-"""Labels and value. An int is written as it is, a float to the microsecond."""
+"""Labels and value. An int is written as it is, a float as its shortest exact text."""
 
 CHUNK_SAMPLES = 500
 """The number of samples in a chunk of text. A chunk is much shorter than a piece."""
@@ -27,8 +27,8 @@ class Metric(Struct, frozen=True, kw_only=True):
     """The constant part of a family, and its documentation.
 
     Attributes:
-        help: one sentence with meaning and unit, without a full stop. It has no quotes,
-            backslashes and line breaks, so it needs no escaping in either format.
+        help: one sentence with meaning and unit, without a full stop. It has no quote,
+            backslash or line break, so it needs no escaping in either format.
         source: the NetBird field from which the value comes.
         alert: a suggested alert, "" for none.
         of_peer: if each peer has series of its own, limited by PEER_DETAIL.
@@ -51,7 +51,7 @@ class Family:
     """A metric and its samples, which are read once or never: pass a lazy iterable.
 
     Attributes:
-        edition: None if the inputs are not known.
+        edition: the inputs of the samples; None if they are not known.
     """
 
     def __init__(self, metric: Metric, samples: Iterable[Sample]) -> None:
@@ -71,7 +71,7 @@ MAX_LABEL_BYTES = 4096
 """The maximum length of a label's value in bytes, before escaping."""
 
 MAX_SHORT_CHARACTERS = MAX_LABEL_BYTES // 4
-"""Characters up to which no text is too long: each takes at most four bytes."""
+"""Number of characters that always fit: each takes at most four bytes."""
 
 _DOTS = "…"
 
@@ -89,8 +89,8 @@ def truncate(value: str) -> str:
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 
 
-def cut_labels(text: bytes) -> int:
-    """Return the number of cut labels: hardly any other is so long and ends in `…`."""
+def count_cut_labels(text: bytes) -> int:
+    """Return the number of cut labels: long labels that end in `…`."""
     ellipsis = _DOTS.encode()
     if ellipsis[0] not in text:  # the usual case, found quickly
         return 0

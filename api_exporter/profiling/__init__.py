@@ -1,1 +1,1 @@
-"""Profiles of this process's time and memory, for pprof. It knows no HTTP."""
+"""Profiles of this process's time and memory, for pprof, without HTTP."""

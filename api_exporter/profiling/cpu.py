@@ -1,8 +1,8 @@
 """The CPU profile: a thread samples all threads' stacks a hundred times a second.
 
-A stack weighs the CPU time that its thread has used, by the kernel's clock of the
-thread. So idle threads count nothing. Worker threads and the sampler count like the
-main thread. It uses no signals: SIGPROF would interrupt the reactor's system calls.
+The weight of a stack is the CPU time that its thread has used, by the kernel's clock of
+the thread. So idle threads add nothing. Worker threads and the sampler count like the
+main thread. There are no signals: SIGPROF would interrupt the reactor's system calls.
 """
 
 import sys
@@ -36,7 +36,7 @@ Clocks = Mapping[Thread, int]
 
 
 async def profile(clock: IReactorTime, seconds: int) -> Callable[[], Profile]:
-    """Sample for some seconds; stop at once when cancelled."""
+    """Return a function that makes the profile of the next seconds."""
     sampler = Sampler()
     sampler.start()
     try:

@@ -1,7 +1,7 @@
 """The heap profile by tracemalloc: live blocks, and the lines that allocated them.
 
 Tracing makes the program several times slower. So it runs only during a request, or
-from the start on (`PYTHONTRACEMALLOC=5`). It knows files and lines, but neither
+from the start on (`PYTHONTRACEMALLOC=5`). It has files and lines, but neither
 functions nor freed blocks.
 """
 
@@ -26,7 +26,7 @@ Trace = (
 
 
 async def profile(clock: IReactorTime, seconds: int) -> Callable[[], Profile]:
-    """Return the live blocks: all since tracing began, or those of the next seconds."""
+    """Return a function that makes the profile: of all traced blocks, or new ones."""
     if tracemalloc.is_tracing():
         return _profile(get_traces(), 0, "since tracing began")
     tracemalloc.start(DEPTH)

@@ -1,6 +1,6 @@
-"""The profile format of google/pprof: protocol buffers, gzipped. Pure.
+"""The profile format of google/pprof: protocol buffers, gzipped.
 
-It implements the needed part of protocol buffers: numbers, bytes, and nested messages.
+Of protocol buffers, it has the needed part: numbers, bytes, and nested messages.
 Field numbers are those of pprof's `profile.proto`.
 """
 
@@ -73,7 +73,7 @@ def encode(profile: Profile, started: float) -> bytes:
         _numbers(13, [tables.string(profile.comment)] if profile.comment else []),
         _number(14, tables.string(default.name)),
     ]
-    # Last, because all of the others add to them.
+    # The tables come last: all other messages add to them.
     shared = tables.encode()
     return gzip.compress(b"".join((*head, *samples, *shared, *tail)), 6, mtime=0)
 

@@ -16,9 +16,9 @@ MAX_DEPTH = 128
 
 
 async def profile(_clock: object, _seconds: int) -> Callable[[], Profile]:
-    """Return a function that returns all threads' stacks at its call.
+    """Return a function that makes the profile of the stacks when it is called.
 
-    It is called in another thread, so the reactor's stack does not show this request.
+    A worker thread calls it, so the reactor's stack does not show this request.
     """
     return lambda: Profile(
         # Go's name: tools recognize the profile by it.

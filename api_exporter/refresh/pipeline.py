@@ -376,7 +376,7 @@ def _render(
 ) -> RenderedPage | Failure:
     try:
         families = collector.measure(inventory, before.editions)
-        return render_page(families, before, room=room)
+        return render_page(families, before, max_bytes=room)
     except PageTooLong:
         raise
     except Exception as error:  # noqa: BLE001 - a defect must not cost the others

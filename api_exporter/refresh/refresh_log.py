@@ -176,7 +176,7 @@ class RefreshLog:
             freshness,
         )
         if name == UP and freshness.up is not before.up:
-            self._telemetry.changed()
+            self._telemetry.on_up_changed()
 
     def _report(self, name: str, body: LastBody) -> None:
         """Log the errors of records, but not if only their places have changed."""

@@ -28,7 +28,7 @@ MAX_RESPONSE_SECONDS = 120.0
 client that reads slowly keeps an old page in memory for so long."""
 
 MAX_ACCEPTS = 20
-"""Connections that are accepted in one event loop iteration, or a few more."""
+"""Connections accepted in one event loop iteration; Twisted may exceed it by 20."""
 
 _ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 """The part before the path in a request target of absolute form (RFC 9112, 3.2.2)."""
@@ -46,7 +46,7 @@ class BodilessRequest(Request):
     accounts: Accounts = NO_ACCOUNTS
 
     def gotLength(self, length: int | None) -> None:
-        """Refuse a body. Called after the headers; None stands for chunks."""
+        """Refuse a body. Called after the headers, with None for a chunked body."""
         super().gotLength(0)
         if length is None or length > 0:
             self.requestHeaders.removeHeader(b"Expect")  # or Twisted sends 100
@@ -62,9 +62,8 @@ class BodilessRequest(Request):
 class Channel(http.HTTPChannel):
     """A connection with a timeout for requests, and a deadline for each response.
 
-    Each pipelined request is answered in its own event loop iteration, and none while
-    the client does not receive previous responses. A response's deadline begins with
-    its first byte.
+    Pipelined requests are answered one per event loop iteration, and only while the
+    client receives previous ones. A response's deadline begins with its first byte.
 
     Attributes:
         connections: all connections of the site.
@@ -101,7 +100,7 @@ class Channel(http.HTTPChannel):
         self.connections.discard(self)
         self.idle.discard(self, self.host)
 
-    def abort_response(self) -> None:
+    def abort(self) -> None:
         """Abort the connection, and stop counting it."""
         self.forget()
         cast(ITCPTransport, self.transport).abortConnection()
@@ -138,7 +137,7 @@ class Channel(http.HTTPChannel):
         self.dataReceived(b"")
 
     def headerReceived(self, line: bytes) -> bool:
-        """Refuse a Content-Length of more digits than Python reads: Twisted raises."""
+        """Refuse a Content-Length of so many digits that Twisted raises an error."""
         try:
             received: bool = super().headerReceived(line)
         except ValueError:
@@ -176,7 +175,7 @@ class Channel(http.HTTPChannel):
     def _on_deadline(self) -> None:
         """Abort the connection unless the client has received all of the response."""
         self._deadline = None
-        bytes_left = self.unsent()
+        bytes_left = self.unsent_bytes()
         has_begun = bool(self.requests and self.requests[0].startedWriting)
         if has_begun or bytes_left or getattr(self.transport, "disconnecting", False):
             _log.info(
@@ -185,10 +184,10 @@ class Channel(http.HTTPChannel):
                 longest=MAX_RESPONSE_SECONDS,
                 bytes_left=bytes_left,
             )
-            self.abort_response()
+            self.abort()
 
-    def unsent(self) -> int:
-        """Return the bytes of responses that the client has not acknowledged yet."""
+    def unsent_bytes(self) -> int:
+        """Return the number of bytes that the client has not acknowledged yet."""
         tcp = self._tcp_transport()
         if tcp is None:
             return 0

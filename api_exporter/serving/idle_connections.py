@@ -1,4 +1,4 @@
-"""Idle connections: which one to close if there are too many. Knows no socket."""
+"""Idle connections: which one to close if there are too many. It uses no sockets."""
 
 from typing import Generic, TypeVar
 
@@ -8,8 +8,8 @@ C = TypeVar("C")
 class IdleConnections(Generic[C]):
     """Connections without a request, by the client's host.
 
-    The host with the most loses the one that has been idle longest. So a host with many
-    connections harms only itself.
+    `pop` chooses the host with the most connections, and of these the longest idle one.
+    So a host with many connections harms only itself.
     """
 
     def __init__(self) -> None:

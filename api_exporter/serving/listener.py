@@ -46,8 +46,8 @@ _DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "tcp": _TCP,
     "tcp6": _TCP,
     "ssl": _TCP,
-    # Twisted's own defaults would let each user connect, and lock by process id. In a
-    # container the id is always the same, so such a lock would stay forever.
+    # By Twisted's defaults, any user may connect, and a lock file has the process id.
+    # In a container the id is always the same, so an old lock would stay forever.
     "unix": {"backlog": BACKLOG, "mode": 660, "lockfile": 0},
 }
 """Options of endpoints, unless the description has them."""
@@ -59,13 +59,13 @@ class ListenError(Exception):
     """The exporter cannot listen: the reason in one line for the operator."""
 
 
-def interfaces(host: str) -> Sequence[str]:
+def bind_addresses(host: str) -> Sequence[str]:
     """Return the addresses to bind to for a host; "" means all of IPv6 and IPv4.
 
     Raises OSError if the host cannot be resolved.
     """
     if not host:
-        return _all_interfaces()
+        return _all_addresses()
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     by_family = {
         family: str(address[0]) for family, _, _, _, address in reversed(found)
@@ -73,7 +73,7 @@ def interfaces(host: str) -> Sequence[str]:
     return [by_family.get(socket.AF_INET) or by_family[socket.AF_INET6]]
 
 
-def _all_interfaces() -> Sequence[str]:
+def _all_addresses() -> Sequence[str]:
     try:
         with socket.socket(socket.AF_INET6) as probe:
             probe.bind(("::", 0))
@@ -104,7 +104,7 @@ def endpoints(
         (TCP6ServerEndpoint if ":" in interface else TCP4ServerEndpoint)(
             reactor, address.port, interface=interface, backlog=BACKLOG
         )
-        for interface in interfaces(address.host)
+        for interface in bind_addresses(address.host)
     ]
 
 
@@ -132,9 +132,9 @@ class Listener(Service):
     """Listens before privileges are dropped; raises ListenError if that fails.
 
     Args:
-        ready: called with each address: a URL without a path, or an endpoint.
-        secured: puts TLS in front of network ports; None without TLS.
-        exposed: called once if other machines can connect.
+        on_ready: called with each address: a URL without a path, or an endpoint.
+        encrypt: puts TLS in front of network ports; None without TLS.
+        on_exposed: called once if other machines can connect.
     """
 
     def __init__(
@@ -143,16 +143,16 @@ class Listener(Service):
         addresses: Sequence[Address | Endpoint],
         site: BoundedSite,
         reactor: PosixReactorBase,
-        ready: Callable[[str], object],
-        secured: Callable[[IProtocolFactory], IProtocolFactory] | None = None,
-        exposed: Callable[[], object] = lambda: None,
+        on_ready: Callable[[str], object],
+        encrypt: Callable[[IProtocolFactory], IProtocolFactory] | None = None,
+        on_exposed: Callable[[], object] = lambda: None,
     ) -> None:
         self._addresses = addresses
         self._site = site
         self._reactor = reactor
-        self._on_ready = ready
-        self._wrap = secured
-        self._on_exposed = exposed
+        self._on_ready = on_ready
+        self._encrypt = encrypt
+        self._on_exposed = on_exposed
         self._ports: list[IListeningPort] = []
         self._tls_ports: list[tuple[Endpoint, Port]] = []
 
@@ -176,8 +176,9 @@ class Listener(Service):
 
     def _factory(self, endpoint: IStreamServerEndpoint) -> IProtocolFactory:
         """Return the factory of an endpoint: a UNIX socket has no TLS."""
-        site: IProtocolFactory = self._site
-        return site if self._wrap is None or _is_unix(endpoint) else self._wrap(site)
+        if self._encrypt is None or _is_unix(endpoint):
+            return self._site
+        return self._encrypt(self._site)
 
     def reload(self) -> None:
         """Use the current keys and certificates for new connections.
@@ -203,7 +204,7 @@ class Listener(Service):
         if isinstance(address, Endpoint):
             return f"{address}{_address_suffix(host)}"
         port = getattr(host, "port", address.port)
-        scheme = "http" if self._wrap is None else "https"
+        scheme = "http" if self._encrypt is None else "https"
         return f"{scheme}://{Address(address.host or 'localhost', port)}"
 
     def stopService(self) -> Deferred[None]:

@@ -1,4 +1,4 @@
-"""A push producer: sends a long body as fast as the client receives it."""
+"""A push producer that sends a long body as fast as the client receives it."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,8 @@ from twisted.internet.interfaces import IPushProducer
 from twisted.web.server import Request
 from zope.interface import implementer
 
-MAX_SLICE_BYTES = 512 * 1024
-"""Bytes of a slice. Twisted's default, a quarter, costs a third of the throughput."""
+MAX_SEND_BYTES = 512 * 1024
+"""Bytes of one write to the socket. Twisted's default costs a third of throughput."""
 
 MAX_TLS_SLICE_BYTES = 64 * 1024
 """Bytes of a slice with TLS: encrypted, unsent bytes are not shared by clients."""
@@ -27,12 +27,10 @@ class Sender:
         self._paused = False
 
     def start(self) -> None:
-        """Write until the transport pauses the producer; it will resume it."""
+        """Write until the transport pauses this producer, to resume it later."""
         transport = self._request.channel.transport
-        if transport is not None and hasattr(
-            transport, "SEND_LIMIT"
-        ):  # bytes of one write to the socket
-            transport.SEND_LIMIT = MAX_SLICE_BYTES
+        if transport is not None and hasattr(transport, "SEND_LIMIT"):
+            transport.SEND_LIMIT = MAX_SEND_BYTES
         self._request.registerProducer(self, True)
         self.resumeProducing()
 

@@ -35,13 +35,13 @@ OTHER_FILES = 192
 the event loop's, and connections that are being closed."""
 
 FILES_PER_ACCOUNT = 3
-"""Connections of each account after the first: two requests and a first attempt."""
+"""Connections of each account after the first: two requests, one connection attempt."""
 
 log = Logger()
 
 
-def max_connections(wanted: int, accounts: int = 1) -> int:
-    """Return the given limit of connections, or the most that open files allow.
+def connection_limit(wanted: int, accounts: int = 1) -> int:
+    """Return the given limit of connections, or a lower one that open files allow.
 
     With several accounts, this raises the limit of open files as far as allowed.
     """
@@ -67,11 +67,11 @@ class BoundedSite(Site):
     """An HTTP server that limits connections and their time.
 
     At `max_connections`, each new connection closes an idle one. If none is idle, every
-    request but `/health` gets 503. Above that and RESERVED_CONNECTIONS, a connection is
+    request but `/health` gets 503. RESERVED_CONNECTIONS above that, a connection is
     closed without a response.
 
     Attributes:
-        full: the page for a client above the limit.
+        full_page: the page for a client above the limit.
     """
 
     noisy = False  # no log line about the start
@@ -86,8 +86,8 @@ class BoundedSite(Site):
         self._idle: IdleConnections[Channel] = IdleConnections()
         self.running_requests: set[Request] = set()
         self._max_connections = max_connections
-        self.full: IResource = ErrorPage(503, "Too many connections: retry later.")
-        self._waiting: Deferred[None] | None = None
+        self.full_page: IResource = ErrorPage(503, "Too many connections: retry later.")
+        self._drained: Deferred[None] | None = None
 
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
         """Return a channel, or None to close the connection at once."""
@@ -104,8 +104,8 @@ class BoundedSite(Site):
         """Close an idle connection whose client has received all responses."""
         kept = []
         while (channel := self._idle.pop()) is not None:
-            if not channel.unsent():
-                channel.abort_response()
+            if not channel.unsent_bytes():
+                channel.abort()
                 break
             kept.append(channel)
         for channel in kept:
@@ -126,15 +126,15 @@ class BoundedSite(Site):
             request.setHeader(b"Connection", b"close")
             request.channel.persistent = False
             request.setHeader(b"Retry-After", b"10")
-            return self.full
+            return self.full_page
         found: IResource = super().getResourceFor(request)
         return found
 
     def _finished(self, _result: object, request: Request) -> None:
         self.running_requests.discard(request)
-        if self._waiting is not None and not self.running_requests:
-            waiting, self._waiting = self._waiting, None
-            waiting.callback(None)
+        if self._drained is not None and not self.running_requests:
+            drained, self._drained = self._drained, None
+            drained.callback(None)
 
     def log(self, request: http.Request) -> None:
         """Log the request for debugging, instead of Twisted's access log."""
@@ -148,16 +148,16 @@ class BoundedSite(Site):
         )
 
     def drain(self, clock: IReactorTime) -> Deferred[None]:
-        """Fires when all responses have been sent, or after STOP_GRACE."""
+        """Return a Deferred that fires when all is sent, or after STOP_GRACE."""
         drained = Deferred.fromCoroutine(self._drain(clock))
         return drained.addTimeout(STOP_GRACE, clock).addErrback(_ignore_timeout)
 
     async def _drain(self, clock: IReactorTime) -> None:
         while self.running_requests:
-            self._waiting = Deferred()
-            await self._waiting
+            self._drained = Deferred()
+            await self._drained
         # Twisted finishes a request before the client has received the response.
-        while any(connection.unsent() for connection in self.connections):
+        while any(connection.unsent_bytes() for connection in self.connections):
             await deferLater(clock, 0.02)
 
 
@@ -178,7 +178,7 @@ class Frontend(BoundedSite):
         )
 
     def reload(self) -> None:
-        """Use changed files that configure access."""
+        """Reload the files that configure access, if they have changed."""
 
 
 class OpenSite(Frontend):

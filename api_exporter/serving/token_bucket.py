@@ -1,4 +1,4 @@
-"""A token bucket: a rate limit of requests. Time is an argument."""
+"""A token bucket: a rate limit of requests. Its caller passes the time."""
 
 
 class TokenBucket:
@@ -15,8 +15,8 @@ class TokenBucket:
         self._tokens = float(burst)
         self._updated_at: float | None = None
 
-    def wait(self, now: float) -> float:
-        """Return 0 if a request is granted, else the seconds until one may be."""
+    def take(self, now: float) -> float:
+        """Take a token and return 0; without one, return the seconds until the next."""
         if self._updated_at is not None and now > self._updated_at:
             new_tokens = (now - self._updated_at) / self._interval
             self._tokens = min(float(self._burst), self._tokens + new_tokens)

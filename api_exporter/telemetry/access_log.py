@@ -137,7 +137,7 @@ class AccessLogTelemetry(Collector):
             registry=registry,
         ).set
         self._service_names: Mapping[str, str] = {}
-        self._names: dict[str, str] = {}
+        self._counted: dict[str, str] = {}
         self._services: dict[str, _Service] = {}
         self._families: Sequence[Metric] = self._make_families()
         registry.register(self)
@@ -149,7 +149,7 @@ class AccessLogTelemetry(Collector):
         self._written(lines)
 
     def writable(self, _: bool) -> None:
-        """Do nothing: the lag shows it."""
+        """Do nothing: the lag shows a failed write."""
 
     def record_progress(self, lag: float, skipped: int) -> None:
         """Record a page: its lag in seconds, and the number of skipped rows."""
@@ -161,10 +161,10 @@ class AccessLogTelemetry(Collector):
         if services is None or services == self._service_names:
             return
         self._service_names = services
-        for service in [service for service in self._names if service not in services]:
-            del self._names[service], self._services[service]
-        for service in self._names:
-            self._names[service] = services[service]
+        for id_ in [id_ for id_ in self._counted if id_ not in services]:
+            del self._counted[id_], self._services[id_]
+        for service in self._counted:
+            self._counted[service] = services[service]
         self._families = self._make_families()
 
     def count_rows(self, rows: Iterable[bytes], old: int) -> None:
@@ -179,9 +179,9 @@ class AccessLogTelemetry(Collector):
         self._families = self._make_families()
 
     def _service(self, id_: str) -> _Service:
-        if id_ not in self._names:
-            if id_ in self._service_names and len(self._names) < MAX_SERVICES:
-                self._names[id_] = self._service_names[id_]
+        if id_ not in self._counted:
+            if id_ in self._service_names and len(self._counted) < MAX_SERVICES:
+                self._counted[id_] = self._service_names[id_]
             else:
                 id_ = OTHER
         return self._services.setdefault(id_, _Service())
@@ -209,7 +209,7 @@ class AccessLogTelemetry(Collector):
             labels=(*_SERVICE_LABELS, "reason"),
         )
         for id_, service in self._services.items():
-            service_labels = (id_, self._names.get(id_, OTHER))
+            service_labels = (id_, self._counted.get(id_, OTHER))
             for (protocol, code), count in service.requests.items():
                 requests.add_metric((*service_labels, protocol, code), count)
             for direction, size in service.bytes.items():

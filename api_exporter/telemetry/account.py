@@ -13,7 +13,11 @@ from api_exporter.netbird.resources import UP
 from api_exporter.plurals import with_noun
 from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.telemetry.gauges import CallbackMetric, Value, resource_gauges
+from api_exporter.telemetry.gauges import (
+    CallbackMetric,
+    Value,
+    register_resource_gauges,
+)
 
 MAX_RECENT_REQUESTS = 20
 """Number of newest requests that the status page shows."""
@@ -72,7 +76,7 @@ class AccountTelemetry:
     Attributes:
         reachable: whether the newest request got a response; None before the first.
         recent: the newest requests, the newest last.
-        changed: called when `netbird_api_up` has changed.
+        on_up_changed: called when `netbird_api_up` has changed.
     """
 
     def __init__(
@@ -87,8 +91,8 @@ class AccountTelemetry:
         self.reachable: bool | None = None
         self.recent: deque[Attempt] = deque(maxlen=MAX_RECENT_REQUESTS)
         self.registry = registry
-        self.changed: Callable[[], object] = lambda: None
-        resource_gauges(registry, freshness, budget)
+        self.on_up_changed: Callable[[], object] = lambda: None
+        register_resource_gauges(registry, freshness, budget)
         self._refreshes = Counter[str]()
         self._failures = Counter[str]()
         self._reasons: dict[str, int] = dict.fromkeys(REASONS, 0)
@@ -162,7 +166,7 @@ def _register_counter(
     read: Callable[[], Value],
     label: str = "",
 ) -> None:
-    """Register plain numbers as a counter: a `Counter` takes a kilobyte a child."""
+    """Register plain numbers as a counter: a `Counter` takes a kilobyte a series."""
     CallbackMetric(registry, name, documentation, read, label=label, kind="counter")
 
 

@@ -36,4 +36,4 @@ class EventsTelemetry:
         """Do nothing: there are no metrics of single events."""
 
     def record_progress(self, lag: float, skipped: int) -> None:
-        """Do nothing: a list has no further pages."""
+        """Do nothing: the list of events is one page, so it has no backlog."""

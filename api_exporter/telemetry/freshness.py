@@ -23,9 +23,9 @@ MIN_MAX_AGE = 300.0
 """Default minimum of METRICS_MAX_AGE in seconds."""
 
 State = Literal[
-    "starting", "fresh", "late", "failing", "ended", "unsupported", "restricted"
+    "starting", "fresh", "late", "failing", "expired", "unsupported", "restricted"
 ]
-"""The state of a resource in one word; `ended` means that its metrics expired."""
+"""The state of a resource in one word; with `expired`, its metrics are withdrawn."""
 
 
 def max_age(period: float, setting: float | None = None) -> float:
@@ -46,9 +46,9 @@ class Freshness(Struct, frozen=True, kw_only=True):
 
     Attributes:
         period: seconds between refreshes.
-        ended: when the newest refresh ended; None before the first.
-        seconds: its duration: fetch, decode and render.
-        error: why it or a later request failed; None if none failed.
+        ended_at: when the newest refresh ended; None before the first.
+        seconds: the duration of the newest refresh: fetch, decode and render.
+        error: why the newest refresh or a later request failed; None if none failed.
         failures: number of failures in a row, the newest included.
         failing_since: when the first of the failures in a row ended.
         withdrawn: whether its metrics have expired.
@@ -61,7 +61,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
     """
 
     period: float
-    ended: float | None = None
+    ended_at: float | None = None
     seconds: float = 0.0
     error: UpstreamError | None = None
     failures: int = 0
@@ -75,10 +75,10 @@ class Freshness(Struct, frozen=True, kw_only=True):
 
     @property
     def up(self) -> bool | None:
-        """True if the last refresh succeeded and has not expired; None if unknown."""
+        """True if the last refresh succeeded and is not withdrawn; None if unknown."""
         if self.supported is False:
             return None
-        if self.ended is None and self.error is None:
+        if self.ended_at is None and self.error is None:
             return None
         return self.error is None and not self.withdrawn
 
@@ -88,7 +88,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
         """Return the freshness after a refresh that succeeded at a time."""
         return Freshness(
             period=self.period,
-            ended=at,
+            ended_at=at,
             seconds=seconds,
             supported=True,
             last_success=at,
@@ -100,7 +100,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
         """Return the freshness after a refresh that failed at a time."""
         return replace(
             self,
-            ended=at,
+            ended_at=at,
             seconds=seconds,
             error=error,
             failures=self.failures + 1,
@@ -111,7 +111,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
         """Return the freshness after a response that the resource is not available."""
         return replace(
             self,
-            ended=at,
+            ended_at=at,
             seconds=seconds,
             error=None,
             failures=0,
@@ -127,7 +127,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
         if self.error is not None:
             return "failing"
         if self.withdrawn:
-            return "ended"
+            return "expired"
         if self.last_success is None:
             return "starting"
         late = now - self.last_success > OVERDUE_PERIODS * self.period

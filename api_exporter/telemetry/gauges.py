@@ -1,4 +1,4 @@
-"""Gauges of an account, computed at each scrape."""
+"""Metrics computed at each scrape, and the gauges of an account."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
@@ -103,7 +103,7 @@ def _label_text(label: str, value: str) -> str:
     return labels(**{label: value}) if label else ""
 
 
-def resource_gauges(
+def register_resource_gauges(
     registry: CollectorRegistry,
     freshness: Mapping[str, Freshness],
     budget: Callable[[], float | None],
@@ -170,7 +170,7 @@ _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ..
         "api_exporter_refresh_duration_seconds",
         "Duration of the last refresh of the resource (fetch, decode and render), in"
         " seconds",
-        lambda s: s.seconds if s.ended is not None else None,
+        lambda s: s.seconds if s.ended_at is not None else None,
     ),
 )
 
@@ -194,7 +194,7 @@ def register_page_gauges(registry: CollectorRegistry, pages: Pages) -> None:
         registry,
         "api_exporter_cut_labels",
         "Number of label values that the exporter shortened because they were too long",
-        pages.cut,
+        pages.cut_count,
     )
 
 

@@ -52,7 +52,7 @@ class History:
         states = [peer.connected for peer in peers]
         connected = sum(states)
         slot = at // self.step
-        # Later counts go, too: the clock may have been set back.
+        # Later counts are removed, too: the clock may have been set back.
         while self._counts and self._counts[-1].at // self.step >= slot:
             self._counts.pop()
         self._counts.append(

@@ -118,7 +118,7 @@ class ProcessTelemetry:
 
 
 def register_unauthorized_counter(registry: CollectorRegistry) -> Callable[[], None]:
-    """Register a counter of requests without authentication; return its `inc`."""
+    """Register the counter of refused requests and connections; return its `inc`."""
     return Counter(
         "api_exporter_web_unauthorized",
         "Number of requests and connections refused because authentication failed",

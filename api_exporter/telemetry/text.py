@@ -1,7 +1,7 @@
 """The exporter's own metrics as text, one registry after the other.
 
 prometheus_client renders the same text, but checks each letter of each name. With many
-accounts this takes most of the processor time.
+accounts, that check takes most of the processor time.
 """
 
 from collections.abc import Iterator

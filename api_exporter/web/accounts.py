@@ -22,7 +22,7 @@ from api_exporter.web.tree import SummaryPages
 def summary_pages(
     accounts: Mapping[str, AccountNetwork], context: SiteContext
 ) -> SummaryPages:
-    """Return the pages; the metrics are of the process, with the `up` of accounts."""
+    """Return the pages. The metrics are the process's, with the `up` of accounts."""
     telemetries = {name: network.telemetry for name, network in accounts.items()}
     register_account_gauges(context.process.registry, telemetries)
     return SummaryPages(
@@ -58,7 +58,7 @@ class AccountTargets(TextPage):
         self._metrics_path = metrics_path
 
     def text(self, request: Request) -> str:
-        """Return a JSON list; the address is the Host header's, or the query's."""
+        """Return a JSON list; the address is the query's, else the Host header's."""
         hosts = request.requestHeaders.getRawHeaders(b"host", [])
         addresses = request.args.get(b"address") or hosts
         address = b",".join(addresses).decode("ascii", "replace")

@@ -26,8 +26,8 @@ def collector_filter(
     """Parse the filter; raise ValueError with a line for the client.
 
     Args:
-        query: its parameters; unrelated ones are ignored.
-        names: of the existing collectors.
+        query: the parameters of the request; unrelated ones are ignored.
+        names: the existing collectors.
     """
     included = _parse(query, "collect[]", names)
     excluded = _parse(query, "exclude[]", (*names, EXPORTER))

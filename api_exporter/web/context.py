@@ -25,8 +25,8 @@ TTL = 1.0
 class TTLCache(Generic[T]):
     """A cache whose values expire after `TTL`.
 
-    Expired values are removed when a new one is computed: with a thousand accounts, the
-    ends of their pages would take 25 MB.
+    Expired values are removed when a new one is computed: a thousand accounts would
+    keep 25 MB of metrics.
     """
 
     def __init__(self, seconds: Callable[[], float]) -> None:
@@ -88,7 +88,7 @@ class PendingResponses:
         if oldest is None:
             return False
         del self._bytes[oldest]
-        cast(Channel, oldest.channel).abort_response()
+        cast(Channel, oldest.channel).abort()
         return True
 
 
@@ -96,9 +96,9 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     """The data that is the same for every page.
 
     Attributes:
-        runbooks: their address.
+        runbooks: the address of the runbooks.
         simulated: if the NetBird API is the built-in simulation.
-        profiles: their pages; None if they are disabled.
+        profiles: the pages of profiles; None if they are disabled.
         uptime: returns seconds since the start.
         seconds: a clock.
     """
@@ -115,7 +115,7 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     now: Now
 
     @cached_property
-    def discovery(self) -> PendingResponses:
+    def pending_discovery(self) -> PendingResponses:
         return PendingResponses()
 
     @cached_property

@@ -30,7 +30,7 @@ class Findings(LivePage):
         self._runbooks = context.runbooks
 
     def text(self, request: Request) -> str:
-        """Return the page with that number: the last at most, the first by default."""
+        """Return the page of `page=N`: the first by default, the last at most."""
         found = self._network.attention.found
         last = max(1, -(-len(found.findings) // FINDINGS_PER_PAGE))
         number = request.args.get(b"page", [b""])[0]
@@ -40,7 +40,7 @@ class Findings(LivePage):
 
     def _page(self, found: FindingList, page: int, last: int) -> str:
         now, account = self._now(), self._network.account
-        fact = verdict.network(found, self._network.telemetry.freshness[UP])
+        state = verdict.network_verdict(found, self._network.telemetry.freshness[UP])
         begin = (page - 1) * FINDINGS_PER_PAGE
         listed = found.findings[begin : begin + FINDINGS_PER_PAGE]
         shown = findings.items(listed, now, self._runbooks)
@@ -59,11 +59,11 @@ class Findings(LivePage):
         status = escape(f"./?account={account}" if account else "./")
         main = (
             f"<main>{markup(self.top(now, account))}"
-            f'<section class="verdict {fact.tone}"><h1>{fact.headline}</h1></section>'
+            f'<section class="verdict {state.tone}"><h1>{state.headline}</h1></section>'
             f"<section><h2>All findings</h2>{shown}"
             f"{findings.legend(range_ + ' '.join(links)) if links else ''}"
-            f"{findings.missing(found)}"
+            f"{findings.unchecked_note(found)}"
             f'<p><a href="{status}">Status page</a></p></section></main>'
         )
-        title = filter(None, (fact.short, "findings", account, "api-exporter"))
+        title = filter(None, (state.short, "findings", account, "api-exporter"))
         return self.html(title=" – ".join(title), main=main)

@@ -27,9 +27,7 @@ class Health(JsonPage):
                 "url": self._network.url,
                 "reachable": self._network.telemetry.reachable,
             },
-            "resources": {
-                name: _entry(standing) for name, standing in freshness.items()
-            },
+            "resources": {name: _entry(known) for name, known in freshness.items()},
         }
 
 

@@ -22,7 +22,7 @@ class Metrics(ReadOnlyPage):
     """The collectors' pages, then the exporter's own metrics, in the negotiated format.
 
     Args:
-        registries: of the exporter's own metrics.
+        registries: the registries of the exporter's own metrics.
     """
 
     def __init__(

@@ -13,10 +13,9 @@ from api_exporter.web.context import SiteContext
 
 
 def reasons(freshness: Freshness, now: float) -> list[dict[str, str]]:
-    """Return why the peers are not reliable; none if their last refresh is good and
-    recent.
+    """Return why the records of the peers are not reliable; empty if they are.
 
-    Their metrics stay longer: they are withdrawn only after METRICS_MAX_AGE.
+    The metrics of the peers stay longer: until METRICS_MAX_AGE.
     """
     found = []
     error = freshness.error

@@ -8,7 +8,7 @@ from twisted.web.server import Request
 from api_exporter.serving.page import TextPage
 from api_exporter.web.status import document
 
-RUNBOOKS = "runbooks"
+RUNBOOKS_PATH = "runbooks"
 """The path of the page, relative to the status page."""
 
 RUNBOOKS_FILE = Path(__file__).parents[1] / "doc/runbooks.html"
@@ -34,10 +34,10 @@ class Runbooks(TextPage):
 
 
 def runbooks_address() -> str:
-    """Return their address on this machine.
+    """Return the file of the runbooks, or the path of the page.
 
-    A one-file executable removes its files when it ends, so the address is the page's.
+    The path is for a one-file executable, which removes its files when it ends.
     """
     if not UNPACKED or Path(sys.executable).parent in Path(UNPACKED).parents:
         return str(RUNBOOKS_FILE)
-    return f"/{RUNBOOKS}"
+    return f"/{RUNBOOKS_PATH}"

@@ -1,4 +1,4 @@
-"""The tree of pages: one `putChild` a page. Its arguments have the pages' data."""
+"""The tree of pages: one `putChild` a page."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,8 +15,8 @@ from api_exporter.web.findings import Findings
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
-from api_exporter.web.runbooks import RUNBOOKS, Runbooks
-from api_exporter.web.status.findings import FINDINGS
+from api_exporter.web.runbooks import RUNBOOKS_PATH, Runbooks
+from api_exporter.web.status.findings import FINDINGS_PATH
 from api_exporter.web.status.page import Status
 
 
@@ -40,7 +40,7 @@ def tree(
     """Return all pages; any other path is 404.
 
     Args:
-        summary: None for one account, whose pages these are.
+        summary: None if there is only one account; then all pages are its pages.
     """
 
     def page(
@@ -65,10 +65,10 @@ def tree(
     discovery = page(lambda v: Discovery(v, context), lambda s: s.discovery)
     root.putChild(b"sd", discovery)
     findings_page = page(lambda v: Findings(v, context), lambda s: s.findings)
-    root.putChild(FINDINGS.encode(), findings_page)
+    root.putChild(FINDINGS_PATH.encode(), findings_page)
     if summary is not None:
         discovery.putChild(b"accounts", summary.targets)
-    root.putChild(RUNBOOKS.encode(), Runbooks())
+    root.putChild(RUNBOOKS_PATH.encode(), Runbooks())
     if context.profiles is not None:
         _put(root, PROFILES_PATH, context.profiles)
     _put(root, context.metrics_path, page(metrics, lambda s: s.metrics))

@@ -16,7 +16,7 @@ from twisted.web.server import Request
 from api_exporter.access.authentication import ProtectedSite
 from api_exporter.access.configuration import load
 from api_exporter.access.credentials import Credentials
-from api_exporter.access.methods import AuthenticationMethod, Identity
+from api_exporter.access.methods import Allowed, AuthenticationMethod
 from api_exporter.access.passwords import MAX_WAITING, matches
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import TextPage
@@ -70,15 +70,15 @@ class Answer:
 class Cookies(AuthenticationMethod):
     """An authentication method without Authorization header and challenge."""
 
-    def __init__(self, identity: Identity = None) -> None:
-        self.identity, self.defect = identity, False
+    def __init__(self, allowed: Allowed = None) -> None:
+        self.allowed, self.defect = allowed, False
 
-    def identify(
+    def authenticate(
         self, request: Request, _credentials: Credentials | None, *, may_wait: bool
-    ) -> Identity:
+    ) -> Allowed:
         if self.defect:
             raise ZeroDivisionError(may_wait)
-        return self.identity if request.getHeader(b"Cookie") is None else None
+        return self.allowed if request.getHeader(b"Cookie") is None else None
 
     def describe(self) -> str:
         return "cookies"
@@ -180,8 +180,8 @@ class OtherMethodTests(AccessTestCase):
             self.assertNotIn(SECRET, answer.body)
 
     def test_identified(self) -> None:
-        """A method may identify a client by any part of the request."""
-        self.method.identity = ALL_ACCOUNTS
+        """A method may authenticate a client by any part of the request."""
+        self.method.allowed = ALL_ACCOUNTS
         self.assertEqual(200, self.ask(self.protected, "/metrics").status)
 
     def test_defect(self) -> None:

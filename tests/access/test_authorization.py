@@ -1,10 +1,10 @@
-"""The pages that each identity may see."""
+"""The pages that each client may see."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.authorization import Verdict, authorize
+from api_exporter.access.authorization import Decision, authorize
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 
 ACME = frozenset({"acme"})
@@ -25,12 +25,12 @@ PATHS = (
 )
 
 
-def verdict(identity: Accounts | None, path: str, account: str | None) -> Verdict:
-    return authorize(identity, path, account, metrics_path="/metrics")
+def verdict(allowed: Accounts | None, path: str, account: str | None) -> Decision:
+    return authorize(allowed, path, account, metrics_path="/metrics")
 
 
 class AuthorizationTests(SynchronousTestCase):
-    def assert_table(self, table: dict[str, tuple[Verdict, ...]]) -> None:
+    def assert_table(self, table: dict[str, tuple[Decision, ...]]) -> None:
         """Columns: no token; all accounts; acme's token for none, acme and beta."""
         for path, expected in table.items():
             found = (
@@ -44,9 +44,9 @@ class AuthorizationTests(SynchronousTestCase):
 
     def test_table(self) -> None:
         """Pages need credentials, probes do not; a limited token shows its accounts."""
-        no: Verdict = "unauthorized"
-        none: Verdict = "not_found"
-        shut: Verdict = "forbidden"
+        no: Decision = "unauthorized"
+        none: Decision = "not_found"
+        shut: Decision = "forbidden"
         self.assert_table(
             {
                 "/": (no, "full", "full", "full", none),

@@ -35,9 +35,9 @@ class TokensTests(SynchronousTestCase):
             (f"# a comment\n\n{SECRET}\r\n", ALL_ACCOUNTS),
         ):
             found = self.read(f"{line}\n")
-            self.assertEqual(expected, found.identify(SECRET.encode()), line)
+            self.assertEqual(expected, found.authenticate(SECRET.encode()), line)
             for wrong in (b"", SECRET.encode()[:-1], hashed.encode(), b"\xff" * 20):
-                self.assertIs(None, found.identify(wrong))
+                self.assertIs(None, found.authenticate(wrong))
 
     def test_several(self) -> None:
         """Each token gives access to its own accounts."""
@@ -45,7 +45,7 @@ class TokensTests(SynchronousTestCase):
             "".join(f"account={n} {SECRET}{n}\n" for n in ("a", "b", "c"))
         )
         for name in ("a", "b", "c"):
-            accounts = found.identify(f"{SECRET}{name}".encode())
+            accounts = found.authenticate(f"{SECRET}{name}".encode())
             self.assertEqual(frozenset({name}), accounts)
 
     def test_wrong(self) -> None:
@@ -79,7 +79,7 @@ class TokensTests(SynchronousTestCase):
             self.read(f"account=acme {SECRET}", named_accounts=False)
         self.assertIn(":1: account= needs ACCOUNTS_DIR", str(raised.exception))
         self.assertIsNotNone(
-            self.read(SECRET, named_accounts=False).identify(SECRET.encode())
+            self.read(SECRET, named_accounts=False).authenticate(SECRET.encode())
         )
 
     def test_no_tokens(self) -> None:

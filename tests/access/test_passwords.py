@@ -102,9 +102,22 @@ class ComparisonQueueTests(SynchronousTestCase):
         self.assertIs(True, self.successResultOf(known))
 
     def test_failure(self) -> None:
-        """A comparison that fails means a wrong password; the next ones go on."""
+        """A comparison that fails is logged and not cached; the next ones go on."""
         first, second = self.ask(b"1"), self.ask(b"2")
         self.compared[0][1].errback(Failure(OSError()))
         self.assertIs(False, self.successResultOf(first))
+        self.assertIsNone(self.cache.find_result(self.attempt(b"1")))
+        self.assertEqual(1, len(self.flushLoggedErrors(OSError)))
         self.compared[1][1].callback(True)
         self.assertIs(True, self.successResultOf(second))
+
+    def test_no_thread(self) -> None:
+        """If no thread can be started, the next comparison still begins."""
+
+        def fail(_password: bytes, _digest: bytes) -> Deferred[bool]:
+            raise RuntimeError("can't start new thread")
+
+        self.queue = ComparisonQueue(self.cache, fail)
+        for _ in range(2):
+            self.assertIs(False, self.successResultOf(self.ask(b"1")))
+        self.assertEqual(2, len(self.flushLoggedErrors(RuntimeError)))

@@ -139,8 +139,8 @@ class ContextTests(SynchronousTestCase):
 
     def test_missing_cipher(self) -> None:
         """A cipher that OpenSSL does not have is named at the start."""
-        has = tls_context._has
-        self.patch(tls_context, "_has", lambda name: "CHACHA" not in name and has(name))
+        has = tls_context._has_cipher
+        self.patch(tls_context, "_has_cipher", lambda n: "CHACHA" not in n and has(n))
         told = self.why_not(
             "  cipher_suites: [TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256]\n"
         )
@@ -153,8 +153,8 @@ class ContextTests(SynchronousTestCase):
     def test_known_ciphers(self) -> None:
         """OpenSSL has all of Go's ciphers; an unknown one is noticed."""
         for name in names.CIPHERS.values():
-            self.assertTrue(tls_context._has(name), name)
-        self.assertFalse(tls_context._has("NONSENSE"))
+            self.assertTrue(tls_context._has_cipher(name), name)
+        self.assertFalse(tls_context._has_cipher("NONSENSE"))
 
     def need_curves(self) -> None:
         if not hasattr(SSL._lib, tls_context.SET_CURVES_FUNCTION):  # type: ignore[attr-defined]

@@ -82,7 +82,7 @@ ROUTERS = replace(
 
 REFUSED = UpstreamError("auth", "401")
 FAILING = {
-    "peers": Freshness(period=30, error=REFUSED, failing_since=NOW - 60, ended=NOW)
+    "peers": Freshness(period=30, error=REFUSED, failing_since=NOW - 60, ended_at=NOW)
 }
 
 

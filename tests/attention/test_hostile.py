@@ -94,7 +94,7 @@ class NamesTests(SynchronousTestCase):
         """Markup in names is text on the page."""
         attention = Attention(
             lambda: named(HOSTILE[0]),
-            freshness={"peers": Freshness(period=30, ended=NOW, last_success=NOW)},
+            freshness={"peers": Freshness(period=30, ended_at=NOW, last_success=NOW)},
             now=lambda: NOW,
         )
         attention.last = update_findings(attention.snapshot(), "peers", attention.last)

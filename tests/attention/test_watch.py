@@ -21,7 +21,7 @@ from api_exporter.netbird.records import (
 from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import DAY, NOW, at
 
-READ = Freshness(period=30, ended=NOW, last_success=NOW)
+READ = Freshness(period=30, ended_at=NOW, last_success=NOW)
 
 WAITING = Inventory().with_("users", (User(id="u", pending_approval=True),))
 

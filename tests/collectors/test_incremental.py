@@ -106,7 +106,7 @@ def records(inventory: Inventory) -> set[int]:
 
 def held(page: RenderedPage) -> set[int]:
     """Return the identities of the records that a page holds."""
-    return {id(r) for lines in page.lines for r in (*lines.block, *lines.rendered)}
+    return {id(r) for lines in page.blocks for r in (*lines.block, *lines.rendered)}
 
 
 class KeptTests(SynchronousTestCase):

@@ -55,12 +55,12 @@ class CutTests(SynchronousTestCase):
             self.assertTrue(value.startswith(found[:-1]))
         other = labels(id="a", name=value, other="b…")
         text = f"{METRIC.name}{other} 1\n" * 2
-        self.assertEqual(2 * (found != value), piece(text.encode()).cut)
+        self.assertEqual(2 * (found != value), piece(text.encode()).cut_count)
 
     def test_none(self) -> None:
         """A page with short labels has no label that was cut."""
         text = METRIC.name + labels(name="plain") + " 1\n"
-        self.assertEqual(0, piece(text.encode()).cut)
+        self.assertEqual(0, piece(text.encode()).cut_count)
 
     def test_counts(self) -> None:
         """Values that are equal after the cut are counted together."""
@@ -83,6 +83,6 @@ class CutTests(SynchronousTestCase):
         page = (piece("".join(render(family)).encode()),)
         for name, count in (("a", 2), ("b", 4)):
             pages.publish(name, page)
-            self.assertEqual(count, pages.cut())
+            self.assertEqual(count, pages.cut_count())
         pages.publish("a", ())
-        self.assertEqual(2, pages.cut())
+        self.assertEqual(2, pages.cut_count())

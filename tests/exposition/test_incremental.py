@@ -105,9 +105,9 @@ class GatheredTests(SynchronousTestCase):
         """A page may have exactly as many bytes as allowed, but no more."""
         family = self.family(1)
         length = len(joined(self.paged(family)))
-        self.assertEqual(self.paged(family), render_page([family], room=length))
+        self.assertEqual(self.paged(family), render_page([family], max_bytes=length))
         with self.assertRaises(PageTooLong):
-            render_page([family], room=length - 1)
+            render_page([family], max_bytes=length - 1)
 
     def test_nothing(self) -> None:
         """An empty text makes no piece."""
@@ -187,7 +187,7 @@ class EachTests(SynchronousTestCase):
         for new in (Thing("t1"), Thing("t1", size=2)):
             many = (many[0], new, *many[2:])
             page = self.families.made(many, page)
-            for lines in page.lines:
+            for lines in page.blocks:
                 self.assertLessEqual({*map(id, lines.rendered)}, {*map(id, many)})
 
     def test_heading(self) -> None:
@@ -247,7 +247,7 @@ class EachTests(SynchronousTestCase):
             records = [known[n] for n in there]
             before = self.families.made(records, before, other)
             alive = set(map(id, records))
-            for lines in before.lines:
+            for lines in before.blocks:
                 self.assertLessEqual({*map(id, lines.block + lines.rendered)}, alive)
 
 
@@ -258,8 +258,8 @@ class DiffTests(SynchronousTestCase):
         two, three = (things(*map(str, range(n))) + old[n:] for n in (2, 3))
         found = BlockDiff.between(old, two)
         self.assertEqual(BlockDiff((old[:2], two[:2]), True), found)
-        self.assertIsNone(BlockDiff.between(old, three).pairs)
-        self.assertIsNone(BlockDiff.between(old, old[:-1]).pairs)
+        self.assertIsNone(BlockDiff.between(old, three).changed)
+        self.assertIsNone(BlockDiff.between(old, old[:-1]).changed)
 
     def test_alike(self) -> None:
         """Lines are searched for if at least a quarter of the records is unchanged."""

@@ -104,7 +104,7 @@ class PagesTests(SynchronousTestCase):
         """The first slice makes the transport pause, with any pieces."""
         for sizes in ([200_000], [10, 30_000, 10, 200_000], [60_000] * 5):
             self.pages.publish("peers", page(*("x" * size for size in sizes)))
-            slices = self.pages.whole().text
+            slices = self.pages.whole().text_slices
             self.assertEqual(FIRST_BYTES, len(slices[0]))
             self.assertEqual(b"x" * sum(sizes), b"".join(slices))
 
@@ -121,14 +121,14 @@ class PagesTests(SynchronousTestCase):
         """Short and long pieces make one gzip member."""
         texts = ["short 1\n", "long 1\n" * 50_000, "short 2\n"]
         self.pages.publish("users", page(*texts))
-        self.assertEqual(b"", page(texts[0])[0].kept)
+        self.assertEqual(b"", page(texts[0])[0].stored)
         self.assertEqual("".join(texts).encode() + b"# EOF\n", self.text())
 
     def test_shared_slices(self) -> None:
         """A selection of collectors shares all slices behind the first one."""
         self.pages.publish("users", page("x" * 200_000, "y" * 200_000))
         whole = self.pages.whole(frozenset({"users"}))
-        self.assertIs(whole.text[-1], self.pages.whole().text[-1])
+        self.assertIs(whole.text_slices[-1], self.pages.whole().text_slices[-1])
 
     def test_chosen(self) -> None:
         """A selection of collectors is joined once until the next publication.

@@ -306,7 +306,7 @@ class DeadlineTests(TestCase):
         """A client that reads nothing is disconnected at the deadline."""
         await self.reader(b"/endless")
         [channel] = self.site.connections
-        self.assertLess(channel.unsent(), 1_000_000)  # the system's part of it
+        self.assertLess(channel.unsent_bytes(), 1_000_000)  # the system's part of it
         transport = weakref.ref(channel.transport)
         del channel
         gc.disable()
@@ -417,7 +417,7 @@ class DeadlineTests(TestCase):
                 break
         [channel] = self.site.connections
         below: Any = cast(TLSMemoryBIOProtocol, channel.transport).transport
-        self.assertGreater(channel.unsent(), 0)
+        self.assertGreater(channel.unsent_bytes(), 0)
         self.assertLess(len(below.dataBuffer) + below._tempDataLen, 256 * 1024)
         await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
         self.assertIsNone(self.endless.slices())

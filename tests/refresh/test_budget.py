@@ -278,7 +278,7 @@ class EstimateTests(SynchronousTestCase):
         budget, limiter, now, refusals = Budget(), bucket(rate, burst), 0.0, []
         while now < 8 * 3600:
             now = max(now + 1.0, budget.allowed_at(peers=True))
-            if limiter.wait(asked(budget, now)) == 0:
+            if limiter.take(asked(budget, now)) == 0:
                 budget.record_answer(now)
             else:
                 refusals.append(now)

@@ -107,7 +107,7 @@ class Crowd:
             self._flying[name == "peers"] += 1
             for peers, flying in self._flying.items():
                 self.in_flight[peers] = max(self.in_flight[peers], flying)
-            ok = self._limiter is None or self._limiter.wait(self.now) == 0
+            ok = self._limiter is None or self._limiter.take(self.now) == 0
             self.requests.append((self.now, number, name, ok))
             takes = TIMEOUT if number in self._hung else self._seconds
             self._at(self.now + takes, number, name, ok=ok)
@@ -288,7 +288,7 @@ class LimitTests(SynchronousTestCase):
             self.assertEqual(0, crowd.refused())
             limiter = bucket(120, 1200)
             for at, *_ in crowd.requests:
-                limiter.wait(at - 60.0)
+                limiter.take(at - 60.0)
 
     @settings(deadline=None, max_examples=tries(15))
     @given(

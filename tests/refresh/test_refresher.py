@@ -429,7 +429,7 @@ class RefresherTests(SynchronousTestCase):
         """Without a current user no tokens are requested."""
         bench = Bench("users", users=b'[{"id":"a"}]').start()
         self.assertNotIn("tokens", "".join(bench.asked))
-        self.assertIsNone(bench.telemetry.freshness["access_tokens"].ended)
+        self.assertIsNone(bench.telemetry.freshness["access_tokens"].ended_at)
 
     def test_rate_limited(self) -> None:
         """A 429 stops all requests for a while; then the peers go first."""
@@ -480,7 +480,7 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(1000)
         ups = {name: s.up for name, s in bench.telemetry.freshness.items()}
         self.assertEqual(dict.fromkeys(ups, False), ups)
-        self.assertEqual("ended", bench.telemetry.freshness["accounts"].state(0))
+        self.assertEqual("expired", bench.telemetry.freshness["accounts"].state(0))
 
     def test_restarted(self) -> None:
         """A request that a stop cancelled is sent after the next start."""
@@ -716,7 +716,7 @@ class RefresherTests(SynchronousTestCase):
         self.successResultOf(bench.stopService())
         self.assertEqual([waiting], cancelled)
         self.assertEqual([], bench.clock.getDelayedCalls())
-        self.assertIsNone(bench.telemetry.freshness["groups"].ended)
+        self.assertIsNone(bench.telemetry.freshness["groups"].ended_at)
 
     def test_stop_while_rendering(self) -> None:
         """A stop waits for no computation, and publishes no result of it."""

@@ -704,7 +704,7 @@ class DefaultPeriodsTests(SynchronousTestCase):
         world = Upstream(DEFAULT_PERIODS, random)
 
         def seconds(name: str) -> float:
-            self.assertEqual(0, limiter.wait(world.now), f"429 for {name}")
+            self.assertEqual(0, limiter.take(world.now), f"429 for {name}")
             return random.uniform(0, 2 * mean)
 
         while world.now < until:

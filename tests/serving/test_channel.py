@@ -201,7 +201,7 @@ class DeadlineTests(ChannelTestCase):
     def test_not_received(self) -> None:
         """A short response that its client does not receive has the same deadline."""
         connection = self.connection()
-        self.patch(connection.channel, "unsent", lambda: 1)
+        self.patch(connection.channel, "unsent_bytes", lambda: 1)
         connection.ask("/page")
         connection.ask("/later")
         self.assert_aborted_at_deadline(connection)

@@ -23,7 +23,12 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
-from api_exporter.serving.listener import Listener, ListenError, endpoints, interfaces
+from api_exporter.serving.listener import (
+    Listener,
+    ListenError,
+    bind_addresses,
+    endpoints,
+)
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.addresses import Address, Endpoint
 from tests.integration.test_failures import self_signed
@@ -72,16 +77,18 @@ class InterfacesTests(SynchronousTestCase):
             ("::1", ["::1"]),
             ("localhost", ["127.0.0.1"]),
         ):
-            self.assertEqual(expected, list(interfaces(host)))
+            self.assertEqual(expected, list(bind_addresses(host)))
 
     def test_unresolvable(self) -> None:
         """A name without an address raises an error of the system's."""
         with self.assertRaises(OSError):
-            interfaces("no-such-host.invalid")
+            bind_addresses("no-such-host.invalid")
 
     def test_all(self) -> None:
         """An empty host means all addresses of IPv6 and IPv4, as far as they exist."""
-        self.assertIn(list(interfaces("")), (["::"], ["::", "0.0.0.0"], ["0.0.0.0"]))
+        self.assertIn(
+            list(bind_addresses("")), (["::"], ["::", "0.0.0.0"], ["0.0.0.0"])
+        )
 
     def test_no_ipv6(self) -> None:
         """A machine without IPv6 listens on IPv4."""
@@ -90,7 +97,7 @@ class InterfacesTests(SynchronousTestCase):
             raise OSError(errno.EAFNOSUPPORT, "not on this machine")
 
         self.patch(socket, "socket", no_ipv6)
-        self.assertEqual(["0.0.0.0"], list(interfaces("")))
+        self.assertEqual(["0.0.0.0"], list(bind_addresses("")))
 
 
 class EndpointsTests(SynchronousTestCase):
@@ -105,7 +112,7 @@ class EndpointsTests(SynchronousTestCase):
             found = endpoints(Address(host, 8080), posix(reactor))
             self.assertEqual(kinds, [type(endpoint) for endpoint in found])
         every = endpoints(Address("", 8080), posix(reactor))
-        self.assertEqual(len(interfaces("")), len(every))
+        self.assertEqual(len(bind_addresses("")), len(every))
 
     def test_descriptions(self) -> None:
         """A description becomes the endpoint that Twisted makes of it."""
@@ -136,7 +143,7 @@ class ListenerTests(SynchronousTestCase):
             addresses=addresses,
             site=BoundedSite(Resource(), Clock()),
             reactor=posix(reactor),
-            ready=self.reported.append,
+            on_ready=self.reported.append,
         )
 
     def failure(
@@ -185,8 +192,8 @@ class ListenerTests(SynchronousTestCase):
                 addresses=addresses,
                 site=BoundedSite(Resource(), Clock()),
                 reactor=posix(Honest()),
-                ready=self.reported.append,
-                exposed=lambda reported=reported: reported.append(None),  # type: ignore[misc]
+                on_ready=self.reported.append,
+                on_exposed=lambda reported=reported: reported.append(None),  # type: ignore[misc]
             )
             service.privilegedStartService()
             self.assertEqual(expected, len(reported), addresses)
@@ -209,8 +216,8 @@ class ListenerTests(SynchronousTestCase):
             ],
             site=BoundedSite(Resource(), Clock()),
             reactor=posix(reactor),
-            ready=self.reported.append,
-            secured=secured,
+            on_ready=self.reported.append,
+            encrypt=secured,
         )
         service.privilegedStartService()
         self.assertEqual(2, len(behind))

@@ -17,7 +17,7 @@ from api_exporter.serving.site import (
     RESERVED_CONNECTIONS,
     STOP_GRACE,
     BoundedSite,
-    max_connections,
+    connection_limit,
 )
 from tests.logbook import logbook
 from tests.web.connection import CLIENT, Connection
@@ -176,10 +176,10 @@ class RoomTests(SynchronousTestCase):
         taking.ask()
         self.page.requests.reverse()
         self.page.finish()
-        self.patch(taking.channel, "unsent", lambda: 1)
+        self.patch(taking.channel, "unsent_bytes", lambda: 1)
         self.connected(3)
         self.assertEqual([False, False, True], self.dropped(asking, taking, idle))
-        self.patch(taking.channel, "unsent", lambda: 0)
+        self.patch(taking.channel, "unsent_bytes", lambda: 0)
         self.connected(4)
         self.assertEqual([False, True], self.dropped(asking, taking))
 
@@ -199,7 +199,7 @@ class RoomTests(SynchronousTestCase):
         self.assertIn(b"HTTP/1.1 503 ", refused.heard())
         for _ in range(RESERVED_CONNECTIONS):
             for client in self.connected(3):
-                self.patch(client.channel, "unsent", lambda: 1)
+                self.patch(client.channel, "unsent_bytes", lambda: 1)
         self.assertIsNone(self.site.buildProtocol(CLIENT))
 
     def test_http1(self) -> None:
@@ -219,7 +219,7 @@ class MaxConnectionsTests(SynchronousTestCase):
         """The limit is the wished one if there are enough open files."""
         book = logbook(self)
         self.limit(OTHER_FILES + 100)
-        self.assertEqual([1, 100], [max_connections(1), max_connections(100)])
+        self.assertEqual([1, 100], [connection_limit(1), connection_limit(100)])
         self.assertEqual([], book.lines())
 
     def test_accounts(self) -> None:
@@ -227,7 +227,7 @@ class MaxConnectionsTests(SynchronousTestCase):
         book = logbook(self)
         for soft in (OTHER_FILES + 100, OTHER_FILES + 1000):
             self.limit(soft)
-            self.assertEqual(100, max_connections(100, 51))
+            self.assertEqual(100, connection_limit(100, 51))
             enough = OTHER_FILES + 50 * FILES_PER_ACCOUNT + 100
             self.assertEqual(max(soft, enough), getrlimit(RLIMIT_NOFILE)[0])
         self.assertEqual([], book.lines())
@@ -237,7 +237,7 @@ class MaxConnectionsTests(SynchronousTestCase):
         for files, room in ((OTHER_FILES + 100, 100), (OTHER_FILES - 1, 1)):
             book = logbook(self)
             self.limit(files)
-            self.assertEqual(room, max_connections(101))
+            self.assertEqual(room, connection_limit(101))
             self.assertEqual(
                 [
                     f"warning MAX_CONNECTIONS is 101, but {files} open files allow"

@@ -11,26 +11,26 @@ class TokenBucketTests(SynchronousTestCase):
     def test_burst(self) -> None:
         """The burst is granted at once, then one request for each interval."""
         bucket = TokenBucket(2.0, 3)
-        self.assertEqual([0, 0, 0, 2], [bucket.wait(10.0) for _ in range(4)])
-        self.assertEqual(1.0, bucket.wait(11.0))
-        self.assertEqual(0.0, bucket.wait(12.0))
-        self.assertEqual(2.0, bucket.wait(12.0))
+        self.assertEqual([0, 0, 0, 2], [bucket.take(10.0) for _ in range(4)])
+        self.assertEqual(1.0, bucket.take(11.0))
+        self.assertEqual(0.0, bucket.take(12.0))
+        self.assertEqual(2.0, bucket.take(12.0))
 
     def test_none(self) -> None:
         """A burst of 0 grants nothing."""
         bucket = TokenBucket(1.0, 0)
-        self.assertEqual([1.0] * 3, [bucket.wait(at) for at in (0.0, 100.0, 1e6)])
+        self.assertEqual([1.0] * 3, [bucket.take(at) for at in (0.0, 100.0, 1e6)])
 
     def test_full(self) -> None:
         """After a long pause, no more than the burst is granted at once."""
         bucket = TokenBucket(1.0, 2)
-        bucket.wait(0.0)
-        self.assertEqual([0, 0, 1], [bucket.wait(1000.0) for _ in range(3)])
+        bucket.take(0.0)
+        self.assertEqual([0, 0, 1], [bucket.take(1000.0) for _ in range(3)])
 
     def test_backwards(self) -> None:
         """A clock that goes backwards grants nothing."""
         bucket = TokenBucket(1.0, 1)
-        self.assertEqual([0, 1, 1], [bucket.wait(at) for at in (10.0, 10.0, 5.0)])
+        self.assertEqual([0, 1, 1], [bucket.take(at) for at in (10.0, 10.0, 5.0)])
 
     @given(
         st.floats(0.01, 10),
@@ -42,5 +42,5 @@ class TokenBucketTests(SynchronousTestCase):
         bucket, now, granted = TokenBucket(interval, burst), 0.0, 0
         for pause in pauses:
             now += pause
-            granted += bucket.wait(now) == 0
+            granted += bucket.take(now) == 0
         self.assertLessEqual(granted, burst + now / interval + 1e-6)

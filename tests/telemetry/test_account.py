@@ -167,7 +167,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         for name in ("peers", "groups"):
             log.read(name, 1000, 0.4)
             log.expired(name, 300)
-            self.assertEqual("ended", log.freshness[name].state(1000))
+            self.assertEqual("expired", log.freshness[name].state(1000))
             self.assertEqual(0, value("api_exporter_resource_up", {"resource": name}))
         self.assertEqual(0, value("netbird_api_up"))
         log.read("peers", 2000, 0.4)
@@ -202,7 +202,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         log, registry = telemetry()
         seen: list[float | None] = []
         value = registry.get_sample_value
-        log.telemetry.changed = lambda: seen.append(value("netbird_api_up"))
+        log.telemetry.on_up_changed = lambda: seen.append(value("netbird_api_up"))
         for at in (1, 2):
             log.attempt_ended(failed("api/peers", at))
             log.fails("peers", at, 30)
@@ -221,7 +221,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         ):
             log, _ = telemetry()
             telemetry_ = log.telemetry
-            telemetry_.changed = lambda t=telemetry_: seen.append(t.summary(1))  # type: ignore[misc]
+            telemetry_.on_up_changed = lambda t=telemetry_: seen.append(t.summary(1))  # type: ignore[misc]
             end(log)
         self.assertEqual(
             ["peers fresh, 5 peers, 1.0 s", "peers failing: no answer"], seen

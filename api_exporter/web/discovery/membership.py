@@ -14,7 +14,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class GroupList:
-    """The groups of `before`, and one more.
+    """A linked list of groups: those of `before`, and `last`.
 
     Attributes:
         names: a label with all names.

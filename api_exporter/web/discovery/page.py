@@ -22,7 +22,7 @@ from api_exporter.web.discovery.targets import (
     MAX_TARGETS,
     REQUIRED,
     ResponseTooLong,
-    has_too_many,
+    has_too_many_targets,
     target_list,
 )
 
@@ -37,12 +37,12 @@ _TOO_LONG = (
 
 
 class Discovery(ReadOnlyPage):
-    """The peers as targets, computed by `targets.answer` for a `query.Query`."""
+    """The peers as targets, computed by `target_list` for a `Query`."""
 
     def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
         super().__init__()
         self._network = network
-        self._responses = context.discovery
+        self._responses = context.pending_discovery
         self._compute = context.compute
         self._now = context.now
 
@@ -56,7 +56,7 @@ class Discovery(ReadOnlyPage):
         known = self._network.inventory
         if reason := unknown(known, self._network.telemetry.freshness, self._now()):
             return error_line(request, 503, reason)
-        if has_too_many(known, parsed):
+        if has_too_many_targets(known, parsed):
             return error_line(request, 400, _TOO_LONG)
         if not self._responses.begin(request):
             return error_line(request, 503, _FULL)

@@ -32,11 +32,12 @@ class Query(Struct, frozen=True):
     Attributes:
         ports: each gives one target per peer.
         groups: ids or names; a peer in any of them is selected. Empty for all peers.
+        address_kind: one of ADDRESS_KINDS.
     """
 
     ports: tuple[int, ...]
     groups: frozenset[str]
-    address: str
+    address_kind: str
 
 
 class QueryError(Exception):

@@ -1,7 +1,7 @@
 """Targets: one for each peer and port, with all known properties as labels.
 
-Prometheus refuses the whole list for one value that is no string, and for one unknown
-key. So the types here allow nothing else.
+Prometheus refuses the whole list because of one value that is no string, or one unknown
+key. So the types here allow only strings and known keys.
 """
 
 import msgspec
@@ -33,7 +33,7 @@ MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """The maximum bytes of a response: two ports of 100,000 peers."""
 
 MAX_TARGETS = 300_000
-"""The maximum number of targets: that many have about the maximum length."""
+"""The maximum number of targets: about as many as have MAX_RESPONSE_BYTES."""
 
 
 def _meta(name: str) -> str:
@@ -73,7 +73,7 @@ class TargetLabels(Struct, frozen=True, gc=False, rename=_meta, omit_defaults=Tr
     serial_number: str = ""
 
 
-def has_too_many(inventory: Inventory, query: Query) -> bool:
+def has_too_many_targets(inventory: Inventory, query: Query) -> bool:
     """Return whether a response would be too long, before it is computed.
 
     The number of peers is estimated: all members of the chosen groups, but no more than
@@ -112,7 +112,7 @@ def target_list(inventory: Inventory, query: Query, account: str = "") -> Payloa
     encode = msgspec.json.Encoder().encode_into
     writer = _TargetWriter()
     for peer in peers:
-        host = _host(peer, query.address)
+        host = _host(peer, query.address_kind)
         if host and (chosen is None or peer.id in chosen):
             labels = _labels(
                 peer,
@@ -154,9 +154,9 @@ class _TargetWriter:
             raise ResponseTooLong
 
 
-def _host(peer: Peer, address: str) -> str:
+def _host(peer: Peer, kind: str) -> str:
     """Return the address, in brackets for IPv6; "" if the peer has none."""
-    host = {"ip": peer.ip, "ipv6": peer.ipv6, "dns": peer.dns_label}[address]
+    host = {"ip": peer.ip, "ipv6": peer.ipv6, "dns": peer.dns_label}[kind]
     return f"[{host}]" if ":" in host else host
 
 

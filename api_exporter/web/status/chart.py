@@ -16,8 +16,8 @@ _MINUTE = 60.0
 _SPANS = (10 * _MINUTE, 30 * _MINUTE, 60 * _MINUTE, 120 * _MINUTE, HISTORY_SECONDS)
 
 
-def ceiling(count: int) -> int:
-    """Return the next even number of two digits and zeros; its half is round too."""
+def axis_top(count: int) -> int:
+    """Return a count rounded up to two even digits and zeros, so its half is round."""
     unit: int = 2 * 10 ** max(0, len(str(count)) - 2)
     return max(1, -(-count // unit)) * unit
 
@@ -36,7 +36,7 @@ def chart(runs: Sequence[Sequence[PeerCount]], *, now: float, step: float) -> Ta
         step: seconds for which the last count of a run is drawn.
     """
     seconds = span(runs, now)
-    top = ceiling(max(count.peers for run in runs for count in run))
+    top = axis_top(max(count.peers for run in runs for count in run))
     newest = runs[-1][-1]
     old = now - newest.at > 2 * step
     numbers = (
@@ -56,7 +56,7 @@ def chart(runs: Sequence[Sequence[PeerCount]], *, now: float, step: float) -> Ta
             "viewBox": f"0 0 {WIDTH} {HEIGHT}",
             "preserveAspectRatio": "none",
             "role": "img",
-            "aria-label": f"Peers over the last {formatting.lasting(seconds)};"
+            "aria-label": f"Peers over the last {formatting.long_duration(seconds)};"
             f" now {' and '.join(numbers)}",
         },
     )(
@@ -67,7 +67,7 @@ def chart(runs: Sequence[Sequence[PeerCount]], *, now: float, step: float) -> Ta
     return tags.figure(
         tags.figcaption(
             [tags.span(n, class_=f"key {n.split()[1]}") for n in numbers],
-            tags.span("at ", formatting.clock(newest.at, now), class_="when")
+            tags.span("at ", formatting.clock_time(newest.at, now), class_="when")
             if old
             else "",
         ),
@@ -75,8 +75,8 @@ def chart(runs: Sequence[Sequence[PeerCount]], *, now: float, step: float) -> Ta
             tags.div([tags.span(f"{n:,}") for n in (top, top // 2, 0)], class_="y"),
             drawing,
             tags.div(
-                tags.span(f"{formatting.short(seconds)} ago"),
-                tags.span(f"{formatting.short(seconds / 2)} ago"),
+                tags.span(f"{formatting.short_duration(seconds)} ago"),
+                tags.span(f"{formatting.short_duration(seconds / 2)} ago"),
                 tags.span("now"),
                 class_="x",
             ),

@@ -1,4 +1,4 @@
-"""The document of the status page: style, script and their policy.
+"""The document of pages that reload themselves: style, script and their policy.
 
 The browser accepts only this style and script: the policy has their hashes. The script
 reloads a visible page every few seconds, but never a hidden one.
@@ -47,7 +47,7 @@ request for a real one."""
 
 
 def set_security_headers(request: Request) -> None:
-    """Forbid other scripts and frames by headers."""
+    """Set headers that forbid other scripts, frames and sites."""
     request.setHeader(b"Content-Security-Policy", POLICY.encode())
     request.setHeader(b"Referrer-Policy", b"no-referrer")
     forbid_other_sites(request)
@@ -99,7 +99,7 @@ class LivePage(TextPage):
         return tags.div(
             tags.span(f"api-exporter {self._version}"),
             tags.span("Account ", tags.b(account)) if account else "",
-            tags.span(f"{formatting.day(now)} ", formatting.second(now), " UTC"),
+            tags.span(f"{formatting.day(now)} ", formatting.time_of_day(now), " UTC"),
             class_="top",
         )
 

@@ -6,10 +6,10 @@ from html import escape
 from api_exporter.attention.finding import Finding
 from api_exporter.attention.watch import FindingList
 from api_exporter.web.status import formatting
-from api_exporter.web.status.verdict import TONES, counts
+from api_exporter.web.status.verdict import TONES, count_texts
 
-FINDINGS = "findings"
-"""The path of the page."""
+FINDINGS_PATH = "findings"
+"""The path of the page of all findings."""
 
 NO_PROBLEM = "No known problem in the network."
 
@@ -35,7 +35,7 @@ def section(found: FindingList, now: float, runbooks: str, account: str = "") ->
     return (
         f"<section><h2>Needs attention</h2>{body}"
         f"{f'<p>{more}</p>' if count > MAX_SHOWN else ''}"
-        f"{missing(found)}</section>"
+        f"{unchecked_note(found)}</section>"
     )
 
 
@@ -45,30 +45,30 @@ def address(account: str, page: int = 1) -> str:
         *([f"account={account}"] if account else []),
         *([f"page={page}"] if page > 1 else []),
     ]
-    return escape("?".join(filter(None, (FINDINGS, "&".join(query)))))
+    return escape("?".join(filter(None, (FINDINGS_PATH, "&".join(query)))))
 
 
-def missing(found: FindingList) -> str:
-    """Return the note on unchecked resources, "" if there are none."""
+def unchecked_note(found: FindingList) -> str:
+    """Return the note on unchecked resources as markup, "" without them."""
     return legend(escape(unchecked_line(found))) if found.unknown else ""
 
 
 def unchecked_line(found: FindingList) -> str:
-    """Return the same as text for a terminal."""
+    """Return the line on unchecked resources, as text for a terminal."""
     return f"Unknown and not checked: {', '.join(found.unknown)}."
 
 
-def numbers(found: FindingList) -> str | None:
+def counts_text(found: FindingList) -> str | None:
     """Return for example `2 critical, 1 info`; None before the first check."""
-    return (", ".join(counts(found)) or "nothing") if found.counts else None
+    return (", ".join(count_texts(found)) or "nothing") if found.counts else None
 
 
 def when(finding: Finding, now: float) -> str:
-    """Return for example `since 12:03 UTC`, "" if unknown or in the future."""
+    """Return `since 12:03 UTC` or `until 12:03 UTC`; "" if unknown or not begun."""
     if finding.until is not None:
-        return f"until {formatting.clock(finding.until, now)}"
+        return f"until {formatting.clock_time(finding.until, now)}"
     if finding.since is not None and finding.since <= now:
-        return f"since {formatting.clock(finding.since, now)}"
+        return f"since {formatting.clock_time(finding.since, now)}"
     return ""
 
 

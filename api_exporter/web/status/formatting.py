@@ -1,4 +1,4 @@
-"""Times and numbers for people; all times are in UTC."""
+"""Times and numbers as text; all times are in UTC."""
 
 from datetime import UTC, datetime
 
@@ -13,20 +13,20 @@ _UNITS = (("day", "d", 86400), ("hour", "h", 3600), ("minute", "min", 60))
 
 
 def _in_units(seconds: float) -> tuple[int, str, str]:
-    """Return the number of the largest unit that fits twice, else of seconds."""
+    """Return a number with the long and short unit: the largest that fits twice."""
     for long, short, length in _UNITS:
         if seconds >= 2 * length:
             return int(seconds // length), long, short
     return max(0, int(seconds)), "second", "s"
 
 
-def lasting(seconds: float) -> str:
+def long_duration(seconds: float) -> str:
     """Return for example `3 seconds` or `5 hours`."""
     number, unit, _ = _in_units(seconds)
     return with_noun(number, unit)
 
 
-def short(seconds: float) -> str:
+def short_duration(seconds: float) -> str:
     """Return for example `3 s` or `5 h`."""
     number, _, unit = _in_units(seconds)
     return f"{number} {unit}"
@@ -50,7 +50,7 @@ def day(at: float) -> str:
     return f"{_utc(at):%Y-%m-%d}"
 
 
-def clock(at: float, now: float) -> str:
+def clock_time(at: float, now: float) -> str:
     """Return for example `12:03 UTC`, with the date if it is not today."""
     form = "%H:%M UTC" if day(at) == day(now) else "%Y-%m-%d %H:%M UTC"
     return _utc(at).strftime(form)
@@ -68,9 +68,9 @@ def instant(at: float, shown: str) -> Tag:
 
 def ago(at: float, now: float) -> Tag:
     """Return for example `3 s ago`."""
-    return instant(at, f"{short(now - at)} ago")
+    return instant(at, f"{short_duration(now - at)} ago")
 
 
-def second(at: float) -> Tag:
+def time_of_day(at: float) -> Tag:
     """Return for example `12:03:59`."""
     return instant(at, f"{_utc(at):%H:%M:%S}")

@@ -14,7 +14,7 @@ from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, formatting
 from api_exporter.web.status.document import LivePage, markup
 from api_exporter.web.status.page import footer
-from api_exporter.web.status.verdict import WORST_FIRST, Tone, Verdict, verdict
+from api_exporter.web.status.verdict import WORST_FIRST, Tone, Verdict, reading_verdict
 
 _WORKING: tuple[Tone, ...] = ("warn", "good")
 """The tones of accounts whose metrics are published; a warning does not stop them."""
@@ -59,7 +59,7 @@ class Overview(LivePage):
         self._accounts = accounts
 
     def text(self, request: Request) -> str:
-        """Return the cached page, or one of the accounts that the client may see."""
+        """Return the page. It is cached only for clients that may see all accounts."""
         known = visible_accounts(request)
         return super().text(request) if known is ALL_ACCOUNTS else self.document(known)
 
@@ -67,7 +67,7 @@ class Overview(LivePage):
         """Render a row for each account that the client may see."""
         now = self._now()
         found = {
-            name: verdict(network.telemetry.freshness, network.inventory, now)
+            name: reading_verdict(network.telemetry.freshness, network.inventory, now)
             for name, network in self._accounts.items()
             if name in known
         }
@@ -86,7 +86,7 @@ class Overview(LivePage):
         network = self._accounts[name]
         peers, counts = (
             network.inventory.peers,
-            findings.numbers(network.attention.found),
+            findings.counts_text(network.attention.found),
         )
         return _ROW.format(
             name=escape(name),

@@ -9,14 +9,14 @@ from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.context import PROFILES_PATH, SiteContext
-from api_exporter.web.runbooks import RUNBOOKS
+from api_exporter.web.runbooks import RUNBOOKS_PATH
 from api_exporter.web.status import document, findings, formatting, tables, verdict
 from api_exporter.web.status.chart import chart
 from api_exporter.web.status.document import LivePage
 from api_exporter.web.status.verdict import Verdict
 
 DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
-"""An address in `.example` is a placeholder (deploy/addresses) and gets no link."""
+"""A placeholder in `.example` (deploy/addresses) gets no link."""
 
 
 class Status(LivePage):
@@ -39,17 +39,17 @@ class Status(LivePage):
         now, network = self._now(), self._network
         freshness, pages = network.telemetry.freshness, network.pages
         found = network.attention.found
-        reading = verdict.verdict(freshness, network.inventory, now)
-        facts = sorted(
-            (reading, verdict.network(found, freshness[UP])),
-            key=lambda fact: verdict.WORST_FIRST.index(fact.tone),
+        reading = verdict.reading_verdict(freshness, network.inventory, now)
+        verdicts = sorted(
+            (reading, verdict.network_verdict(found, freshness[UP])),
+            key=lambda one: verdict.WORST_FIRST.index(one.tone),
         )
         dormant = [
             resource.name
             for resource in network.selection.resources
             if network.inventory.dormant(resource.name)
         ]
-        first = (self.top(now, network.account), _headline(facts, reading))
+        first = (self.top(now, network.account), _headline(verdicts, reading))
         last = (
             self._facts(network.inventory, now),
             self._peers(now),
@@ -62,15 +62,15 @@ class Status(LivePage):
             f"<main>{''.join(map(document.markup, first))}{attention}"
             f"{''.join(map(document.markup, last))}</main>"
         )
-        title = filter(None, (facts[0].short, network.account, "api-exporter"))
+        title = filter(None, (verdicts[0].short, network.account, "api-exporter"))
         return self.html(title=" – ".join(title), main=main)
 
     def _facts(self, inventory: Inventory, now: float) -> Tag:
         uptime = self._uptime()
         reachable: dict[bool | None, Flattenable] = {
-            True: tables.state("good", "reachable"),
-            False: tables.state("bad", "does not answer"),
-            None: tables.state("none", "no request yet"),
+            True: tables.state_mark("good", "reachable"),
+            False: tables.state_mark("bad", "does not answer"),
+            None: tables.state_mark("none", "no request yet"),
         }
         freshness = self._network.telemetry.freshness
         return tags.section(
@@ -82,14 +82,14 @@ class Status(LivePage):
                 ),
                 _fact(
                     "Token",
-                    tables.state(*verdict.token(freshness[UP])),
+                    tables.state_mark(*verdict.token_state(freshness[UP])),
                     _token_expiry(inventory, freshness, now),
                 ),
                 _fact("Series", f"{sum(self._network.pages.series().values()):,}"),
                 _fact(
                     "Running for",
-                    formatting.lasting(uptime),
-                    f"since {formatting.clock(now - uptime, now)}",
+                    formatting.long_duration(uptime),
+                    f"since {formatting.clock_time(now - uptime, now)}",
                 ),
             )
         )
@@ -104,13 +104,13 @@ class Status(LivePage):
         )
 
 
-def _headline(facts: Sequence[Verdict], reading: Verdict) -> Tag:
-    """Return two facts, the worst first; then why reading fails, and what to do."""
+def _headline(verdicts: Sequence[Verdict], reading: Verdict) -> Tag:
+    """Return both headlines, then why reading NetBird fails, and what to do."""
     return tags.section(
-        tags.h1([tags.span(fact.headline, class_=fact.tone) for fact in facts]),
+        tags.h1([tags.span(one.headline, class_=one.tone) for one in verdicts]),
         tags.p(reading.why, class_="why") if reading.why else "",
         [tags.p(note) for note in reading.notes],
-        class_=f"verdict {facts[0].tone}",
+        class_=f"verdict {verdicts[0].tone}",
     )
 
 
@@ -125,12 +125,12 @@ def _token_expiry(
     end = verdict.token_expiry(inventory)
     if end is None:
         return ""
-    shown: Flattenable = formatting.instant(end, verdict.expiry(end, now))
+    shown: Flattenable = formatting.instant(end, verdict.expiry_text(end, now))
     if verdict.is_refused(freshness[UP]):
         read = freshness["access_tokens"].last_success
         shown = [
             shown,
-            "" if read is None else f", as of {formatting.clock(read, now)}",
+            "" if read is None else f", as of {formatting.clock_time(read, now)}",
         ]
     return shown
 
@@ -144,7 +144,7 @@ def footer(context: SiteContext, account: str = "") -> str:
         (f"health{query}", "Health"),
         (f"ready{query}", "Ready"),
         *([(f"{PROFILES_PATH}/", "Profiles")] if context.profiles else []),
-        (RUNBOOKS, "Runbooks"),
+        (RUNBOOKS_PATH, "Runbooks"),
         *([] if ".example/" in DOCUMENTATION else [(DOCUMENTATION, "Documentation")]),
     ]
     return document.markup(

@@ -19,13 +19,13 @@ _TONES: dict[str, Tone] = {
     "fresh": "good",
     "late": "warn",
     "failing": "bad",
-    "ended": "bad",
+    "expired": "bad",
 }
 
 _LEGEND = {
     "starting": "no refresh yet: the exporter reads the resources one after another",
     "late": "overdue: older than 1.5 intervals",
-    "ended": "no refresh for so long that the metrics have expired",
+    "expired": "no refresh for so long that the metrics have expired",
     "waiting": "no refresh while the refresh of the peers fails",
     "unsupported": "the NetBird API does not offer this resource to this token, or"
     " lists no object that needs it; next attempt within an hour",
@@ -42,7 +42,7 @@ def resources(
     now: float,
     note: str = "",
 ) -> Tag:
-    """Return a row for each refreshed resource, then a note. A line names the others.
+    """Return rows of refreshed resources, a note, and a line of other resources.
 
     The advice for the peers is not repeated: the headline has it.
     """
@@ -51,15 +51,15 @@ def resources(
     peers, waiting = freshness[UP], _is_waiting(freshness)
     advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
     for resource in RESOURCE_BY_NAME.values():
-        if (standing := freshness.get(resource.name)) is None:
+        if (known := freshness.get(resource.name)) is None:
             continue
-        word: str = standing.state(now)
+        word: str = known.state(now)
         if waiting and word in {"starting", "late"}:
             word = "waiting"
         states.add(word)
-        rows.append(_row(resource, standing, word, now))
-        if standing.error is not None and word == "failing":
-            rows.append(_failure(standing, standing.error, advised, now))
+        rows.append(_row(resource, known, word, now))
+        if known.error is not None and word == "failing":
+            rows.append(_failure(known, known.error, advised, now))
     legend = [
         tags.span(tags.b(word), f": {text}. ")
         for word, text in _LEGEND.items()
@@ -87,7 +87,7 @@ def _is_waiting(freshness: Mapping[str, Freshness]) -> bool:
     """Return whether the peers fail and no refresh has succeeded since."""
     since = freshness[UP].failing_since
     return since is not None and all(
-        (standing.last_success or 0.0) <= since for standing in freshness.values()
+        (known.last_success or 0.0) <= since for known in freshness.values()
     )
 
 
@@ -102,14 +102,14 @@ def _row(
         class_="lead",
         role="rowheader",
     )
-    mark = tags.td(state(_TONES.get(word, "none"), word), class_="mark")
-    success, ended = freshness.last_success, freshness.ended
+    mark = tags.td(state_mark(_TONES.get(word, "none"), word), class_="mark")
+    success, ended = freshness.last_success, freshness.ended_at
     read = success is not None
     return tags.tr(
         name,
         mark,
         _number(None if success is None else formatting.ago(success, now)),
-        _number(formatting.short(freshness.period), before="every"),
+        _number(formatting.short_duration(freshness.period), before="every"),
         _number(_records(freshness) if read else None, after="records"),
         _number(
             None if ended is None else formatting.milliseconds(freshness.seconds),
@@ -121,10 +121,10 @@ def _row(
 def _failure(
     freshness: Freshness, error: UpstreamError, advised: set[Reason], now: float
 ) -> Tag:
-    """Return the error, with advice if the same reason had none above."""
+    """Return the row of an error; only the first row of a reason has its advice."""
     steps = "" if error.reason in advised else advice(error)
     advised.add(error.reason)
-    since = formatting.clock(freshness.failing_since or now, now)
+    since = formatting.clock_time(freshness.failing_since or now, now)
     return _problem_row(
         len(_NUMBERS) + 2, f"Since {since}: {error.text_with_request_id}", steps
     )
@@ -180,8 +180,8 @@ def newest_requests(recent: Reversible[Attempt]) -> Tag:
         rows.append(
             tags.tr(
                 tags.td(f"/{attempt.path}", class_="lead path", role="rowheader"),
-                tags.td(state(tone, status), class_="mark"),
-                _number(formatting.second(attempt.started)),
+                tags.td(state_mark(tone, status), class_="mark"),
+                _number(formatting.time_of_day(attempt.started)),
                 _number(f"{attempt.received:,}", after="bytes"),
                 _number(formatting.milliseconds(attempt.seconds), after="ms"),
                 _number(str(attempt.number), before="attempt"),
@@ -239,5 +239,5 @@ def _problem_row(columns: int, problem: str, more: str = "", tone: Tone = "bad")
     )
 
 
-def state(tone: Tone, word: str) -> Tag:
+def state_mark(tone: Tone, word: str) -> Tag:
     return tags.span(word, class_=f"state {tone}")

@@ -24,7 +24,7 @@ WORST_FIRST: tuple[Tone, ...] = ("bad", "warn", "none", "good")
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """A fact in a headline, with details.
+    """A headline, with details.
 
     Attributes:
         short: the same in one or two words.
@@ -39,15 +39,15 @@ class Verdict(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def verdict(
+def reading_verdict(
     freshness: Mapping[str, Freshness], inventory: Inventory, now: float
 ) -> Verdict:
-    """Return the verdict on reading NetBird by the peers; other failures are notes."""
+    """Return the verdict on the refreshes of the peers; other failures are notes."""
     peers = freshness[UP]
     state = peers.state(now)
     others = _other_failures(freshness, now)
     if state == "failing" and peers.error is not None:
-        since = formatting.clock(peers.failing_since or now, now)
+        since = formatting.clock_time(peers.failing_since or now, now)
         return Verdict(
             tone="bad",
             short="Not working",
@@ -65,8 +65,8 @@ def verdict(
             short="Starting",
             headline="Reading NetBird: not yet, first refresh of the peers",
         )
-    age = formatting.lasting(now - peers.last_success)
-    if state == "ended":
+    age = formatting.long_duration(now - peers.last_success)
+    if state == "expired":
         return Verdict(
             tone="bad",
             short="Not working",
@@ -96,8 +96,8 @@ def verdict(
     )
 
 
-def network(found: FindingList, peers: Freshness) -> Verdict:
-    """Return the verdict on the network by its findings."""
+def network_verdict(found: FindingList, peers: Freshness) -> Verdict:
+    """Return the verdict on the network: its findings, counted by severity."""
     if peers.up is False:
         return Verdict(
             tone="none", short="Unknown", headline="The network: unknown for now"
@@ -106,7 +106,7 @@ def network(found: FindingList, peers: Freshness) -> Verdict:
         return Verdict(
             tone="none", short="Unknown", headline="The network: not known yet"
         )
-    numbers = counts(found)
+    numbers = count_texts(found)
     if not numbers:
         return Verdict(
             tone="good", short="Working", headline="The network: no known problem"
@@ -123,7 +123,7 @@ TONES: Mapping[str, Tone] = {"critical": "bad", "warning": "warn", "info": "none
 """The tone of each severity."""
 
 
-def counts(found: FindingList) -> list[str]:
+def count_texts(found: FindingList) -> list[str]:
     """Return for example `2 critical` and `1 info`, the worst first."""
     return [
         with_noun(number, severity)
@@ -137,7 +137,7 @@ def counts(found: FindingList) -> list[str]:
 def _metrics_note(peers: Freshness, inventory: Inventory, now: float) -> str:
     if peers.last_success is None:
         return "No refresh of the peers has succeeded since the start."
-    when = formatting.clock(peers.last_success, now)
+    when = formatting.clock_time(peers.last_success, now)
     if inventory.peers is None:
         return f"The metrics of the peers have expired: last refresh at {when}."
     return f"The metrics show the peers as they were at {when}."
@@ -146,8 +146,8 @@ def _metrics_note(peers: Freshness, inventory: Inventory, now: float) -> str:
 def _other_failures(freshness: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
     failing = [
         name
-        for name, standing in freshness.items()
-        if name != UP and standing.state(now) == "failing"
+        for name, known in freshness.items()
+        if name != UP and known.state(now) == "failing"
     ]
     if not failing:
         return ()
@@ -158,7 +158,7 @@ def _other_failures(freshness: Mapping[str, Freshness], now: float) -> tuple[str
 
 
 def token_expiry(inventory: Inventory) -> float | None:
-    """Return the expiry of the exporter's token: of several, the last used one."""
+    """Return the expiry of the exporter's token: the last used one of its user."""
     tokens = inventory.access_tokens or ()
     newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
     if newest is None or (len(tokens) > 1 and timestamp(newest.last_used) is None):
@@ -166,11 +166,11 @@ def token_expiry(inventory: Inventory) -> float | None:
     return timestamp(newest.expiration_date)
 
 
-def expiry(end: float, now: float) -> str:
+def expiry_text(end: float, now: float) -> str:
     """Return for example `expires in 40 days`."""
     if end <= now:
-        return f"expired {formatting.lasting(now - end)} ago"
-    return f"expires in {formatting.lasting(end - now)}"
+        return f"expired {formatting.long_duration(now - end)} ago"
+    return f"expires in {formatting.long_duration(end - now)}"
 
 
 def is_refused(peers: Freshness) -> bool:
@@ -178,7 +178,7 @@ def is_refused(peers: Freshness) -> bool:
     return peers.error is not None and peers.error.reason == "auth"
 
 
-def token(peers: Freshness) -> tuple[Tone, str]:
+def token_state(peers: Freshness) -> tuple[Tone, str]:
     """Return the state of the token, as the last refreshes of the peers showed it."""
     if is_refused(peers):
         return "bad", "refused"

@@ -96,7 +96,7 @@ class QueryTests(SynchronousTestCase):
     def test_address(self) -> None:
         """There is one kind of address, out of three."""
         for kind in ("ip", "ipv6", "dns"):
-            self.assertEqual(kind, asked(f"port=1&address={kind}").address)
+            self.assertEqual(kind, asked(f"port=1&address={kind}").address_kind)
         for kind in ("", "IP", "ipv4"):
             self.assertEqual(
                 f"address: {kind!r} is not allowed: it must be ip, ipv6, dns",

@@ -29,10 +29,10 @@ class ChartTests(SynchronousTestCase):
     def test_ceiling(self) -> None:
         """The top is round, even, at least the maximum and little more."""
         for most, top in ((0, 2), (1, 2), (7, 8), (15, 16), (99, 100), (218, 220)):
-            self.assertEqual(top, chart.ceiling(most))
+            self.assertEqual(top, chart.axis_top(most))
         for most in range(1, 3000):
-            self.assertTrue(most <= chart.ceiling(most) <= 1.2 * most + 1, most)
-            self.assertEqual(0, chart.ceiling(most) % 2)
+            self.assertTrue(most <= chart.axis_top(most) <= 1.2 * most + 1, most)
+            self.assertEqual(0, chart.axis_top(most) % 2)
 
     def test_span(self) -> None:
         """A new exporter shows minutes, an old one six hours."""

@@ -61,6 +61,8 @@ class SectionTests(SynchronousTestCase):
         self.assertIn("Since 07:59 UTC.", self.markup(of(finding(since=NOW - 60))))
 
     def test_counts(self) -> None:
-        self.assertEqual("2 critical, 1 info", findings.numbers(of(critical=2, info=1)))
-        self.assertEqual("nothing", findings.numbers(of(critical=0, info=0)))
-        self.assertIsNone(findings.numbers(of()))
+        self.assertEqual(
+            "2 critical, 1 info", findings.counts_text(of(critical=2, info=1))
+        )
+        self.assertEqual("nothing", findings.counts_text(of(critical=0, info=0)))
+        self.assertIsNone(findings.counts_text(of()))

@@ -23,8 +23,8 @@ class WordsTests(SynchronousTestCase):
             (7200, "2 hours", "2 h"),
             (86400 * 61.5, "61 days", "61 d"),
         ):
-            self.assertEqual(long, formatting.lasting(seconds))
-            self.assertEqual(short, formatting.short(seconds))
+            self.assertEqual(long, formatting.long_duration(seconds))
+            self.assertEqual(short, formatting.short_duration(seconds))
 
     def test_numbers(self) -> None:
         """Thousands are separated; 1 is singular."""
@@ -43,14 +43,16 @@ class WordsTests(SynchronousTestCase):
 
     def test_instants(self) -> None:
         """A time has its date if that is not today, and a tooltip with the instant."""
-        self.assertEqual("12:00 UTC", formatting.clock(NOON, NOON + 3600))
-        self.assertEqual("2027-01-15 12:00 UTC", formatting.clock(NOON, NOON + 86400))
+        self.assertEqual("12:00 UTC", formatting.clock_time(NOON, NOON + 3600))
+        self.assertEqual(
+            "2027-01-15 12:00 UTC", formatting.clock_time(NOON, NOON + 86400)
+        )
         self.assertEqual(
             '<time datetime="2027-01-15T12:00:00.500+00:00"'
             ' title="2027-01-15 12:00:00 UTC">3 s ago</time>',
             self.shown(formatting.ago(NOON + 0.5, NOON + 4)),
         )
-        self.assertIn(">12:00:00<", self.shown(formatting.second(NOON)))
+        self.assertIn(">12:00:00<", self.shown(formatting.time_of_day(NOON)))
 
     def test_last_days(self) -> None:
         """An instant after the last date of the calendar is shown as the last one."""

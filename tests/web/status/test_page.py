@@ -265,7 +265,7 @@ class StatusTests(ServedTestCase):
         """Page, probes, metrics and supervisor show a failure at the same time."""
         summaries: list[str] = []
         telemetry = self.watched.telemetry
-        telemetry.changed = lambda: summaries.append(
+        telemetry.on_up_changed = lambda: summaries.append(
             telemetry.summary(self.watched.now())
         )
         self.watched.silent.add("api/peers")

@@ -15,13 +15,13 @@ from api_exporter.web.status import verdict
 from tests.web.watched import NOON
 
 DAY = 86400.0
-FRESH = Freshness(period=30, ended=NOON, last_success=NOON, records=214)
+FRESH = Freshness(period=30, ended_at=NOON, last_success=NOON, records=214)
 
 
 def failing(reason: str = "401: the NetBird API rejects the token") -> Freshness:
     return Freshness(
         period=30,
-        ended=NOON,
+        ended_at=NOON,
         error=UpstreamError("auth", reason),
         failing_since=NOON - 300,
         last_success=NOON - 330,
@@ -51,7 +51,7 @@ class VerdictTests(SynchronousTestCase):
         others: Mapping[str, Freshness] = MappingProxyType({}),
     ) -> verdict.Verdict:
         found = inventory if inventory is not None else Inventory(peers=())
-        return verdict.verdict({"peers": peers, **others}, found, now)
+        return verdict.reading_verdict({"peers": peers, **others}, found, now)
 
     def test_working(self) -> None:
         """With fresh peers the verdict is good."""
@@ -93,7 +93,7 @@ class VerdictTests(SynchronousTestCase):
     def test_ended(self) -> None:
         """Expired peers are bad even without a failure."""
         found = self.verdict(
-            Freshness(period=30, ended=NOON, last_success=NOON - 77, withdrawn=True),
+            Freshness(period=30, ended_at=NOON, last_success=NOON - 77, withdrawn=True),
             Inventory(),
         )
         self.assertEqual(("bad", "Not working"), (found.tone, found.short))
@@ -102,7 +102,7 @@ class VerdictTests(SynchronousTestCase):
 
     def test_never_read(self) -> None:
         """A failure without an earlier success says so."""
-        never = Freshness(period=30, ended=NOON, error=failing().error)
+        never = Freshness(period=30, ended_at=NOON, error=failing().error)
         *_, note = self.verdict(never).notes
         self.assertEqual("No refresh of the peers has succeeded since the start.", note)
 
@@ -133,10 +133,10 @@ class VerdictTests(SynchronousTestCase):
             ({"critical": 0, "warning": 1}, "warn", "1 warning", "1 warning"),
             ({"critical": 0, "info": 3}, "good", "3 info", "3 info"),
         ):
-            found = verdict.network(FindingList(counts=counts), FRESH)
+            found = verdict.network_verdict(FindingList(counts=counts), FRESH)
             self.assertEqual((tone, short), (found.tone, found.short))
             self.assertEqual(f"The network: {headline}", found.headline)
-        blind = verdict.network(FindingList(counts={"critical": 1}), failing())
+        blind = verdict.network_verdict(FindingList(counts={"critical": 1}), failing())
         self.assertEqual("The network: unknown for now", blind.headline)
 
     def test_token_end(self) -> None:
@@ -177,7 +177,9 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual(("good", ()), (found.tone, found.notes))
 
     def test_token_ends(self) -> None:
-        self.assertEqual("expired 2 days ago", verdict.expiry(NOON - 2 * DAY, NOON))
+        self.assertEqual(
+            "expired 2 days ago", verdict.expiry_text(NOON - 2 * DAY, NOON)
+        )
 
     def test_token(self) -> None:
         """The state of the token follows from the refreshes of the peers."""
@@ -197,4 +199,4 @@ class VerdictTests(SynchronousTestCase):
             ),
             (Freshness(period=30, error=slow), "not known yet"),
         ):
-            self.assertEqual(words, verdict.token(standing)[1])
+            self.assertEqual(words, verdict.token_state(standing)[1])
