@@ -168,7 +168,7 @@ BUGS = (
         "a failure has no line where the peers fail for another reason",
         "refresh/refresh_log.py",
         "peers is not None and peers.reason == error.reason",
-        "self._lives[UP].awake.failing_since is not None",
+        "self._lives[UP].known_freshness.failing_since is not None",
     ),
     Bug(
         "the end of a failure has no line where the resource is missing as before",

@@ -33,7 +33,7 @@ class Reloader(Generic[T]):
 
     Attributes:
         value: the newest valid value.
-        good: True if the files were valid at their last change.
+        is_valid: True if the files were valid at their last change.
     """
 
     def __init__(

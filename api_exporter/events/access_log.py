@@ -59,7 +59,7 @@ class AccessLog:
         return self.journal.is_behind or is_due
 
     async def fetch(
-        self, fetch: Fetch, path: str, patience: float, inventory: Inventory
+        self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory
     ) -> ResponseBody:
         """Request the next page and return it; the journal writes and counts new rows.
 
@@ -74,7 +74,7 @@ class AccessLog:
         position = await opening.addTimeout(OPENING_TIMEOUT, self._clock, _give_up)
         if position is None:
             raise UpstreamError("log_file", self.journal.problem, unsent=True)
-        body = await fetch(f"{path}?{position.query}", patience)
+        body = await fetch(f"{path}?{position.query}", max_seconds)
         self.journal.receive(body.data, position)
         return body
 

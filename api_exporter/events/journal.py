@@ -214,7 +214,7 @@ class Journal(Service, Generic[C, Id]):
         count: int = 0,
     ) -> None:
         await self._sink.commit(lines, cursor)
-        self._cursor = cursor  # the sink has the lines, even if `settle` fails
+        self._cursor = cursor  # the sink has the lines, even if `flush` fails
         self._telemetry.written(count)
         if rows:
             self._count(rows)

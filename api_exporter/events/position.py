@@ -154,7 +154,7 @@ def _next(position: Position, *, page_end: int, more: bool, now: int) -> Positio
 
     Args:
         page_end: the time of the newest row of the page.
-        following: whether more pages follow.
+        more: whether more pages follow.
     """
     is_young = not more or page_end >= now - _SETTLED_AGE
     restart_at = position.restart_at

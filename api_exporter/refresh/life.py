@@ -14,7 +14,7 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         digest: equal for equal bodies of one path.
-        complaints: the errors of the first rejected records.
+        errors: the errors of the first rejected records.
         recognized: known records, which make decoding the next body faster.
     """
 

@@ -65,7 +65,7 @@ class AccountNetwork(MultiService):
         parts: optional features of the account.
 
     Attributes:
-        stretched: a line that says how intervals are lengthened; "" if they are not.
+        intervals_note: a line about lengthened intervals; "" if there are none.
         warning: a line that says how the access log is limited; "" if it is not.
         lives: the state of its resources.
         telemetry: metrics of refreshes and requests.

@@ -25,7 +25,7 @@ class Quota(Struct, frozen=True):
     Attributes:
         budget: the budget of its token.
         selection: with intervals that fit into the token's limit, if that is stated.
-        stretched: a line that says how intervals are lengthened; "" if they are not.
+        intervals_note: a line that says how intervals are lengthened; "" if they are not.
         warning: a line that says how the access log is limited; "" if it is not.
     """
 

@@ -173,8 +173,8 @@ class Schedule:
     def max_seconds(self, name: str, now: float) -> float:
         """Return the seconds that all attempts of a refresh may take together.
 
-        In an outage there are no retries if the peers are requested again soon. Under
-        contention there are none, either: they would use the requests of others.
+        In an outage there are no retries if the peers are requested again soon, or if
+        accounts compete: retries would use the requests of others.
         """
         outage = self._outage
         contended = self._budget.is_contended(now)

@@ -42,9 +42,9 @@ class Client(Service):
         upstream: usable without starting the service, if the service is stopped
             afterwards.
         token: returns the current token.
-        way: the proxy to use, if any, and where the setting comes from.
-        trust: certificate authorities and the client certificate.
-        shown: the server's certificate; None before the first response.
+        proxy_selection: the proxy to use, if any, and where the setting comes from.
+        tls_policy: certificate authorities and the client certificate.
+        server_certificate: the server's certificate; None before the first response.
     """
 
     def __init__(

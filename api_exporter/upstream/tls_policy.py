@@ -60,8 +60,8 @@ class TlsPolicy:
         files: the client certificate and its key; None without one.
 
     Attributes:
-        unusable: why the client certificate cannot be used, by the last check; "" if it
-            can.
+        client_problem: why the client certificate cannot be used, by the last check;
+            "" if it can.
     """
 
     def __init__(
