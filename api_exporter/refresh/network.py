@@ -1,7 +1,7 @@
 """The network of one account: its records, metrics and findings, kept fresh.
 
-Web pages and `--check` read it. It is handed `fetch`, clocks, jitter and a
-registry, so a test or a simulation can replace all of them.
+Web pages and `--check` read it. `fetch`, clocks, jitter and registry are
+arguments, so a test or a simulation can replace all of them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -57,7 +57,7 @@ class NetworkOptions(Struct, frozen=True, kw_only=True):
 
 
 class AccountNetwork(MultiService):
-    """All services of an account except its client.
+    """The state of an account's network, and the service that keeps it fresh.
 
     Args:
         certificates: returns when the upstream's and the client's certificate expire.

@@ -40,7 +40,7 @@ from api_exporter.refresh.life import LastBody, Lives
 from api_exporter.world import World
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
-"""Bytes that are hashed by one call: it holds the interpreter for two milliseconds."""
+"""Bytes that one call hashes: it holds the interpreter for two milliseconds."""
 
 
 BodyReader = Callable[[bytes], object]
@@ -165,7 +165,7 @@ class Pipeline:
         if last is known_body:
             records = before
         async with self._rendering:
-            # A body of another user is dropped.
+            # The path may hold a user id: the body of a former user is dropped.
             if resource.request_path(self.inventory, requested_at) == path:
                 # The body counts as known only after all of it is published.
                 published = life.body is not None and self._is_published(name)
@@ -194,7 +194,7 @@ class Pipeline:
         """Publish known records again, because a time window or a day has ended."""
         async with self._rendering:
             if (last := self._lives[name].body) is not None:
-                # The same body must be published again, too.
+                # Without a digest, the next body is published even if it is the same.
                 self._lives[name].body = replace(last, digest=())
                 records = getattr(self.inventory, name)
                 await self._render({name}, self.inventory.with_(name, records))
@@ -224,7 +224,7 @@ class Pipeline:
         try:
             await self._render(changed, settled)
         except UpstreamError:
-            # Joins that advanced may be the reason: publish this list alone.
+            # The page may be too long by joins that advanced: publish this list alone.
             if changed == self._changed(newest):
                 raise
             await self._render(self._changed(newest), newest)
@@ -242,7 +242,7 @@ class Pipeline:
         page would be too long, it raises UpstreamError and publishes nothing.
 
         Args:
-            room: the maximum of bytes of the whole page; no limit for a withdrawal.
+            room: maximum bytes of the whole page; PAGE_MAX_BYTES if None.
         """
         inventory = replace(inventory, now=self._now())
         readers = [c for c in self._collectors if any(n in changed for n in c.reads)]
@@ -259,7 +259,7 @@ class Pipeline:
         self.inventory = inventory
         for other, life in self._lives.items():
             if getattr(inventory, other) is None:
-                life.body = None  # of another user
+                life.body = None  # of a former user
         for collector, page in zip(readers, made, strict=True):
             after = self._page_or_empty(collector.name, page)
             self._rendered[collector.name] = after
@@ -360,7 +360,7 @@ def render(
 
     Args:
         before: the previous pages.
-        room: bytes that all pages may have together.
+        room: maximum bytes of all these pages together.
     """
     pages: list[RenderedPage | Failure] = []
     for collector, page_before in zip(collectors, before, strict=True):

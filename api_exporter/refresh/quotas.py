@@ -25,7 +25,7 @@ class Quota(Struct, frozen=True):
     Attributes:
         budget: the budget of its token.
         selection: with intervals that fit into the token's limit, if that is stated.
-        intervals_note: a line that says how intervals are lengthened; "" if they are not.
+        intervals_note: a line about lengthened intervals; "" if there are none.
         warning: a line that says how the access log is limited; "" if it is not.
     """
 
@@ -59,7 +59,7 @@ def _quotas(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
 
 
 def _selection(account: AccountSettings) -> Selection:
-    # A token that reads another account belongs to a user outside of that account.
+    # A user from outside of the account is not in it, and has no access tokens there.
     omitted = {"access_tokens"} if account.upstream_account else frozenset[str]()
     beside: dict[str, float] = {}
     if account.events_file is not None:

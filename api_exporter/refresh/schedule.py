@@ -18,7 +18,7 @@ from api_exporter.refresh.outage import NEVER, Outage
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY, retry_delay, with_jitter
 
 CONNECTION_TEST = "reach"
-"""The connection test, once before all resources except the first."""
+"""The name of the connection test, which runs once, before all except the peers."""
 
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds between requests of a path that the upstream lacks."""
@@ -60,12 +60,12 @@ class Schedule:
             life.failures, life.is_absent, life.rests_until = 0, False, -NEVER
         self._first_began = -NEVER
         self._waiting_since: float | None = -NEVER
-        """Since when others wait for the first (start or pause), or None."""
+        """When others began to wait for the peers (start or pause), or None."""
         self._outage: Outage | None = None
         self._recovered_at = -NEVER
 
     def start_next(self, now: float) -> str | None:
-        """Return the resource whose refresh starts now, or None."""
+        """Return the resource, or CONNECTION_TEST, whose request starts now, or None."""
         self._update_share()
         peers = self._share.next_is_for_peers(now)
         if peers is None:
@@ -87,7 +87,7 @@ class Schedule:
         return name
 
     def wake_at(self) -> float | None:
-        """Return when a refresh may start; None before a running one ends."""
+        """Return when a refresh may start; None if a running one must end first."""
         self._update_share()
         at = self._share.allowed_at()
         return None if at == NEVER else at
