@@ -16,8 +16,9 @@ BUSY_PAGES = 10
 """A log is busy after more than this number of pages in a row."""
 
 BUSY_CYCLE = 150.0
-"""Seconds between two starts of reading in a busy log. Each start reads the last
-minute again, so more requests would return the same rows.
+"""Seconds between two starts of reading in a busy log.
+
+Each start reads the last minute again: more starts would return the same rows.
 """
 
 OPENING_TIMEOUT = 5.0
@@ -25,7 +26,7 @@ OPENING_TIMEOUT = 5.0
 
 
 class AccessLog:
-    """The access log of an account.
+    """Requests the access log of an account; a `ResourceSource`.
 
     Args:
         telemetry: counts the rows.
@@ -80,4 +81,4 @@ class AccessLog:
 
 
 def _give_up(_: object, seconds: float) -> None:
-    """Prevent the TimeoutError."""
+    """Return None instead of raising TimeoutError."""

@@ -1,4 +1,4 @@
-"""Writing the new rows of each list of a log.
+"""The journal of a log, which writes the new rows of each list.
 
 Lists are decoded in the compute thread, files are written in other threads. Rows that
 could not be written are also in the next list.
@@ -82,7 +82,7 @@ class Journal(Service, Generic[C, Id]):
     async def open_files(self) -> C | None:
         """Open the files and return the cursor; None if they cannot be used.
 
-        If the caller gives up, the opening goes on, and the next call awaits it.
+        If the caller cancels, the opening continues, and the next call awaits it.
         """
         if self._cursor is None:
             if self._working is None:
@@ -91,7 +91,7 @@ class Journal(Service, Generic[C, Id]):
         return self._cursor
 
     def receive(self, body: bytes, requested: C | None = None) -> None:
-        """Write the new rows of a list; only the newest list waits for the current one.
+        """Write the new rows of a list. Meanwhile, only the newest other list waits.
 
         Args:
             requested: the cursor of the request, or None. If the cursor has changed

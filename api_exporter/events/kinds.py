@@ -19,7 +19,7 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
         rows: the name of its rows in log lines.
         row: the name of one row.
         first: the cursor before the first row.
-        tail: number of last lines to search for a row that is not the newest.
+        tail: number of last lines that recovery reads at most.
     """
 
     rows: str

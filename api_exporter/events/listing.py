@@ -16,7 +16,6 @@ from api_exporter.netbird.elements import DECODE_ERRORS, decode_leniently, eleme
 from api_exporter.ports import UpstreamError
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
-"""Nanoseconds."""
 
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d)"

@@ -59,7 +59,7 @@ class NewRows(Struct, Generic[C, Id], frozen=True):
         cursor: the cursor before the new rows.
         rows: the rows to write, in order.
         missed: why rows may be missing; "" if none is missing.
-        advance: returns the next cursor, given the one after `rows`; None to keep that.
+        advance: returns the next cursor from the one after `rows`; None keeps this one.
         lag: age of the newest row in seconds if there are more pages, else 0.0.
         skipped: number of rows that are neither written nor counted.
     """

@@ -31,7 +31,7 @@ MAX_DELAY = 30 * NANOSECONDS_PER_SECOND
 """Nanoseconds within which a row appears in the log."""
 
 QUIET_MAX_DELAY = 600 * NANOSECONDS_PER_SECOND
-"""The same in a quiet log: reading starts so far back if this needs no other page."""
+"""The same in a quiet log: reading starts so far back if one page is enough."""
 
 _MAX_KNOWN = 50
 """Maximum rows of a page that may have been read before."""
@@ -40,12 +40,13 @@ _SETTLED_AGE = 2 * MAX_DELAY
 """An age at which all rows have appeared, even if the proxy's clock differs."""
 
 _MAX_SPAN = 4 * MAX_DELAY
-"""Maximum time span of followed pages, which limits the ids in a position. Then
-reading starts again at `restart_at`; rows that are old by now need not be followed.
+"""Maximum time span of followed pages, which limits the ids in a position.
+
+Beyond it reading starts again at `restart_at`: earlier rows are complete by then.
 """
 
 MAX_AHEAD = 600 * NANOSECONDS_PER_SECOND
-"""A row this far in the future is not read until its time comes."""
+"""Nanoseconds: a row further in the future is not read yet."""
 
 COUNTED_AGE = 600 * NANOSECONDS_PER_SECOND
 """The maximum age of counted rows: a backlog is not current traffic."""
@@ -71,7 +72,7 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
             before a page with young rows.
         known: times by id, for the rows from `start` on that were read.
         complete: all rows up to this time were read, rounded down to an hour.
-        is_lost: whether the loss of the last read rows has been reported.
+        is_lost: whether the loss of the last read rows has been noticed.
     """
 
     start: int = 0
@@ -182,7 +183,7 @@ def _earliest_start(position: Position, page_end: int) -> int:
 def _checked(
     position: Position, ids: set[str], page_end: int, now: int
 ) -> tuple[Position, str]:
-    """Return the position, and why rows are missing if the last read rows are."""
+    """Return the position, and why rows may be missing; "" if none is."""
     if position.page > 1 or not position.known:
         return position, ""
     newest = position.newest

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class LogFactory:
-    """A factory of logs. All logs on standard output share it, in whole lines.
+    """A factory of logs. Logs on standard output share one `Output`, in whole lines.
 
     Args:
         threads: write files. A disk may hang, so the end of the process must not wait

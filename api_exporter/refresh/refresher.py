@@ -252,7 +252,7 @@ class Refresher(Service):
             self._refresh_log.needed(name)
 
     def _rest(self, resource: Resource, begin: float, records: int = 1) -> float:
-        """Delay the next request by this one's cost; return the seconds between both."""
+        """Delay the next request by this one's cost; return the seconds until it."""
         life, seconds = self._lives[resource.name], self._clock.seconds() - begin
         period = resource.min_interval(records, life.period, seconds)
         if period > life.period:

@@ -65,7 +65,7 @@ class Schedule:
         self._recovered_at = -NEVER
 
     def start_next(self, now: float) -> str | None:
-        """Return the resource, or CONNECTION_TEST, whose request starts now, or None."""
+        """Return the resource or CONNECTION_TEST that starts now, or None."""
         self._update_share()
         peers = self._share.next_is_for_peers(now)
         if peers is None:
