@@ -50,7 +50,7 @@ class SharedState:
     Attributes:
         thresholds: None for the default thresholds.
         compute: the compute thread.
-        make_policy: a cache of TLS contexts, of which each takes a megabyte.
+        make_policy: shares TLS policies: a TLS context takes nearly a megabyte.
         body_memory: the memory of bodies that are not decoded yet.
         quotas: the quota of each account, by name.
         log_threads: the threads that write logs; None if no log is written.
@@ -72,7 +72,7 @@ class SharedState:
 
 
 class ServicesWithDeadline(MultiService):
-    """Services whose stop takes at most so many seconds."""
+    """Services with a maximum time for their stop."""
 
     def __init__(
         self, services: Iterable[IService], seconds: float, clock: IReactorTime
@@ -84,7 +84,7 @@ class ServicesWithDeadline(MultiService):
             self.addService(service)
 
     def stopService(self) -> Deferred[None]:
-        """Fire when all services have stopped, or at the deadline."""
+        """Stop; the result fires when all services have stopped, or at the deadline."""
         done: Deferred[None] = Deferred()
         timer = self._clock.callLater(self._seconds, done.callback, None)
 
@@ -105,7 +105,7 @@ class Account(MultiService):
         parts: the optional features of the account.
 
     Attributes:
-        client: works without a start of the account, but then it must be stopped.
+        client: usable without starting the account, if it is stopped afterwards.
         network: likewise.
     """
 
@@ -208,7 +208,7 @@ class Account(MultiService):
             super().startService()
 
     def stopService(self) -> Deferred[object]:
-        """Fire when no request runs, or at the deadlines."""
+        """Stop; the result fires when no request runs, or at the deadlines."""
         if self._delayed is not None and self._delayed.active():
             self._delayed.cancel()
         stopped: Deferred[object] = super().stopService()

@@ -49,7 +49,7 @@ LOG_THREADS = 10
 """The maximum of threads in which all accounts write their logs."""
 
 STARTS_PER_SECOND = 20
-"""Accounts that start in each second: an account opens connections and requests all."""
+"""Maximum accounts that start in a second: each one then requests all resources."""
 
 
 def makeService(options: Options) -> MultiService:
@@ -59,7 +59,7 @@ def makeService(options: Options) -> MultiService:
 
     assert isinstance(reactor, PosixReactorBase)
     assert options.parent is not None
-    # Twisted's timers use the wall clock: set back by an hour, it stops them for one.
+    # Twisted's timers use the wall clock: setting it back would delay all of them.
     reactor.seconds = time.monotonic
     configured = configure(options, reactor)
     if problems := listener.description_errors(

@@ -1,4 +1,4 @@
-"""Backoff: the wait before a retry. Stateless; chance is an argument."""
+"""Backoff: the wait before a retry. Pure: random numbers are an argument."""
 
 from api_exporter.ports import Jitter
 

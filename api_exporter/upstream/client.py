@@ -119,7 +119,7 @@ class Client(Service):
     def _on_certificate(self, certificate: X509) -> None:
         try:
             self.server_certificate = read_certificate(certificate)
-        except Exception:  # noqa: BLE001 - OpenSSL trusts what another parser dislikes
+        except Exception:  # noqa: BLE001 - OpenSSL accepts what another parser rejects
             self.server_certificate = None
 
     def _warn_of_plain_http(self) -> None:

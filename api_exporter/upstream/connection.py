@@ -95,7 +95,7 @@ class BoundedConnection(ProtocolWrapper):
 
 
 def tls_failure(untrusted: Failure | None) -> Failure:
-    """Return the failure of TLS; without one, the peer closed during the handshake."""
+    """Return the TLS failure; None stands for a close within the handshake."""
     if untrusted is not None:
         return untrusted
     message = "the connection closed within the TLS handshake"
@@ -104,11 +104,11 @@ def tls_failure(untrusted: Failure | None) -> Failure:
 
 @implementer(IHandshakeListener)
 class TlsConnection(BoundedConnection):
-    """A TLS connection that reports a missing handshake: some servers just close.
+    """A TLS connection that reports a close within the handshake as a TLS failure.
 
     Args:
         seen: called with the peer's certificate, which has been verified.
-        tls_failure: returns the failure of a connection without TLS.
+        tls_failure: returns the failure to report, given the TLS failure or None.
     """
 
     _has_tls = False

@@ -40,7 +40,7 @@ SILENT_SECONDS = 5.0
 """Seconds without a response header, after which `on_silent` is called."""
 
 MIN_RETRY_SHARE = 0.1
-"""The part of the timeout without which a retry does not start."""
+"""The part of the timeout that must be left for a retry."""
 
 UNREACHABLE: frozenset[Reason] = frozenset(
     {"proxy", "proxy_auth", "dns", "connect", "tls", "timeout"}
@@ -101,7 +101,7 @@ class Fetcher:
     """Fetches bodies. It follows no redirect: the token must not reach another host.
 
     Args:
-        agent: retries nothing but requests on kept connections that were closed.
+        agent: repeats a request only if its kept connection had been closed.
         token: called at each attempt; it may return a new token.
         observe: called with each attempt when it ends.
         body_memory: shared by all clients of the process.
@@ -132,7 +132,7 @@ class Fetcher:
         self._on_silent = on_silent
 
     def fetch(self, path: str, retry_seconds: float) -> Deferred[ResponseBody]:
-        """Fetch a body; see `ports.Fetch`. Cancelling it leaves no timer behind."""
+        """Fetch a body; see `ports.Fetch`. Cancelling the result leaves no timer."""
         cancelled = False
 
         def give_up(_: object) -> None:
@@ -296,7 +296,7 @@ class Fetcher:
         )
 
     def _check_clock(self, dated_at: float | None, sent_at: float, now: float) -> None:
-        """Log once that the clocks differ: this machine's decides when days end.
+        """Log once that the clocks differ: this machine's decides when a day ends.
 
         Args:
             dated_at: Date of the response, in whole seconds; None if missing.

@@ -111,7 +111,7 @@ class _ConnectProtocol(Protocol):
         self._waiting: Deferred[None] | None = None
 
     def wait_until_open(self) -> Deferred[None]:
-        """Fires when the tunnel is open. Cancelling it aborts the connection."""
+        """Wait for the open tunnel. Cancelling the result aborts the connection."""
         if not self._ended:
             self._waiting = Deferred(self._give_up)
             return self._waiting
