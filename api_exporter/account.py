@@ -102,7 +102,7 @@ class Account(MultiService):
 
     Args:
         start_delay: seconds from the start of the service to the first request.
-        parts: the optional features of the account.
+        features: the optional features of the account.
 
     Attributes:
         client: usable without starting the account, if it is stopped afterwards.
@@ -119,7 +119,7 @@ class Account(MultiService):
         now: Now,
         jitter: Jitter,
         start_delay: float = 0.0,
-        parts: Sequence[AccountFeature] = (),
+        features: Sequence[AccountFeature] = (),
     ) -> None:
         super().__init__()
         self._log = log_of(settings.name, log)
@@ -154,11 +154,11 @@ class Account(MultiService):
             ),
             certificates=self._certificates,
             test_connection=client.upstream.log_reachability,
-            parts=parts,
+            features=features,
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
-        self._reload = [client.token, client.reload, *(part.reload for part in parts)]
-        log_services = [part.service for part in parts if part.service is not None]
+        self._reload = [client.token, client.reload, *(f.reload for f in features)]
+        log_services = [f.service for f in features if f.service is not None]
         self.addService(
             ServicesWithDeadline(log_services, MAX_LOG_STOP_SECONDS, reactor)
         )
@@ -200,8 +200,8 @@ class Account(MultiService):
     def startService(self) -> None:
         if self.network.intervals_note:
             self._log.info("{words}", words=self.network.intervals_note)
-        if self.network.warning:
-            self._log.warn("{words}", words=self.network.warning)
+        if self.network.access_log_note:
+            self._log.warn("{words}", words=self.network.access_log_note)
         if self._delay:
             self._delayed = self._clock.callLater(self._delay, super().startService)
         else:

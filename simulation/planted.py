@@ -181,7 +181,7 @@ BUGS = (
         "refresh/schedule.py",
         "wait = retry_delay(life.failures, life.period, self._jitter"
         ", error.retry_after)",
-        "wait = life.period if name == self.first else NEVER",
+        "wait = life.period if name == self.peers_name else NEVER",
     ),
     Bug(
         "an audit event that shows up late is lost",

@@ -52,7 +52,7 @@ class LogFactory:
         self._now = now
         self._output = Output()
 
-    def part(
+    def feature(
         self,
         settings: AccountSettings,
         registry: CollectorRegistry,

@@ -91,7 +91,7 @@ class Pipeline:
         inventory: the initial one, without records.
         page_max_bytes: the maximum length of the text of all collectors.
         on_collector_failed: called with the name of a collector with a defect.
-        parts: optional features that read bodies or request them.
+        features: optional features that read bodies or request them.
 
     Attributes:
         inventory: the records that are known now.
@@ -111,7 +111,7 @@ class Pipeline:
         world: World,
         page_max_bytes: float = inf,
         on_collector_failed: Callable[[str], object] = lambda _: None,
-        parts: Sequence[AccountFeature] = (),
+        features: Sequence[AccountFeature] = (),
     ) -> None:
         self.log = world.log(self.log)
         self.inventory = inventory
@@ -123,8 +123,8 @@ class Pipeline:
         self._now = world.now
         self._page_max_bytes = page_max_bytes
         self._on_collector_failed = on_collector_failed
-        self._parts = parts
-        self._sources = {n: s for part in parts for n, s in part.sources.items()}
+        self._features = features
+        self._sources = {n: s for f in features for n, s in f.sources.items()}
         self._defective: set[str] = set()
         self._rendering = DeferredLock()
         self._rendered: dict[str, RenderedPage] = {}
@@ -151,9 +151,9 @@ class Pipeline:
         requested_at, began = self._now(), next(self._numbers)
         with closing(await self._body(name, path, max_seconds)) as body:
             reading = Reading(began, ended=next(self._numbers))
-            for part in self._parts:
-                if name in part.body_readers:
-                    part.body_readers[name](body.data)
+            for feature in self._features:
+                if name in feature.body_readers:
+                    feature.body_readers[name](body.data)
             before = getattr(self.inventory, name)
             recognized = NO_RECORDS if life.body is None else life.body.recognized
             known = DecodeContext(before or (), recognized, requested_at)
@@ -179,7 +179,7 @@ class Pipeline:
         if name in self._sources:
             source = self._sources[name]
             return await source.fetch(self._unpacked, path, max_seconds, self.inventory)
-        if any(name in part.body_readers for part in self._parts):
+        if any(name in feature.body_readers for feature in self._features):
             return await self._unpacked(path, max_seconds)
         return await self._fetch(path, max_seconds)
 

@@ -32,7 +32,7 @@ class RefreshLog:
         self._telemetry = telemetry
         self._now = world.now
 
-    def count_attempt(self, attempt: Attempt) -> None:
+    def record_attempt(self, attempt: Attempt) -> None:
         """Record a failed attempt for the peers: they count as failing immediately.
 
         The refresh itself may fail much later, because it retries the request.

@@ -200,7 +200,7 @@ class Refresher(Service):
         name, life = resource.name, self._lives[resource.name]
         begin = self._clock.seconds()
         life.path = path = self._pipeline.request_path(resource)
-        self._note_need(resource, path)
+        self._update_need(resource, path)
         if path is None or not self._pipeline.is_due(name):
             self._schedule.skipped(name, begin)
             return
@@ -216,12 +216,12 @@ class Refresher(Service):
         except UpstreamError as error:
             self._on_error(resource, error, begin)
             if not error.unsent:
-                self._rest(resource, begin)
+                self._delay(resource, begin)
         except Exception:  # noqa: BLE001 - a defect must not end the refreshes
             self._on_defect(name, begin)
         else:
             now = self._clock.seconds()
-            period = self._rest(resource, begin, body.records)
+            period = self._delay(resource, begin, body.records)
             life.expires = now + max(self._max_ages[name], LATE_PERIODS * period)
             self._refresh_log.succeeded(name, body, now - begin)
             self._refresh_log.set_interval(name, period)
@@ -236,7 +236,7 @@ class Refresher(Service):
             if life.period > EARLY_INTERVAL and life.known_freshness.error is None:
                 self._schedule.make_due(name, max(now, life.early_at + EARLY_INTERVAL))
 
-    def _note_need(self, resource: Resource, path: str | None) -> None:
+    def _update_need(self, resource: Resource, path: str | None) -> None:
         name, inventory = resource.name, self._pipeline.inventory
         restricted = name in inventory.withheld and not inventory.dormant(name)
         if restricted or resource.pointless(inventory):
@@ -251,7 +251,7 @@ class Refresher(Service):
         elif path is not None:
             self._refresh_log.needed(name)
 
-    def _rest(self, resource: Resource, begin: float, records: int = 1) -> float:
+    def _delay(self, resource: Resource, begin: float, records: int = 1) -> float:
         """Delay the next request by this one's cost; return the seconds until it."""
         life, seconds = self._lives[resource.name], self._clock.seconds() - begin
         period = resource.min_interval(records, life.period, seconds)
