@@ -132,13 +132,13 @@ class Account(MultiService):
             settings,
             reactor,
             world=world,
-            observe=self._on_attempt,
+            on_attempt=self._on_attempt,
             on_silent=self._on_silent,
             make_policy=shared.make_policy,
             body_memory=shared.body_memory,
         )
         self.network = AccountNetwork(
-            fetch=client.upstream.fetch,
+            fetch=client.fetcher.fetch,
             quota=shared.quotas[settings.name],
             world=world,
             registry=registry,
@@ -153,7 +153,7 @@ class Account(MultiService):
                 detail=settings.peer_detail,
             ),
             certificates=self._certificates,
-            test_connection=client.upstream.log_reachability,
+            test_connection=client.fetcher.log_reachability,
             features=features,
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
@@ -193,7 +193,7 @@ class Account(MultiService):
         """Return when the certificates of the upstream and of the client expire."""
         shown = self.client.server_certificate
         return (
-            None if shown is None else shown.ends,
+            None if shown is None else shown.expires_at,
             self.client.tls_policy.client_expires_at,
         )
 

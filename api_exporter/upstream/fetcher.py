@@ -103,7 +103,7 @@ class Fetcher:
     Args:
         agent: repeats a request only if its kept connection had been closed.
         token: called at each attempt; it may return a new token.
-        observe: called with each attempt when it ends.
+        on_attempt: called with each attempt when it ends.
         body_memory: shared by all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
     """
@@ -117,7 +117,7 @@ class Fetcher:
         token: TokenSource,
         options: FetchOptions,
         world: World,
-        observe: Callable[[Attempt], None],
+        on_attempt: Callable[[Attempt], None],
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
@@ -127,7 +127,7 @@ class Fetcher:
         self._token = token
         self._options = options
         self._clock, self._now, self._jitter = world.clock, world.now, world.jitter
-        self._observe = observe
+        self._on_attempt = on_attempt
         self._body_memory = body_memory or BodyMemory()
         self._on_silent = on_silent
 
@@ -244,7 +244,7 @@ class Fetcher:
                 unsent=failed is not None and failed.unsent,
                 request_id="" if failed is None else failed.request_id,
             )
-            self._observe(attempt)
+            self._on_attempt(attempt)
             self.log.debug(
                 "requested {path}",
                 path=path,
