@@ -185,19 +185,19 @@ BUGS = (
     ),
     Bug(
         "an audit event that shows up late is lost",
-        "events/cursor.py",
+        "events/audit_cursor.py",
         "if event.id > cursor.floor",
         "if event.id > highest",
     ),
     Bug(
         "audit events are written twice",
-        "events/cursor.py",
+        "events/audit_cursor.py",
         "and event.id not in recent",
         "and event.id != highest",
     ),
     Bug(
         "audit events are written again after SIGKILL",
-        "events/cursor.py",
+        "events/audit_cursor.py",
         "return self.with_(keys[keys.index(self.last) + 1 :])",
         "return self",
     ),

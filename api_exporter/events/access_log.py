@@ -49,13 +49,13 @@ class AccessLog:
         self._period = period
         self._clock = clock
         self._requested_at = self._started_at = float("-inf")
-        self._pages = 0
+        self._page_count = 0
 
     def is_due(self) -> bool:
         """Return whether a request for rows is due."""
         now = self._clock.seconds()
         is_due = now - self._requested_at >= REQUEST_INTERVAL - self._period
-        if self._pages > BUSY_PAGES:
+        if self._page_count > BUSY_PAGES:
             is_due = is_due and now - self._started_at >= BUSY_CYCLE
         return self.journal.is_behind or is_due
 
@@ -69,8 +69,8 @@ class AccessLog:
         self._telemetry.set_services(inventory.service_names)
         self._requested_at = self._clock.seconds()
         if not self.journal.is_behind:
-            self._started_at, self._pages = self._requested_at, 0
-        self._pages += 1
+            self._started_at, self._page_count = self._requested_at, 0
+        self._page_count += 1
         opening = Deferred.fromCoroutine(self.journal.open_files())
         position = await opening.addTimeout(OPENING_TIMEOUT, self._clock, _give_up)
         if position is None:

@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from api_exporter.events.access_log import AccessLog
-from api_exporter.events.cursor import Cursor
+from api_exporter.events.audit_cursor import AuditCursor
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT, COUNT_ONLY, Kind
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id
@@ -95,7 +95,7 @@ class LogFactory:
         settings: AccountSettings,
         registry: CollectorRegistry,
         log: Logger,
-    ) -> Journal[Cursor, int]:
+    ) -> Journal[AuditCursor, int]:
         """Return the audit log of an account that has EVENTS_FILE."""
         assert settings.events_file is not None
         return Journal(

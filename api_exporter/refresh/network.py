@@ -97,7 +97,7 @@ class AccountNetwork(MultiService):
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, world.clock, world.now
         self._compute, self._findings_lock = compute, DeferredLock()
-        self._log = world.log(log)
+        self._log = world.logger(log)
         self._unknown_groups = UnknownGroups(self._log)
         self.pages = Pages([collector.name for collector in selected.collectors])
         self.lives = lives(selected.periods)

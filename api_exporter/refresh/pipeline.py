@@ -113,7 +113,7 @@ class Pipeline:
         on_collector_failed: Callable[[str], object] = lambda _: None,
         features: Sequence[AccountFeature] = (),
     ) -> None:
-        self.log = world.log(self.log)
+        self.log = world.logger(self.log)
         self.inventory = inventory
         self._lives = lives
         self._collectors = collectors

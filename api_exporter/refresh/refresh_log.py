@@ -27,7 +27,7 @@ class RefreshLog:
         telemetry: AccountTelemetry,
         world: World,
     ) -> None:
-        self.log = world.log(self.log)
+        self.log = world.logger(self.log)
         self._lives = lives
         self._telemetry = telemetry
         self._now = world.now

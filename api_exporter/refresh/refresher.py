@@ -59,7 +59,7 @@ class Refresher(Service):
         on_refreshed: Callable[[str], Work] | None = None,
         test_connection: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.log = world.log(self.log)
+        self.log = world.logger(self.log)
         self._resources = {r.name: r for r in quota.selection.resources}
         self._lives = lives
         self._max_ages = {

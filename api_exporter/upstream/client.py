@@ -58,7 +58,7 @@ class Client(Service):
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self._log = world.log(log)
+        self._log = world.logger(log)
         self._url = settings.upstream_api_url
         self.proxy_selection = route = settings.proxy_selection
         authorities = settings.upstream_ca_file

@@ -122,7 +122,7 @@ class Fetcher:
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._clocks_differ = False
-        self.log = world.log(self.log)
+        self.log = world.logger(self.log)
         self._http = HTTPClient(GzipAgent(agent), _NoCookies())
         self._token = token
         self._options = options
