@@ -175,10 +175,7 @@ class LinesFile(Generic[C, Id]):
 
 
 def _lock(file: int) -> str:
-    """Lock a file: two processes would write each line twice.
-
-    Return why it cannot be written, or "".
-    """
+    """Lock a file, or return why not: two processes would write each line twice."""
     if not S_ISREG(os.fstat(file).st_mode):
         return "the file is not a regular file"
     try:

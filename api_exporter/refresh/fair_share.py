@@ -95,8 +95,7 @@ class _Earliest(Struct, frozen=True):
         peers: when slots and budget allow a request for peers.
         others: when they allow another request, and after it one for peers in time.
         others_overdue_at: when the first other resource is overdue.
-        contended_period: from then on, minimum seconds between an account's requests
-            for peers.
+        contended_period: seconds between an account's requests for peers from then on.
     """
 
     peers: float

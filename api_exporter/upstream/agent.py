@@ -5,9 +5,7 @@ from functools import partial
 
 from OpenSSL.crypto import X509
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import (
-    IStreamClientEndpoint,
-)
+from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.web.client import URI, Agent, HTTPConnectionPool, ProxyAgent
 from twisted.web.http_headers import Headers
