@@ -50,7 +50,7 @@ class SharedState:
     Attributes:
         thresholds: None for the default thresholds.
         compute: the compute thread.
-        make_policy: a cache of TLS contexts, of which each takes a megabyte.
+        make_policy: shares TLS policies: a TLS context takes nearly a megabyte.
         body_memory: the memory of bodies that are not decoded yet.
         quotas: the quota of each account, by name.
         log_threads: the threads that write logs; None if no log is written.
@@ -72,7 +72,7 @@ class SharedState:
 
 
 class ServicesWithDeadline(MultiService):
-    """Services whose stop takes at most so many seconds."""
+    """Services with a maximum time for their stop."""
 
     def __init__(
         self, services: Iterable[IService], seconds: float, clock: IReactorTime
@@ -84,7 +84,7 @@ class ServicesWithDeadline(MultiService):
             self.addService(service)
 
     def stopService(self) -> Deferred[None]:
-        """Fire when all services have stopped, or at the deadline."""
+        """Stop; the result fires when all services have stopped, or at the deadline."""
         done: Deferred[None] = Deferred()
         timer = self._clock.callLater(self._seconds, done.callback, None)
 
@@ -102,10 +102,10 @@ class Account(MultiService):
 
     Args:
         start_delay: seconds from the start of the service to the first request.
-        parts: the optional features of the account.
+        features: the optional features of the account.
 
     Attributes:
-        client: works without a start of the account, but then it must be stopped.
+        client: usable without starting the account, if it is stopped afterwards.
         network: likewise.
     """
 
@@ -119,7 +119,7 @@ class Account(MultiService):
         now: Now,
         jitter: Jitter,
         start_delay: float = 0.0,
-        parts: Sequence[AccountFeature] = (),
+        features: Sequence[AccountFeature] = (),
     ) -> None:
         super().__init__()
         self._log = log_of(settings.name, log)
@@ -132,13 +132,13 @@ class Account(MultiService):
             settings,
             reactor,
             world=world,
-            observe=self._on_attempt,
+            on_attempt=self._on_attempt,
             on_silent=self._on_silent,
             make_policy=shared.make_policy,
             body_memory=shared.body_memory,
         )
         self.network = AccountNetwork(
-            fetch=client.upstream.fetch,
+            fetch=client.fetcher.fetch,
             quota=shared.quotas[settings.name],
             world=world,
             registry=registry,
@@ -153,12 +153,12 @@ class Account(MultiService):
                 detail=settings.peer_detail,
             ),
             certificates=self._certificates,
-            test_connection=client.upstream.log_reachability,
-            parts=parts,
+            test_connection=client.fetcher.log_reachability,
+            features=features,
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
-        self._reload = [client.token, client.reload, *(part.reload for part in parts)]
-        log_services = [part.service for part in parts if part.service is not None]
+        self._reload = [client.token, client.reload, *(f.reload for f in features)]
+        log_services = [f.service for f in features if f.service is not None]
         self.addService(
             ServicesWithDeadline(log_services, MAX_LOG_STOP_SECONDS, reactor)
         )
@@ -193,22 +193,22 @@ class Account(MultiService):
         """Return when the certificates of the upstream and of the client expire."""
         shown = self.client.server_certificate
         return (
-            None if shown is None else shown.ends,
+            None if shown is None else shown.expires_at,
             self.client.tls_policy.client_expires_at,
         )
 
     def startService(self) -> None:
         if self.network.intervals_note:
             self._log.info("{words}", words=self.network.intervals_note)
-        if self.network.warning:
-            self._log.warn("{words}", words=self.network.warning)
+        if self.network.access_log_note:
+            self._log.warn("{words}", words=self.network.access_log_note)
         if self._delay:
             self._delayed = self._clock.callLater(self._delay, super().startService)
         else:
             super().startService()
 
     def stopService(self) -> Deferred[object]:
-        """Fire when no request runs, or at the deadlines."""
+        """Stop; the result fires when no request runs, or at the deadlines."""
         if self._delayed is not None and self._delayed.active():
             self._delayed.cancel()
         stopped: Deferred[object] = super().stopService()

@@ -1,7 +1,7 @@
 """The `api-exporter` command: twistd in the foreground, with this service only.
 
-twistd looks up plugins in directories, which a one-file executable lacks. So its
-runner is handed this ServiceMaker directly.
+twistd looks up plugins in directories, which a one-file executable lacks. So
+twistd's runner gets this ServiceMaker directly.
 
 Modules that only a running exporter needs are imported when it starts: --version
 and --help stay quick.

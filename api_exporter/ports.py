@@ -1,4 +1,4 @@
-"""The types between the pure modules and those with input and output; no logic."""
+"""Types that pure modules and modules with input or output share; no logic."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal, ParamSpec, Protocol, TypeVar, get_args
@@ -36,12 +36,11 @@ REASONS: tuple[Reason, ...] = get_args(Reason)
 
 
 class UpstreamError(Exception):
-    """The reason why a response of the upstream is unusable; its text is for people.
-
-    `server_message` is the message of a refusal.
+    """The failure of a request to the upstream; its text is for log and status page.
 
     Attributes:
-        reason: the same in one word of a closed set.
+        reason: the reason as one of REASONS.
+        server_message: the upstream's own message in a refusal, or "".
         retryable: whether a retry within the same refresh may help.
         retry_after: the Retry-After of the response in seconds, or None.
         unsent: whether the upstream never saw the request.
@@ -135,7 +134,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         received: bytes of the body as sent, packed or not.
         seconds: from the look-up of the host to the end of the body, or to the failure.
         error: the error message, "" for a successful request.
-        reason: the same as one of a closed set; None for a successful request.
+        reason: the reason as one of REASONS; None for a successful request.
         unsent: whether the upstream never saw it.
         request_id: identifies a failed request in the upstream's log, if known.
     """

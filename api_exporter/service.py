@@ -49,7 +49,7 @@ LOG_THREADS = 10
 """The maximum of threads in which all accounts write their logs."""
 
 STARTS_PER_SECOND = 20
-"""Accounts that start in each second: an account opens connections and requests all."""
+"""Maximum accounts that start in a second: each one then requests all resources."""
 
 
 def makeService(options: Options) -> MultiService:
@@ -59,7 +59,7 @@ def makeService(options: Options) -> MultiService:
 
     assert isinstance(reactor, PosixReactorBase)
     assert options.parent is not None
-    # Twisted's timers use the wall clock: set back by an hour, it stops them for one.
+    # Twisted's timers use the wall clock: setting it back would delay all of them.
     reactor.seconds = time.monotonic
     configured = configure(options, reactor)
     if problems := listener.description_errors(
@@ -160,19 +160,19 @@ def make_accounts(
     The module of logs is imported only if an account has one. A check has no threads
     for logs, and opens no log.
     """
-    journals = None
+    log_factory = None
     if shared.log_threads and any(a.has_logs for a in settings.accounts.values()):
         from api_exporter.events.wiring import LogFactory  # noqa: PLC0415
 
-        journals = LogFactory(reactor, shared.log_threads, shared.compute, now)
+        log_factory = LogFactory(reactor, shared.log_threads, shared.compute, now)
     made = {}
     for number, (name, account) in enumerate(settings.accounts.items()):
         registry = CollectorRegistry()
-        parts = []
-        if journals:
+        features = []
+        if log_factory:
             log_ = log_of(name, account_log)
             periods = shared.quotas[name].selection.periods
-            parts.append(journals.part(account, registry, log_, periods))
+            features.append(log_factory.feature(account, registry, log_, periods))
         made[name] = Account(
             account,
             reactor,
@@ -181,7 +181,7 @@ def make_accounts(
             now=now,
             jitter=jitter,
             start_delay=number / STARTS_PER_SECOND,
-            parts=parts,
+            features=features,
         )
     return made
 

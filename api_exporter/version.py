@@ -1,4 +1,4 @@
-"""The version of this build; the build writes the module with commit and time."""
+"""The version of this build. A build adds a module with its commit and time."""
 
 from importlib import import_module
 
@@ -12,7 +12,7 @@ class Build(Struct, frozen=True, kw_only=True):
 
     Attributes:
         commit: of the source tree, "" if the build did not embed it.
-        built: ISO 8601 in UTC, "" likewise.
+        built: ISO 8601 in UTC, "" as for `commit`.
     """
 
     version: str

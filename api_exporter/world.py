@@ -22,7 +22,7 @@ class World(Struct, frozen=True):
     jitter: Jitter
     account: str = ""
 
-    def log(self, log: Logger) -> Logger:
+    def logger(self, log: Logger) -> Logger:
         """Return a logger whose lines have the account's name."""
         return log_of(self.account, log)
 

@@ -87,7 +87,7 @@ class Exporter:
             checked,
             reactor,
             world=World(reactor, time.time, random.random),
-            observe=self._attempted,
+            on_attempt=self._attempted,
         )
         self.network = AccountNetwork(
             fetch=self._fetch,
@@ -112,7 +112,7 @@ class Exporter:
 
     async def _fetch(self, path: str, patience: float) -> ResponseBody:
         begin = time.process_time()
-        body = await self.client.upstream.fetch(path, patience)
+        body = await self.client.fetcher.fetch(path, patience)
         # Nothing else runs meanwhile in the first refresh.
         self.receiving += time.process_time() - begin
         return body
@@ -188,7 +188,7 @@ class Exporter:
                     continue
                 path = resource.request_path(inventory, time.time())
                 assert path is not None
-                received = await self.client.upstream.fetch(path, NEVER)
+                received = await self.client.fetcher.fetch(path, NEVER)
                 received.close()
                 body = unpack(received)
                 times = [watch()]

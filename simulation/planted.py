@@ -168,7 +168,7 @@ BUGS = (
         "a failure has no line where the peers fail for another reason",
         "refresh/refresh_log.py",
         "peers is not None and peers.reason == error.reason",
-        "self._lives[UP].awake.failing_since is not None",
+        "self._lives[UP].known_freshness.failing_since is not None",
     ),
     Bug(
         "the end of a failure has no line where the resource is missing as before",
@@ -181,23 +181,23 @@ BUGS = (
         "refresh/schedule.py",
         "wait = retry_delay(life.failures, life.period, self._jitter"
         ", error.retry_after)",
-        "wait = life.period if name == self.first else NEVER",
+        "wait = life.period if name == self.peers_name else NEVER",
     ),
     Bug(
         "an audit event that shows up late is lost",
-        "events/cursor.py",
+        "events/audit_cursor.py",
         "if event.id > cursor.floor",
         "if event.id > highest",
     ),
     Bug(
         "audit events are written twice",
-        "events/cursor.py",
+        "events/audit_cursor.py",
         "and event.id not in recent",
         "and event.id != highest",
     ),
     Bug(
         "audit events are written again after SIGKILL",
-        "events/cursor.py",
+        "events/audit_cursor.py",
         "return self.with_(keys[keys.index(self.last) + 1 :])",
         "return self",
     ),

@@ -35,7 +35,7 @@ class AccountTests(SynchronousTestCase):
         self.reactor = MemoryReactorClock()
 
     def account(
-        self, *parts: AccountFeature, start_delay: float = 0.0, **settings: str
+        self, *features: AccountFeature, start_delay: float = 0.0, **settings: str
     ) -> Account:
         self.registry = CollectorRegistry()
         environ = {"UPSTREAM_API_URL": URL, **settings}
@@ -50,7 +50,7 @@ class AccountTests(SynchronousTestCase):
             now=self.reactor.seconds,
             jitter=lambda: 0.5,
             start_delay=start_delay,
-            parts=parts,
+            features=features,
         )
 
     def started(self, account: Account) -> Account:
@@ -112,8 +112,8 @@ class AccountTests(SynchronousTestCase):
         token = Path(self.mktemp())
         token.write_text("secret")
         looked: list[None] = []
-        part = AccountFeature(reload=lambda: looked.append(None))
-        account = self.account(part, UPSTREAM_API_TOKEN_FILE=str(token.absolute()))
+        feature = AccountFeature(reload=lambda: looked.append(None))
+        account = self.account(feature, UPSTREAM_API_TOKEN_FILE=str(token.absolute()))
         book = logbook(self)
         token.unlink()
         account.reload()
@@ -131,8 +131,8 @@ class AccountTests(SynchronousTestCase):
         def reader(name: str) -> BodyReader:
             return lambda body: read.append((name, body))
 
-        parts = [AccountFeature(body_readers={"peers": reader(name)}) for name in "ab"]
-        account = self.account(*parts)
+        logs = [AccountFeature(body_readers={"peers": reader(name)}) for name in "ab"]
+        account = self.account(*logs)
 
         async def fetch(_path: str, _patience: float) -> ResponseBody:
             return ResponseBody(b"[]")

@@ -145,7 +145,7 @@ class World(AccountNetwork):
         upstream = Fetcher(
             agent=self.agent,
             token=lambda: Token("secret"),
-            observe=self.count_attempt,
+            on_attempt=self.count_attempt,
             on_silent=self.on_silent,
             options=FetchOptions(
                 url="http://netbird.example", timeout=TIMEOUT, attempts=3

@@ -42,6 +42,8 @@ FIRST = {"What", "Whether", "Of", "Those", "Such", "It", "Who", "They"}
 EVERYWHERE = {"ROWS", "C", "K", "P", "R", "T"}
 """Names with one meaning in several modules: a collector's rows, and type variables."""
 
+SECTION = re.compile(r"(?m)^(?:Args|Attributes):\n((?: .*\n?)+)")
+"""Descriptions of arguments or attributes."""
 
 SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -91,7 +93,10 @@ def sentences(text: str) -> Iterator[str]:
 def faults(path: Path) -> Iterator[str]:
     """Yield one line for each fault in the docstrings and comments of a file."""
     source = path.read_text(encoding="utf-8")
-    found = [(*where, True) for where in docstrings(ast.parse(source))]
+    tree = ast.parse(source)
+    for line, name in unknown_names(tree):
+        yield f"{path.relative_to(ROOT)}:{line}: {name} does not exist"
+    found = [(*where, True) for where in docstrings(tree)]
     found += [(*where, False) for where in comments(source)]
     for line, text, is_docstring in sorted(found):
         where = f"{path.relative_to(ROOT)}:{line}"
@@ -103,6 +108,20 @@ def faults(path: Path) -> Iterator[str]:
                 yield f"{where}: {word[0]}: {sentence}"
             if len(sentence.split()) > MAX_WORDS:
                 yield f"{where}: {len(sentence.split())} words: {sentence}"
+
+
+def unknown_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and name of documented arguments and attributes that do not exist."""
+    for node in ast.walk(tree):
+        if isinstance(node, SCOPES) and (text := ast.get_docstring(node)):
+            known = {
+                getattr(part, field, None)
+                for part in ast.walk(node)
+                for field in ("arg", "attr", "id", "name")
+            }
+            for section in SECTION.findall(text):
+                for name in set(re.findall(r"(?m)^    (\w+): ", section)) - known:
+                    yield node.body[0].lineno, name
 
 
 def defined(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -150,7 +150,7 @@ async def _report(
             _print(f"\naccount: {network.account}")
         _print(f"NetBird API: {network.url}")
         _print(f"connection: {client.proxy_selection}")
-        unreachable = await try_reach(client.upstream.reachability_problem)
+        unreachable = await try_reach(client.fetcher.reachability_problem)
         if (shown := client.server_certificate) is not None:
             _print(f"certificate: {shown}")
         status = await print_check(unreachable, checks, network, account.now, runbooks)

@@ -32,7 +32,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         error: None after a success, or if no request was possible.
         records: the number of valid records; None if the resource was not read.
         rejected: the number of invalid records.
-        complaints: the places and errors of the first invalid records.
+        errors: the places and errors of the first invalid records.
         restricted: True if it is withheld: the token's user may not read all of it.
     """
 

@@ -78,7 +78,7 @@ class Spent(Struct, frozen=True):
     """The consumption of a group or consumer in a current window.
 
     Attributes:
-        of: the labels of the group or consumer.
+        owner: the labels of the group or consumer.
     """
 
     owner: Mapping[str, str]

@@ -1,5 +1,5 @@
 """Logs of an account: audit events and the access log, each row written once.
 
-This package is imported only if a setting enables a log. The refresh passes it bodies
-of audit events; it requests pages of the access log itself.
+This package is imported only if a setting enables a log. `refresh` passes in
+the bodies of audit events. Pages of the access log are requested here.
 """

@@ -16,8 +16,9 @@ BUSY_PAGES = 10
 """A log is busy after more than this number of pages in a row."""
 
 BUSY_CYCLE = 150.0
-"""Seconds between two starts of reading in a busy log. Each start reads the last
-minute again, so more requests would return the same rows.
+"""Seconds between two starts of reading in a busy log.
+
+Each start reads the last minute again: more starts would return the same rows.
 """
 
 OPENING_TIMEOUT = 5.0
@@ -25,7 +26,7 @@ OPENING_TIMEOUT = 5.0
 
 
 class AccessLog:
-    """The access log of an account.
+    """Requests the access log of an account; a `ResourceSource`.
 
     Args:
         telemetry: counts the rows.
@@ -48,18 +49,18 @@ class AccessLog:
         self._period = period
         self._clock = clock
         self._requested_at = self._started_at = float("-inf")
-        self._pages = 0
+        self._page_count = 0
 
     def is_due(self) -> bool:
         """Return whether a request for rows is due."""
         now = self._clock.seconds()
         is_due = now - self._requested_at >= REQUEST_INTERVAL - self._period
-        if self._pages > BUSY_PAGES:
+        if self._page_count > BUSY_PAGES:
             is_due = is_due and now - self._started_at >= BUSY_CYCLE
         return self.journal.is_behind or is_due
 
     async def fetch(
-        self, fetch: Fetch, path: str, patience: float, inventory: Inventory
+        self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory
     ) -> ResponseBody:
         """Request the next page and return it; the journal writes and counts new rows.
 
@@ -68,16 +69,16 @@ class AccessLog:
         self._telemetry.set_services(inventory.service_names)
         self._requested_at = self._clock.seconds()
         if not self.journal.is_behind:
-            self._started_at, self._pages = self._requested_at, 0
-        self._pages += 1
+            self._started_at, self._page_count = self._requested_at, 0
+        self._page_count += 1
         opening = Deferred.fromCoroutine(self.journal.open_files())
         position = await opening.addTimeout(OPENING_TIMEOUT, self._clock, _give_up)
         if position is None:
             raise UpstreamError("log_file", self.journal.problem, unsent=True)
-        body = await fetch(f"{path}?{position.query}", patience)
+        body = await fetch(f"{path}?{position.query}", max_seconds)
         self.journal.receive(body.data, position)
         return body
 
 
 def _give_up(_: object, seconds: float) -> None:
-    """Prevent the TimeoutError."""
+    """Return None instead of raising TimeoutError."""

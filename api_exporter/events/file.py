@@ -27,7 +27,7 @@ _MAX_CURSOR_BYTES = 8 * 1024 * 1024
 
 
 class CursorFile(Generic[C]):
-    """The file of a cursor; methods raise OSError, or ValueError if it has none."""
+    """The file of a cursor. Methods raise OSError, or ValueError for other content."""
 
     def __init__(self, path: Path, cursor: type[C]) -> None:
         self.path = path
@@ -94,7 +94,7 @@ class LinesFile(Generic[C, Id]):
         cursor = kind.first if cursor is None else cursor
         last = cursor.last
         keys = self._last_keys(file, MAX_BATCH_ROWS + 1)
-        if last is None and keys:  # without lines and cursor, all rows are new
+        if last is None and keys:  # the cursor is lost, or older than all lines
             keys = self._last_keys(file, kind.tail)
             if len(keys) < kind.tail:
                 keys = [*self._moved_keys(last), *keys]
@@ -175,9 +175,7 @@ class LinesFile(Generic[C, Id]):
 
 
 def _lock(file: int) -> str:
-    """Return why a file cannot be written, or "". Lock it: two processes would write
-    each line twice.
-    """
+    """Lock a file, or return why not: two processes would write each line twice."""
     if not S_ISREG(os.fstat(file).st_mode):
         return "the file is not a regular file"
     try:

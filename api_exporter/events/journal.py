@@ -1,4 +1,4 @@
-"""Writing the new rows of each list of a log.
+"""The journal of a log, which writes the new rows of each list.
 
 Lists are decoded in the compute thread, files are written in other threads. Rows that
 could not be written are also in the next list.
@@ -82,7 +82,7 @@ class Journal(Service, Generic[C, Id]):
     async def open_files(self) -> C | None:
         """Open the files and return the cursor; None if they cannot be used.
 
-        If the caller gives up, the opening goes on, and the next call awaits it.
+        If the caller cancels, the opening continues, and the next call awaits it.
         """
         if self._cursor is None:
             if self._working is None:
@@ -91,7 +91,7 @@ class Journal(Service, Generic[C, Id]):
         return self._cursor
 
     def receive(self, body: bytes, requested: C | None = None) -> None:
-        """Write the new rows of a list; only the newest list waits for the current one.
+        """Write the new rows of a list. Meanwhile, only the newest other list waits.
 
         Args:
             requested: the cursor of the request, or None. If the cursor has changed
@@ -162,19 +162,19 @@ class Journal(Service, Generic[C, Id]):
         before = await self._load_cursor()
         await self._sink.flush()
         now = int(self._now() * NANOSECONDS_PER_SECOND)
-        unreadable, chosen = await self._compute(choose, self._kind, before, body, now)
+        unreadable, new = await self._compute(new_rows, self._kind, before, body, now)
         del body
         self._count_unreadable(unreadable)
-        self._cursor = chosen.cursor
-        if chosen.missed:
+        self._cursor = new.cursor
+        if new.gap_reason:
             self._telemetry.missed()
             self._log.warn(
                 "{rows} may be missing: {why}",
                 rows=self._kind.rows,
-                why=chosen.missed,
+                why=new.gap_reason,
             )
-            await self._commit(b"", chosen.cursor)
-        for batch in batches(chosen.rows):
+            await self._commit(b"", new.cursor)
+        for batch in batches(new.rows):
             if not self.running:
                 return
             self._unwritten_since = nanoseconds(batch[0].timestamp)
@@ -191,18 +191,18 @@ class Journal(Service, Generic[C, Id]):
                     row=self._kind.row,
                     id=id_,
                 )
-        if chosen.advance is not None:
-            cursor = chosen.advance(self._cursor)
+        if new.advance is not None:
+            cursor = new.advance(self._cursor)
             if cursor != self._cursor:
                 await self._commit(b"", cursor)
         self._unwritten_since = None
-        self.is_behind = chosen.lag > 0
-        self._telemetry.record_progress(chosen.lag, chosen.skipped)
-        if chosen.skipped:
+        self.is_behind = new.lag > 0
+        self._telemetry.record_progress(new.lag, new.skipped)
+        if new.skipped:
             self._log.warn(
                 "{n} {rows} are too old and are not counted: the exporter continues"
                 " with the newest ones",
-                n=chosen.skipped,
+                n=new.skipped,
                 rows=self._kind.rows,
             )
 
@@ -214,7 +214,7 @@ class Journal(Service, Generic[C, Id]):
         count: int = 0,
     ) -> None:
         await self._sink.commit(lines, cursor)
-        self._cursor = cursor  # the sink has the lines, even if `settle` fails
+        self._cursor = cursor  # the sink has the lines, even if `flush` fails
         self._telemetry.written(count)
         if rows:
             self._count(rows)
@@ -273,12 +273,12 @@ class Journal(Service, Generic[C, Id]):
             )
 
 
-def choose(
+def new_rows(
     kind: Kind[C, Id], cursor: C, body: bytes, now: int
 ) -> tuple[tuple[int, ...], NewRows[C, Id]]:
     """Return the hashes of unreadable rows, and the new rows."""
     listing = kind.decode(body)
-    return listing.unreadable, kind.choose(cursor, listing, now)
+    return listing.unreadable, kind.new_rows(cursor, listing, now)
 
 
 def render(

@@ -5,8 +5,8 @@ from typing import Generic
 
 from msgspec import Raw, Struct
 
-from api_exporter.events import cursor, lines, listing, position
-from api_exporter.events.cursor import Cursor
+from api_exporter.events import audit_cursor, lines, listing, position
+from api_exporter.events.audit_cursor import AuditCursor
 from api_exporter.events.listing import Id, LogRow, RowKey, RowList
 from api_exporter.events.log_cursor import MAX_BATCH_ROWS, C, NewRows
 from api_exporter.events.position import Position
@@ -19,7 +19,7 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
         rows: the name of its rows in log lines.
         row: the name of one row.
         first: the cursor before the first row.
-        tail: number of last lines to search for a row that is not the newest.
+        tail: number of last lines that recovery reads at most.
     """
 
     rows: str
@@ -40,7 +40,7 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
         """Return the rows of a body; raise UpstreamError."""
 
     @abstractmethod
-    def choose(self, before: C, rows: RowList[Id], now: int, /) -> NewRows[C, Id]:
+    def new_rows(self, before: C, rows: RowList[Id], now: int, /) -> NewRows[C, Id]:
         """Return the new rows.
 
         Args:
@@ -49,12 +49,12 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
         """
 
 
-class AuditKind(Kind[Cursor, int], frozen=True):
+class AuditKind(Kind[AuditCursor, int], frozen=True):
     """The audit log."""
 
     rows: str = "audit events"
     row: str = "audit event"
-    first: Cursor = Cursor()
+    first: AuditCursor = AuditCursor()
     tail: int = 2 * MAX_BATCH_ROWS
 
     def key(self, row: bytes | Raw) -> RowKey[int] | None:
@@ -66,10 +66,10 @@ class AuditKind(Kind[Cursor, int], frozen=True):
     def decode(self, body: bytes) -> RowList[int]:
         return listing.decode_events(body)
 
-    def choose(
-        self, before: Cursor, rows: RowList[int], _: int, /
-    ) -> cursor.AuditChoice:
-        return cursor.choose(before, rows)
+    def new_rows(
+        self, before: AuditCursor, rows: RowList[int], _: int, /
+    ) -> audit_cursor.NewEvents:
+        return audit_cursor.new_rows(before, rows)
 
 
 class AccessKind(Kind[Position, str], frozen=True):
@@ -94,10 +94,10 @@ class AccessKind(Kind[Position, str], frozen=True):
     def decode(self, body: bytes) -> RowList[str]:
         return listing.decode_page(body)
 
-    def choose(
+    def new_rows(
         self, before: Position, rows: RowList[str], now: int, /
-    ) -> position.AccessChoice:
-        return position.choose(before, rows, now, skip_backlog=self.skips_backlog)
+    ) -> position.NewAccessRows:
+        return position.new_rows(before, rows, now, skip_backlog=self.skips_backlog)
 
 
 AUDIT = AuditKind()

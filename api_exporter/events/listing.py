@@ -16,7 +16,6 @@ from api_exporter.netbird.elements import DECODE_ERRORS, decode_leniently, eleme
 from api_exporter.ports import UpstreamError
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
-"""Nanoseconds."""
 
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d)"
@@ -122,12 +121,12 @@ class RowList(Struct, Generic[Id], frozen=True):
     Attributes:
         rows: audit events in the order of their ids, others in the order of the list.
         unreadable: hashes of rows without a key.
-        following: number of rows on the following pages; 0 on the last page.
+        following_count: number of rows on the following pages; 0 on the last page.
     """
 
     rows: list[LogRow[Id]]
     unreadable: tuple[int, ...] = ()
-    following: int = 0
+    following_count: int = 0
 
 
 def decode_events(body: bytes) -> RowList[int]:
@@ -144,7 +143,7 @@ class _Page(Struct, frozen=True):
     total_records: int | None = None
 
     @property
-    def following(self) -> int:
+    def following_count(self) -> int:
         """The number of rows on the following pages."""
         if self.page >= self.total_pages:
             return 0
@@ -167,7 +166,7 @@ def decode_page(body: bytes) -> RowList[str]:
             "decode", "the response is not a page of the access log"
         ) from None
     found, unreadable = _rows(bytes(page.data), row_key)
-    return RowList([*found.values()], unreadable, page.following)
+    return RowList([*found.values()], unreadable, page.following_count)
 
 
 def _rows(

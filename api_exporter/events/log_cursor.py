@@ -58,15 +58,15 @@ class NewRows(Struct, Generic[C, Id], frozen=True):
     Attributes:
         cursor: the cursor before the new rows.
         rows: the rows to write, in order.
-        missed: why rows may be missing; "" if none is missing.
-        advance: returns the next cursor, given the one after `rows`; None to keep that.
+        gap_reason: why rows may be missing; "" if none is missing.
+        advance: returns the next cursor from the one after `rows`; None keeps this one.
         lag: age of the newest row in seconds if there are more pages, else 0.0.
         skipped: number of rows that are neither written nor counted.
     """
 
     cursor: C
     rows: list[LogRow[Id]]
-    missed: str = ""
+    gap_reason: str = ""
     advance: Callable[[C], C] | None = None
     lag: float = 0.0
     skipped: int = 0

@@ -31,7 +31,7 @@ MAX_DELAY = 30 * NANOSECONDS_PER_SECOND
 """Nanoseconds within which a row appears in the log."""
 
 QUIET_MAX_DELAY = 600 * NANOSECONDS_PER_SECOND
-"""The same in a quiet log: reading starts so far back if this needs no other page."""
+"""The same in a quiet log: reading starts so far back if one page is enough."""
 
 _MAX_KNOWN = 50
 """Maximum rows of a page that may have been read before."""
@@ -40,12 +40,13 @@ _SETTLED_AGE = 2 * MAX_DELAY
 """An age at which all rows have appeared, even if the proxy's clock differs."""
 
 _MAX_SPAN = 4 * MAX_DELAY
-"""Maximum time span of followed pages, which limits the ids in a position. Then
-reading starts again at `restart_at`; rows that are old by now need not be followed.
+"""Maximum time span of followed pages, which limits the ids in a position.
+
+Beyond it reading starts again at `restart_at`: earlier rows are complete by then.
 """
 
 MAX_AHEAD = 600 * NANOSECONDS_PER_SECOND
-"""A row this far in the future is not read until its time comes."""
+"""Nanoseconds: a row further in the future is not read yet."""
 
 COUNTED_AGE = 600 * NANOSECONDS_PER_SECOND
 """The maximum age of counted rows: a backlog is not current traffic."""
@@ -58,7 +59,7 @@ _MIN_RETENTION = 24 * _HOUR
 PAGE_SIZE = 100
 """Rows of a page, the maximum of the NetBird API."""
 
-AccessChoice = NewRows["Position", str]
+NewAccessRows = NewRows["Position", str]
 
 
 class Position(LogCursor[str], frozen=True, kw_only=True):
@@ -70,15 +71,15 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
         restart_at: after the last page, reading starts at this time or earlier; None
             before a page with young rows.
         known: times by id, for the rows from `start` on that were read.
-        complete: all rows up to this time were read, rounded down to an hour.
-        is_lost: whether the loss of the last read rows has been reported.
+        complete_until: all rows up to this time were read, rounded down to an hour.
+        is_lost: whether the loss of the last read rows has been noticed.
     """
 
     start: int = 0
     page: int = 1
     restart_at: int | None = field(default=None, name="fresh")
     known: dict[str, int] = field(default_factory=dict)
-    complete: int = 0
+    complete_until: int = field(default=0, name="complete")
     is_lost: bool = field(default=False, name="gone")
 
     @property
@@ -121,9 +122,9 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
         return position.starting_at(position.newest - MAX_DELAY)
 
 
-def choose(
+def new_rows(
     position: Position, page: RowList[str], now: int, *, skip_backlog: bool = False
-) -> AccessChoice:
+) -> NewAccessRows:
     """Return the new rows of a page, and the next position.
 
     Args:
@@ -132,7 +133,7 @@ def choose(
     """
     rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
     present = [(time, row) for time, row in rows if time <= now + MAX_AHEAD]
-    more = page.following if len(present) == len(rows) else 0
+    more = page.following_count if len(present) == len(rows) else 0
     page_end = max((time for time, _ in present), default=position.newest)
     if skip_backlog and more and page_end < now - COUNTED_AGE:
         passed = [row for _, row in present if row.id not in position.known]
@@ -143,7 +144,7 @@ def choose(
         for time, row in present
         if time >= position.start and row.id not in position.known
     ]
-    position, missed = _checked(position, {row.id for _, row in present}, page_end, now)
+    position, missed = _check(position, {row.id for _, row in present}, page_end, now)
     advance = partial(_next, page_end=min(page_end, now), more=bool(more), now=now)
     lag = max(0, now - page_end) / NANOSECONDS_PER_SECOND if more else 0.0
     return NewRows(position, new, missed, advance, lag)
@@ -154,7 +155,7 @@ def _next(position: Position, *, page_end: int, more: bool, now: int) -> Positio
 
     Args:
         page_end: the time of the newest row of the page.
-        following: whether more pages follow.
+        more: whether more pages follow.
     """
     is_young = not more or page_end >= now - _SETTLED_AGE
     restart_at = position.restart_at
@@ -168,7 +169,7 @@ def _next(position: Position, *, page_end: int, more: bool, now: int) -> Positio
     if more:
         return position.starting_at(start)
     after = position.starting_at(min(start, _earliest_start(position, page_end)))
-    return replace(after, complete=now - now % _HOUR)
+    return replace(after, complete_until=now - now % _HOUR)
 
 
 def _earliest_start(position: Position, page_end: int) -> int:
@@ -179,10 +180,10 @@ def _earliest_start(position: Position, page_end: int) -> int:
     )
 
 
-def _checked(
+def _check(
     position: Position, ids: set[str], page_end: int, now: int
 ) -> tuple[Position, str]:
-    """Return the position, and why rows are missing if the last read rows are."""
+    """Return the position, and why rows may be missing; "" if none is."""
     if position.page > 1 or not position.known:
         return position, ""
     newest = position.newest
@@ -197,7 +198,7 @@ def _checked(
             "NetBird no longer lists the last rows that the exporter read, as after a"
             " restored database"
         )
-    if now - position.complete < _MIN_RETENTION + _HOUR:
+    if now - position.complete_until < _MIN_RETENTION + _HOUR:
         return lost, ""
     return lost, (
         f"NetBird has deleted all rows up to {format_time(newest)}, the last row that"

@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from api_exporter.events.access_log import AccessLog
-from api_exporter.events.cursor import Cursor
+from api_exporter.events.audit_cursor import AuditCursor
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT, COUNT_ONLY, Kind
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class LogFactory:
-    """A factory of logs. All logs on standard output share it, in whole lines.
+    """A factory of logs. Logs on standard output share one `Output`, in whole lines.
 
     Args:
         threads: write files. A disk may hang, so the end of the process must not wait
@@ -52,7 +52,7 @@ class LogFactory:
         self._now = now
         self._output = Output()
 
-    def part(
+    def feature(
         self,
         settings: AccountSettings,
         registry: CollectorRegistry,
@@ -95,7 +95,7 @@ class LogFactory:
         settings: AccountSettings,
         registry: CollectorRegistry,
         log: Logger,
-    ) -> Journal[Cursor, int]:
+    ) -> Journal[AuditCursor, int]:
         """Return the audit log of an account that has EVENTS_FILE."""
         assert settings.events_file is not None
         return Journal(

@@ -57,7 +57,7 @@ class Decoded(Struct, frozen=True):
         rejected: the number of records that could not be read.
         errors: the place and error of the first rejected records.
         recognized: records by fingerprint, which make decoding of the next body faster.
-        unread: the number of records that are not decoded or not kept.
+        unread_count: the number of records that are not decoded or not kept.
     """
 
     records: tuple[Struct, ...]

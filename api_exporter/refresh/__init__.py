@@ -1,4 +1,4 @@
-"""When an account sends requests, how one refresh runs, and which log lines it writes.
+"""Refreshes of an account's resources: their schedule, steps, states and log lines.
 
-It is handed `fetch` and does not depend on HTTP.
+`fetch` is an argument, so this package does not depend on HTTP.
 """

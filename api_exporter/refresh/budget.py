@@ -13,7 +13,7 @@ from api_exporter.refresh.rate_limits import BURST_FRACTION, RATE_FRACTION, Rate
 from api_exporter.telemetry.freshness import CONTENDED_PERIOD
 
 SLOTS = 4
-"""The maximum of concurrent requests for peers, and of all other requests."""
+"""The maximum of concurrent requests for peers, and the same for all others."""
 
 MIN_PAUSE = 15.0
 MAX_PAUSE = 240.0
@@ -27,7 +27,7 @@ MIN_RETRY_AFTER = 1.0
 """Seconds: a shorter Retry-After is ignored."""
 
 ESTIMATE_WINDOW = 120.0
-"""Seconds before a 429 whose requests the new estimate is computed from."""
+"""A new estimate counts the requests in so many seconds before a 429."""
 
 MIN_RATE = 3.0
 """Requests a minute that the estimate never falls below: the peers and one other."""
@@ -109,7 +109,7 @@ class Budget:
         """Return the earliest time of a request, if no other one is sent before it.
 
         Args:
-            reserved: when the budget must also allow a request for peers.
+            reserved: a time at which a request for peers must still be possible.
         """
         allowed_at = self._affordable_at(1.0)
         both = min(2.0, self._max_saved)  # this request, and one for peers
@@ -148,8 +148,8 @@ class Budget:
         """Take back a request that did not reach the upstream.
 
         Args:
-            began: when it was counted. If the bucket was full since then, the request
-                is not added to it again.
+            began: when it was counted. If the bucket was full since then, nothing is
+                given back to it.
         """
         if self._sent_at:
             self._sent_at.pop()

@@ -30,8 +30,8 @@ class Share:
         others_due: the earliest due time of its other resources.
         access_log_due: the due time of its access log, which comes after all others.
         max_running_others: the maximum of its concurrent requests for other resources.
-        others_overdue_at: when a resource became or becomes overdue, so that the peers
-            of all accounts wait; never if it has to wait for the peers.
+        others_overdue_at: when another resource is overdue, so that the peers of all
+            accounts wait; never while it must wait for the peers itself.
     """
 
     def __init__(self, budget: Budget, on_available: Callable[[], object]) -> None:
@@ -93,9 +93,9 @@ class _Earliest(Struct, frozen=True):
 
     Attributes:
         peers: when slots and budget allow a request for peers.
-        others: when they allow another request and the next one for peers.
-        others_overdue_at: when another resource became or becomes overdue.
-        contended_period: minimum seconds between requests for an account's peers then.
+        others: when they allow another request, and after it one for peers in time.
+        others_overdue_at: when the first other resource is overdue.
+        contended_period: seconds between an account's requests for peers from then on.
     """
 
     peers: float

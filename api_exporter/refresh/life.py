@@ -14,7 +14,7 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         digest: equal for equal bodies of one path.
-        complaints: the errors of the first rejected records.
+        errors: the errors of the first rejected records.
         recognized: known records, which make decoding the next body faster.
     """
 
@@ -47,7 +47,7 @@ class ResourceLife(Struct, gc=False, kw_only=True):
         is_silent: True if the running refresh has no response header yet.
         failures: failed refreshes in a row, which delay the next one.
         is_absent: True if the upstream answered that it lacks the path.
-        rests_until: the earliest next refresh, because of the upstream's cost.
+        rests_until: the earliest next refresh, because this one was costly.
         early_at: when the newest refresh that joins were waiting for began.
         path: the last path that was requested; None if it was not known.
         expires: when the metrics expire.

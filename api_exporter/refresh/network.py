@@ -1,7 +1,7 @@
 """The network of one account: its records, metrics and findings, kept fresh.
 
-Web pages and `--check` read it. It is handed `fetch`, clocks, jitter and a
-registry, so a test or a simulation can replace all of them.
+Web pages and `--check` read it. `fetch`, clocks, jitter and registry are
+arguments, so a test or a simulation can replace all of them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -57,16 +57,16 @@ class NetworkOptions(Struct, frozen=True, kw_only=True):
 
 
 class AccountNetwork(MultiService):
-    """All services of an account except its client.
+    """The state of an account's network, and the service that keeps it fresh.
 
     Args:
         certificates: returns when the upstream's and the client's certificate expire.
         test_connection: tests at the start whether the upstream is reachable.
-        parts: optional features of the account.
+        features: optional features of the account.
 
     Attributes:
-        stretched: a line that says how intervals are lengthened; "" if they are not.
-        warning: a line that says how the access log is limited; "" if it is not.
+        intervals_note: a line about lengthened intervals; "" if there are none.
+        access_log_note: a line about a limited access log; "" if it is not limited.
         lives: the state of its resources.
         telemetry: metrics of refreshes and requests.
         pages: the published metrics.
@@ -88,15 +88,16 @@ class AccountNetwork(MultiService):
         options: NetworkOptions = NetworkOptions(),  # noqa: B008 - frozen
         certificates: CertificateExpiries = lambda: (None, None),
         test_connection: Callable[[], Awaitable[None]] | None = None,
-        parts: Sequence[AccountFeature] = (),
+        features: Sequence[AccountFeature] = (),
     ) -> None:
         super().__init__()
         self.account, self.url = world.account, options.url
-        self.intervals_note, self.warning = quota.intervals_note, quota.warning
+        self.intervals_note = quota.intervals_note
+        self.access_log_note = quota.access_log_note
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, world.clock, world.now
         self._compute, self._findings_lock = compute, DeferredLock()
-        self._log = world.log(log)
+        self._log = world.logger(log)
         self._unknown_groups = UnknownGroups(self._log)
         self.pages = Pages([collector.name for collector in selected.collectors])
         self.lives = lives(selected.periods)
@@ -117,7 +118,7 @@ class AccountNetwork(MultiService):
         )
         register_page_gauges(registry, self.pages)
         register_findings_gauge(registry, lambda: self.attention.found.counts)
-        self.pipeline = self._make_pipeline(fetch, world, options, parts)
+        self.pipeline = self._make_pipeline(fetch, world, options, features)
         self.refresh_log = RefreshLog(
             lives=self.lives, telemetry=self.telemetry, world=world
         )
@@ -138,7 +139,7 @@ class AccountNetwork(MultiService):
         fetch: Fetch,
         world: World,
         options: NetworkOptions,
-        parts: Sequence[AccountFeature],
+        features: Sequence[AccountFeature],
     ) -> Pipeline:
         return Pipeline(
             lives=self.lives,
@@ -154,12 +155,12 @@ class AccountNetwork(MultiService):
             world=world,
             page_max_bytes=options.page_max_bytes,
             on_collector_failed=self.telemetry.collector_failed,
-            parts=parts,
+            features=features,
         )
 
     def count_attempt(self, attempt: Attempt) -> None:
         self.telemetry.count_attempt(attempt)
-        self.refresh_log.count_attempt(attempt)
+        self.refresh_log.record_attempt(attempt)
         self._budget.observe(attempt, self._clock.seconds())
 
     def on_silent(self, path: str) -> None:

@@ -13,7 +13,7 @@ HUNG_INTERVAL = 14.0
 """Seconds from a timeout to the next request."""
 
 FAST_INTERVALS = ((60.0, 3.5), (300.0, 10.0))
-"""Pairs of seconds: until that time of fast failures, the interval between requests."""
+"""Seconds of fast failures, and the interval between requests until then."""
 
 _FAST_REASONS: frozenset[Reason] = frozenset(
     {
@@ -21,7 +21,7 @@ _FAST_REASONS: frozenset[Reason] = frozenset(
         *("redirect", "decode"),
     }
 )
-"""Failures with which a server, or a gateway before it, answers while it starts.
+"""Reasons of failures while a server, or a gateway before it, starts.
 
 A failed login at a proxy is not among them: many failed logins may lock its user.
 """
@@ -48,7 +48,7 @@ class Outage(Struct):
     fast_failures_since: float | None = None
 
     def next_interval(self, now: float, error: UpstreamError, seconds: float) -> float:
-        """Return the interval after a failure; a slow server rests for `seconds`."""
+        """Return the interval after a request that failed after `seconds`."""
         self.interval = NEVER
         if error.unsent or error.reason == "timeout":
             self.fast_failures_since = None

@@ -40,7 +40,7 @@ from api_exporter.refresh.life import LastBody, Lives
 from api_exporter.world import World
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
-"""Bytes that are hashed by one call: it holds the interpreter for two milliseconds."""
+"""Bytes that one call hashes: it holds the interpreter for two milliseconds."""
 
 
 BodyReader = Callable[[bytes], object]
@@ -91,7 +91,7 @@ class Pipeline:
         inventory: the initial one, without records.
         page_max_bytes: the maximum length of the text of all collectors.
         on_collector_failed: called with the name of a collector with a defect.
-        parts: optional features that read bodies or request them.
+        features: optional features that read bodies or request them.
 
     Attributes:
         inventory: the records that are known now.
@@ -111,9 +111,9 @@ class Pipeline:
         world: World,
         page_max_bytes: float = inf,
         on_collector_failed: Callable[[str], object] = lambda _: None,
-        parts: Sequence[AccountFeature] = (),
+        features: Sequence[AccountFeature] = (),
     ) -> None:
-        self.log = world.log(self.log)
+        self.log = world.logger(self.log)
         self.inventory = inventory
         self._lives = lives
         self._collectors = collectors
@@ -123,8 +123,8 @@ class Pipeline:
         self._now = world.now
         self._page_max_bytes = page_max_bytes
         self._on_collector_failed = on_collector_failed
-        self._parts = parts
-        self._sources = {n: s for part in parts for n, s in part.sources.items()}
+        self._features = features
+        self._sources = {n: s for f in features for n, s in f.sources.items()}
         self._defective: set[str] = set()
         self._rendering = DeferredLock()
         self._rendered: dict[str, RenderedPage] = {}
@@ -151,9 +151,9 @@ class Pipeline:
         requested_at, began = self._now(), next(self._numbers)
         with closing(await self._body(name, path, max_seconds)) as body:
             reading = Reading(began, ended=next(self._numbers))
-            for part in self._parts:
-                if name in part.body_readers:
-                    part.body_readers[name](body.data)
+            for feature in self._features:
+                if name in feature.body_readers:
+                    feature.body_readers[name](body.data)
             before = getattr(self.inventory, name)
             recognized = NO_RECORDS if life.body is None else life.body.recognized
             known = DecodeContext(before or (), recognized, requested_at)
@@ -165,7 +165,7 @@ class Pipeline:
         if last is known_body:
             records = before
         async with self._rendering:
-            # A body of another user is dropped.
+            # The path may hold a user id: the body of a former user is dropped.
             if resource.request_path(self.inventory, requested_at) == path:
                 # The body counts as known only after all of it is published.
                 published = life.body is not None and self._is_published(name)
@@ -179,7 +179,7 @@ class Pipeline:
         if name in self._sources:
             source = self._sources[name]
             return await source.fetch(self._unpacked, path, max_seconds, self.inventory)
-        if any(name in part.body_readers for part in self._parts):
+        if any(name in feature.body_readers for feature in self._features):
             return await self._unpacked(path, max_seconds)
         return await self._fetch(path, max_seconds)
 
@@ -194,7 +194,7 @@ class Pipeline:
         """Publish known records again, because a time window or a day has ended."""
         async with self._rendering:
             if (last := self._lives[name].body) is not None:
-                # The same body must be published again, too.
+                # Without a digest, the next body is published even if it is the same.
                 self._lives[name].body = replace(last, digest=())
                 records = getattr(self.inventory, name)
                 await self._render({name}, self.inventory.with_(name, records))
@@ -224,7 +224,7 @@ class Pipeline:
         try:
             await self._render(changed, settled)
         except UpstreamError:
-            # Joins that advanced may be the reason: publish this list alone.
+            # The page may be too long by joins that advanced: publish this list alone.
             if changed == self._changed(newest):
                 raise
             await self._render(self._changed(newest), newest)
@@ -242,7 +242,7 @@ class Pipeline:
         page would be too long, it raises UpstreamError and publishes nothing.
 
         Args:
-            room: the maximum of bytes of the whole page; no limit for a withdrawal.
+            room: maximum bytes of the whole page; PAGE_MAX_BYTES if None.
         """
         inventory = replace(inventory, now=self._now())
         readers = [c for c in self._collectors if any(n in changed for n in c.reads)]
@@ -259,7 +259,7 @@ class Pipeline:
         self.inventory = inventory
         for other, life in self._lives.items():
             if getattr(inventory, other) is None:
-                life.body = None  # of another user
+                life.body = None  # of a former user
         for collector, page in zip(readers, made, strict=True):
             after = self._page_or_empty(collector.name, page)
             self._rendered[collector.name] = after
@@ -360,7 +360,7 @@ def render(
 
     Args:
         before: the previous pages.
-        room: bytes that all pages may have together.
+        room: maximum bytes of all these pages together.
     """
     pages: list[RenderedPage | Failure] = []
     for collector, page_before in zip(collectors, before, strict=True):

@@ -25,14 +25,14 @@ class Quota(Struct, frozen=True):
     Attributes:
         budget: the budget of its token.
         selection: with intervals that fit into the token's limit, if that is stated.
-        stretched: a line that says how intervals are lengthened; "" if they are not.
-        warning: a line that says how the access log is limited; "" if it is not.
+        intervals_note: a line about lengthened intervals; "" if there are none.
+        access_log_note: a line about a limited access log; "" if it is not limited.
     """
 
     budget: Budget
     selection: Selection
     intervals_note: str = ""
-    warning: str = ""
+    access_log_note: str = ""
 
 
 def quotas(accounts: Iterable[AccountSettings]) -> dict[str, Quota]:
@@ -52,14 +52,14 @@ def _quotas(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
         return
     fitting = stretched([selected.periods for selected in selections.values()], limit)
     for (name, selected), periods in zip(selections.items(), fitting, strict=True):
-        words = describe_stretched(selected.periods, periods, limit)
-        warning = describe_access_log(selected.periods, periods, limit)
+        note = describe_stretched(selected.periods, periods, limit)
+        access_log_note = describe_access_log(selected.periods, periods, limit)
         fitted = replace(selected, periods=periods)
-        yield name, Quota(budget, fitted, words, warning)
+        yield name, Quota(budget, fitted, note, access_log_note)
 
 
 def _selection(account: AccountSettings) -> Selection:
-    # A token that reads another account belongs to a user outside of that account.
+    # A user from outside of the account is not in it, and has no access tokens there.
     omitted = {"access_tokens"} if account.upstream_account else frozenset[str]()
     beside: dict[str, float] = {}
     if account.events_file is not None:

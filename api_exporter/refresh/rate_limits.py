@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 """Requests a minute that may be rounding errors: no interval is lengthened for them."""
 
 MAX_LENGTHENED = 3600.0
-"""Seconds: an interval becomes longer only if those of the peers do, too."""
+"""Seconds of an interval, unless even the intervals of the peers are lengthened."""
 
 
 def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:

@@ -1,4 +1,4 @@
-"""How refreshes end: updates the resource's life, the metrics and the log."""
+"""The outcomes of refreshes, recorded in freshness, metrics and log."""
 
 from msgspec.structs import replace
 from twisted.logger import Logger
@@ -16,7 +16,7 @@ REPORT_PERIOD = 3600.0
 
 
 class RefreshLog:
-    """Records how refreshes end."""
+    """Records the outcomes of refreshes in freshness, metrics and log."""
 
     log = Logger()
 
@@ -27,13 +27,13 @@ class RefreshLog:
         telemetry: AccountTelemetry,
         world: World,
     ) -> None:
-        self.log = world.log(self.log)
+        self.log = world.logger(self.log)
         self._lives = lives
         self._telemetry = telemetry
         self._now = world.now
 
-    def count_attempt(self, attempt: Attempt) -> None:
-        """Record a failed request for the peers: they count as failing immediately.
+    def record_attempt(self, attempt: Attempt) -> None:
+        """Record a failed attempt for the peers: they count as failing immediately.
 
         The refresh itself may fail much later, because it retries the request.
         """

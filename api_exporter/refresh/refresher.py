@@ -23,7 +23,7 @@ Work = Coroutine[Deferred[object], object, None]
 
 
 LATE_PERIODS = 1.5
-"""Periods after which a refresh is late; metrics do not expire before that."""
+"""A refresh is late so many periods after the last one; no metrics expire earlier."""
 
 EARLY_INTERVAL = 60.0
 """Minimum seconds between two early refreshes of a list that joins wait for.
@@ -59,7 +59,7 @@ class Refresher(Service):
         on_refreshed: Callable[[str], Work] | None = None,
         test_connection: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.log = world.log(self.log)
+        self.log = world.logger(self.log)
         self._resources = {r.name: r for r in quota.selection.resources}
         self._lives = lives
         self._max_ages = {
@@ -158,7 +158,7 @@ class Refresher(Service):
             return
         times = [min(life.expires, life.window_ends) for life in self._lives.values()]
         wake_at = self._schedule.wake_at()
-        # The other account notifies this one later.
+        # The account that is next notifies this one later, so no alarm is needed.
         other_is_next = self._schedule.notify_next(now)
         if wake_at is not None and not (other_is_next and wake_at <= now):
             times.append(wake_at)
@@ -200,7 +200,7 @@ class Refresher(Service):
         name, life = resource.name, self._lives[resource.name]
         begin = self._clock.seconds()
         life.path = path = self._pipeline.request_path(resource)
-        self._note_need(resource, path)
+        self._update_need(resource, path)
         if path is None or not self._pipeline.is_due(name):
             self._schedule.skipped(name, begin)
             return
@@ -211,17 +211,17 @@ class Refresher(Service):
             max_seconds = self._schedule.max_seconds(name, begin)
             body = await self._pipeline.read(resource, path, max_seconds)
         except CancelledError:
-            if self.running:  # a defect; without an end it would never be due again
+            if self.running:  # a defect: only the stop of the service cancels
                 self._fail(name, UpstreamError("internal", "cancelled"), begin)
         except UpstreamError as error:
             self._on_error(resource, error, begin)
             if not error.unsent:
-                self._rest(resource, begin)
+                self._delay(resource, begin)
         except Exception:  # noqa: BLE001 - a defect must not end the refreshes
             self._on_defect(name, begin)
         else:
             now = self._clock.seconds()
-            period = self._rest(resource, begin, body.records)
+            period = self._delay(resource, begin, body.records)
             life.expires = now + max(self._max_ages[name], LATE_PERIODS * period)
             self._refresh_log.succeeded(name, body, now - begin)
             self._refresh_log.set_interval(name, period)
@@ -236,7 +236,7 @@ class Refresher(Service):
             if life.period > EARLY_INTERVAL and life.known_freshness.error is None:
                 self._schedule.make_due(name, max(now, life.early_at + EARLY_INTERVAL))
 
-    def _note_need(self, resource: Resource, path: str | None) -> None:
+    def _update_need(self, resource: Resource, path: str | None) -> None:
         name, inventory = resource.name, self._pipeline.inventory
         restricted = name in inventory.withheld and not inventory.dormant(name)
         if restricted or resource.pointless(inventory):
@@ -251,8 +251,8 @@ class Refresher(Service):
         elif path is not None:
             self._refresh_log.needed(name)
 
-    def _rest(self, resource: Resource, begin: float, records: int = 1) -> float:
-        """Delay the next request by its cost, and return the seconds between both."""
+    def _delay(self, resource: Resource, begin: float, records: int = 1) -> float:
+        """Delay the next request by this one's cost; return the seconds until it."""
         life, seconds = self._lives[resource.name], self._clock.seconds() - begin
         period = resource.min_interval(records, life.period, seconds)
         if period > life.period:
@@ -270,7 +270,7 @@ class Refresher(Service):
         self._set_window_end(resource)
 
     def _update_paths(self, now: float) -> None:
-        """Make resources due whose path has changed or is known at last.
+        """Make resources due whose path has changed or has become known.
 
         A resource that has become dormant or is withheld is removed.
         """
@@ -323,11 +323,11 @@ class Refresher(Service):
             self._schedule.failed(name, now, error)
 
     def _is_credible(self, name: str) -> bool:
-        """Return whether an answer is credible that denies us a resource.
+        """Return whether a resource is really missing or refused, as the response says.
 
-        A misrouted proxy may give this answer to every path for a moment, and a blocked
-        user is refused everything. Then the peers fail too, or the resource was known
-        before. An answer that confirms the known state is always credible.
+        A misrouted proxy may give this response to every path for a moment, and a
+        blocked user is refused everything. Then the peers fail too, or the resource was
+        known before. A response that confirms the known state is always credible.
         """
         if self._lives[name].known_freshness.supported is False:
             return True

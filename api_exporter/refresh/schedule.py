@@ -18,7 +18,7 @@ from api_exporter.refresh.outage import NEVER, Outage
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY, retry_delay, with_jitter
 
 CONNECTION_TEST = "reach"
-"""The connection test, once before all resources except the first."""
+"""The name of the connection test, which runs once, before all except the peers."""
 
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds between requests of a path that the upstream lacks."""
@@ -47,7 +47,7 @@ class Schedule:
         on_available: Callable[[], object] = lambda: None,
         has_connection_test: bool = False,
     ) -> None:
-        self.first = next(iter(lives))
+        self.peers_name = next(iter(lives))
         self._lives = lives
         self._jitter = jitter
         self._budget = budget
@@ -58,21 +58,21 @@ class Schedule:
         for life in lives.values():
             life.due, life.began, life.is_silent = now, None, False
             life.failures, life.is_absent, life.rests_until = 0, False, -NEVER
-        self._first_began = -NEVER
+        self._peers_began = -NEVER
         self._waiting_since: float | None = -NEVER
-        """Since when others wait for the first (start or pause), or None."""
+        """When others began to wait for the peers (start or pause), or None."""
         self._outage: Outage | None = None
         self._recovered_at = -NEVER
 
     def start_next(self, now: float) -> str | None:
-        """Return the resource whose refresh starts now, or None."""
+        """Return the resource or CONNECTION_TEST that starts now, or None."""
         self._update_share()
         peers = self._share.next_is_for_peers(now)
         if peers is None:
             return None
         if peers:
-            name = self.first
-            self._first_began = now
+            name = self.peers_name
+            self._peers_began = now
         else:
             others = self._others_due()
             # The access log comes after all other due resources.
@@ -80,14 +80,14 @@ class Schedule:
                 others, key=lambda n: (max(others[n], now), n == ACCESS_LOG, others[n])
             )
             if self._outage is not None:
-                self._outage.others_at = now + self._lives[self.first].period
+                self._outage.others_at = now + self._lives[self.peers_name].period
         life = self._life(name)
         life.due, life.began = None, now
         self._share.begin(now, peers=peers)
         return name
 
     def wake_at(self) -> float | None:
-        """Return when a refresh may start; None before a running one ends."""
+        """Return when a refresh may start; None if a running one must end first."""
         self._update_share()
         at = self._share.allowed_at()
         return None if at == NEVER else at
@@ -110,7 +110,7 @@ class Schedule:
         due = began + with_jitter(life.period, self._jitter)
         self._record_answer(name, began, max(due, now + 0.5 * life.period))
         life.is_absent = False
-        if name == self.first:
+        if name == self.peers_name:
             self._end_outage(now)
         elif self._outage is not None:
             self._outage.other_succeeded(began)
@@ -136,13 +136,13 @@ class Schedule:
         life.due = now + wait
         if error.unsent:
             self._budget.refund(began)
-        if name == self.first:
+        if name == self.peers_name:
             if error.unsupported or error.reason == "forbidden":
                 self._recheck_absent()
             outage = self._record_outage(now, error.reason)
             interval = outage.next_interval(now, error, now - began)
             life.due = min(life.due, now + interval)
-            self._first_tried(began)
+            self._peers_tried(began)
         elif began <= self._recovered_at:  # it began in an outage that is over
             life.failures = 0
             life.due = now
@@ -159,7 +159,7 @@ class Schedule:
         pause = self._budget.record_429(began, now, retry_after)
         if self._waiting_since is None and pause and self._outage is None:
             self._waiting_since = now
-        if name == self.first:
+        if name == self.peers_name:
             life.due = now  # the pause delays it
             self._record_outage(now, "rate_limited")
         else:
@@ -167,14 +167,14 @@ class Schedule:
             life.due = now + retry_delay(life.failures, life.period, self._jitter)
             if life.failures == 1:  # it keeps its place in the queue
                 life.due = min(self._others_due().values())
-            self.make_due(self.first, now)
+            self.make_due(self.peers_name, now)
         return pause
 
     def max_seconds(self, name: str, now: float) -> float:
         """Return the seconds that all attempts of a refresh may take together.
 
-        In an outage there are no retries if the peers are requested again soon. Under
-        contention there are none, either: they would use the requests of others.
+        In an outage there are no retries if the peers are requested again soon, or if
+        accounts compete: retries would use the requests of others.
         """
         outage = self._outage
         contended = self._budget.is_contended(now)
@@ -189,8 +189,8 @@ class Schedule:
             began = self._end_request(name)
             if name != CONNECTION_TEST:
                 life.due = now + life.period
-            if name == self.first:
-                self._first_tried(began)
+            if name == self.peers_name:
+                self._peers_tried(began)
 
     def skipped(self, name: str, now: float) -> None:
         """End a refresh without a request, because its path is unknown or not due."""
@@ -201,7 +201,7 @@ class Schedule:
     def mark_silent(self, name: str) -> None:
         """Note that a running refresh has no response header: another may start."""
         life = self._life(name)
-        if life.began is not None and name != self.first:
+        if life.began is not None and name != self.peers_name:
             life.is_silent = True
 
     def make_due(self, name: str, now: float) -> None:
@@ -217,9 +217,9 @@ class Schedule:
         return self._lives[name]
 
     def _update_share(self) -> None:
-        share, peers = self._share, self._lives[self.first]
+        share, peers = self._share, self._lives[self.peers_name]
         share.peers_due = NEVER if peers.due is None else peers.due
-        share.peers_began = self._first_began
+        share.peers_began = self._peers_began
         silent = any(life.is_silent for life in self._lives.values())
         if self._connection_test is not None:
             silent |= self._connection_test.is_silent
@@ -244,11 +244,11 @@ class Schedule:
         return {
             name: max(life.due, life.rests_until)
             for name, life in self._lives.items()
-            if name != self.first and life.due is not None
+            if name != self.peers_name and life.due is not None
         }
 
     def _end_request(self, name: str) -> float:
-        self._share.end(peers=name == self.first)
+        self._share.end(peers=name == self.peers_name)
         life = self._life(name)
         began, life.began, life.is_silent = life.began, None, False
         assert began is not None
@@ -258,14 +258,14 @@ class Schedule:
         life = self._lives[name]
         life.failures, life.due = 0, due
         self._budget.record_answer(began)
-        if name == self.first:
-            self._first_tried(began)
+        if name == self.peers_name:
+            self._peers_tried(began)
 
-    def _first_tried(self, began: float) -> None:
+    def _peers_tried(self, began: float) -> None:
         if self._waiting_since is not None and began > self._waiting_since:
             self._waiting_since = None
         elif self._waiting_since is not None:
-            self.make_due(self.first, self._waiting_since)
+            self.make_due(self.peers_name, self._waiting_since)
 
     def _record_outage(self, now: float, reason: Reason) -> Outage:
         if self._outage is None:

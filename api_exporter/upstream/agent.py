@@ -5,9 +5,7 @@ from functools import partial
 
 from OpenSSL.crypto import X509
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import (
-    IStreamClientEndpoint,
-)
+from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.web.client import URI, Agent, HTTPConnectionPool, ProxyAgent
 from twisted.web.http_headers import Headers
@@ -46,7 +44,7 @@ class UpstreamAgent:
         policy: TLS settings for the NetBird API.
         proxy_policy: TLS settings for the proxy.
         timeout: seconds for connecting.
-        seen: called with the NetBird API's certificate, once for each connection.
+        on_certificate: called with the server's certificate, once for each connection.
     """
 
     def __init__(
@@ -57,12 +55,12 @@ class UpstreamAgent:
         policy: IPolicyForHTTPS,
         proxy_policy: IPolicyForHTTPS,
         timeout: float,
-        seen: Callable[[X509], None],
+        on_certificate: Callable[[X509], None],
     ) -> None:
         self._reactor = reactor
         self._policy = policy
         self._timeout = timeout
-        self._protocol = partial(TlsConnection, seen=seen)
+        self._protocol = partial(TlsConnection, on_certificate=on_certificate)
         self._make_tunnel: Callable[[str, int], IStreamClientEndpoint] | None = None
         self._renewed_at = reactor.seconds()
         self._pool = pool = HTTPConnectionPool(reactor)

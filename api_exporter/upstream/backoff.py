@@ -1,8 +1,8 @@
-"""Backoff: the wait before a retry. Stateless; chance is an argument."""
+"""Backoff: the wait before a retry. Pure: random numbers are an argument."""
 
 from api_exporter.ports import Jitter
 
-MAX_FIRST_PAUSE = 0.5
+MAX_FIRST_DELAY = 0.5
 """The longest wait after the first failed attempt, in seconds; then it doubles."""
 
 MAX_ATTEMPT_DELAY = 5.0
@@ -20,7 +20,7 @@ def attempt_delay(
         jitter: a number from [0, 1).
         retry_after: the server's Retry-After in seconds, a lower limit of the wait.
     """
-    ceiling = min(MAX_ATTEMPT_DELAY, MAX_FIRST_PAUSE * 2.0 ** min(failures - 1, 16))
+    ceiling = min(MAX_ATTEMPT_DELAY, MAX_FIRST_DELAY * 2.0 ** min(failures - 1, 16))
     return max(jitter() * ceiling, retry_after or 0.0)
 
 

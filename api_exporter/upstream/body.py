@@ -24,13 +24,13 @@ MAX_BODIES_BYTES = LONGEST_BODY_BYTES
 """Bytes that the bodies of all accounts may have before some of them wait."""
 
 LARGE_BODY_BYTES = 16 * 1024 * 1024
-"""Bytes up to which a body does not wait for the connections of other bodies."""
+"""Bytes up to which a body is received even if the memory for bodies is full."""
 
 _KNOWN_CODINGS = {GZIP, "br", "compress", "deflate", "x-gzip", "zstd"}
 """Codings that error messages may repeat; others could contain the token."""
 
 _COMPLETE = (ResponseDone, PotentialDataLoss)
-"""Reasons of Twisted's for the complete end of a body.
+"""Twisted's reasons for the complete end of a body.
 
 PotentialDataLoss: the response has no length and no chunks, and the server closed the
 connection, as in HTTP/1.0. Decoding detects missing bytes."""
@@ -67,7 +67,7 @@ class BodyMemory:
     """The memory for bodies that are not decoded yet, of all clients of the process.
 
     Above MAX_BODIES_BYTES, no body above LARGE_BODY_BYTES is received as long as a body
-    waits to be decoded. If none waits, only the longest one proceeds. So the waiting
+    waits to be decoded. If none waits, only the longest one proceeds. So all
     bodies have at most MAX_BODIES_BYTES, and LARGE_BODY_BYTES for each connection. A
     server that stops in the middle holds up the other large bodies until its deadline.
     Unpacked data of logs does not count.

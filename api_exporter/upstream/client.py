@@ -34,17 +34,17 @@ class Client(Service):
 
     Args:
         world: its clock is the reactor, which also connects.
-        observe: called with each attempt when it ends.
+        on_attempt: called with each attempt when it ends.
         body_memory: shared by all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
 
     Attributes:
-        upstream: usable without starting the service, if the service is stopped
+        fetcher: usable without starting the service, if the service is stopped
             afterwards.
         token: returns the current token.
-        way: the proxy to use, if any, and where the setting comes from.
-        trust: certificate authorities and the client certificate.
-        shown: the server's certificate; None before the first response.
+        proxy_selection: the proxy to use, if any, and where the setting comes from.
+        tls_policy: certificate authorities and the client certificate.
+        server_certificate: the server's certificate; None before the first response.
     """
 
     def __init__(
@@ -53,24 +53,24 @@ class Client(Service):
         reactor: PosixReactorBase,
         *,
         world: World,
-        observe: Callable[[Attempt], None],
+        on_attempt: Callable[[Attempt], None],
         make_policy: MakePolicy = TlsPolicy,
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self._log = world.log(log)
+        self._log = world.logger(log)
         self._url = settings.upstream_api_url
-        self.proxy_selection = way = settings.proxy_selection
+        self.proxy_selection = route = settings.proxy_selection
         authorities = settings.upstream_ca_file
         self.tls_policy = make_policy(authorities, settings.identity, world.now)
         self.server_certificate: UpstreamCertificate | None = None
         self._agent = UpstreamAgent(
             reactor,
-            proxy=way.proxy,
+            proxy=route.proxy,
             policy=self.tls_policy,
             proxy_policy=make_policy(authorities, None, world.now),
             timeout=settings.http_timeout,
-            seen=self._on_certificate,
+            on_certificate=self._on_certificate,
         )
         self._reloading: LoopingCall | None = None
         if settings.identity is not None:
@@ -78,19 +78,19 @@ class Client(Service):
             self._reloading.clock = world.clock
         self._problem = ""
         self.token = token_source(settings, self._log)
-        self.upstream = Fetcher(
+        self.fetcher = Fetcher(
             agent=self._agent,
             token=self.token,
             options=FetchOptions(
                 url=settings.upstream_api_url,
                 timeout=settings.http_timeout,
                 attempts=settings.api_retry_attempts,
-                route=str(way),
-                secrets=() if way.proxy is None else tuple(way.proxy.secrets()),
+                route=str(route),
+                secrets=() if route.proxy is None else tuple(route.proxy.secrets()),
                 account=settings.upstream_account or "",
             ),
             world=world,
-            observe=observe,
+            on_attempt=on_attempt,
             body_memory=body_memory,
             on_silent=on_silent,
         )
@@ -119,7 +119,7 @@ class Client(Service):
     def _on_certificate(self, certificate: X509) -> None:
         try:
             self.server_certificate = read_certificate(certificate)
-        except Exception:  # noqa: BLE001 - OpenSSL trusts what another parser dislikes
+        except Exception:  # noqa: BLE001 - OpenSSL accepts what another parser rejects
             self.server_certificate = None
 
     def _warn_of_plain_http(self) -> None:

@@ -95,7 +95,7 @@ class BoundedConnection(ProtocolWrapper):
 
 
 def tls_failure(untrusted: Failure | None) -> Failure:
-    """Return the failure of TLS; without one, the peer closed during the handshake."""
+    """Return the TLS failure; None stands for a close within the handshake."""
     if untrusted is not None:
         return untrusted
     message = "the connection closed within the TLS handshake"
@@ -104,11 +104,11 @@ def tls_failure(untrusted: Failure | None) -> Failure:
 
 @implementer(IHandshakeListener)
 class TlsConnection(BoundedConnection):
-    """A TLS connection that reports a missing handshake: some servers just close.
+    """A TLS connection that reports a close within the handshake as a TLS failure.
 
     Args:
-        seen: called with the peer's certificate, which has been verified.
-        tls_failure: returns the failure of a connection without TLS.
+        on_certificate: called with the peer's certificate, which has been verified.
+        tls_failure: returns the failure to report, given the TLS failure or None.
     """
 
     _has_tls = False
@@ -118,11 +118,11 @@ class TlsConnection(BoundedConnection):
         factory: "WrappingFactory[TlsConnection]",
         wrapped: IProtocol,
         *,
-        seen: Callable[[X509], None] | None = None,
+        on_certificate: Callable[[X509], None] | None = None,
         tls_failure: Callable[[Failure | None], Failure] = tls_failure,
     ) -> None:
         super().__init__(factory, wrapped)
-        self._seen = seen
+        self._on_certificate = on_certificate
         self._tls_failure = tls_failure
 
     def handshakeCompleted(self) -> None:
@@ -130,9 +130,9 @@ class TlsConnection(BoundedConnection):
 
     def pauseProducing(self) -> None:
         super().pauseProducing()
-        if self._seen is not None:
-            self._seen(self.getPeerCertificate())
-            self._seen = None
+        if self._on_certificate is not None:
+            self._on_certificate(self.getPeerCertificate())
+            self._on_certificate = None
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         untrusted = reason if reason is not None and reason.check(*TLS_ERRORS) else None

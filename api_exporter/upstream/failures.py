@@ -81,7 +81,7 @@ def response_error(
 def _response_error(
     status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
 ) -> UpstreamError:
-    """Return the same without the request id. Repeated secrets are masked.
+    """Return the failure without its request id. Repeated secrets are masked.
 
     Facts: the NetBird API's 404 has three meanings. An unknown token: JSON, the message
     starts with "invalid token". An unknown path: plain text. An unknown object: other
@@ -129,7 +129,7 @@ def login_error(status: int, proxy: str, challenges: Iterable[str]) -> UpstreamE
 
 
 def headers_error(headers: Headers) -> UpstreamError | None:
-    """Return why the headers of a 200 prove it useless; None if they do not."""
+    """Return the failure that the headers of a 200 show; None if they show none."""
     if media_type(headers) == "text/html":
         return UpstreamError(
             "decode",

@@ -40,7 +40,7 @@ SILENT_SECONDS = 5.0
 """Seconds without a response header, after which `on_silent` is called."""
 
 MIN_RETRY_SHARE = 0.1
-"""The part of the timeout without which a retry does not start."""
+"""The part of the timeout that must be left for a retry."""
 
 UNREACHABLE: frozenset[Reason] = frozenset(
     {"proxy", "proxy_auth", "dns", "connect", "tls", "timeout"}
@@ -101,9 +101,9 @@ class Fetcher:
     """Fetches bodies. It follows no redirect: the token must not reach another host.
 
     Args:
-        agent: retries nothing but requests on kept connections that were closed.
+        agent: repeats a request only if its kept connection had been closed.
         token: called at each attempt; it may return a new token.
-        observe: called with each attempt when it ends.
+        on_attempt: called with each attempt when it ends.
         body_memory: shared by all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
     """
@@ -117,22 +117,22 @@ class Fetcher:
         token: TokenSource,
         options: FetchOptions,
         world: World,
-        observe: Callable[[Attempt], None],
+        on_attempt: Callable[[Attempt], None],
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._clocks_differ = False
-        self.log = world.log(self.log)
+        self.log = world.logger(self.log)
         self._http = HTTPClient(GzipAgent(agent), _NoCookies())
         self._token = token
         self._options = options
         self._clock, self._now, self._jitter = world.clock, world.now, world.jitter
-        self._observe = observe
+        self._on_attempt = on_attempt
         self._body_memory = body_memory or BodyMemory()
         self._on_silent = on_silent
 
     def fetch(self, path: str, retry_seconds: float) -> Deferred[ResponseBody]:
-        """Fetch a body; see `ports.Fetch`. Cancelling it leaves no timer behind."""
+        """Fetch a body; see `ports.Fetch`. Cancelling the result leaves no timer."""
         cancelled = False
 
         def give_up(_: object) -> None:
@@ -244,7 +244,7 @@ class Fetcher:
                 unsent=failed is not None and failed.unsent,
                 request_id="" if failed is None else failed.request_id,
             )
-            self._observe(attempt)
+            self._on_attempt(attempt)
             self.log.debug(
                 "requested {path}",
                 path=path,
@@ -296,7 +296,7 @@ class Fetcher:
         )
 
     def _check_clock(self, dated_at: float | None, sent_at: float, now: float) -> None:
-        """Log once that the clocks differ: this machine's decides when days end.
+        """Log once that the clocks differ: this machine's decides when a day ends.
 
         Args:
             dated_at: Date of the response, in whole seconds; None if missing.

@@ -62,5 +62,5 @@ def _parse_date(value: str) -> datetime | None:
         found = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
-    # "-0000" or no zone: the sender says nothing of its zone, and HTTP's is UTC.
+    # Without a zone, or with "-0000", the result has none: HTTP dates are in UTC.
     return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -3,10 +3,10 @@
 import re
 
 _MAX_CHARACTERS = 200
-"""Characters of such a text that are shown."""
+"""Maximum characters of a masked text."""
 
 _PIECE_CHARACTERS = 8
-"""Adjacent characters of a secret that are masked."""
+"""Minimum adjacent characters of a secret that are masked."""
 
 _NETBIRD_TOKEN = re.compile(r"nbp_\w*")
 

@@ -33,14 +33,14 @@ class UpstreamCertificate(Struct, frozen=True):
 
     Attributes:
         issuer: the issuer's name (RFC 4514).
-        ends: the expiry in seconds since the epoch.
+        expires_at: the expiry in seconds since the epoch.
     """
 
     issuer: str
-    ends: float
+    expires_at: float
 
     def __str__(self) -> str:
-        end = datetime.fromtimestamp(self.ends, UTC)
+        end = datetime.fromtimestamp(self.expires_at, UTC)
         return f"expires {end:%Y-%m-%d %H:%M} UTC, issued by {self.issuer}"
 
 
@@ -60,8 +60,8 @@ class TlsPolicy:
         files: the client certificate and its key; None without one.
 
     Attributes:
-        unusable: why the client certificate cannot be used, by the last check; "" if it
-            can.
+        client_problem: why the client certificate cannot be used, by the last check;
+            "" if it can.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ _CHALLENGE = re.compile(
 )
 
 
-def request(host: str, port: int, proxy: Proxy) -> bytes:
+def connect_request(host: str, port: int, proxy: Proxy) -> bytes:
     """Return the CONNECT request for a host: a name, or an address without brackets."""
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [
@@ -111,7 +111,7 @@ class _ConnectProtocol(Protocol):
         self._waiting: Deferred[None] | None = None
 
     def wait_until_open(self) -> Deferred[None]:
-        """Fires when the tunnel is open. Cancelling it aborts the connection."""
+        """Wait for the open tunnel. Cancelling the result aborts the connection."""
         if not self._ended:
             self._waiting = Deferred(self._give_up)
             return self._waiting
@@ -189,7 +189,8 @@ class Tunnel:
         self, endpoint: IStreamClientEndpoint, proxy: Proxy, host: str, port: int
     ) -> None:
         self._endpoint = endpoint
-        self._protocol = partial(_ConnectProtocol, proxy, request(host, port, proxy))
+        request = connect_request(host, port, proxy)
+        self._protocol = partial(_ConnectProtocol, proxy, request)
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
         return Deferred.fromCoroutine(self._connect(factory))

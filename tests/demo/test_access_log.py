@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.access_log import page
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, decode_page, format_time
-from api_exporter.events.position import Position, choose
+from api_exporter.events.position import Position, new_rows
 
 NOW = 1_795_287_600.0
 
@@ -84,7 +84,7 @@ class PageTests(SynchronousTestCase):
         position, ids = Position(), list[str]()
         for _ in range(40):
             listing = decode_page(page(position.query, SERVICES, NOW))
-            chosen = choose(position, listing, int(NOW) * NANOSECONDS_PER_SECOND)
+            chosen = new_rows(position, listing, int(NOW) * NANOSECONDS_PER_SECOND)
             assert chosen.advance is not None
             keys = [row.key for row in chosen.rows]
             ids += [id_ for id_, _ in keys]

@@ -5,7 +5,7 @@ import resource
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from api_exporter.events.cursor import epoch_seconds
+from api_exporter.events.audit_cursor import epoch_seconds
 from api_exporter.events.listing import Event, RowKey, RowList, decode_events
 
 START = epoch_seconds("2026-11-21T19:00:00Z")

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.cursor import MAX_IDS, Cursor
+from api_exporter.events.audit_cursor import MAX_IDS, AuditCursor
 from api_exporter.events.file import CursorFile, LinesFile
 from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT
 from api_exporter.events.lines import event_line, row_line
@@ -72,7 +72,7 @@ class AppendTests(FileTestCase):
         self.path.write_bytes(lines([4, 6, 8]))
         self.assertEqual({*range(1, 9)}, {*self.file.recover(None).recent})
         self.path.write_bytes(b"")
-        self.assertEqual(Cursor(), self.file.recover(None))
+        self.assertEqual(AuditCursor(), self.file.recover(None))
 
     def test_moved(self) -> None:
         """After the file was moved or removed, a new one is created."""
@@ -135,14 +135,14 @@ class AppendTests(FileTestCase):
 
 
 class RecoveryTests(FileTestCase):
-    cursor = Cursor().with_(keys(range(1, 151)))
+    cursor = AuditCursor().with_(keys(range(1, 151)))
 
-    def recover(self) -> Cursor:
+    def recover(self) -> AuditCursor:
         return self.file.recover(self.cursor)
 
     def test_nothing(self) -> None:
         """A missing file gives the first cursor."""
-        self.assertEqual(Cursor(), self.file.recover(None))
+        self.assertEqual(AuditCursor(), self.file.recover(None))
 
     def test_in_time(self) -> None:
         """A cursor of the last line is kept."""
@@ -168,7 +168,7 @@ class RecoveryTests(FileTestCase):
     def test_cut_first(self) -> None:
         """An incomplete only line is removed, even if it is longer than a block."""
         self.path.write_bytes(lines([1])[:-1] + b"x" * 200_000)
-        self.assertEqual(Cursor(), self.file.recover(None))
+        self.assertEqual(AuditCursor(), self.file.recover(None))
         self.assertEqual(b"", self.path.read_bytes())
 
     def test_not_ours(self) -> None:
@@ -260,25 +260,25 @@ class RecoveryTests(FileTestCase):
 
 
 class CursorFileTests(FileTestCase):
-    cursor = Cursor().with_(keys(range(1, 151)))
+    cursor = AuditCursor().with_(keys(range(1, 151)))
 
     def test_saved(self) -> None:
         """A saved cursor is loaded, and no other file remains."""
-        file = CursorFile(self.path, Cursor)
+        file = CursorFile(self.path, AuditCursor)
         self.assertIsNone(file.load())
         for last in (2, 3):
-            cursor = Cursor().with_(keys(range(1, last)))
+            cursor = AuditCursor().with_(keys(range(1, last)))
             file.save(cursor)
             self.assertEqual(cursor, file.load())
         self.assertEqual([self.path], list(self.path.parent.iterdir()))
 
     def test_full(self) -> None:
         """A full disk keeps the old cursor."""
-        file = CursorFile(self.path, Cursor)
-        file.save(Cursor())
+        file = CursorFile(self.path, AuditCursor)
+        file.save(AuditCursor())
         with limited(200), self.assertRaises(OSError):
-            file.save(Cursor().with_(keys(range(1, 100))))
-        self.assertEqual(Cursor(), file.load())
+            file.save(AuditCursor().with_(keys(range(1, 100))))
+        self.assertEqual(AuditCursor(), file.load())
 
     def test_damaged(self) -> None:
         """A damaged cursor is an error."""
@@ -287,7 +287,7 @@ class CursorFileTests(FileTestCase):
             with self.assertRaisesRegex(
                 ValueError, "events.jsonl does not contain a cursor: "
             ):
-                CursorFile(self.path, Cursor).load()
+                CursorFile(self.path, AuditCursor).load()
 
     def test_no_file(self) -> None:
         """A pipe or a device is refused without blocking."""
@@ -296,7 +296,7 @@ class CursorFileTests(FileTestCase):
         endless.symlink_to("/dev/zero")
         for path in (self.path, endless):
             with self.assertRaisesRegex(ValueError, "the file is not a regular file"):
-                CursorFile(path, Cursor).load()
+                CursorFile(path, AuditCursor).load()
 
     def test_in_the_way(self) -> None:
         """A file with the temporary name is removed, and a link is not followed."""
@@ -305,8 +305,8 @@ class CursorFileTests(FileTestCase):
         other.write_text("precious")
         for make in (lambda: os.mkfifo(new), lambda: new.symlink_to("other")):
             make()
-            CursorFile(self.path, Cursor).save(self.cursor)
-            self.assertEqual(self.cursor, CursorFile(self.path, Cursor).load())
+            CursorFile(self.path, AuditCursor).save(self.cursor)
+            self.assertEqual(self.cursor, CursorFile(self.path, AuditCursor).load())
         self.assertEqual("precious", other.read_text())
 
     def test_largest(self) -> None:
@@ -316,5 +316,5 @@ class CursorFileTests(FileTestCase):
         for number in (0, MAX_IDS):
             recent = dict.fromkeys(numbers[number : number + MAX_IDS], stamp)
             self.cursor = replace(self.cursor, former=self.cursor.recent, recent=recent)
-        CursorFile(self.path, Cursor).save(self.cursor)
-        self.assertEqual(self.cursor, CursorFile(self.path, Cursor).load())
+        CursorFile(self.path, AuditCursor).save(self.cursor)
+        self.assertEqual(self.cursor, CursorFile(self.path, AuditCursor).load())

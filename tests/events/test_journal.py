@@ -8,7 +8,7 @@ from typing import TypeVar
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 
-from api_exporter.events.cursor import MAX_EVENTS, Cursor
+from api_exporter.events.audit_cursor import MAX_EVENTS, AuditCursor
 from api_exporter.events.journal import MAX_UNREADABLE, Journal
 from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT, AuditKind
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, LogRow, event_key
@@ -21,23 +21,23 @@ from tests.events.paging import START, Table, number
 T = TypeVar("T")
 
 
-class AuditTestCase(shared.JournalTestCase[Cursor, int]):
+class AuditTestCase(shared.JournalTestCase[AuditCursor, int]):
     kind = AUDIT
 
-    def feed(self, journal: Journal[Cursor, int], numbers: Iterable[int]) -> None:
+    def feed(self, journal: Journal[AuditCursor, int], numbers: Iterable[int]) -> None:
         journal.receive(body(numbers))
 
     def number(self, id_: int) -> int:
         return id_
 
-    def logged(self, journal: Journal[Cursor, int], *bodies: bytes) -> list[str]:
+    def logged(self, journal: Journal[AuditCursor, int], *bodies: bytes) -> list[str]:
         with capturedLogs() as captured:
             for one in bodies:
                 journal.receive(one)
         return [formatEvent(event) for event in captured]
 
 
-class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
+class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
     def test_other_account(self) -> None:
         """A cursor of another account is reported, and later events are written."""
         self.journal().receive(body(range(1, 51)))
@@ -318,7 +318,7 @@ class OutputTests(AuditTestCase):
         self.output = Output(writer)
         self.got = b""
 
-    def sink(self) -> OutputSink[Cursor, int]:
+    def sink(self) -> OutputSink[AuditCursor, int]:
         return OutputSink(AUDIT, self.output, self.cursor, shared.run_here, self.clock)
 
     def read(self) -> None:

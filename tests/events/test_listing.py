@@ -83,4 +83,4 @@ class MoreTests(SynchronousTestCase):
             (3, b',"total_records":250', 0),
         ):
             found = decode_page(page % (number, total))
-            self.assertEqual(expected, found.following)
+            self.assertEqual(expected, found.following_count)

@@ -10,9 +10,9 @@ from api_exporter.events.position import (
     COUNTED_AGE,
     MAX_AHEAD,
     MAX_DELAY,
-    AccessChoice,
+    NewAccessRows,
     Position,
-    choose,
+    new_rows,
 )
 from tests.events.paging import START, Table, number, requests
 
@@ -34,13 +34,13 @@ class Reading:
         self.got: list[int] = []
         self.missed: list[str] = []
 
-    def read_page(self) -> AccessChoice:
+    def read_page(self) -> NewAccessRows:
         """Send one request."""
         page = self.table.page(self.position.query)
-        chosen = choose(self.position, page, self.now, skip_backlog=self.skip_backlog)
+        chosen = new_rows(self.position, page, self.now, skip_backlog=self.skip_backlog)
         self.got += [number(row.id) for row in chosen.rows]
-        if chosen.missed:
-            self.missed.append(chosen.missed)
+        if chosen.gap_reason:
+            self.missed.append(chosen.gap_reason)
         self.position = chosen.cursor.with_([row.key for row in chosen.rows])
         if chosen.advance is not None:
             self.position = chosen.advance(self.position)
@@ -441,7 +441,7 @@ class PositionTests(SynchronousTestCase):
                     pending.remove((shown, one, time))
                     table.add(one, time)
                 page = table.page(reading.position.query)
-                chosen = choose(reading.position, page, reading.now)
+                chosen = new_rows(reading.position, page, reading.now)
                 keys = [row.key for row in chosen.rows]
                 if chance.random() < 0.1:  # killed between lines and position
                     keys = keys[: chance.randrange(len(keys) + 1)]

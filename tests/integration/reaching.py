@@ -78,13 +78,13 @@ class ReachingTestCase(TestCase):
             found.accounts[""],
             reactor,
             world=World(reactor, time.time, random.random),
-            observe=self.attempts.append,
+            on_attempt=self.attempts.append,
         )
         self.addCleanup(client.stopService)
         return client
 
     def fetch(self, client: Client) -> Deferred[ResponseBody]:
-        return client.upstream.fetch("api/peers", 60.0)
+        return client.fetcher.fetch("api/peers", 60.0)
 
     async def assert_read(self, client: Client) -> None:
         """The peers come."""

@@ -266,7 +266,7 @@ class BadTests(PuppetTestCase):
         client = self.through(silence)
         book = logbook(self)
         fetching = self.fetch(client)
-        probing = client.upstream.log_reachability()
+        probing = client.fetcher.log_reachability()
         while len(self.puppet.conversations) < 2:
             await deferLater(reactor, 0.01)
         begin = time.monotonic()
@@ -291,7 +291,7 @@ class LogTests(PuppetTestCase):
             url = self.upstream()
             client = self.through(answer, url, HTTP_TIMEOUT=limit)
             book = logbook(self)
-            await client.upstream.log_reachability()
+            await client.fetcher.log_reachability()
             [line] = book.lines()
             way = f"through 127.0.0.1:{self.port} (UPSTREAM_PROXY)"
             self.assertTrue(

@@ -209,7 +209,7 @@ class EnduranceTests(TestCase):
         self.upstream = Fetcher(
             agent=Agent(reactor, pool=self.pool),
             token=lambda: Token(SECRET),
-            observe=self.telemetry.count_attempt,
+            on_attempt=self.telemetry.count_attempt,
             options=FetchOptions(
                 url=f"http://127.0.0.1:{listening(self, Site(self.api))}",
                 timeout=30,

@@ -154,7 +154,7 @@ class FailureTests(TestCase):
         self.upstream = Fetcher(
             agent=agent,
             token=lambda: Token(SECRET),
-            observe=network.telemetry.count_attempt,
+            on_attempt=network.telemetry.count_attempt,
             options=FetchOptions(
                 url=url, timeout=self.deadline, attempts=2, longest_body=longest_body
             ),

@@ -118,7 +118,7 @@ class GatewayTests(ReachingTestCase):
             client = self.at(gateway, **self.files(issued))
             book = logbook(self)
             client.startService()
-            await client.upstream.log_reachability()
+            await client.fetcher.log_reachability()
             first, second = book.lines()
             self.assertIn("warning the client certificate is not valid: ", first)
             self.assertIn(words, first)
@@ -151,5 +151,5 @@ class GatewayTests(ReachingTestCase):
         assert client.server_certificate is not None
         self.assertEqual("CN=our authority", client.server_certificate.issuer)
         self.assertLess(
-            abs(client.server_certificate.ends - time.time() - 20 * 86400), 99
+            abs(client.server_certificate.expires_at - time.time() - 20 * 86400), 99
         )

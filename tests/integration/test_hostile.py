@@ -126,7 +126,7 @@ class HostileTests(TestCase):
             settings.accounts[""],
             reactor,
             world=World(reactor, time.time, random.random),
-            observe=self.attempts.append,
+            on_attempt=self.attempts.append,
         )
         self.addCleanup(self.close)
 
@@ -138,7 +138,7 @@ class HostileTests(TestCase):
             await deferLater(reactor, 0.01)
 
     async def fetch(self) -> bytes:
-        body = await self.client.upstream.fetch("api/peers", PATIENCE)
+        body = await self.client.fetcher.fetch("api/peers", PATIENCE)
         body.close()
         return await deferToThread(unpack, body)
 

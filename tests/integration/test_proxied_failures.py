@@ -44,7 +44,7 @@ class ProxiedFailureTests(test_failures.FailureTests):
             policy=policy,
             proxy_policy=policy,
             timeout=self.deadline,
-            seen=lambda _: None,
+            on_certificate=lambda _: None,
         )
         self.addCleanup(agent.close)
         return agent, url

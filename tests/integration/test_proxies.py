@@ -63,7 +63,7 @@ class RealProxyTests(ReachingTestCase):
                         await self.assert_fails(client, "auth", "401")
                         continue
                     await self.assert_fails(client, "proxy_auth", words)
-                    self.assertIn(words, await client.upstream.reachability_problem())
+                    self.assertIn(words, await client.fetcher.reachability_problem())
                 await known.stopService()
 
     async def test_ipv6(self) -> None:

@@ -11,8 +11,8 @@ from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.events.cursor import Cursor
-from api_exporter.events.journal import choose, render
+from api_exporter.events.audit_cursor import AuditCursor
+from api_exporter.events.journal import new_rows, render
 from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT
 from api_exporter.events.log_cursor import batches
 from api_exporter.events.position import Position
@@ -36,8 +36,8 @@ VALUES = (str, bytes, int, float, type(None), datetime, Raw, UpstreamError)
 CODE = (type, FunctionType)
 
 OWNED = {
-    ("Cursor", "recent"): "decoded from its file; a change makes a new one",
-    ("Cursor", "former"): "the same",
+    ("AuditCursor", "recent"): "decoded from its file; a change makes a new one",
+    ("AuditCursor", "former"): "the same",
     ("Position", "known"): "the same",
     ("NewRows", "rows"): "made for the one who gets it",
     ("Snapshot", "thresholds"): "decoded at the start, then only read",
@@ -118,10 +118,10 @@ class FrozenTests(SynchronousTestCase):
         """Logs pass only immutable values."""
         walk = Walk()
         rows = audit_events(range(3))
-        walk.go((AUDIT, choose(AUDIT, Cursor(), rows, 0)), "audit")
+        walk.go((AUDIT, new_rows(AUDIT, AuditCursor(), rows, 0)), "audit")
         page = Table(range(9)).answer("")
         walk.go(
-            (ACCESS_LOG_KIND, choose(ACCESS_LOG_KIND, Position(), page, START)),
+            (ACCESS_LOG_KIND, new_rows(ACCESS_LOG_KIND, Position(), page, START)),
             "access",
         )
         for batch in batches(AUDIT.decode(rows).rows):

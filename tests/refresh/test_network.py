@@ -42,7 +42,7 @@ class NetworkTests(SynchronousTestCase):
             quota=Quota(Budget(), selection(collectors, off, beside=beside)),
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             registry=CollectorRegistry(),
-            parts=[AccountFeature(body_readers={"events": r}) for r in readers],
+            features=[AccountFeature(body_readers={"events": r}) for r in readers],
         )
         network.startService()
         self.addCleanup(network.stopService)

@@ -49,7 +49,7 @@ class Bench:
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             page_max_bytes=page_max_bytes,
             on_collector_failed=self.failures.append,
-            parts=[AccountFeature(body_readers={"groups": r}) for r in readers],
+            features=[AccountFeature(body_readers={"groups": r}) for r in readers],
         )
 
     def fetch(self, _path: str, _patience: float) -> Deferred[ResponseBody]:

@@ -56,7 +56,7 @@ class PromptTests(ServedTestCase):
         fetcher = Fetcher(
             agent=agent,
             token=lambda: Token("secret"),
-            observe=network.count_attempt,
+            on_attempt=network.count_attempt,
             options=FetchOptions(
                 url="http://netbird.example", timeout=30.0, attempts=2
             ),

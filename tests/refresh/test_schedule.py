@@ -65,7 +65,7 @@ class FirstRoundTests(SynchronousTestCase):
     def test_one_after_the_other(self) -> None:
         """The first resource is first, and the others follow one by one."""
         schedule = fresh()
-        self.assertEqual("peers", schedule.first)
+        self.assertEqual("peers", schedule.peers_name)
         self.assertEqual(["peers"], taken(schedule, 0.0))
         self.assertIsNone(schedule.wake_at())
         schedule.refreshed("peers", 2.0)
@@ -622,7 +622,7 @@ class Upstream:
             assert name not in self._ends, f"{name} was asked for twice at once"
             self.started[name].append(self.now)
             self._ends[name] = self.now + seconds(name)
-        others = self._ends.keys() - {self.schedule.first}
+        others = self._ends.keys() - {self.schedule.peers_name}
         assert len(others) <= 1
 
     def advance(self) -> list[str]:

@@ -43,7 +43,7 @@ class RecordingLog(RefreshLog):
 
     def attempt_ended(self, attempt: Attempt) -> None:
         self.telemetry.count_attempt(attempt)
-        self.count_attempt(attempt)
+        self.record_attempt(attempt)
 
 
 def telemetry() -> tuple[RecordingLog, CollectorRegistry]:

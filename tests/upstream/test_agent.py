@@ -39,7 +39,7 @@ class UpstreamAgentTests(SynchronousTestCase):
             policy=TlsPolicy(None, None, float),
             proxy_policy=TlsPolicy(None, None, float),
             timeout=5,
-            seen=lambda _: None,
+            on_certificate=lambda _: None,
         )
 
     def connected(self) -> tuple[IProtocol, Connection]:

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.upstream.backoff import (
     MAX_ATTEMPT_DELAY,
-    MAX_FIRST_PAUSE,
+    MAX_FIRST_DELAY,
     attempt_delay,
     retry_delay,
     with_jitter,
@@ -35,7 +35,7 @@ class PauseTests(SynchronousTestCase):
     def test_monotone(self, failures: int) -> None:
         """A further failure never makes the longest pause shorter."""
         fewer, more = longest(failures), longest(failures + 1)
-        self.assertLessEqual(MAX_FIRST_PAUSE, fewer)
+        self.assertLessEqual(MAX_FIRST_DELAY, fewer)
         self.assertLessEqual(fewer, more)
         self.assertLessEqual(more, MAX_ATTEMPT_DELAY)
 

@@ -66,7 +66,7 @@ class Server:
         upstream = Fetcher(
             agent=Agent.usingEndpointFactory(clock, self),
             token=lambda: Token("secret"),
-            observe=lambda _: None,
+            on_attempt=lambda _: None,
             body_memory=memory,
             options=FetchOptions(
                 url="http://upstream.example",

@@ -73,7 +73,7 @@ class Bench:
         self.upstream = Fetcher(
             agent=self.agent,
             token=token,
-            observe=self.seen.append,
+            on_attempt=self.seen.append,
             on_silent=self.silent.append,
             options=FetchOptions(
                 url=url,
@@ -398,7 +398,7 @@ class FetchTests(SynchronousTestCase):
         upstream = Fetcher(
             agent=Agent(reactor),
             token=lambda: Token(SECRET),
-            observe=lambda _: None,
+            on_attempt=lambda _: None,
             options=FetchOptions(
                 url="http://upstream.example", timeout=TIMEOUT, attempts=3
             ),

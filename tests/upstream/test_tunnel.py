@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import proxy
-from api_exporter.upstream.tunnel import MAX_TUNNEL_HEAD_BYTES, is_open, request
+from api_exporter.upstream.tunnel import MAX_TUNNEL_HEAD_BYTES, connect_request, is_open
 
 PROXY = proxy("http://me:c4nary@proxy.example:3128")
 GOOD = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nA: b\r\n\r\n"
@@ -15,7 +15,7 @@ GOOD = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nA: b\r\n\r\n"
 class RequestTests(SynchronousTestCase):
     def test_lines(self) -> None:
         """The host is in the first line and in a header, an address in brackets."""
-        sent = request("fd00::1", 443, PROXY).decode()
+        sent = connect_request("fd00::1", 443, PROXY).decode()
         first, host, agent, login, *rest = sent.split("\r\n")
         self.assertEqual("CONNECT [fd00::1]:443 HTTP/1.1", first)
         self.assertEqual("Host: [fd00::1]:443", host)
@@ -25,7 +25,7 @@ class RequestTests(SynchronousTestCase):
 
     def test_nobody(self) -> None:
         """Without credentials there is no Proxy-Authorization."""
-        sent = request("api.example", 8443, proxy("proxy.example"))
+        sent = connect_request("api.example", 8443, proxy("proxy.example"))
         self.assertTrue(sent.startswith(b"CONNECT api.example:8443 HTTP/1.1\r\n"))
         self.assertNotIn(b"Authorization", sent)
 

@@ -281,7 +281,7 @@ class StatusTests(ServedTestCase):
             error="no response within 30 s",
             reason="timeout",
         )
-        self.watched.refresh_log.count_attempt(attempt)
+        self.watched.refresh_log.record_attempt(attempt)
         self.assertEqual(["peers failing: no response within 30 s"], summaries)
         self.assertIn("Reading NetBird: no, since", self.text())
         self.assertEqual(503, self.request("/ready")[0])

@@ -6,31 +6,31 @@ from random import Random
 from msgspec import Raw
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.cursor import (
+from api_exporter.events.audit_cursor import (
     MAX_EVENTS,
     MAX_IDS,
-    AuditChoice,
-    Cursor,
+    AuditCursor,
+    NewEvents,
     epoch_seconds,
 )
-from api_exporter.events.cursor import choose as choose_rows
+from api_exporter.events.audit_cursor import new_rows as new_audit_rows
 from api_exporter.events.listing import Event, RowList
 from api_exporter.events.log_cursor import batches
 from tests.events import START, events, keys, timestamp
 
-NOTHING = Cursor()
+NOTHING = AuditCursor()
 
 
-def choose(one: Cursor, listed: list[Event]) -> AuditChoice:
-    return choose_rows(one, RowList(listed))
+def choose(one: AuditCursor, listed: list[Event]) -> NewEvents:
+    return new_audit_rows(one, RowList(listed))
 
 
-def after(numbers: range, era: int = 0) -> Cursor:
+def after(numbers: range, era: int = 0) -> AuditCursor:
     """Return the cursor after some events were written."""
     return NOTHING.with_(keys(numbers, era))
 
 
-def ids(chosen: AuditChoice) -> list[int]:
+def ids(chosen: NewEvents) -> list[int]:
     return [event.id for event in chosen.rows]
 
 
@@ -54,18 +54,18 @@ class NewTests(SynchronousTestCase):
     def test_first(self) -> None:
         """Without a cursor all events are new."""
         chosen = choose(NOTHING, events(range(50, 60)))
-        self.assertEqual((list(range(50, 60)), ""), (ids(chosen), chosen.missed))
+        self.assertEqual((list(range(50, 60)), ""), (ids(chosen), chosen.gap_reason))
 
     def test_later(self) -> None:
         """Unwritten events are new."""
         chosen = choose(after(range(1, 8)), events(range(1, 11)))
-        self.assertEqual(([8, 9, 10], ""), (ids(chosen), chosen.missed))
+        self.assertEqual(([8, 9, 10], ""), (ids(chosen), chosen.gap_reason))
 
     def test_nothing(self) -> None:
         """A list without new events, or without events, has no new rows."""
         for numbers in (range(1, 8), range(0)):
             chosen = choose(after(range(1, 8)), events(numbers))
-            self.assertEqual(([], ""), (ids(chosen), chosen.missed))
+            self.assertEqual(([], ""), (ids(chosen), chosen.gap_reason))
 
     def test_late(self) -> None:
         """An event that appears after one with a higher id is new."""
@@ -82,12 +82,12 @@ class NewTests(SynchronousTestCase):
         """Ids of other accounts in between are not a gap."""
         chosen = choose(after(range(3, 1000, 7)), events(range(3, 2000, 7)))
         self.assertEqual(list(range(1004, 2000, 7)), ids(chosen))
-        self.assertEqual("", chosen.missed)
+        self.assertEqual("", chosen.gap_reason)
 
     def test_all_newer(self) -> None:
         """Nothing is missing if NetBird has deleted older events."""
         chosen = choose(after(range(1, 8)), events(range(20, 30)))
-        self.assertEqual((list(range(20, 30)), ""), (ids(chosen), chosen.missed))
+        self.assertEqual((list(range(20, 30)), ""), (ids(chosen), chosen.gap_reason))
 
 
 class MissedTests(SynchronousTestCase):
@@ -96,9 +96,9 @@ class MissedTests(SynchronousTestCase):
         listed = events(range(100, 100 + MAX_EVENTS))
         chosen = choose(after(range(1, 8)), listed)
         self.assertEqual(MAX_EVENTS, len(chosen.rows))
-        self.assertIn("later events before 100 are lost", chosen.missed)
+        self.assertIn("later events before 100 are lost", chosen.gap_reason)
         again = choose(chosen.cursor, listed)
-        self.assertEqual((MAX_EVENTS, ""), (len(again.rows), again.missed))
+        self.assertEqual((MAX_EVENTS, ""), (len(again.rows), again.gap_reason))
 
     def test_restored(self) -> None:
         """After a database was restored, events since then are new."""
@@ -106,11 +106,11 @@ class MissedTests(SynchronousTestCase):
         listed = events(range(1, 31)) + events(range(31, 36), era=1)
         chosen = choose(cursor, listed)
         self.assertEqual([31, 32, 33, 34, 35], ids(chosen))
-        self.assertIn("ids have started again", chosen.missed)
+        self.assertIn("ids have started again", chosen.gap_reason)
         cursor = chosen.cursor.with_(keys(range(31, 36), era=1))
         self.assertEqual([], choose(cursor, listed).rows)
         more = choose(cursor, listed + events(range(36, 60), era=1))
-        self.assertEqual((list(range(36, 60)), ""), (ids(more), more.missed))
+        self.assertEqual((list(range(36, 60)), ""), (ids(more), more.gap_reason))
 
     def test_restored_again(self) -> None:
         """Each restored database replaces the remembered ids of the one before."""
@@ -125,7 +125,7 @@ class MissedTests(SynchronousTestCase):
         """An event as old as the newest written event is not new."""
         same = Event(31, timestamp(50), Raw(b"{}"))
         chosen = choose(after(range(1, 51)), [*events(range(1, 31)), same])
-        self.assertIn("ids have started again", chosen.missed)
+        self.assertIn("ids have started again", chosen.gap_reason)
         self.assertEqual([], chosen.rows)
 
     def test_restored_long_ago(self) -> None:
@@ -133,7 +133,7 @@ class MissedTests(SynchronousTestCase):
         listed = events(range(1, 41)) + events(range(41, 90), era=1)
         chosen = choose(after(range(1, 51)), listed)
         self.assertEqual(list(range(41, 90)), ids(chosen))
-        self.assertIn("ids have started again", chosen.missed)
+        self.assertIn("ids have started again", chosen.gap_reason)
 
     def test_restored_same_time(self) -> None:
         """Only events later than all events before the restore are new."""
@@ -162,15 +162,15 @@ class MissedTests(SynchronousTestCase):
         """A list around the written ids without any of them is of another database."""
         chosen = choose(after(range(50, 60)), events([1, 2, 99], era=1))
         self.assertEqual([1, 2, 99], ids(chosen))
-        self.assertIn("ids have started again", chosen.missed)
+        self.assertIn("ids have started again", chosen.gap_reason)
 
     def test_replica(self) -> None:
         """A list that is behind once does not repeat events."""
         behind = choose(after(range(1, 51)), events(range(1, 41)))
         self.assertEqual([], behind.rows)
-        self.assertIn("the last listed id is 40", behind.missed)
+        self.assertIn("the last listed id is 40", behind.gap_reason)
         chosen = choose(behind.cursor, events(range(1, 53)))
-        self.assertEqual(([51, 52], ""), (ids(chosen), chosen.missed))
+        self.assertEqual(([51, 52], ""), (ids(chosen), chosen.gap_reason))
 
 
 class CursorTests(SynchronousTestCase):
@@ -214,11 +214,11 @@ class CursorTests(SynchronousTestCase):
     def test_file(self) -> None:
         """A cursor survives saving and loading."""
         for cursor in (NOTHING, after(range(1, 2000))):
-            self.assertEqual(cursor, Cursor.decode(cursor.encode()))
+            self.assertEqual(cursor, AuditCursor.decode(cursor.encode()))
         self.assertLess(len(after(range(1, 2000)).encode()), 64_000)
         for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
             with self.assertRaises(ValueError):
-                Cursor.decode(text)
+                AuditCursor.decode(text)
 
     def test_moment(self) -> None:
         """Times in any zone, or in none, are read; other texts are 0."""
@@ -254,7 +254,7 @@ class CursorTests(SynchronousTestCase):
                         break
             cursor = saved.after_crash(lines[-101:])
             rest = choose(cursor, events(committed))
-            self.assertEqual("", rest.missed)
+            self.assertEqual("", rest.gap_reason)
             written = [one for one, _ in lines] + ids(rest)
             self.assertEqual(sorted(committed), sorted(written), seed)
             self.assertIn((1, timestamp(1)), lines)

@@ -22,10 +22,10 @@ MAX_IDS = 1000
 MAX_EVENTS = 10_000
 """Maximum events of a list. The NetBird API has no request for earlier events."""
 
-AuditChoice = NewRows["Cursor", int]
+NewEvents = NewRows["AuditCursor", int]
 
 
-class Cursor(LogCursor[int], frozen=True, kw_only=True):
+class AuditCursor(LogCursor[int], frozen=True, kw_only=True):
     """The written audit events.
 
     Attributes:
@@ -40,7 +40,7 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
     recent: dict[int, str] = field(default_factory=dict)
     former: dict[int, str] = field(default_factory=dict)
 
-    def with_(self, keys: Iterable[RowKey[int]]) -> "Cursor":
+    def with_(self, keys: Iterable[RowKey[int]]) -> "AuditCursor":
         last, newest, recent = self.last, self.newest, dict(self.recent)
         for last in keys:
             number, timestamp = last
@@ -56,7 +56,7 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
             recent={n: recent[n] for n in highest},
         )
 
-    def after_crash(self, keys: Sequence[RowKey[int]]) -> "Cursor":
+    def after_crash(self, keys: Sequence[RowKey[int]]) -> "AuditCursor":
         """Return the cursor with events that were written after it was saved.
 
         Args:
@@ -74,7 +74,7 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
         return replace(cursor, floor=max(cursor.floor, *(n for n, _ in first)))
 
 
-def choose(cursor: Cursor, listing: RowList[int]) -> AuditChoice:
+def new_rows(cursor: AuditCursor, listing: RowList[int]) -> NewEvents:
     """Return the new events of a whole list."""
     events = listing.rows
     if not events or not cursor.recent:
@@ -106,7 +106,7 @@ def choose(cursor: Cursor, listing: RowList[int]) -> AuditChoice:
     )
 
 
-def _after_restart(cursor: Cursor, events: list[Event], highest: int) -> AuditChoice:
+def _after_restart(cursor: AuditCursor, events: list[Event], highest: int) -> NewEvents:
     """Return the later events as new: the ids have started again."""
     before = {**cursor.former, **cursor.recent}
     new = [
