@@ -190,7 +190,6 @@ class Account(MultiService):
         self.network.on_silent(path)
 
     def _certificates(self) -> tuple[float | None, float | None]:
-        """Return when the certificates of the upstream and of the client expire."""
         shown = self.client.server_certificate
         return (
             None if shown is None else shown.expires_at,

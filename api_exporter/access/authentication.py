@@ -179,7 +179,6 @@ class ProtectedSite(Frontend):
 
 
 def _path(request: Request) -> str:
-    """Return the decoded path, which is the path that found the page."""
     segments: list[bytes] = [*(request.prepath or ()), *(request.postpath or ())]
     return "/" + b"/".join(segments).decode("latin-1")
 

@@ -123,7 +123,6 @@ class ComparisonQueue:
         return answer
 
     def _rank(self) -> Callable[[_Comparison], tuple[bool, int]]:
-        """Return the sort key of waiting comparisons; the smallest is next."""
         counts = Counter(waiting.address for waiting in self._waiting)
         return lambda one: (not one.attempt.user_exists, counts[one.address])
 

@@ -90,7 +90,6 @@ class Reloader(Generic[T]):
 
 
 def _read(path: Path) -> tuple[bytes | OSError | ValueError, str]:
-    """Return a file's content and hash; or the error, and the error as text."""
     try:
         content = read_regular_file(path, MAX_FILE_BYTES)
     except (OSError, ValueError) as error:

@@ -218,7 +218,6 @@ def _check_sans(sans: Sized, auth: ClientAuth) -> str:
 
 
 def _pem(section: Section, name: str, folder: Path, read: ReadFile) -> bytes | None:
-    """Return the content of the file, else the inline value; None without both."""
     key = f"{name}_file"
     if key not in section.found:
         return section.text(name).encode() if name in section.found else None

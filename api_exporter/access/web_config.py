@@ -205,7 +205,6 @@ def changes_needing_restart(before: WebConfig, now: WebConfig) -> list[str]:
 
 
 def _certificate_checks(tls: TlsConfig) -> dict[str, str]:
-    """Return the checks of client certificates in words, each with its key."""
     checks = {
         "requiring client certificates": ("client_auth_type", tls.client_auth.required),
         "verifying client certificates": ("client_auth_type", tls.is_mutual),

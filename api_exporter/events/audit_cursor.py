@@ -107,7 +107,6 @@ def new_rows(cursor: AuditCursor, listing: RowList[int]) -> NewEvents:
 
 
 def _after_restart(cursor: AuditCursor, events: list[Event], highest: int) -> NewEvents:
-    """Return the later events as new: the ids have started again."""
     before = {**cursor.former, **cursor.recent}
     new = [
         event

@@ -173,7 +173,6 @@ def _next(position: Position, *, page_end: int, more: bool, now: int) -> Positio
 
 
 def _earliest_start(position: Position, page_end: int) -> int:
-    """Return the earliest start that leaves room for new rows on the next page."""
     newest = sorted(position.known.values(), reverse=True)[:_MAX_KNOWN]
     return max(
         page_end - QUIET_MAX_DELAY, newest[-1] if len(newest) == _MAX_KNOWN else 0

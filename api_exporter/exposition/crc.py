@@ -10,7 +10,6 @@ _ONE = 0x80000000
 
 
 def _multiply(a: int, b: int) -> int:
-    """Return the product of two polynomials modulo P."""
     product = 0
     while a:
         if a & _ONE:

@@ -244,7 +244,6 @@ class _PageBuilder:
         block: Records,
         before: str,
     ) -> RenderedBlock | None:
-        """Render a block's lines, but copy known ones; return None without lines."""
         known: dict[int, str] = {}
         if old is not None and self._diff(old.block, block).is_similar:
             # Both blocks hold their records, so no two records have the same id().

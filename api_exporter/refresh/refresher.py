@@ -285,7 +285,6 @@ class Refresher(Service):
                 self._schedule.make_due(name, now)
 
     def _reset_withdrawn(self) -> None:
-        """Reset the freshness of resources that were withdrawn with another one."""
         for name, life in self._lives.items():
             up = life.freshness is not None and life.freshness.up
             if up and getattr(self._pipeline.inventory, name) is None:

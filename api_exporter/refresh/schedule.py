@@ -283,7 +283,6 @@ class Schedule:
                 self.make_due(name, now)
 
     def _recheck_absent(self) -> None:
-        """Request absent resources again like others: their absence is in doubt."""
         for life in self._lives.values():
             if life.is_absent:
                 life.failures, life.is_absent = 1, False

@@ -175,7 +175,6 @@ class Listener(Service):
             self._on_exposed()
 
     def _factory(self, endpoint: IStreamServerEndpoint) -> IProtocolFactory:
-        """Return the factory of an endpoint: a UNIX socket has no TLS."""
         if self._encrypt is None or _is_unix(endpoint):
             return self._site
         return self._encrypt(self._site)

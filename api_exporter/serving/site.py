@@ -101,7 +101,6 @@ class BoundedSite(Site):
         return channel
 
     def _make_room(self) -> None:
-        """Close an idle connection whose client has received all responses."""
         kept = []
         while (channel := self._idle.pop()) is not None:
             if not channel.unsent_bytes():

@@ -316,7 +316,6 @@ class Fetcher:
 
 
 async def _error_body(response: IResponse, body: BodyReceiver) -> bytes:
-    """Return the body of an error response, b"" if it cannot be read."""
     try:
         data = await body.receive(response, _MAX_ERROR_BYTES)
         return unpack(ResponseBody(data, body.packed, body.limit))

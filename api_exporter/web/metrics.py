@@ -71,6 +71,5 @@ class Metrics(ReadOnlyPage):
 
 
 def _header(request: Request, name: bytes) -> str | None:
-    """Return all fields of that name as one list (RFC 9110, 5.3)."""
     values = request.requestHeaders.getRawHeaders(name)
     return b",".join(values).decode("latin-1") if values else None

@@ -134,7 +134,6 @@ class _TargetWriter:
         self._length = 0
 
     def next(self) -> bytearray:
-        """Return the buffer to which the next target is appended."""
         if len(self._buffer) >= (PIECE_BYTES if self._slices else FIRST_BYTES):
             self._cut()
         self._buffer += self._separator

@@ -91,7 +91,6 @@ def _area(
     x: Callable[[float], str],
     y: Callable[[PeerCount], str],
 ) -> str:
-    """Return the path of an area in steps: a count is drawn until the next one."""
     drawn = []
     for run in runs:
         drawn.append(f"M{x(run[0].at)},{HEIGHT}")

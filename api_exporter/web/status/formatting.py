@@ -13,7 +13,6 @@ _UNITS = (("day", "d", 86400), ("hour", "h", 3600), ("minute", "min", 60))
 
 
 def _in_units(seconds: float) -> tuple[int, str, str]:
-    """Return a number with the long and short unit: the largest that fits twice."""
     for long, short, length in _UNITS:
         if seconds >= 2 * length:
             return int(seconds // length), long, short

@@ -84,7 +84,6 @@ def resources(
 
 
 def _is_waiting(freshness: Mapping[str, Freshness]) -> bool:
-    """Return whether the peers fail and no refresh has succeeded since."""
     since = freshness[UP].failing_since
     return since is not None and all(
         (known.last_success or 0.0) <= since for known in freshness.values()
@@ -200,7 +199,6 @@ def newest_requests(recent: Reversible[Attempt]) -> Tag:
 
 
 def _table(label: str, heads: Sequence[str], rows: list[Tag]) -> Tag:
-    """Return a table whose first two columns are words and all others numbers."""
     return tags.div(
         tags.table(
             tags.thead(
