@@ -66,12 +66,12 @@ def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the token's user may not read everything."""
     inventory = snapshot.inventory
     missing = [name for name in snapshot.freshness if name in inventory.withheld]
-    if not (inventory.partial or missing):
+    if not (inventory.partial_peers or missing):
         return
     sentences = [
         f"has the role {safe_line(inventory.role)} and may not read everything."
     ]
-    if inventory.partial:
+    if inventory.partial_peers:
         sentences.append("The list of peers may be incomplete.")
     if missing:
         sentences.append(f"The exporter withholds {', '.join(missing)}.")

@@ -153,7 +153,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _detailed_ids(self) -> Container[str] | None:
-        return self.inventory.detailed_ids()
+        return self.inventory.detailed_peer_ids()
 
 
 def list_names(names: Iterable[str]) -> str:

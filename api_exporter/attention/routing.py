@@ -7,7 +7,7 @@ from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
     destination,
-    network_of,
+    network_by_resource,
     network_routing_peers,
     route_routing_peers,
     routers_of,
@@ -23,7 +23,7 @@ def networks(snapshot: Snapshot) -> Found:
     inventory = snapshot.inventory
     routing = network_routing_peers(inventory)
     lost: dict[str, list[NetworkResource]] = {}
-    network_ids = network_of(inventory.networks or ())
+    network_ids = network_by_resource(inventory.networks or ())
     for resource in inventory.network_resources or ():
         if resource.enabled and resource.id in network_ids:
             lost.setdefault(network_ids[resource.id], []).append(resource)

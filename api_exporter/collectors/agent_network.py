@@ -52,11 +52,11 @@ CONSUMPTION = ObjectKind[Consumption]("agent_consumption", "agent-network/consum
 
 def _limit_labels(limit: Limit, **more: str) -> Labels:
     return labels(
-        limit_of=limit.of,
+        limit_of=limit.kind,
         limit_id=limit.id,
         limit=limit.name,
         per=limit.per,
-        window_seconds=str(limit.window),
+        window_seconds=str(limit.window_seconds),
         **more,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from api_exporter.collectors.rows import ObjectKind, distinct, length
 from api_exporter.exposition.text import boolean, labels
 from api_exporter.netbird.facts.routing import (
-    network_of,
+    network_by_resource,
     network_routing_peers,
     routers_of,
 )
@@ -59,7 +59,7 @@ Routed = tuple[NetworkResource, str | None]
 
 
 def _routed(inventory: Inventory) -> Iterable[Routed]:
-    network_ids = network_of(inventory.networks or ())
+    network_ids = network_by_resource(inventory.networks or ())
     return ((r, network_ids.get(r.id)) for r in inventory.network_resources or ())
 
 

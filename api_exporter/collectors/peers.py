@@ -23,7 +23,7 @@ DETAILED = ObjectKind[Peer](
     "peers",
     "peers[]",
     lambda peer: labels(peer_id=peer.id, peer=peer.name),
-    find=Inventory.detailed,
+    find=Inventory.detailed_peers,
     in_blocks=True,
 )
 """Peers that may have series of their own, as PEER_DETAIL says. Their rows name no

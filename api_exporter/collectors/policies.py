@@ -7,9 +7,9 @@ from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.members import distinct as elements
 from api_exporter.netbird.facts.policies import (
     empty_sides,
+    group_sizes,
     outdated_peer_counts,
     policies_by_check,
-    sizes,
 )
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Policy, PostureCheck
@@ -27,7 +27,7 @@ CHECKS = ObjectKind[PostureCheck](
 
 
 def _sizes(inventory: Inventory) -> Mapping[str, int]:
-    return sizes(inventory.groups or ())
+    return group_sizes(inventory.groups or ())
 
 
 def _used(inventory: Inventory) -> Mapping[str, list[Policy]]:

@@ -108,6 +108,6 @@ def _requested(account: AccountSettings) -> frozenset[str]:
     if account.events_file is not None:
         found |= {"events"}
     if account.reads_access_log:
-        found |= {ACCESS_LOG, *RESOURCE_BY_NAME[ACCESS_LOG].of}
+        found |= {ACCESS_LOG, *RESOURCE_BY_NAME[ACCESS_LOG].depends_on}
     # The user of a token that reads another account does not belong to that account.
     return found - {"access_tokens"} if account.upstream_account else found

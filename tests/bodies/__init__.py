@@ -66,7 +66,7 @@ def bodies(text: bytes) -> dict[str, bytes]:
 
 def decoded(resource: str, raw: bytes) -> Decoded:
     """Decode a body of a resource."""
-    return RESOURCE_BY_NAME[resource].body.decode(raw)
+    return RESOURCE_BY_NAME[resource].decoder.decode(raw)
 
 
 def inventory(*, personal: bool = False, **others: str) -> Inventory:
@@ -78,7 +78,7 @@ def inventory(*, personal: bool = False, **others: str) -> Inventory:
         names = (f"{name}_earlier", name) if name == "agent_usage" else (name,)
         for each in names:
             before = getattr(known, resource.name) or ()
-            found = resource.body.decode(
+            found = resource.decoder.decode(
                 body(each), DecodeContext(before, now=NOON)
             ).records
             known = known.with_(resource.name, found)

@@ -94,7 +94,7 @@ def read(inventory: Inventory, resource: str, told: object) -> Inventory:
     raw = body(told) if isinstance(told, str) else json.dumps(told).encode()
     before = getattr(inventory, resource) or ()
     return inventory.with_(
-        resource, found.body.decode(raw, DecodeContext(before)).records
+        resource, found.decoder.decode(raw, DecodeContext(before)).records
     )
 
 

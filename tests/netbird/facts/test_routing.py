@@ -15,7 +15,7 @@ from api_exporter.exposition.incremental import render_page
 from api_exporter.netbird.facts.policies import outdated_peer_counts
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
-    network_of,
+    network_by_resource,
     routing_peers,
 )
 from api_exporter.netbird.inventory import Inventory
@@ -105,7 +105,7 @@ class RoutingPeersTests(SynchronousTestCase):
     def test_last(self) -> None:
         """The last network that lists a resource is its network."""
         both = (Network(id="n1", resources=("r",)), Network(id="n2", resources=("r",)))
-        self.assertEqual({"r": "n2"}, network_of(both))
+        self.assertEqual({"r": "n2"}, network_by_resource(both))
 
 
 class CountedId(str):
