@@ -21,14 +21,14 @@ class Finder(Struct, frozen=True):
     """A function that yields findings, and the resources that it reads.
 
     Attributes:
-        reads: while one of them is unknown, there are no findings.
-        single: True if the findings are about single objects. They are hidden while the
+        reads: the resources. While one is unknown, there are no findings.
+        is_single: True if each finding is about one object. These are hidden while the
             peers cannot be read, and if they began with a drop of the fleet.
     """
 
     find: Callable[[Snapshot], Iterator[Finding]]
     reads: tuple[str, ...] = ()
-    single: bool = False
+    is_single: bool = False
 
 
 FINDERS = (
@@ -38,13 +38,13 @@ FINDERS = (
     Finder(exporter.missing_detail_groups, ("groups",)),
     Finder(exporter.unwatched_token),
     Finder(exporter.rejected_records),
-    Finder(groups.offline_peers, ("groups", "peers"), single=True),
+    Finder(groups.offline_peers, ("groups", "peers"), is_single=True),
     Finder(
         routing.networks,
         ("networks", "network_routers", "network_resources", "groups", "peers"),
-        single=True,
+        is_single=True,
     ),
-    Finder(routing.routes, ("routes", "groups", "peers"), single=True),
+    Finder(routing.routes, ("routes", "groups", "peers"), is_single=True),
     Finder(groups.expired_logins, ("groups", "peers")),
     Finder(expirations.certificates),
     Finder(expirations.access_tokens, ("users", "access_tokens")),
@@ -93,16 +93,16 @@ FINDERS = (
 
 def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield the findings of one finder."""
-    if _unknown(snapshot, finder) or (finder.single and snapshot.peers_unreadable):
+    if _unknown(snapshot, finder) or (finder.is_single and snapshot.peers_unreadable):
         return
     if has_references(finder.reads):
         snapshot = snapshot.joined
     for finding in finder.find(snapshot):
-        if not (finder.single and snapshot.is_part_of_drop(finding)):
+        if not (finder.is_single and snapshot.is_part_of_drop(finding)):
             yield finding
 
 
-def unknown(snapshot: Snapshot) -> tuple[str, ...]:
+def unknown_resources(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the requested resources without data: findings may be missing."""
     missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
     return tuple(

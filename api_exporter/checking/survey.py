@@ -130,7 +130,7 @@ def evaluate(
         now: seconds since the epoch.
     """
     freshness = {check.resource.name: check.freshness(now) for check in checks}
-    return network.attention.of(network.inventory, freshness, now)
+    return network.attention.findings_of(network.inventory, freshness, now)
 
 
 def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels
-from api_exporter.netbird.facts.members import distinct as elements
+from api_exporter.netbird.facts.members import distinct
 from api_exporter.netbird.facts.policies import (
     empty_sides,
     group_sizes,
@@ -44,7 +44,7 @@ def _outdated(inventory: Inventory) -> Mapping[str, int]:
 
 
 ROWS = (
-    POLICIES.halves(
+    POLICIES.count_true_and_false(
         "netbird_api_policies",
         "Number of policies by whether they are enabled",
         "enabled",
@@ -53,7 +53,7 @@ ROWS = (
         "netbird_api_policy_rules",
         "Number of policy rules by action, protocol and whether they are enabled",
         {"action": "action", "protocol": "protocol", "enabled": "enabled"},
-        elements=lambda policy: elements(policy.rules),
+        elements=lambda policy: distinct(policy.rules),
         source="policies[].rules[].{action,protocol,enabled}",
     ),
     POLICIES.each(
@@ -70,7 +70,7 @@ ROWS = (
         "netbird_api_policy_enabled_rules",
         "Number of the policy's enabled rules, even while the policy is disabled",
         "policies[].rules[].enabled",
-        lambda policy: sum(rule.enabled for rule in elements(policy.rules)),
+        lambda policy: sum(rule.enabled for rule in distinct(policy.rules)),
         alert="0 for an enabled policy: the policy has no effect",
     ),
     POLICIES.joined(

@@ -50,7 +50,7 @@ def selection(
         beside: resources that are always requested. If no collector reads them, their
             records are not decoded.
     """
-    chosen = (metric_filter.of(c) for c in COLLECTORS if c.name in names)
+    chosen = (metric_filter.apply(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
     off = {name for name, period in intervals.items() if period == OFF}
     if "agent_providers" in off:

@@ -138,7 +138,7 @@ class KeptTests(SynchronousTestCase):
                 }
             there = records(known)
             for collector in COLLECTORS:
-                chosen = choice.of(collector)
+                chosen = choice.apply(collector)
                 before = pages.pop(collector.name, EMPTY_PAGE)
                 if chosen is None:
                     continue
