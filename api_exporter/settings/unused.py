@@ -38,7 +38,7 @@ def _uses_tls_proxy(account: AccountSettings) -> bool:
     return proxy is not None and proxy.secure
 
 
-_REQUESTS = int(SETTING_BY_NAME["ACCESS_LOG_REQUESTS_PER_MINUTE"].default or 0)
+_DEFAULT_REQUESTS = int(SETTING_BY_NAME["ACCESS_LOG_REQUESTS_PER_MINUTE"].default or 0)
 
 _NEEDS = (
     Need(
@@ -55,7 +55,7 @@ _NEEDS = (
     ),
     Need(
         "ACCESS_LOG_REQUESTS_PER_MINUTE",
-        lambda account: account.access_log_requests_per_minute != _REQUESTS,
+        lambda account: account.access_log_requests_per_minute != _DEFAULT_REQUESTS,
         "ACCESS_LOG_FILE or ACCESS_LOG_METRICS",
         lambda account: account.reads_access_log,
     ),
