@@ -67,7 +67,7 @@ def makeService(options: Options) -> MultiService:
     ):
         lines = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
         raise life.start_error(lines, lasting=True)
-    if (setting := configured.settings.to_output) and (
+    if (setting := configured.settings.output_setting) and (
         problem := life.output_problem(options.parent)
     ):
         raise life.start_error([f"{setting}: {problem}"], lasting=True)
@@ -85,7 +85,7 @@ def makeService(options: Options) -> MultiService:
     )
     for service in program.services:
         exporter.addService(service)
-    life.log_start_failures(options.parent)
+    life.install_exception_hook(options.parent)
     life.install_signal_handlers(options.parent, file, reactor, reload=program.reload)
     return exporter
 
@@ -268,7 +268,7 @@ def _site(
 ) -> Frontend:
     settings = configured.settings
     summary = None
-    if settings.several:
+    if settings.has_names:
         from api_exporter.web.accounts import summary_pages  # noqa: PLC0415
 
         summary = summary_pages(networks, context)
@@ -316,7 +316,7 @@ def _announce(settings: Settings, pprof: bool, address: str) -> None:
         address=address,
         path=settings.metrics_path,
     )
-    if settings.several:
+    if settings.has_names:
         log.info(
             "serving {accounts}", accounts=with_noun(len(settings.accounts), "account")
         )
@@ -326,6 +326,6 @@ def _announce(settings: Settings, pprof: bool, address: str) -> None:
 
 def _state(settings: Settings, networks: Mapping[str, AccountNetwork], now: Now) -> str:
     telemetries = [network.telemetry for network in networks.values()]
-    if settings.several:
+    if settings.has_names:
         return describe_accounts(telemetries)
     return telemetries[0].summary(now())

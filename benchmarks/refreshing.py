@@ -199,7 +199,7 @@ class Exporter:
                 if changed:
                     known = getattr(inventory, resource.name) or ()
                     context = DecodeContext(known, seen[resource.name])
-                    decoded = resource.body.decode(body, context)
+                    decoded = resource.decoder.decode(body, context)
                     seen[resource.name] = decoded.recognized
                     inventory = inventory.with_(resource.name, decoded.records)
                 times.append(watch())

@@ -41,7 +41,7 @@ def decoded(place: int, text: bytes, before: Decoded | None = None) -> Decoded |
     earlier = before or Decoded(())
     context = DecodeContext(earlier.records, earlier.recognized, NOON)
     try:
-        return RESOURCES[place].body.decode(text, context)
+        return RESOURCES[place].decoder.decode(text, context)
     except UpstreamError as error:
         assert error.reason in {"decode", "too_large"}
         return None
@@ -64,7 +64,7 @@ def expected(name: str, text: bytes) -> int | None:
 def attempt(data: bytes) -> None:
     place, text = data[0] % 128 % len(RESOURCES), data[1:]
     whole = decoded(place, text)
-    kind = type(RESOURCES[place].body)
+    kind = type(RESOURCES[place].decoder)
     if kind in {ListDecoder, DocumentDecoder} and whole is not None:
         count = expected(RESOURCES[place].name, text)
         assert count in {None, len(whole.records) + whole.unread_count}, (whole, count)

@@ -439,7 +439,9 @@ class Checker:
             # Some findings depend on time alone and appear between two refreshes.
             ago = self.world.seconds() - known.read_at.get(UP, 0.0)
             now_found, then_found = (
-                network.attention.of(network.inventory, network.telemetry.freshness, at)
+                network.attention.findings_of(
+                    network.inventory, network.telemetry.freshness, at
+                )
                 for at in (now, now - ago)
             )
             if not (now_found.counts and then_found.counts and published.counts):

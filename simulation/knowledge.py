@@ -301,7 +301,7 @@ class Knowledge:
             decoded: tuple[object, ...] = ()
             for body, asked in bodies:
                 context = DecodeContext(decoded, now=asked)  # type: ignore[arg-type]
-                decoded = resource.body.decode(body, context).records
+                decoded = resource.decoder.decode(body, context).records
             self._decoded[resource.name] = bodies, decoded
         return self._decoded[resource.name][1]
 

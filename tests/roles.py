@@ -159,7 +159,7 @@ def network(role: str) -> AccountNetwork:
 def results(role: str) -> dict[str, str]:
     """Return the result for each resource that a role may be refused."""
     exporter = network(role)
-    found = {UP: "part" if exporter.inventory.partial else "whole"}
+    found = {UP: "part" if exporter.inventory.partial_peers else "whole"}
     for name in PERMISSION_MODULES:
         if name == ACCESS_LOG:
             continue

@@ -146,12 +146,12 @@ class ChangesTests(SynchronousTestCase):
             )
             found = Inventory(current_user=(user,))
             self.assertEqual(withheld, found.withheld)
-            self.assertEqual(("custom", False), (found.role, found.partial))
+            self.assertEqual(("custom", False), (found.role, found.partial_peers))
         other = Inventory(
             current_user=(CurrentUser(id="me"),),
             users=(User(id="you", role="user", is_current=True),),
         )
-        self.assertEqual(("user", True), (other.role, other.partial))
+        self.assertEqual(("user", True), (other.role, other.partial_peers))
         self.assertEqual("", Inventory().role)
 
     def test_awakened(self) -> None:

@@ -54,7 +54,7 @@ class AccessControl:
         self.web = self._follow(WEB_SETTING, settings.web_config_file, _load_web)
         if self.web is not None:
             self.methods += [ClientCertificates(self.web), Passwords(self.web, compare)]
-        load_file = partial(load_tokens, named_accounts=settings.several)
+        load_file = partial(load_tokens, named_accounts=settings.has_names)
         tokens = self._follow(
             TOKENS_SETTING, settings.web_bearer_tokens_file, load_file
         )

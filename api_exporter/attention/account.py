@@ -8,9 +8,9 @@ from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.account import address_count, choices
 from api_exporter.netbird.facts.policies import (
     empty_sides,
+    group_sizes,
     outdated_peer_counts,
     policies_by_check,
-    sizes,
 )
 from api_exporter.plurals import with_noun
 
@@ -129,7 +129,7 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
     """
     if not snapshot.inventory.peers:
         return
-    known = sizes(snapshot.inventory.groups or ())
+    known = group_sizes(snapshot.inventory.groups or ())
     for policy in snapshot.inventory.policies or ():
         if sides := empty_sides(policy, known):
             yield snapshot.finding(

@@ -38,7 +38,7 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         spent = peak >= 1
         min_amount = (1.0 if spent else share) * limit.cap
-        of_groups = by_unit.get(("group", limit.window, limit.unit), {})
+        of_groups = by_unit.get(("group", limit.window_seconds, limit.unit), {})
         groups = [
             names[id_] or id_
             for id_ in (limit.groups if limit.per == "group" else ())
@@ -46,7 +46,7 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
         ]
         yield snapshot.finding(
             "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",
-            f"{_SUBJECTS[limit.of]} {safe_line(limit.name or limit.id)}",
+            f"{_SUBJECTS[limit.kind]} {safe_line(limit.name or limit.id)}",
             _message(limit, peak, groups),
         )
 
@@ -61,7 +61,7 @@ def _message(limit: Limit, peak: float, groups: Sequence[str]) -> str:
     share = peak if peak >= 1 else min(peak, 0.99)  # not used up is not 100%
     return (
         f"is {state}: {consumers} {verb} {share:,.0%} of {cap}"
-        f" in {duration(limit.window)}{list_names(groups)}."
+        f" in {duration(limit.window_seconds)}{list_names(groups)}."
     )
 
 

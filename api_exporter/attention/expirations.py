@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
-from api_exporter.attention.thresholds import DAY_DURATION, HOUR
+from api_exporter.attention.thresholds import DAY, HOUR
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.account import login_expires_at, login_lifetime_seconds
 from api_exporter.plurals import with_noun
@@ -17,9 +17,9 @@ def logins(snapshot: Snapshot) -> Iterator[Finding]:
     """
     days, share = snapshot.thresholds.days, snapshot.thresholds.shares["login_soon"]
     lifetime = login_lifetime_seconds(snapshot.inventory.accounts or ())
-    if lifetime is None or lifetime < days["login_routine"] * DAY_DURATION:
+    if lifetime is None or lifetime < days["login_routine"] * DAY:
         return
-    limit = min(days["login_soon"] * DAY_DURATION, share * lifetime)
+    limit = min(days["login_soon"] * DAY, share * lifetime)
     soon = [
         (end, peer)
         for peer in snapshot.inventory.peers or ()
@@ -49,12 +49,10 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         subject = f"Setup key {safe_line(key.name or key.id)}"
         used = timestamp(key.last_used)
-        in_use = (
-            used is not None and snapshot.now - used < days["in_use"] * DAY_DURATION
-        )
+        in_use = used is not None and snapshot.now - used < days["in_use"] * DAY
         end = timestamp(key.expires)
         left = None if end is None else end - snapshot.now
-        if in_use and left is not None and left < days["setup_key_soon"] * DAY_DURATION:
+        if in_use and left is not None and left < days["setup_key_soon"] * DAY:
             state = "expires soon" if left > 0 else "has expired"
             yield snapshot.finding(
                 "NetBirdSetupKeyExpiresSoon",
@@ -79,11 +77,11 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
     days = snapshot.thresholds.days
     for token in snapshot.inventory.access_tokens or ():
         end, used = timestamp(token.expiration_date), timestamp(token.last_used)
-        if end is None or used is None or snapshot.now - used >= DAY_DURATION:
+        if end is None or used is None or snapshot.now - used >= DAY:
             continue
-        if end - snapshot.now < days["access_token_very_soon"] * DAY_DURATION:
+        if end - snapshot.now < days["access_token_very_soon"] * DAY:
             alert, soon = "ApiExporterTokenExpiresVerySoon", "expires very soon"
-        elif end - snapshot.now < days["access_token_soon"] * DAY_DURATION:
+        elif end - snapshot.now < days["access_token_soon"] * DAY:
             alert, soon = "ApiExporterTokenExpiresSoon", "expires soon"
         else:
             continue
@@ -105,8 +103,8 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         if end is None or used is None or token.revoked:
             continue
         if (
-            end - snapshot.now < days["proxy_token_soon"] * DAY_DURATION
-            and snapshot.now - used < days["in_use"] * DAY_DURATION
+            end - snapshot.now < days["proxy_token_soon"] * DAY
+            and snapshot.now - used < days["in_use"] * DAY
         ):
             yield snapshot.finding(
                 "NetBirdProxyTokenExpiresSoon",
@@ -120,24 +118,25 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
 
 def certificates(snapshot: Snapshot) -> Iterator[Finding]:
     """Report expiring certificates: the NetBird API's and the client certificate."""
-    soon = snapshot.now + snapshot.thresholds.days["certificate_soon"] * DAY_DURATION
-    if snapshot.upstream_ends is not None and snapshot.upstream_ends < soon:
+    soon = snapshot.now + snapshot.thresholds.days["certificate_soon"] * DAY
+    server, client = snapshot.server_expires_at, snapshot.client_expires_at
+    if server is not None and server < soon:
         yield snapshot.finding(
             "ApiExporterUpstreamCertificateExpiresSoon",
             "The certificate of the NetBird API",
             "expires soon: peers and this exporter cannot connect after that."
-            if snapshot.upstream_ends > snapshot.now
+            if server > snapshot.now
             else "has expired: peers and this exporter cannot connect.",
-            until=snapshot.upstream_ends,
+            until=server,
         )
-    if snapshot.own_ends is not None and snapshot.own_ends < soon:
+    if client is not None and client < soon:
         yield snapshot.finding(
             "ApiExporterClientCertificateExpiresSoon",
             "The exporter's client certificate",
             "expires soon: the gateway of the NetBird API refuses requests after that."
-            if snapshot.own_ends > snapshot.now
+            if client > snapshot.now
             else "has expired: the gateway of the NetBird API refuses requests.",
-            until=snapshot.own_ends,
+            until=client,
         )
 
 

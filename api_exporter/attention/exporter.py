@@ -27,7 +27,7 @@ def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
 
 def fleet_drop(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that many peers went offline at once."""
-    if snapshot.drop is not None:
+    if snapshot.drop_at is not None:
         peers = snapshot.inventory.peers or ()
         connected = sum(peer.connected for peer in peers)
         yield snapshot.finding(
@@ -35,7 +35,7 @@ def fleet_drop(snapshot: Snapshot) -> Iterator[Finding]:
             "Many peers",
             f"lost their connection within ten minutes: {connected:,} of"
             f" {with_noun(len(peers), 'peer')} are connected.",
-            since=snapshot.drop,
+            since=snapshot.drop_at,
         )
 
 
@@ -66,12 +66,12 @@ def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the token's user may not read everything."""
     inventory = snapshot.inventory
     missing = [name for name in snapshot.freshness if name in inventory.withheld]
-    if not (inventory.partial or missing):
+    if not (inventory.partial_peers or missing):
         return
     sentences = [
         f"has the role {safe_line(inventory.role)} and may not read everything."
     ]
-    if inventory.partial:
+    if inventory.partial_peers:
         sentences.append("The list of peers may be incomplete.")
     if missing:
         sentences.append(f"The exporter withholds {', '.join(missing)}.")

@@ -28,16 +28,16 @@ FINDERS: tuple[Finder, ...] = (
 
 def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
     """Yield the findings of one finder."""
-    if _unknown(snapshot, finder) or (finder.single and snapshot.peers_unreadable):
+    if _unknown(snapshot, finder) or (finder.is_single and snapshot.peers_unreadable):
         return
     if has_references(finder.reads):
         snapshot = snapshot.joined
     for finding in finder.find(snapshot):
-        if not (finder.single and snapshot.is_part_of_drop(finding)):
+        if not (finder.is_single and snapshot.is_part_of_drop(finding)):
             yield finding
 
 
-def unknown(snapshot: Snapshot) -> tuple[str, ...]:
+def unknown_resources(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the requested resources without data: findings may be missing."""
     missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
     return tuple(

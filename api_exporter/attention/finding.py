@@ -23,16 +23,16 @@ MAX_NAME_LENGTH = 60
 
 
 class Members(Struct):
-    """The members of a group that the NetBird API lists as peers.
+    """The members of a group, without those that the list of peers lacks.
 
     Attributes:
-        peers: their number.
-        offline: the offline ones.
-        offline_since: when the offline ones were last seen, as far as known.
-        expired: the ones whose login has expired.
+        peer_count: the number of members.
+        offline: the offline members.
+        offline_since: when these were last seen, as far as known.
+        expired: the members whose login has expired.
     """
 
-    peers: int = 0
+    peer_count: int = 0
     offline: list[Peer] = []
     offline_since: list[float] = []
     expired: list[Peer] = []
@@ -69,29 +69,28 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     """The data from which findings are computed.
 
     Attributes:
-        drop: when many peers went offline at once, or None.
+        drop_at: when many peers went offline at once, or None.
         freshness: by resource, for all requested resources.
-        chosen: names and ids of groups in IMPORTANT_GROUPS; empty for the groups of the
-            thresholds.
-        upstream_ends: when the certificate of the NetBird API expires; None if unknown,
-            or if there is none.
-        own_ends: likewise, for the exporter's client certificate.
+        important_groups: IMPORTANT_GROUPS; empty for the groups of the thresholds.
+        server_expires_at: when the certificate of the NetBird API expires; None if it
+            is unknown or missing.
+        client_expires_at: likewise, for the exporter's client certificate.
         now: seconds since the epoch.
     """
 
     inventory: Inventory
     thresholds: Thresholds
     now: float
-    drop: float | None = None
+    drop_at: float | None = None
     freshness: Mapping[str, Freshness] = {}
-    chosen: tuple[str, ...] = ()
-    upstream_ends: float | None = None
-    own_ends: float | None = None
+    important_groups: tuple[str, ...] = ()
+    server_expires_at: float | None = None
+    client_expires_at: float | None = None
 
     @property
     def important(self) -> Sequence[str]:
         """Names and ids of the groups in which every peer matters."""
-        return self.chosen or self.thresholds.groups.important
+        return self.important_groups or self.thresholds.groups.important
 
     @cached_property
     def joined(self) -> "Snapshot":
@@ -118,9 +117,9 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     def is_part_of_drop(self, finding: "Finding") -> bool:
         """Return whether a finding began with, or after, a drop of the whole fleet."""
-        if self.drop is None or finding.since is None:
+        if self.drop_at is None or finding.since is None:
             return False
-        return finding.since >= self.drop
+        return finding.since >= self.drop_at
 
     def finding(
         self,
@@ -153,7 +152,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _detailed_ids(self) -> Container[str] | None:
-        return self.inventory.detailed_ids()
+        return self.inventory.detailed_peer_ids()
 
 
 class Finder(Struct, frozen=True):
@@ -161,13 +160,13 @@ class Finder(Struct, frozen=True):
 
     Attributes:
         reads: while one of them is unknown, there are no findings.
-        single: True if the findings are about single objects. They are hidden while the
+        is_single: True if each finding is about one object. These are hidden while the
             peers cannot be read, and if they began with a drop of the fleet.
     """
 
     find: Callable[[Snapshot], Iterator[Finding]]
     reads: tuple[str, ...] = ()
-    single: bool = False
+    is_single: bool = False
 
 
 def list_names(names: Iterable[str]) -> str:

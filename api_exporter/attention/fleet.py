@@ -1,6 +1,6 @@
 """A drop of the fleet: many peers went offline at once, as in `rules.in.yml`.
 
-A drop includes peers that a setup key has enrolled, because peers with a person's login
+A drop requires that a share of the peers with a setup key is lost: peers with a login
 go offline daily. Ephemeral peers are ignored.
 """
 
@@ -47,9 +47,9 @@ def _first_drop(
     """Return the second at which a drop began, or None.
 
     Args:
-        connected: number of connected peers, and of those with a setup key.
+        connected: number of connected peers, and of those that a setup key enrolled.
         lost_at: number of lost peers by second.
-        lost_keyed_at: number of those with a setup key.
+        lost_keyed_at: number of those that a setup key enrolled.
     """
     shares, minimums = thresholds.shares, thresholds.peers
     seconds = sorted(lost_at)

@@ -16,7 +16,7 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
         members = _members(snapshot, group)
         if offline := members.offline:
             names = snapshot.names(offline)
-            number = f"{len(offline):,} of {with_noun(members.peers, 'peer')}"
+            number = f"{len(offline):,} of {with_noun(members.peer_count, 'peer')}"
             yield snapshot.finding(
                 "NetBirdImportantPeerOffline",
                 f"Group {safe_line(group.name or group.id)}",
@@ -25,7 +25,7 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
             )
     for group in named(groups, snapshot.thresholds.groups.routers):
         members = _members(snapshot, group)
-        if len(members.offline) == members.peers:
+        if len(members.offline) == members.peer_count:
             lost = "connected routing peer" if members.offline else "routing peer"
             yield snapshot.finding(
                 "NetBirdRouterGroupDown",
@@ -79,12 +79,12 @@ def _members(snapshot: Snapshot, group: Group) -> Members:
                 found.offline_since.append(lost_at)
         if peer.login_expired:
             found.expired.append(peer)
-    found.peers = len(ids)
+    found.peer_count = len(ids)
     snapshot.members[group.id] = found
     return found
 
 
 ROWS = (
-    Finder(offline_peers, ("groups", "peers"), single=True),
+    Finder(offline_peers, ("groups", "peers"), is_single=True),
     Finder(expired_logins, ("groups", "peers")),
 )

@@ -13,7 +13,7 @@ from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
     destination,
-    network_of,
+    network_by_resource,
     network_routing_peers,
     route_routing_peers,
     routers_of,
@@ -28,11 +28,11 @@ def networks(snapshot: Snapshot) -> Found:
     """Report networks with no connected routing peer, or only one of several."""
     inventory = snapshot.inventory
     routing = network_routing_peers(inventory)
-    lost: dict[str, list[NetworkResource]] = {}
-    network_ids = network_of(inventory.networks or ())
+    enabled_of: dict[str, list[NetworkResource]] = {}
+    network_ids = network_by_resource(inventory.networks or ())
     for resource in inventory.network_resources or ():
         if resource.enabled and resource.id in network_ids:
-            lost.setdefault(network_ids[resource.id], []).append(resource)
+            enabled_of.setdefault(network_ids[resource.id], []).append(resource)
     enabled = {r.id for r in inventory.network_resources or () if r.enabled}
     routers = {router.id: router for router in inventory.network_routers or ()}
     for network in inventory.networks or ():
@@ -50,7 +50,7 @@ def networks(snapshot: Snapshot) -> Found:
             continue
         if not enabled.isdisjoint(network.resources or ()):
             disabled = [r for r in routers_of(network, routers) if not r.enabled]
-            resources = lost.get(network.id, ())
+            resources = enabled_of.get(network.id, ())
             number = with_noun(len(resources), "unreachable resource")
             names = list_names(r.name or r.address or r.id for r in resources)
             yield snapshot.finding(
@@ -65,7 +65,7 @@ def networks(snapshot: Snapshot) -> Found:
 def routes(snapshot: Snapshot) -> Found:
     """Report routes with no connected routing peer, or only one of several.
 
-    Routes with the same identifier and network are each other's substitutes.
+    Routes with the same network id and destination replace each other.
     """
     enabled = [route for route in snapshot.inventory.routes or () if route.enabled]
     routing = route_routing_peers(snapshot.inventory)
@@ -114,7 +114,7 @@ ROWS = (
     Finder(
         networks,
         ("networks", "network_routers", "network_resources", "groups", "peers"),
-        single=True,
+        is_single=True,
     ),
-    Finder(routes, ("routes", "groups", "peers"), single=True),
+    Finder(routes, ("routes", "groups", "peers"), is_single=True),
 )

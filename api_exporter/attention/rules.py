@@ -78,7 +78,7 @@ def rules(name: str, thresholds: Thresholds, runbooks: str | None = None) -> str
     """Return one file of rules. The alerts need the recording rules.
 
     Args:
-        name: one of NAMES.
+        name: one of RULE_FILES.
     """
     words = {
         **dict(numbers(thresholds)),
@@ -99,7 +99,7 @@ def fill_template(
 ) -> str:
     """Return a file of rules with these words in place of the names."""
     text = (get_data("api_exporter", f"{name}.in.yml") or b"").decode()
-    # Each part begins with its alert's name, the key of severity and runbook.
+    # Each part is one alert. Its name is the key of its severity and runbook.
     head, *parts = re.split(r"(?=- alert: )", text)
     made = [_Rules(head).substitute({**MACROS, **words})]
     for part in parts:

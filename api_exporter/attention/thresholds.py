@@ -22,7 +22,7 @@ SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 """The most severe first."""
 
 HOUR = 3600.0
-DAY_DURATION = 24 * HOUR
+DAY = 24 * HOUR
 
 
 class Groups(Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.attention.finders import FINDERS, find, unknown
+from api_exporter.attention.finders import FINDERS, find, unknown_resources
 from api_exporter.attention.finding import Finder, Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.thresholds import (
@@ -51,11 +51,11 @@ class AttentionState(Struct, frozen=True, kw_only=True):
 
     Attributes:
         changes: those of the inventory, which show what has changed since.
-        drop: when many peers went offline at once, as of the newest peers, or None.
+        drop_at: when many of the newest peers went offline at once, or None.
     """
 
     changes: Mapping[str, object] = MappingProxyType({})
-    drop: float | None = None
+    drop_at: float | None = None
     by_finder: FindingsByFinder = MappingProxyType({})
     found: FindingList = FindingList()
 
@@ -66,7 +66,7 @@ class Attention:
     Args:
         inventory: returns the newest inventory.
         freshness: the freshness of each resource.
-        chosen: IMPORTANT_GROUPS.
+        important_groups: IMPORTANT_GROUPS.
         thresholds: None for the shipped ones.
 
     Attributes:
@@ -79,15 +79,15 @@ class Attention:
         *,
         freshness: Mapping[str, Freshness],
         now: Now,
-        chosen: tuple[str, ...] = (),
+        important_groups: tuple[str, ...] = (),
         thresholds: Thresholds | None = None,
-        ends: CertificateExpiries = lambda: (None, None),
+        certificate_expiries: CertificateExpiries = lambda: (None, None),
     ) -> None:
         self._inventory = inventory
         self._freshness = freshness
         self._now = now
-        self._chosen = chosen
-        self._ends = ends
+        self._important_groups = important_groups
+        self._certificate_expiries = certificate_expiries
         self._thresholds = thresholds or default_thresholds()
         self.last = AttentionState()
 
@@ -100,7 +100,7 @@ class Attention:
         """Return the current snapshot."""
         return self._snapshot(self._inventory(), self._freshness, self._now())
 
-    def of(
+    def findings_of(
         self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
     ) -> FindingList:
         """Return the findings of another inventory."""
@@ -111,15 +111,15 @@ class Attention:
     def _snapshot(
         self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
     ) -> Snapshot:
-        upstream_ends, own_ends = self._ends()
+        server_expires_at, client_expires_at = self._certificate_expiries()
         return Snapshot(
             inventory=inventory,
             thresholds=self._thresholds,
             now=now,
             freshness=MappingProxyType(dict(freshness)),
-            chosen=self._chosen,
-            upstream_ends=upstream_ends,
-            own_ends=own_ends,
+            important_groups=self._important_groups,
+            server_expires_at=server_expires_at,
+            client_expires_at=client_expires_at,
         )
 
 
@@ -137,20 +137,18 @@ def update_findings(
     """
     inventory, changes = snapshot.inventory, snapshot.inventory.changes
     changed = {name for name in changes if changes[name] is not last.changes.get(name)}
-    drop, everything = last.drop, resource == UP
+    drop, everything = last.drop_at, resource == UP
     if everything or UP in changed:
         drop = drop_at(inventory.peers or (), snapshot.now, snapshot.thresholds)
-    snapshot = replace(snapshot, drop=drop)
+    snapshot = replace(snapshot, drop_at=drop)
     by_finder = {
         finder: _by_severity(find(finder, snapshot))
         for finder in FINDERS
         if everything or not finder.reads or changed.intersection(finder.reads)
     }
-    by_finder = {**last.by_finder, **by_finder}
-    found = _combined(snapshot, by_finder)
-    return AttentionState(
-        changes=changes, drop=drop, by_finder=MappingProxyType(by_finder), found=found
-    )
+    every = MappingProxyType({**last.by_finder, **by_finder})
+    found = _combined(snapshot, every)
+    return AttentionState(changes=changes, drop_at=drop, by_finder=every, found=found)
 
 
 def _by_severity(findings: Iterable[Finding]) -> Mapping[Severity, Sequence[Finding]]:
@@ -168,7 +166,7 @@ def _combined(snapshot: Snapshot, by_finder: FindingsByFinder) -> FindingList:
     counts: dict[str, int] = {s: sum(map(len, few)) for s, few in lists.items()}
     return FindingList(
         findings=tuple(chain.from_iterable(chain.from_iterable(lists.values()))),
-        unknown=unknown(snapshot),
+        unknown=unknown_resources(snapshot),
         counts=MappingProxyType(
             counts if snapshot.freshness[UP].up is not None else {}
         ),

@@ -201,7 +201,7 @@ def _connection(url: str, page: str) -> tuple[HTTPConnection, str]:
         )
     if parts.scheme == "http":
         return HTTPConnection(host, port), target
-    # It is this exporter by any name, and the request holds no secret.
+    # The server is this exporter, under any name. The request contains no secret.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return HTTPSConnection(host, port, context=context), target

@@ -26,7 +26,7 @@ from api_exporter.checking.survey import (
     attention_lines,
     evaluate,
     read_resources,
-    severity,
+    worst_status,
 )
 from api_exporter.daemon import logs
 from api_exporter.daemon.life import start_error
@@ -91,7 +91,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         name: await _report(account, reactor, runbooks, once_only=options["once"])
         for name, account in accounts.items()
     }
-    if settings.several and not options["once"] and options["account"] is None:
+    if settings.has_names and not options["once"] and options["account"] is None:
         _print_summary(statuses)
     if configured.simulation is not None:
         await maybeDeferred(configured.simulation.stopService)
@@ -218,9 +218,9 @@ async def print_check(
         if unreachable:  # the next ones would fail, too
             break
     for one in checked:
-        for complaint in one.errors:
-            _print(f"left out: {one.resource.name}{complaint}")
-        if omitted := one.rejected - len(one.errors):
+        for problem in one.record_errors:
+            _print(f"left out: {one.resource.name}{problem}")
+        if omitted := one.rejected - len(one.record_errors):
             _print(f"left out: {omitted} more of {one.resource.name}")
     failures: dict[str, tuple[UpstreamError, list[str]]] = {}
     for one in checked:
@@ -236,7 +236,7 @@ async def print_check(
     findings = evaluate(network, checked, now())
     for line in attention_lines(findings, now(), runbooks):
         _print(line)
-    return severity(findings) if _has_peers(checked) else UNREAD
+    return worst_status(findings) if _has_peers(checked) else UNREAD
 
 
 async def print_metrics(

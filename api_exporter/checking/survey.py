@@ -22,7 +22,7 @@ RETRY_SECONDS = 60.0
 
 
 _JOIN_PASSES = 2
-"""Further reads of a list: one as another list names it, one for its own ids."""
+"""How often a list is read again: for ids in other lists, then for its own ids."""
 
 
 class ResourceCheck(Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         error: None after a success, or if no request was possible.
         records: the number of valid records; None if the resource was not read.
         rejected: the number of invalid records.
-        errors: the places and errors of the first invalid records.
+        record_errors: the places and errors of the first invalid records.
         restricted: True if it is withheld: the token's user may not read all of it.
     """
 
@@ -41,7 +41,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
     error: UpstreamError | None = None
     records: int | None = None
     rejected: int = 0
-    errors: tuple[str, ...] = ()
+    record_errors: tuple[str, ...] = ()
     restricted: bool = False
 
     @property
@@ -116,7 +116,7 @@ async def _read(
         seconds=clock.seconds() - began_at,
         records=body.records,
         rejected=body.rejected,
-        errors=body.errors,
+        record_errors=body.errors,
     )
 
 
@@ -130,7 +130,7 @@ def evaluate(
         now: seconds since the epoch.
     """
     freshness = {check.resource.name: check.freshness(now) for check in checks}
-    return network.attention.of(network.inventory, freshness, now)
+    return network.attention.findings_of(network.inventory, freshness, now)
 
 
 def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[str]:
@@ -152,7 +152,7 @@ def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[s
         yield findings.unchecked_line(found)
 
 
-def severity(found: FindingList) -> int:
+def worst_status(found: FindingList) -> int:
     """Return 2 for a critical finding, 1 for a warning or unread resource, else 0."""
     if found.counts.get("critical"):
         return 2

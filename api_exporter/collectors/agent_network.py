@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from api_exporter.collectors.rows import ObjectKind, Row, length
 from api_exporter.exposition.text import Family, Labels, Metric, Sample, labels
-from api_exporter.netbird.agent_bodies import Consumption
+from api_exporter.netbird.agent_bodies import DAY_SECONDS, Consumption
 from api_exporter.netbird.agent_records import (
     AgentBudgetRule,
     AgentPolicy,
@@ -29,8 +29,6 @@ from api_exporter.netbird.facts.agents import (
 )
 from api_exporter.netbird.inventory import Inventory
 
-DAY_SECONDS = 86400
-
 PROVIDERS = ObjectKind[AgentProvider](
     "agent_providers",
     "agent-network/providers[]",
@@ -52,11 +50,11 @@ CONSUMPTION = ObjectKind[Consumption]("agent_consumption", "agent-network/consum
 
 def _limit_labels(limit: Limit, **more: str) -> Labels:
     return labels(
-        limit_of=limit.of,
+        limit_of=limit.kind,
         limit_id=limit.id,
         limit=limit.name,
         per=limit.per,
-        window_seconds=str(limit.window),
+        window_seconds=str(limit.window_seconds),
         **more,
     )
 
@@ -70,8 +68,8 @@ LIMITS = ObjectKind[Limit](
 )
 
 
-def _used_share(shares: Mapping[Limit, float], limit: Limit) -> float | None:
-    return shares.get(limit)
+def _used_ratio(ratios: Mapping[Limit, float], limit: Limit) -> float | None:
+    return ratios.get(limit)
 
 
 class Spent(Struct, frozen=True):
@@ -148,8 +146,8 @@ def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
     return Family(
         metric,
         (
-            (labels(period=period, kind=kind), getattr(used_ratios, f"{kind}_{field}"))
-            for period, used_ratios in periods
+            (labels(period=period, kind=kind), getattr(used, f"{kind}_{field}"))
+            for period, used in periods
             for kind in TOKEN_KINDS
         ),
     )
@@ -192,7 +190,7 @@ def _enabled(metric: Metric, every: Iterable[AgentSettings]) -> Family:
 
 
 ROWS: tuple[Row, ...] = (
-    PROVIDERS.halves(
+    PROVIDERS.count_true_and_false(
         "netbird_api_agent_providers",
         "Number of Agent Network providers by whether they are enabled",
         "enabled",
@@ -224,12 +222,12 @@ ROWS: tuple[Row, ...] = (
         "models",
         length,
     ),
-    AGENT_POLICIES.halves(
+    AGENT_POLICIES.count_true_and_false(
         "netbird_api_agent_policies",
         "Number of Agent Network policies by whether they are enabled",
         "enabled",
     ),
-    RULES.halves(
+    RULES.count_true_and_false(
         "netbird_api_agent_budget_rules",
         "Number of Agent Network budget rules by whether they are enabled",
         "enabled",
@@ -296,7 +294,7 @@ ROWS: tuple[Row, ...] = (
         "agent-network/{policies,budget-rules}[].limits, agent-network/consumption[],"
         " groups[], users[], peers[]",
         used_ratios,
-        _used_share,
+        _used_ratio,
         labels=lambda _, limit: _limit_labels(limit, unit=limit.unit),
         needs=("agent_consumption", "groups", "users", "peers"),
         alert="0.9: from 1 on NetBird denies requests",

@@ -1,8 +1,8 @@
 """Name resolution: nameserver groups, DNS settings and zones."""
 
-from api_exporter.collectors.rows import ObjectKind, distinct, length
+from api_exporter.collectors.rows import ObjectKind, distinct_count, length
 from api_exporter.exposition.text import boolean, count_by, labels
-from api_exporter.netbird.facts.members import distinct as elements
+from api_exporter.netbird.facts.members import distinct
 from api_exporter.netbird.records import DnsSettings, DnsZone, NameserverGroup
 
 NAMESERVER_GROUPS = ObjectKind[NameserverGroup](
@@ -18,7 +18,7 @@ ZONES = ObjectKind[DnsZone](
 )
 
 ROWS = (
-    NAMESERVER_GROUPS.halves(
+    NAMESERVER_GROUPS.count_true_and_false(
         "netbird_api_nameserver_groups",
         "Number of nameserver groups by whether they are enabled",
         "enabled",
@@ -55,7 +55,7 @@ ROWS = (
         "netbird_api_nameserver_group_groups",
         "Number of groups whose peers use the nameserver group",
         "groups",
-        distinct,
+        distinct_count,
         alert="0 for an enabled group: no peer uses it",
     ),
     NAMESERVER_GROUPS.count(
@@ -69,9 +69,9 @@ ROWS = (
         "netbird_api_dns_disabled_management_groups",
         "Number of groups whose DNS NetBird does not manage",
         "disabled_management_groups",
-        distinct,
+        distinct_count,
     ),
-    ZONES.halves(
+    ZONES.count_true_and_false(
         "netbird_api_dns_zones",
         "Number of DNS zones by whether they are enabled",
         "enabled",
@@ -98,7 +98,7 @@ ROWS = (
             (
                 labels(dns_zone_id=zone.id, dns_zone=zone.name, record_type=record.type)
                 for zone in zones
-                for record in elements(zone.records)
+                for record in distinct(zone.records)
             ),
         ),
     ),

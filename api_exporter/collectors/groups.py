@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from api_exporter.collectors.rows import ObjectKind, unknown
+from api_exporter.collectors.rows import ObjectKind, or_unknown
 from api_exporter.exposition.memo import MemoFunction
 from api_exporter.exposition.text import count_by, labels
 from api_exporter.netbird.facts.members import distinct
@@ -32,7 +32,7 @@ ROWS = (
         "netbird_api_groups",
         "Number of groups by source",
         {"issued": "issued"},
-        unknown,
+        or_unknown,
     ),
     GROUPS.each(
         "netbird_api_group_info",

@@ -9,7 +9,7 @@ from api_exporter.netbird.records import Group, Member
 
 
 def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
-    ids = inventory.detailed_ids()
+    ids = inventory.detailed_peer_ids()
     return (
         (group, member)
         for group in inventory.groups or ()

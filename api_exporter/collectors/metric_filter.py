@@ -29,10 +29,10 @@ class MetricFilter(Struct, frozen=True, kw_only=True):
             return False
         return not matches(metric.name, self.deny)
 
-    def of(self, collector: Collector) -> Collector | None:
+    def apply(self, collector: Collector) -> Collector | None:
         """Return the collector with the permitted families; None if there are none.
 
-        It reads the groups if these decide which peers have series of their own.
+        The collector also reads groups if they decide which peers have own series.
         """
         kept = tuple(filter(self.permits, collector.families))
         if not kept:

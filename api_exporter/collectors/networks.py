@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from api_exporter.collectors.rows import ObjectKind, distinct, length
+from api_exporter.collectors.rows import ObjectKind, distinct_count, length
 from api_exporter.exposition.text import boolean, labels
 from api_exporter.netbird.facts.routing import (
-    network_of,
+    network_by_resource,
     network_routing_peers,
     routers_of,
 )
@@ -24,17 +24,17 @@ NETWORK_RESOURCES = ObjectKind[NetworkResource](
 )
 
 
-def _halves(inventory: Inventory) -> Iterable[tuple[Network, bool]]:
-    return ((n, half) for n in inventory.networks or () for half in (True, False))
+def _resource_states(inventory: Inventory) -> Iterable[tuple[Network, bool]]:
+    return ((n, state) for n in inventory.networks or () for state in (True, False))
 
 
-HALVES = ObjectKind[tuple[Network, bool]](
+RESOURCE_STATES = ObjectKind[tuple[Network, bool]](
     "networks",
     "networks[]",
-    lambda half: labels(
-        network_id=half[0].id, network=half[0].name, enabled=boolean(half[1])
+    lambda state: labels(
+        network_id=state[0].id, network=state[0].name, enabled=boolean(state[1])
     ),
-    find=_halves,
+    find=_resource_states,
     needs=("network_resources",),
 )
 """Each network twice: for its enabled and its disabled resources."""
@@ -59,7 +59,7 @@ Routed = tuple[NetworkResource, str | None]
 
 
 def _routed(inventory: Inventory) -> Iterable[Routed]:
-    network_ids = network_of(inventory.networks or ())
+    network_ids = network_by_resource(inventory.networks or ())
     return ((r, network_ids.get(r.id)) for r in inventory.network_resources or ())
 
 
@@ -85,20 +85,20 @@ ROWS = (
         "Properties of a network, to join on network_id (always 1)",
         "networks[]",
     ),
-    HALVES.joined(
+    RESOURCE_STATES.joined(
         "netbird_api_network_resources",
         "Number of the network's resources by whether they are enabled",
         "networks[].resources[] among networks/resources[].enabled",
         _enabled_by_id,
-        lambda enabled, half: sum(
-            enabled.get(id_) is half[1] for id_ in set(half[0].resources or ())
+        lambda enabled, state: sum(
+            enabled.get(id_) is state[1] for id_ in set(state[0].resources or ())
         ),
     ),
     NETWORKS.field(
         "netbird_api_network_policies",
         "Number of policies that give access to the network",
         "policies",
-        distinct,
+        distinct_count,
         alert="0 for a network with resources: no policy gives access",
     ),
     NETWORKS.joined(

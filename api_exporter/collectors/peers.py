@@ -3,7 +3,7 @@
 from collections import Counter
 from itertools import product
 
-from api_exporter.collectors.rows import ObjectKind, personal, unknown
+from api_exporter.collectors.rows import ObjectKind, or_unknown, personal_kinds
 from api_exporter.exposition.text import (
     Labels,
     boolean,
@@ -23,11 +23,11 @@ DETAILED = ObjectKind[Peer](
     "peers",
     "peers[]",
     lambda peer: labels(peer_id=peer.id, peer=peer.name),
-    find=Inventory.detailed,
+    find=Inventory.detailed_peers,
     in_blocks=True,
 )
-"""Peers that may have series of their own, as PEER_DETAIL says. Their rows name no
-field: among very many peers that would be one more call for each."""
+"""Peers that may have series of their own, as PEER_DETAIL says. Their rows do not use
+`ObjectKind.field`, which would cost one more call for each of very many peers."""
 
 
 def system(os: str) -> str:
@@ -83,7 +83,7 @@ def _enrolments(inventory: Inventory) -> Counter[Enrolment]:
 
 
 ROWS = (
-    PEERS.halves(
+    PEERS.count_true_and_false(
         "netbird_api_peers",
         "Number of peers by whether NetBird counts them as connected",
         "connected",
@@ -99,33 +99,33 @@ ROWS = (
         "netbird_api_peers_by_version",
         "Number of peers by client version",
         {"version": "version"},
-        unknown,
+        or_unknown,
         alert="peers with versions that you no longer allow",
     ),
     PEERS.count(
         "netbird_api_peers_by_country",
         "Number of peers by the country code of their public address",
         {"country": "country_code"},
-        unknown,
+        or_unknown,
     ),
-    PEERS.true(
+    PEERS.count_true(
         "netbird_api_peers_login_expired",
         "Number of peers whose login has expired",
         "login_expired",
     ),
-    PEERS.true(
+    PEERS.count_true(
         "netbird_api_peers_approval_required",
         "Number of peers that wait for approval",
         "approval_required",
         alert="anything above 0 for long",
         self_hosted="0",
     ),
-    PEERS.true(
+    PEERS.count_true(
         "netbird_api_peers_ssh_enabled",
         "Number of peers with the SSH server enabled",
         "ssh_enabled",
     ),
-    PEERS.true(
+    PEERS.count_true(
         "netbird_api_peers_ephemeral",
         "Number of ephemeral peers, which NetBird removes after some minutes offline",
         "ephemeral",
@@ -152,7 +152,7 @@ ROWS = (
         "netbird_api_peer_info",
         "Properties of a peer, to join on peer_id (always 1)",
         "peers[]",
-        personal,
+        personal_kinds,
         labels=_info,
         of_peer=True,
     ),

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels
-from api_exporter.netbird.facts.members import distinct as elements
+from api_exporter.netbird.facts.members import distinct
 from api_exporter.netbird.facts.policies import (
     empty_sides,
+    group_sizes,
     outdated_peer_counts,
     policies_by_check,
-    sizes,
 )
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Policy, PostureCheck
@@ -27,7 +27,7 @@ CHECKS = ObjectKind[PostureCheck](
 
 
 def _sizes(inventory: Inventory) -> Mapping[str, int]:
-    return sizes(inventory.groups or ())
+    return group_sizes(inventory.groups or ())
 
 
 def _used(inventory: Inventory) -> Mapping[str, list[Policy]]:
@@ -44,7 +44,7 @@ def _outdated(inventory: Inventory) -> Mapping[str, int]:
 
 
 ROWS = (
-    POLICIES.halves(
+    POLICIES.count_true_and_false(
         "netbird_api_policies",
         "Number of policies by whether they are enabled",
         "enabled",
@@ -53,7 +53,7 @@ ROWS = (
         "netbird_api_policy_rules",
         "Number of policy rules by action, protocol and whether they are enabled",
         {"action": "action", "protocol": "protocol", "enabled": "enabled"},
-        elements=lambda policy: elements(policy.rules),
+        elements=lambda policy: distinct(policy.rules),
         source="policies[].rules[].{action,protocol,enabled}",
     ),
     POLICIES.each(
@@ -70,7 +70,7 @@ ROWS = (
         "netbird_api_policy_enabled_rules",
         "Number of the policy's enabled rules, even while the policy is disabled",
         "policies[].rules[].enabled",
-        lambda policy: sum(rule.enabled for rule in elements(policy.rules)),
+        lambda policy: sum(rule.enabled for rule in distinct(policy.rules)),
         alert="0 for an enabled policy: the policy has no effect",
     ),
     POLICIES.joined(

@@ -50,7 +50,7 @@ Join = Callable[[Inventory], T]
 
 
 class MetricOptions(TypedDict, total=False):
-    """Options of few metrics."""
+    """Properties that few metrics have."""
 
     alert: str
     of_peer: bool
@@ -66,7 +66,7 @@ class Objects(Struct, Generic[R], frozen=True):
 
 
 class Measurement:
-    """The records that families are made of, and results that they share."""
+    """The records that families are made of, and results that families share."""
 
     def __init__(self, inventory: Inventory) -> None:
         self.inventory = inventory
@@ -110,7 +110,7 @@ class Row(Struct, frozen=True):
     make: Callable[[Metric, Measurement], Family | None]
 
 
-def measurement(rows: Iterable[Row]) -> Measure:
+def measure_function(rows: Iterable[Row]) -> Measure:
     """Return a function that makes the families whose resources are known."""
 
     def measure(
@@ -139,7 +139,7 @@ def _label_value(value: object) -> str:
 
 
 class ObjectKind(Generic[R]):
-    """Objects that have a sample each in several families.
+    """The objects of a kind. Each has a sample in several families.
 
     Args:
         resource: the resource that holds them.
@@ -174,31 +174,31 @@ class ObjectKind(Generic[R]):
         description: str,
         source: str,
         make: Callable[[Metric, Iterable[R]], Family],
-        **about: Unpack[MetricOptions],
+        **options: Unpack[MetricOptions],
     ) -> Row:
         """Return a row that is made of all objects together."""
 
-        def families(metric: Metric, known: Measurement) -> Family:
+        def make_family(metric: Metric, known: Measurement) -> Family:
             return make(metric, known.objects(self).every)
 
-        metric = Metric(name=name, help=description, source=source, **about)
-        return Row(metric, self._needs, families)
+        metric = Metric(name=name, help=description, source=source, **options)
+        return Row(metric, self._needs, make_family)
 
     def total(self, name: str, description: str) -> Row:
         return self.family(name, description, self._path, _total)
 
-    def true(
-        self, name: str, description: str, field: str, **about: Unpack[MetricOptions]
+    def count_true(
+        self, name: str, description: str, field: str, **options: Unpack[MetricOptions]
     ) -> Row:
         """Return a row that counts the objects with a true field."""
-        return self._values(name, description, field, text.count_true, **about)
+        return self._values(name, description, field, text.count_true, **options)
 
-    def halves(
-        self, name: str, description: str, field: str, **about: Unpack[MetricOptions]
+    def count_true_and_false(
+        self, name: str, description: str, field: str, **options: Unpack[MetricOptions]
     ) -> Row:
         """Return a row that counts objects with a true field and with a false one."""
         make = partial(text.count_true_and_false, field)
-        return self._values(name, description, field, make, **about)
+        return self._values(name, description, field, make, **options)
 
     def _values(
         self,
@@ -206,11 +206,11 @@ class ObjectKind(Generic[R]):
         description: str,
         field: str,
         make: Callable[[Metric, Iterable[bool]], Family],
-        **about: Unpack[MetricOptions],
+        **options: Unpack[MetricOptions],
     ) -> Row:
         source, get = f"{self._path}.{field}", attrgetter(field)
         return self.family(
-            name, description, source, lambda m, e: make(m, map(get, e)), **about
+            name, description, source, lambda m, e: make(m, map(get, e)), **options
         )
 
     def count(
@@ -218,23 +218,23 @@ class ObjectKind(Generic[R]):
         name: str,
         description: str,
         by: Mapping[str, str],
-        word: Callable[[Any], str] = _label_value,
+        label_value: Callable[[Any], str] = _label_value,
         *,
         elements: Callable[[R], Iterable[object]] | None = None,
         source: str = "",
-        **about: Unpack[MetricOptions],
+        **options: Unpack[MetricOptions],
     ) -> Row:
         """Return a row that counts objects with the same labels.
 
         Args:
             by: the field of each label.
-            word: returns the label's value for a field.
+            label_value: returns the label's value for a field's value.
             elements: returns what is counted of each object instead of the object.
         """
         get, names = attrgetter(*by.values()), tuple(by)
 
         def labelled(key: Any) -> Labels:
-            values = map(word, key if len(names) > 1 else (key,))
+            values = map(label_value, key if len(names) > 1 else (key,))
             return text.labels(**dict(zip(names, values, strict=True)))
 
         def make(metric: Metric, every: Iterable[R]) -> Family:
@@ -244,7 +244,7 @@ class ObjectKind(Generic[R]):
             return text.count_by(metric, map(get, found), labelled)
 
         source = source or ", ".join(f"{self._path}.{field}" for field in by.values())
-        return self.family(name, description, source, make, **about)
+        return self.family(name, description, source, make, **options)
 
     def states(
         self,
@@ -253,7 +253,7 @@ class ObjectKind(Generic[R]):
         field: str,
         label: str,
         known: Sequence[str],
-        **about: Unpack[MetricOptions],
+        **options: Unpack[MetricOptions],
     ) -> Row:
         """Return a row with 1 for the state of each object and 0 for other states."""
         get = attrgetter(field)
@@ -262,7 +262,7 @@ class ObjectKind(Generic[R]):
             keyed = ((self.key(record), get(record)) for record in every)
             return text.states(metric, label, known, keyed)
 
-        return self.family(name, description, f"{self._path}.{field}", make, **about)
+        return self.family(name, description, f"{self._path}.{field}", make, **options)
 
     def each(
         self,
@@ -272,7 +272,7 @@ class ObjectKind(Generic[R]):
         value: Callable[[R], Value] = lambda _: 1,
         *,
         labels: Callable[[R], Labels] | None = None,
-        **about: Unpack[MetricOptions],
+        **options: Unpack[MetricOptions],
     ) -> Row:
         """Return a row with a sample for each object that has a value."""
 
@@ -283,7 +283,7 @@ class ObjectKind(Generic[R]):
                 return PerRecordFamily(metric, objects.blocks, key, value)
             return Family(metric, _samples(objects.every, key, value))
 
-        metric = Metric(name=name, help=description, source=source, **about)
+        metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, self._needs, make)
 
     def field(
@@ -292,11 +292,11 @@ class ObjectKind(Generic[R]):
         description: str,
         field: str,
         value: Callable[[Any], Value] = int,
-        **about: Unpack[MetricOptions],
+        **options: Unpack[MetricOptions],
     ) -> Row:
         """Return a row with the value of a field of each object."""
         get, source = attrgetter(field), f"{self._path}.{field}"
-        return self.each(name, description, source, lambda r: value(get(r)), **about)
+        return self.each(name, description, source, lambda r: value(get(r)), **options)
 
     def joined(
         self,
@@ -308,12 +308,12 @@ class ObjectKind(Generic[R]):
         *,
         labels: Callable[[T, R], Labels] | None = None,
         needs: tuple[str, ...] = (),
-        **about: Unpack[MetricOptions],
+        **options: Unpack[MetricOptions],
     ) -> Row:
         """Return a row whose labels or values follow from a join.
 
-        For objects in blocks the join must be small and hashable; if it is None, the
-        family is absent.
+        For objects in blocks, the join's result must be small and hashable. If it is
+        None, the family is absent.
         """
 
         def make(metric: Metric, known: Measurement) -> Family | None:
@@ -324,7 +324,7 @@ class ObjectKind(Generic[R]):
                 key = partial(labels, found) if labels else objects.key
                 return found, key, partial(value, found)
 
-            def samples() -> Iterator[Sample]:  # denied families need no join
+            def samples() -> Iterator[Sample]:  # runs only if the metric is not denied
                 _, key, value_of = joined()
                 yield from _samples(objects.every, key, value_of)
 
@@ -336,16 +336,16 @@ class ObjectKind(Generic[R]):
             assert isinstance(found, Hashable)
             return PerRecordFamily(metric, objects.blocks, key, value_of, given=found)
 
-        metric = Metric(name=name, help=description, source=source, **about)
+        metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, (*self._needs, *needs), make)
 
 
-def personal(inventory: Inventory) -> frozenset[str]:
+def personal_kinds(inventory: Inventory) -> frozenset[str]:
     """Return the kinds of personal data that may be published."""
     return inventory.personal
 
 
-def unknown(value: str | None) -> str:
+def or_unknown(value: str | None) -> str:
     """Return a label's value, or `unknown` for an empty one."""
     return value or "unknown"
 
@@ -354,7 +354,7 @@ def length(found: tuple[object, ...] | None) -> int:
     return len(found or ())
 
 
-def distinct(found: tuple[Hashable, ...] | None) -> int:
+def distinct_count(found: tuple[Hashable, ...] | None) -> int:
     return len(set(found or ()))
 
 

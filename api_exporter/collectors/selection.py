@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS, Collector
-from api_exporter.netbird.bodies import BodyDecoder, Unread
+from api_exporter.netbird.bodies import BodyDecoder, CountingDecoder
 from api_exporter.netbird.inventory import AGENT_RESOURCES
 from api_exporter.netbird.resources import (
     ACCESS_LOG,
@@ -50,22 +50,22 @@ def selection(
         beside: resources that are always requested. If no collector reads them, their
             records are not decoded.
     """
-    chosen = (metric_filter.of(c) for c in COLLECTORS if c.name in names)
+    chosen = (metric_filter.apply(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
     off = {name for name, period in intervals.items() if period == OFF}
     if "agent_providers" in off:
         off.update(AGENT_RESOURCES)
     beside = frozenset(beside)
-    dependencies = (RESOURCE_BY_NAME[name].of for name in beside)
+    dependencies = (RESOURCE_BY_NAME[name].depends_on for name in beside)
     read = ALWAYS_READ.union(
         *(collector.reads for collector in collectors), *dependencies
     )
     unread = beside - read - {ACCESS_LOG}
-    bodies: dict[str, BodyDecoder] = {name: Unread() for name in unread}
+    decoders: dict[str, BodyDecoder] = {name: CountingDecoder() for name in unread}
     read = read.union(beside)
     selected = (r for r in RESOURCE_BY_NAME.values() if r.name in read)
     resources = tuple(
-        replace(r, body=bodies[r.name]) if r.name in bodies else r
+        replace(r, decoder=decoders[r.name]) if r.name in decoders else r
         for r in selected
         if r.name not in omitted and r.name not in off
     )

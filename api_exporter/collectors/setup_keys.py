@@ -1,6 +1,6 @@
 """Setup keys. The exporter neither reads nor shows their secrets."""
 
-from api_exporter.collectors.rows import ObjectKind, distinct
+from api_exporter.collectors.rows import ObjectKind, distinct_count
 from api_exporter.exposition.text import boolean, labels, timestamp
 from api_exporter.netbird.records import SetupKey
 
@@ -53,7 +53,7 @@ ROWS = (
         "netbird_api_setup_key_auto_groups",
         "Number of groups that peers join when they enrol with the setup key",
         "auto_groups",
-        distinct,
+        distinct_count,
     ),
     KEYS.field(
         "netbird_api_setup_key_used_times",

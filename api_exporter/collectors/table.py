@@ -19,7 +19,7 @@ from api_exporter.collectors import (
     setup_keys,
     users,
 )
-from api_exporter.collectors.rows import Measure, measurement
+from api_exporter.collectors.rows import Measure, measure_function
 from api_exporter.exposition.text import Metric
 
 
@@ -42,7 +42,7 @@ def _collector(subject: ModuleType, *, default: bool = True) -> Collector:
     name = subject.__name__.rpartition(".")[2]
     families = tuple(row.metric for row in subject.ROWS)
     reads = tuple(dict.fromkeys(need for row in subject.ROWS for need in row.needs))
-    measure = measurement(subject.ROWS)
+    measure = measure_function(subject.ROWS)
     return Collector(name, reads, measure, families, default)
 
 

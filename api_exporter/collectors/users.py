@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import ObjectKind, distinct, personal
+from api_exporter.collectors.rows import ObjectKind, distinct_count, personal_kinds
 from api_exporter.exposition.text import Labels, boolean, labels, timestamp
 from api_exporter.netbird.facts.personal import INVITE, USER, personal_labels
 from api_exporter.netbird.inventory import Inventory
@@ -64,10 +64,10 @@ ROWS = (
         {"role": "role", "status": "status", "service_user": "is_service_user"},
         alert="more owners or admins than expected",
     ),
-    USERS.true(
+    USERS.count_true(
         "netbird_api_users_blocked", "Number of users that are blocked", "is_blocked"
     ),
-    USERS.true(
+    USERS.count_true(
         "netbird_api_users_pending_approval",
         "Number of users that wait for approval",
         "pending_approval",
@@ -77,7 +77,7 @@ ROWS = (
         "netbird_api_user_info",
         "Properties of a user, to join on user_id (always 1)",
         "users[]",
-        personal,
+        personal_kinds,
         labels=_info,
     ),
     USERS.field(
@@ -91,7 +91,7 @@ ROWS = (
         "netbird_api_user_auto_groups",
         "Number of groups that new peers of the user join",
         "auto_groups",
-        distinct,
+        distinct_count,
     ),
     ACCESS_TOKENS.each(
         "netbird_api_access_token_expiration_timestamp_seconds",
@@ -108,7 +108,7 @@ ROWS = (
         "users/{current}/tokens[].last_used",
         lambda own: timestamp(own[1].last_used),
     ),
-    INVITES.halves(
+    INVITES.count_true_and_false(
         "netbird_api_user_invites",
         "Number of open invites by whether they have expired",
         "expired",
@@ -118,7 +118,7 @@ ROWS = (
         "netbird_api_user_invite_info",
         "Properties of an invite, to join on user_invite_id (always 1)",
         "users/invites[]",
-        personal,
+        personal_kinds,
         labels=_invite,
     ),
     INVITES.field(

@@ -112,18 +112,18 @@ def log_observer(
     form = settings.log_format
     if file is None:
         out, err = logs.to_streams(form, os.environ)
-        if settings.to_output:
+        if settings.output_setting:
             out = err
         return logs.observer(settings.log_level, out, err)
     lines = logs.to_file(form, file)
     return logs.observer(settings.log_level, lines, lines)
 
 
-def log_start_failures(twistd: Mapping[str, object]) -> None:
-    """Log in one line, without a traceback, why the program cannot serve.
+def install_exception_hook(twistd: Mapping[str, object]) -> None:
+    """Install an exception hook that logs a ListenError as one line.
 
-    An error of a service at its start ends the process. Before that twistd removes the
-    pid file, and a daemon reports to the terminal. The exception hook comes last.
+    A service's error at its start ends the process. The hook runs after twistd has
+    removed the pid file, and after a daemon has reported to the terminal.
     """
     report = sys.excepthook
 
@@ -162,7 +162,7 @@ def install_signal_handlers(
     """
 
     def stop(*_: object) -> None:
-        # The next ones are ignored. Twisted's handler would exit with the signal.
+        # Ignore later signals. Twisted's handler would exit with the signal.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if at_terminal:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -172,7 +172,7 @@ def install_signal_handlers(
         reactor.callFromThread(_reload, file, reload)
 
     at_terminal = _is_at_terminal(twistd)
-    # nohup ignores it.
+    # nohup starts programs with SIGHUP ignored.
     is_ignored = at_terminal and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)  # after Twisted's own
     if not is_ignored:

@@ -128,7 +128,7 @@ def _priority(level: LogLevel) -> str:
 
 
 def journal_line(event: LogEvent) -> str:
-    """Return the line without time; the journal removes the priority before it."""
+    """Return the line with a priority in place of the time, for the journal."""
     return _priority(_level(event)) + text_line(event).partition(" ")[2]
 
 
@@ -147,7 +147,7 @@ _FORMATS: dict[str, tuple[LineFormat, LineFormat]] = {
 """Formats by LOG_FORMAT: for most outlets, and for the journal."""
 
 
-class Destination:
+class LineWriter:
     """An outlet with the format of its lines.
 
     Lines that the outlet rejects are dropped. A later line reports their number.
@@ -190,7 +190,7 @@ class LineObserver:
     """
 
     def __init__(
-        self, level: LogLevelFilterPredicate, out: Destination, err: Destination
+        self, level: LogLevelFilterPredicate, out: LineWriter, err: LineWriter
     ) -> None:
         self._out = out
         self._err = err
@@ -206,7 +206,7 @@ class LineObserver:
         return sum(found.dropped for found in {self._out, self._err})
 
 
-def observer(level: str, out: Destination, err: Destination) -> LineObserver:
+def observer(level: str, out: LineWriter, err: LineWriter) -> LineObserver:
     """Return an observer for LOG_LEVEL.
 
     Twisted's own info messages are written only at the level debug.
@@ -218,19 +218,17 @@ def observer(level: str, out: Destination, err: Destination) -> LineObserver:
     return LineObserver(threshold, out, err)
 
 
-def to_file(form: str, file: Outlet) -> Destination:
-    return Destination(_FORMATS[form][0], file)
+def to_file(form: str, file: Outlet) -> LineWriter:
+    return LineWriter(_FORMATS[form][0], file)
 
 
-def to_streams(
-    form: str, environ: Mapping[str, str]
-) -> tuple[Destination, Destination]:
+def to_streams(form: str, environ: Mapping[str, str]) -> tuple[LineWriter, LineWriter]:
     out, err = standard_streams()
     return _to_stream(form, out, environ), _to_stream(form, err, environ)
 
 
-def _to_stream(form: str, stream: Stream, environ: Mapping[str, str]) -> Destination:
-    return Destination(_FORMATS[form][stream.is_journal(environ)], stream)
+def _to_stream(form: str, stream: Stream, environ: Mapping[str, str]) -> LineWriter:
+    return LineWriter(_FORMATS[form][stream.is_journal(environ)], stream)
 
 
 def error_prefix(stream: Stream, environ: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Outlets of log lines. An outlet accepts a line at once or not at all: none blocks."""
+"""Outlets of log lines. An outlet accepts a line at once or rejects it: none blocks."""
 
 import os
 import select

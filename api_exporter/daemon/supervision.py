@@ -40,8 +40,8 @@ class Supervisor:
     @property
     def watchdog_interval(self) -> float | None:
         """Half of the watchdog's timeout in seconds; None without a watchdog."""
-        is_ours = self._watchdog_pid in {"", str(os.getpid())}
-        if not (is_ours and re.fullmatch("0*[1-9][0-9]{0,17}", self._watchdog_usec)):
+        is_own = self._watchdog_pid in {"", str(os.getpid())}
+        if not (is_own and re.fullmatch("0*[1-9][0-9]{0,17}", self._watchdog_usec)):
             return None
         return int(self._watchdog_usec) / 1e6 / 2
 
@@ -62,7 +62,7 @@ class Supervisor:
 class Notifier(MultiService):
     """A service that sends messages to the supervisor from the event loop.
 
-    If the event loop hangs, watchdog messages stop, and the supervisor restarts us.
+    If the event loop hangs, watchdog messages stop, and the supervisor restarts it.
 
     Args:
         status: returns the state in one line.

@@ -1,7 +1,7 @@
 """The recorded company: the responses of its API at any time.
 
-`python -m simulation.company` makes `company.json.gz`, the bodies of one instant. Their
-dates move with the days, and peers disconnect at random.
+`python -m simulation.company` makes `company.json.gz`, the bodies of one instant. Dates
+in them move forward once a day, and peers disconnect at random.
 """
 
 import gzip
@@ -20,8 +20,8 @@ from api_exporter.demo.go_json import Record, array, encode, rfc3339, xid
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 USAGE_RECORDED_AT = 680 * 30 * _DAY - 1
-"""When the bodies of consumption and usage were recorded: the last second of all
-windows and of a day, in 2025, so that none of their dates moves.
+"""The time of recorded consumption and usage: the last second of a day and of all
+windows. It is in 2025, so that `_DATE` does not match.
 """
 
 
@@ -68,7 +68,7 @@ def _scaled(row: Record, share: float) -> Record:
 
 
 RECORDED_AT = datetime(2026, 11, 18, 8, 56, tzinfo=UTC).timestamp()
-"""When the bodies were recorded: a working morning. They fit the next day, too."""
+"""The time of the recording, a working morning. Dates move at this time of a day."""
 
 RECORDING_FILE = "company.json.gz"
 

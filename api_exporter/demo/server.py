@@ -68,7 +68,7 @@ def tokens(count: int) -> dict[str, str]:
 
 
 def customers(count: int, peers: int) -> dict[str, RecordedNetwork]:
-    """Return networks by token; the largest one has `peers` peers.
+    """Return networks of different sizes, up to `peers` peers, by token.
 
     Two customers, the second and the last, have no network: their tokens are invalid.
     """

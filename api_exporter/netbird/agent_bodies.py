@@ -156,7 +156,7 @@ class _CurrentRows(ListDecoder):
         return f"{row.dimension_kind}\0{row.window_seconds}\0{row.dimension_id}"
 
 
-class ConsumptionBody:
+class ConsumptionDecoder:
     """A decoder of the list of consumption, which holds all windows of the past."""
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
@@ -169,7 +169,7 @@ class ConsumptionBody:
         )
 
 
-class UsageBody:
+class UsageDecoder:
     """A decoder of the buckets of the requested period."""
 
     def __init__(self) -> None:
@@ -187,7 +187,7 @@ class UsageBody:
         return Decoded((usage,), buckets.rejected, buckets.errors)
 
 
-class DenialsBody:
+class DenialsDecoder:
     """A decoder of a page of the access log. Its one row is neither read nor kept."""
 
     _decoder = msgspec.json.Decoder(RequestCount)

@@ -21,7 +21,7 @@ class AgentProvider(Struct, frozen=True, gc=False, kw_only=True):
     provider_id: str = ""
     enabled: bool = False
     skip_tls_verification: bool = False
-    models: tuple[GroupId, ...] | None = None
+    models: tuple[GroupId, ...] | None = None  # only their number is used
 
 
 class TokenLimit(Struct, frozen=True, gc=False, kw_only=True):

@@ -32,7 +32,7 @@ _INSTANTS = frozenset(
 _ZERO_TIME = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:")
 """Go's zero time. West of Greenwich it falls into the year 0, which Python lacks."""
 
-_MAX_COMPLAINTS = 20
+_MAX_ERRORS = 20
 """The maximum number of rejected records of one body that are reported."""
 
 _MAX_UNREADABLE = 1000
@@ -46,7 +46,7 @@ _MAX_MENDED_BYTES = 512 * 1024
 ten milliseconds. A group of five thousand peers has fewer."""
 
 _MAX_DOCUMENT_BYTES = 1024 * 1024
-"""In bytes, far more than any real document has."""
+"""The maximum bytes of a document, far more than any real one has."""
 
 
 class Decoded(Struct, frozen=True):
@@ -139,13 +139,13 @@ class ListDecoder:
                     record = cache.find(raw) or self.read(raw)
                 except DECODE_ERRORS as error:
                     rejected += 1
-                    if rejected <= _MAX_COMPLAINTS:
+                    if rejected <= _MAX_ERRORS:
                         errors.append(f"[{place}]: {error}")
                     if (
                         place + 1 == rejected == _MAX_UNREADABLE
                         and len(body) > LIST_PIECE_BYTES
                     ):
-                        raise _unreadable(errors) from None
+                        raise _unreadable_error(errors) from None
                     continue
                 id_: str = self._id(record)
                 previous = old.get(id_)
@@ -156,14 +156,14 @@ class ListDecoder:
                 cache.learn(record, kept=id_ != "")
             count += len(raws or ())
         if rejected and rejected == count:
-            raise _unreadable(errors)
+            raise _unreadable_error(errors)
         found.pop("", None)
         readable = tuple([record for record in found.values() if record is not None])
-        recognized = MappingProxyType(cache.now)
+        recognized = MappingProxyType(cache.learned)
         return Decoded(readable, rejected, tuple(errors), recognized)
 
     def read(self, raw: msgspec.Raw) -> Struct:
-        """Return one record; raise one of FAILURES."""
+        """Return one record; raise one of DECODE_ERRORS."""
         try:
             record = self._decoder.decode(raw)
         except DECODE_ERRORS:
@@ -175,12 +175,12 @@ class ListDecoder:
         return record
 
 
-def _unreadable(errors: list[str]) -> UpstreamError:
+def _unreadable_error(errors: list[str]) -> UpstreamError:
     return UpstreamError("decode", f"no record can be read: {errors[0]}")
 
 
-class Unread:
-    """A decoder of a JSON array that no collector reads: it only counts the records."""
+class CountingDecoder:
+    """A decoder of a JSON array that no collector reads. It only counts the records."""
 
     def decode(self, body: bytes, _: DecodeContext = NO_CONTEXT) -> Decoded:
         count = 0

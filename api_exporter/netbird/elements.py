@@ -24,7 +24,7 @@ _MAX_RECORD = 32 * 1024 * 1024
 """The maximum bytes of one record. A group of a hundred thousand peers has 6 MB."""
 
 _MAX_VALUES = 400_000
-"""The maximum number of values in a long piece. Such a group has 300,000."""
+"""The maximum number of values in a long piece. The same group has 300,000."""
 
 _MIN_ELEMENT_BYTES = 32
 """The minimum average bytes of the elements of a long body. Records have hundreds."""
@@ -38,7 +38,7 @@ _LONE_SURROGATE = re.compile(
 """The escape of a lone surrogate, in a text where each backslash begins an escape."""
 
 _MAX_DEPTH = 100
-"""The maximum depth of a record that is kept beside one that is nested too deeply."""
+"""In JSON that is too deep for the decoder, `null` replaces values deeper than this."""
 
 _MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[][{}]', re.DOTALL)
 """A string, with or without an end, or a bracket."""
@@ -103,7 +103,7 @@ def _split(body: bytes, marks: tuple[bytes, ...], start: int) -> tuple[Elements,
         except UpstreamError:
             if end == len(body):
                 raise
-        # That was inside of a record. Go on behind the next end of a list.
+        # The mark was inside a record. Continue behind the next end of a list.
         after = body.find(b"]", end + skipped, start + _MAX_RECORD)
         if after < 0:
             after = len(body)
@@ -132,7 +132,7 @@ def replace_surrogates(text: bytes) -> bytes:
 
 
 def _replace_deep(text: bytes, level: int) -> bytes:
-    """Return the text with `null` for each value that is too deep inside `level`."""
+    """Return the text with `null` for each value at `level` that is too deep."""
     parts: list[bytes] = []
     depth = deepest = start = end = 0
     for mark in _MARK.finditer(text):
@@ -150,10 +150,10 @@ def _replace_deep(text: bytes, level: int) -> bytes:
 
 
 def decode_leniently(decoder: msgspec.json.Decoder[T], text: bytes, level: int) -> T:
-    """Decode JSON, if necessary with lone surrogates replaced; raise one of FAILURES.
+    """Decode JSON, if necessary with text replaced; raise one of DECODE_ERRORS.
 
     Args:
-        level: the number of brackets around a record. One that is too deep is `null`.
+        level: the number of brackets around a record.
     """
     while True:
         try:

@@ -91,7 +91,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         consumption_period: seconds between refreshes of agents' consumption.
         changes: an object for each resource. It is new whenever the resource's records,
             or those that joins use, are replaced.
-        joins: the records that joins wait for.
+        joins: the records and lists that joins wait for.
         detail: names or ids of groups whose peers may have series of their own. None:
             all peers may.
     """
@@ -148,7 +148,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             if after.current_user_id != self.current_user_id:
                 removed.add("access_tokens")
             removed |= after.withheld
-            if after.partial != self.partial:  # joins draw more conclusions, or fewer
+            if after.partial_peers != self.partial_peers:  # joins conclude more or less
                 changes = {name: object() for name in JOINED_LISTS}
                 after = after._with_changes(changes)
         has_no_provider = resource == "agent_providers" and not records
@@ -177,8 +177,11 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         state = next_state(
             self.joins, resource, getattr(before, resource), self._lists(), reading
         )
-        changes = {n: object() for n in JOINED_LISTS if state.of(n) != self.joins.of(n)}
-        if self.partial and self.changes.get(resource) is not before.changes.get(
+        old = self.joins
+        changes = {
+            n: object() for n in JOINED_LISTS if state.edition(n) != old.edition(n)
+        }
+        if self.partial_peers and self.changes.get(resource) is not before.changes.get(
             resource
         ):  # joins leave out records of any list that name an unknown peer
             changes = {n: object() for n in JOINED_LISTS}
@@ -190,7 +193,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def joined(self) -> "Inventory":
         """The inventory that joins use: see Note [Joined lists]."""
-        incomplete = frozenset({"peers"} if self.partial else ())
+        incomplete = frozenset({"peers"} if self.partial_peers else ())
         lists = joined_lists(self.joins, self._lists(), incomplete)
         return replace(self, **lists, joins=SETTLED) if lists else self
 
@@ -212,13 +215,13 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             ]
         )
 
-    def detailed(self) -> Iterable[records.Peer]:
-        ids = self.detailed_ids()
+    def detailed_peers(self) -> Iterable[records.Peer]:
+        ids = self.detailed_peer_ids()
         peers = self.peers or ()
         return peers if ids is None else [peer for peer in peers if peer.id in ids]
 
-    def detailed_ids(self) -> Container[str] | None:
-        """Return the ids of these peers; None for all, none if groups are unknown."""
+    def detailed_peer_ids(self) -> Container[str] | None:
+        """Return their ids; None for all peers, none while the groups are unknown."""
         if self.detail is None:
             return None
         return member_ids(named(self.groups, self.detail))
@@ -275,7 +278,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return {service.id: service.name for service in self.proxy_services}
 
     @property
-    def partial(self) -> bool:
+    def partial_peers(self) -> bool:
         """True if the list of peers may not hold all peers.
 
         Fact: a human without the permission gets 200 and only their own peers, or none.

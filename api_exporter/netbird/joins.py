@@ -49,14 +49,14 @@ class Held(Struct, frozen=True, gc=False):
         previous: the version that they use; None for a new record.
         newest: the newest version.
         since: the end of the reading that brought the newest version.
-        missed: the end of the newest reading when the record waited for no more lists,
-            but an id was missing.
+        missing_at: the end of the newest reading when the record began to wait only for
+            a missing id.
     """
 
     previous: Any
     newest: Any
     since: int
-    missed: int | None = None
+    missing_at: int | None = None
 
 
 class Removed(Struct, frozen=True, gc=False):
@@ -92,7 +92,7 @@ class JoinState(Struct, frozen=True):
     removed: Mapping[str, Mapping[str, Removed]] = MappingProxyType({})
     due: frozenset[str] = frozenset()
 
-    def of(self, name: str) -> tuple[object, object]:
+    def edition(self, name: str) -> tuple[object, object]:
         """Return a value that changes when joins use other records of a list."""
         return self.held.get(name), self.removed.get(name)
 
@@ -172,7 +172,7 @@ class _Settling:
             used = removed.pop(i).record if i in removed else old.get(i)
             missed = None
             if i in held:
-                used, missed = held[i].previous, held[i].missed
+                used, missed = held[i].previous, held[i].missing_at
             if REFERENCES_FROM[name]:
                 held[i] = Held(used, record, ended, missed)
             if used is not None and _keeps_previous(name, used, record):
@@ -225,7 +225,7 @@ class _Settling:
                 if id(reference) not in naming:
                     naming[id(reference)] = self._naming(reference)
                 already = waiting.get(source, {})
-                for unused in reference.has(newest):
+                for unused in reference.own_ids(newest):
                     # Each id is looked up once: then all records that name it wait.
                     for other in naming[id(reference)].pop(unused, ()):
                         if other not in already:
@@ -253,10 +253,10 @@ class _Settling:
                         known is None or known.issuperset(reference.ids(one.newest))
                     ):
                         ended = max(reading.ended for reading in self.readings.values())
-                        missed = ended if one.missed is None else one.missed
+                        missed = ended if one.missing_at is None else one.missing_at
                         if self.readings[name].began <= missed:
                             self._due.add(name)
-                            yield (name, i), replace(one, missed=missed)
+                            yield (name, i), replace(one, missing_at=missed)
 
     def _known_ids(self, reference: Reference, held: HeldRecords) -> set[str] | None:
         """Return the ids that joins have; None while a target is not known."""
@@ -266,7 +266,7 @@ class _Settling:
             i
             for target in reference.targets
             for record in _used_records(target, self._lists, held, self._removed)
-            for i in reference.has(record)
+            for i in reference.own_ids(record)
         }
 
     def _still_named(self) -> RemovedRecords:
@@ -291,7 +291,7 @@ class _Settling:
         began, removed_ids = self.readings[source].began, set[str]()
         older: dict[str, set[str]] = {}
         for i, one in self._removed[name].items():
-            older[i] = set(reference.has(one.record)) if began <= one.at else set()
+            older[i] = set(reference.own_ids(one.record)) if began <= one.at else set()
             removed_ids |= older[i]
         named = _named_ids(reference, removed_ids, self._lists[source] or ())
         substitute_ids = set(chain.from_iterable(map(reference.ids, substitutes)))
@@ -300,7 +300,7 @@ class _Settling:
                 self._due.add(source)
                 found.setdefault(name, {})[i] = one
             elif not one.listed and not substitute_ids.isdisjoint(
-                reference.has(one.record)
+                reference.own_ids(one.record)
             ):
                 found.setdefault(name, {})[i] = one
 
@@ -378,7 +378,7 @@ def _leave_out(
             i
             for target in reference.targets
             for record in left_out.get(target, {}).values()
-            for i in reference.has(record)
+            for i in reference.own_ids(record)
         }
         known: set[str] | None = None
         if not incomplete.isdisjoint(reference.targets):

@@ -51,14 +51,14 @@ class RecordCache:
 
     If hardly any record is recognized, only a sample is looked up. Every peer holds the
     sizes of its groups, so all peers differ when these sizes change. Some bodies later
-    the peers are recognized; never, if most records have one length and no order.
+    most are recognized again, except records of one length in a random order.
 
     Attributes:
-        now: the records for the next body; all of them while few records change.
+        learned: records for the next body; all of them while few records change.
     """
 
     def __init__(self, before: KnownRecords) -> None:
-        self.now: dict[Hashable, Struct] = {}
+        self.learned: dict[Hashable, Struct] = {}
         self._before = before
         self._wasted_lookups = -_FREE_LOOKUPS
         self._digest: Hashable | None = None
@@ -76,4 +76,4 @@ class RecordCache:
     def learn(self, record: Struct, *, kept: bool = True) -> None:
         """Store the record of the bytes that `find` got last, if the record is kept."""
         if kept and self._digest is not None:
-            self.now[self._digest] = record
+            self.learned[self._digest] = record

@@ -33,10 +33,10 @@ def _interned(text: str) -> str:
 
 
 _SHARED = ("country_code", "city_name", "os", "kernel_version", "version", "ui_version")
-"""Fields whose values many peers share: a quarter of the memory of peers."""
+"""Fields whose values many peers share, so that peers take a quarter less memory."""
 
 _MAX_SHARED_LENGTH = 256
-"""In characters. A shared text outlives its peers, and a peer may send any text."""
+"""In characters. A shared text outlives its peers, and a peer may have any text."""
 
 
 class Peer(Struct, frozen=True, gc=False, kw_only=True):

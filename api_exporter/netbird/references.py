@@ -1,4 +1,4 @@
-"""The ids by which records of one list name those of another, and their maximum."""
+"""References: ids by which records of a list name those of another; their maximum."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -34,13 +34,13 @@ class Reference(Struct, frozen=True):
         resource: the list whose records name ids.
         targets: the lists that have these ids. One of several lists has each id.
         ids: returns the ids that a record names.
-        has: returns the ids that a record of a target has.
+        own_ids: returns the ids that a record of a target has.
     """
 
     resource: str
     targets: tuple[str, ...]
     ids: Callable[[Any], Iterable[str]]
-    has: Callable[[Any], Iterable[str]] = _own_id
+    own_ids: Callable[[Any], Iterable[str]] = _own_id
 
 
 def _members(group: Group) -> list[str]:

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from api_exporter.netbird import agent_records, records
 from api_exporter.netbird.agent_bodies import (
-    ConsumptionBody,
-    DenialsBody,
-    UsageBody,
+    ConsumptionDecoder,
+    DenialsDecoder,
+    UsageDecoder,
     denials_query,
     next_midnight,
     usage_query,
@@ -32,10 +32,10 @@ ACCESS_LOG = "access_log"
 """The resource that is requested after all other due resources."""
 
 CURRENT_USER = "current_user"
-"""The resource with the permissions of the token's user. A service user has none."""
+"""The permissions of the token's user. NetBird refuses them to a service user."""
 
 ALWAYS_READ = frozenset({UP, CURRENT_USER, "groups"})
-"""Resources that are read with any collectors: service discovery is made of them."""
+"""Resources that are read even if no collector needs them: service discovery does."""
 
 MINUTE = 60.0
 
@@ -57,27 +57,27 @@ class Resource(Struct, frozen=True):
     Attributes:
         name: the name in labels and settings, and the field of the Inventory.
         path: the path below the API's base URL.
-        body: the decoder of its responses.
+        decoder: the decoder of its responses.
         period: seconds between refreshes, unless the settings change them.
         absence: the message of a refusal that means that the server lacks the path. An
             old server answers JSON 404: it takes the last segment for an object's id.
         query: returns the text behind the path, given the inventory and the time.
         ends: returns when the meaning of its records changes by time alone, or None.
         cost: the minimum time to the next request, in durations of the response.
-        idle: the number of periods between two requests while it has no record.
-        of: resources that it depends on. Without any record of these it has none.
+        idle_periods: periods between two requests while the resource has no record.
+        depends_on: resources without any record of which this one has none.
     """
 
     name: str
     path: str
-    body: BodyDecoder
+    decoder: BodyDecoder
     period: float = 10 * MINUTE
     absence: str = ""
     query: Callable[[Inventory, float], str] = lambda *_: ""
     ends: Callable[[Inventory, float], float | None] = lambda *_: None
     cost: float = 0.0
-    idle: float = 1.0
-    of: tuple[str, ...] = ()
+    idle_periods: float = 1.0
+    depends_on: tuple[str, ...] = ()
 
     @property
     def optional(self) -> bool:
@@ -112,19 +112,19 @@ class Resource(Struct, frozen=True):
             return None
         return self.path.replace(_USER_PLACEHOLDER, quote(user, safe=""))
 
-    def min_interval(self, records: int, period: float, seconds: float) -> float:
+    def min_interval(self, record_count: int, period: float, seconds: float) -> float:
         """Return the minimum number of seconds from one request to the next.
 
         Args:
-            records: the number of its records.
             seconds: the duration of the response.
         """
-        return max(self.cost * seconds, period if records else self.idle * period)
+        periods = 1.0 if record_count else self.idle_periods
+        return max(self.cost * seconds, periods * period)
 
     def pointless(self, inventory: Inventory) -> bool:
         """Return whether the resource is known to have no records."""
-        of = [getattr(inventory, name) for name in self.of]
-        return bool(of) and not any(of) and None not in of
+        needed = [getattr(inventory, name) for name in self.depends_on]
+        return bool(needed) and not any(needed) and None not in needed
 
     def absent(self, error: UpstreamError) -> bool:
         """Return whether the error may mean that the server does not know the path."""
@@ -228,7 +228,7 @@ RESOURCES = (
         "api/agent-network/providers",
         ListDecoder(agent_records.AgentProvider),
         15 * MINUTE,
-        idle=2.0,
+        idle_periods=2.0,
     ),
     Resource(
         "agent_policies",
@@ -258,26 +258,26 @@ RESOURCES = (
     Resource(
         "agent_consumption",
         "api/agent-network/consumption",
-        ConsumptionBody(),
+        ConsumptionDecoder(),
         ends=lambda known, now: window_end(known.agent_consumption or (), now),
         cost=100.0,
     ),
     Resource(
         "agent_usage",
         "api/agent-network/usage/overview",
-        UsageBody(),
+        UsageDecoder(),
         query=lambda known, now: usage_query(known.agent_usage or (), now),
         ends=lambda _, now: next_midnight(now),
     ),
     Resource(
         "agent_denials",
         "api/agent-network/access-logs",
-        DenialsBody(),
+        DenialsDecoder(),
         query=lambda _, now: denials_query(now),
         ends=lambda _, now: next_midnight(now),
     ),
 )
-"""The resources of collectors, in the order of the first requests: the peers first."""
+"""The resources of collectors, the peers first."""
 
 OTHERS = (
     Resource(CURRENT_USER, "api/users/current", DocumentDecoder(records.CurrentUser)),
@@ -286,7 +286,7 @@ OTHERS = (
         "api/events/proxy",
         PageDecoder(),
         30,
-        of=("proxy_services", "proxy_clusters"),
+        depends_on=("proxy_services", "proxy_clusters"),
     ),
 )
 """Resources that no collector reads."""

@@ -20,8 +20,8 @@ _GZIP = 16 + zlib.MAX_WBITS
 def unpack(body: ResponseBody) -> bytes:
     """Return the data of a body, decompressed if it is gzip.
 
-    It takes at most the memory of the limit and an eighth. Several gzip members are one
-    body, as for Go and curl. Raises UpstreamError.
+    The result takes at most nine eighths of the limit in memory. Several gzip members
+    are one body, as for Go and curl. Raises UpstreamError.
     """
     if not body.packed:
         return body.data

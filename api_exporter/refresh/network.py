@@ -112,9 +112,9 @@ class AccountNetwork(MultiService):
             lambda: self.inventory,
             freshness=self.telemetry.freshness,
             now=world.now,
-            chosen=options.important_groups,
+            important_groups=options.important_groups,
             thresholds=options.thresholds,
-            ends=certificates,
+            certificate_expiries=certificates,
         )
         register_page_gauges(registry, self.pages)
         register_findings_gauge(registry, lambda: self.attention.found.counts)

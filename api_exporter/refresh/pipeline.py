@@ -308,7 +308,7 @@ def decode(
     digest = (path, *_digest(data))
     if last is not None and last.digest == digest:
         return last, ()
-    decoded = resource.body.decode(data, known)
+    decoded = resource.decoder.decode(data, known)
     check_named_ids(resource.name, decoded.records)
     kept = LastBody(
         digest=digest,

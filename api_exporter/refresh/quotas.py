@@ -38,7 +38,7 @@ class Quota(Struct, frozen=True):
 def quotas(accounts: Iterable[AccountSettings]) -> dict[str, Quota]:
     tokens: dict[tuple[str, str], list[AccountSettings]] = {}
     for account in accounts:
-        tokens.setdefault(account.grant(), []).append(account)
+        tokens.setdefault(account.token_key(), []).append(account)
     return {name: one for users in tokens.values() for name, one in _quotas(users)}
 
 

@@ -39,7 +39,7 @@ _NEEDED_RESOURCES = {
 """Settings that need a resource, which must not be `off`."""
 
 _REPLACED_TOGETHER = ({_TOKEN, _TOKEN_FILE}, {_CERTIFICATE, _KEY})
-"""One of a group in an account's file replaces the group in the environment."""
+"""A setting in an account's file replaces its whole group in the environment."""
 
 _MIN_SECRET_LENGTH = 8
 """Characters. Shorter secrets would match too much other text."""
@@ -51,7 +51,7 @@ def secrets_of(environ: Mapping[str, str]) -> set[str]:
     return {value for value in values if len(value) >= _MIN_SECRET_LENGTH}
 
 
-def files(folder: Path) -> tuple[dict[str, Path], list[Path]]:
+def account_files(folder: Path) -> tuple[dict[str, Path], list[Path]]:
     """Return the account files by name, and files with a wrong account name.
 
     A broken link is an account whose file is missing.
@@ -75,7 +75,7 @@ def accounts(
     secrets: set[str],
 ) -> dict[str, AccountSettings]:
     """Return the accounts of this process; append to `errors` and `secrets`."""
-    found, misnamed = files(folder)
+    found, misnamed = account_files(folder)
     if not found:
         problem = f"ACCOUNTS_DIR: {folder} contains no account file NAME.conf"
         more = f" ({NAME_RULE})" if misnamed else ""
@@ -107,7 +107,7 @@ def _of_file(
         if together & own.keys():
             inherited = {k: v for k, v in inherited.items() if k not in together}
     for setting in ACCOUNT_SETTINGS:
-        if setting.path and own.get(setting.name, "-").strip() != "-":
+        if setting.is_path and own.get(setting.name, "-").strip() != "-":
             own[setting.name] = str(path.parent / own[setting.name].strip())
 
     def place(setting: str) -> str:
@@ -158,7 +158,7 @@ def _conflicting_limits(accounts: Mapping[str, AccountSettings]) -> list[str]:
     stated: dict[tuple[str, str], dict[tuple[int, int], str]] = {}
     for name, settings in accounts.items():
         if settings.upstream_rate_limit is not None:
-            limits = stated.setdefault(settings.grant(), {})
+            limits = stated.setdefault(settings.token_key(), {})
             limits.setdefault(settings.upstream_rate_limit, name)
     return [
         "UPSTREAM_RATE_LIMIT: accounts with the same token have different limits: "

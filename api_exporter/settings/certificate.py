@@ -50,7 +50,7 @@ class ClientCertificate(Struct, frozen=True):
     begins: float
     ends: float
 
-    def wrong(self, now: float) -> str:
+    def problem(self, now: float) -> str:
         """Return why the certificate is not valid at a time, or "" if it is."""
         if now >= self.ends:
             return f"the certificate expired on {_date(self.ends)}"

@@ -70,7 +70,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "File with the access token. The exporter reads the file for every request,"
         " so replace its content to change the token. A systemd credential or a"
         " container secret works.",
-        path=True,
+        is_path=True,
     )
     http_timeout: float = setting(
         parsers.duration,
@@ -116,14 +116,14 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "Client certificate for a gateway that requires one, followed by its"
         " intermediate certificates. The exporter checks the file for every new"
         " connection.",
-        path=True,
+        is_path=True,
     )
     upstream_client_key_file: Path | None = setting(
         parsers.optional(key_file),
         "a readable PEM file with a key that is not encrypted",
         "Private key of `UPSTREAM_CLIENT_CERT_FILE`. Not needed if that file also"
         " contains the key.",
-        path=True,
+        is_path=True,
     )
     upstream_ca_file: Path | None = setting(
         parsers.optional(authorities_file),
@@ -131,7 +131,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "Certificate authorities that the exporter trusts for the NetBird API and"
         " for an https proxy. They replace those of this machine and of"
         " `SSL_CERT_FILE`. The exporter checks the file for every new connection.",
-        path=True,
+        is_path=True,
     )
     collectors: frozenset[str] = setting(
         parsers.collectors,
@@ -206,14 +206,14 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " events every minute and writes each event once. With `-`, all log lines go"
         " to standard error.",
         section="Audit events",
-        path=True,
+        is_path=True,
     )
     events_cursor_file: Path | None = setting(
         parsers.optional(parsers.file),
         "a file",
         "File that records which audit events are written. Without it, the name of"
         " `EVENTS_FILE` plus `.cursor`. Required if `EVENTS_FILE` is `-`.",
-        path=True,
+        is_path=True,
     )
 
     access_log_file: Path | None = setting(
@@ -223,7 +223,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " exporter writes each request once. With `-`, all log lines go to standard"
         " error.",
         section="Access log of the reverse proxy",
-        path=True,
+        is_path=True,
     )
     access_log_cursor_file: Path | None = setting(
         parsers.optional(parsers.file),
@@ -231,7 +231,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "File that records which rows of the access log are written. Without it, the"
         " name of `ACCESS_LOG_FILE` plus `.cursor`. Required if `ACCESS_LOG_FILE` is"
         " `-`.",
-        path=True,
+        is_path=True,
     )
     access_log_metrics: bool = setting(
         parsers.yes_or_no,
@@ -269,16 +269,16 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     def metric_filter(self) -> MetricFilter:
         return MetricFilter(deny=self.metrics_deny, detail=self.peer_detail)
 
-    def grant(self) -> tuple[str, str]:
+    def token_key(self) -> tuple[str, str]:
         """Return a key that is equal for accounts with the same token and address."""
-        parse_token = self.upstream_api_token
+        token = self.upstream_api_token
         if self.upstream_api_token_file is not None:
             try:
-                parse_token = self.upstream_api_token_file.read()
+                token = self.upstream_api_token_file.read()
             except ValueError:  # it could be read a moment ago
                 return self.upstream_api_url, str(self.upstream_api_token_file.path)
-        assert parse_token is not None  # one of the two is set
-        return self.upstream_api_url, parse_token.reveal()
+        assert token is not None  # one of the two is set
+        return self.upstream_api_url, token.reveal()
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -396,7 +396,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     )
 
     @property
-    def to_output(self) -> str:
+    def output_setting(self) -> str:
         """The setting that sends a log's lines to standard output, or ""."""
         for account in self.accounts.values():
             if account.events_file == parsers.STANDARD_OUTPUT:
@@ -406,7 +406,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         return ""
 
     @property
-    def several(self) -> bool:
+    def has_names(self) -> bool:
         """True if accounts have names, even if there is only one."""
         return "" not in self.accounts
 

@@ -20,7 +20,7 @@ SYNONYMS = {
     "NETBIRD_API_URL": ("UPSTREAM_API_URL",),
     "NETBIRD_API_TOKEN": ("UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"),
 }
-"""Names of netbird-api-exporter for settings. Its other names are the same here."""
+"""Settings of netbird-api-exporter with another name here, and these names."""
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
@@ -64,7 +64,7 @@ def _without_secrets(problem: str, secrets: Iterable[str]) -> str:
 
 
 def synonym_errors(environ: Mapping[str, str]) -> list[str]:
-    """Return an error without a value for each such name that no setting replaces."""
+    """Return an error for each name in SYNONYMS that is set without its setting."""
     return [
         f"{synonym} is a setting of netbird-api-exporter: use {' or '.join(names)}"
         for synonym, names in SYNONYMS.items()
@@ -114,7 +114,7 @@ def _unmatched(
 def _shared_files(
     accounts: Iterable[AccountSettings], values: Mapping[str, object]
 ) -> Iterator[str]:
-    """Yield an error for each written file that has a second setting or account.
+    """Yield an error for each written file that a second setting or account uses.
 
     Args:
         values: the settings of the process.

@@ -33,9 +33,9 @@ def quote_value(text: str) -> str:
 
 def mask_secrets(text: str) -> str:
     """Return the text without a password in an address, or a misplaced token."""
-    hidden, at, quote_value = text.rpartition("@")
+    hidden, at, rest = text.rpartition("@")
     if at:
         scheme = re.match(r"(\w+://)?", hidden)
         assert scheme is not None  # it may be empty
-        text = f"{scheme[0]}…@{quote_value}"
+        text = f"{scheme[0]}…@{rest}"
     return re.sub(r"nbp_\w+", "nbp_…", text)

@@ -8,7 +8,7 @@ from typing import Any
 from twisted.logger import Logger
 
 from api_exporter.settings import configuration_file
-from api_exporter.settings.accounts import NAME_RULE, files
+from api_exporter.settings.accounts import NAME_RULE, account_files
 from api_exporter.settings.definitions import SETTING_BY_NAME, Settings
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
@@ -36,7 +36,7 @@ def load(options: Options, overriding: Mapping[str, str]) -> Settings:
     try:
         settings = read_settings({**environ, **overriding})
     except ConfigurationError as error:
-        # An empty file may be in the middle of a replacement.
+        # Another program may be replacing an empty configuration file.
         retryable = error.retryable or empty
         raise ConfigurationError(*error.problems, retryable=retryable) from None
     _warn(settings, environ)
@@ -50,7 +50,7 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
     for line in unused_warnings(settings):
         log.warn("{line}", line=line)
     if settings.accounts_dir is not None:
-        found, misnamed = files(settings.accounts_dir)
+        found, misnamed = account_files(settings.accounts_dir)
         for path in misnamed:
             log.warn(MISNAMED, path=repr(str(path)))
         for name, path in found.items():

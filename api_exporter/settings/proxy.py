@@ -16,7 +16,7 @@ NO_PROXY_WORD: Literal["none"] = "none"
 _PORTS = {"http": 80, "https": 443}
 
 _MIN_SECRET_LENGTH = 4
-"""Characters of a password from which on it is searched for in other text."""
+"""The minimum length of a password that errors mask. Shorter ones match other text."""
 
 
 class Login(Struct, frozen=True):

@@ -67,13 +67,13 @@ def select_proxy(
             f"{name} cannot be trusted where REQUEST_METHOD is set: unset one of them,"
             f" or set {PROXY_SETTING}"
         )
-    exempt, listed = _variable(environ, "NO_PROXY")
+    variable, listed = _variable(environ, "NO_PROXY")
     port = parts.port or _PORTS[parts.scheme]
     assert parts.hostname is not None  # the setting's parser has checked
     if excluded("", parts.hostname, port):
         return ProxySelection(None, "loopback")
     if excluded(listed, parts.hostname, port):
-        return ProxySelection(None, exempt)
+        return ProxySelection(None, variable)
     try:
         return ProxySelection(proxy(text), name)
     except ValueError as error:

@@ -20,7 +20,7 @@ class Setting(Struct, frozen=True):
         default: as text; None if the variable is required.
         section: the section of the documentation that begins with this setting.
         secret: True if errors must not repeat the value.
-        path: True for a file, which is relative to the account's file that names it.
+        is_path: True for a file, which is relative to the account's file that names it.
         name: the field's name in capitals.
     """
 
@@ -30,7 +30,7 @@ class Setting(Struct, frozen=True):
     default: str | None = ""
     section: str = ""
     secret: bool = False
-    path: bool = False
+    is_path: bool = False
     name: str = ""
 
     def __call__(self) -> NoReturn:
@@ -72,9 +72,9 @@ def setting(
     meaning: str,
     **more: Any,
 ) -> T:
-    """Return a setting in the place of a value, typed as the value.
+    """Return the setting of a struct's field, typed as the field's value.
 
-    The field has no default: a struct calls the setting, which raises TypeError.
+    It stands in the place of a default. Without a value msgspec calls it: TypeError.
     """
     return cast("T", field(default_factory=Setting(parse, allowed, meaning, **more)))
 

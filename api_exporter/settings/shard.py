@@ -8,10 +8,10 @@ from msgspec import Struct
 
 
 class Shard(Struct, frozen=True):
-    """One of `of` processes; `number` counts from 0."""
+    """One of `total` processes; `number` counts from 0."""
 
     number: int
-    of: int
+    total: int
 
     def keeps(self, name: str) -> bool:
         """Return whether this process has the account of that name.
@@ -19,7 +19,7 @@ class Shard(Struct, frozen=True):
         With rendezvous hashing, each name belongs to exactly one process. An additional
         process takes an equal share from the others, and no other account moves.
         """
-        return self.number == max(range(self.of), key=lambda n: _weight(n, name))
+        return self.number == max(range(self.total), key=lambda n: _weight(n, name))
 
 
 def _weight(number: int, name: str) -> bytes:
@@ -31,13 +31,13 @@ def shard(text: str) -> Shard:
     match = re.fullmatch(r"(auto|\d{1,3})/(\d{1,3})", text, re.ASCII)
     if not match:
         raise ValueError
-    number, of = match[1], int(match[2])
+    number, total = match[1], int(match[2])
     if number == "auto":
         host = socket.gethostname()
         ordinal = re.search(r"-(\d{1,3})$", host.partition(".")[0], re.ASCII)
         if not ordinal:
             raise ValueError(f"the host's name {host!r} does not end in - and a number")
         number = ordinal[1]
-    if not int(number) < of:
-        raise ValueError(f"{number} is not less than {of}")
-    return Shard(int(number), of)
+    if not int(number) < total:
+        raise ValueError(f"{number} is not less than {total}")
+    return Shard(int(number), total)

@@ -91,12 +91,12 @@ def read_regular_file(path: Path, max_bytes: int) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             raise ValueError("the file is not a regular file")
-        read_setting_file = os.read(opened, max_bytes + 1)
+        content = os.read(opened, max_bytes + 1)
     finally:
         os.close(opened)
-    if len(read_setting_file) > max_bytes:
+    if len(content) > max_bytes:
         raise ValueError(f"the file has more than {max_bytes} bytes")
-    return read_setting_file
+    return content
 
 
 def read_setting_file(path: Path, max_bytes: int) -> bytes:

@@ -44,7 +44,7 @@ def _uses_tls_proxy(account: AccountSettings) -> bool:
     return proxy is not None and proxy.secure
 
 
-_REQUESTS = int(SETTING_BY_NAME["ACCESS_LOG_REQUESTS_PER_MINUTE"].default or 0)
+_DEFAULT_REQUESTS = int(SETTING_BY_NAME["ACCESS_LOG_REQUESTS_PER_MINUTE"].default or 0)
 
 _NEEDS = (
     Need(
@@ -61,7 +61,7 @@ _NEEDS = (
     ),
     Need(
         "ACCESS_LOG_REQUESTS_PER_MINUTE",
-        lambda account: account.access_log_requests_per_minute != _REQUESTS,
+        lambda account: account.access_log_requests_per_minute != _DEFAULT_REQUESTS,
         "ACCESS_LOG_FILE or ACCESS_LOG_METRICS",
         lambda account: account.reads_access_log,
     ),
@@ -112,6 +112,6 @@ def _requested(account: AccountSettings) -> frozenset[str]:
     if account.events_file is not None:
         found |= {"events"}
     if account.reads_access_log:
-        found |= {ACCESS_LOG, *RESOURCE_BY_NAME[ACCESS_LOG].of}
+        found |= {ACCESS_LOG, *RESOURCE_BY_NAME[ACCESS_LOG].depends_on}
     # The user of a token that reads another account does not belong to that account.
     return found - {"access_tokens"} if account.upstream_account else found

@@ -114,7 +114,7 @@ class TlsPolicy:
                 self.client_problem = str(error)
         if self.client_problem or self._identity is None:
             return self.client_problem
-        why = self._identity.wrong(self._now())
+        why = self._identity.problem(self._now())
         return f"{self._files.certificate}: {why}" if why else ""
 
     @property

@@ -58,7 +58,7 @@ _RESOURCES: Mapping[str, tuple[str, Content]] = {
         resource.name,
         _CONTENTS.get(
             resource.name,
-            _document if isinstance(resource.body, DocumentDecoder) else _records,
+            _document if isinstance(resource.decoder, DocumentDecoder) else _records,
         ),
     )
     for resource in RESOURCES

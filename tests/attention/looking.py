@@ -36,18 +36,18 @@ def seen(
     freshness: Mapping[str, Freshness] | None = None,
     chosen: tuple[str, ...] = (),
     thresholds: Thresholds | None = None,
-    upstream_ends: float | None = None,
-    own_ends: float | None = None,
+    server_expires_at: float | None = None,
+    client_expires_at: float | None = None,
 ) -> Snapshot:
     return Snapshot(
         inventory=inventory,
         thresholds=thresholds or default_thresholds(),
         now=now,
-        drop=drop_at(inventory.peers or (), now, thresholds or default_thresholds()),
+        drop_at=drop_at(inventory.peers or (), now, thresholds or default_thresholds()),
         freshness=freshness or {},
-        chosen=chosen,
-        upstream_ends=upstream_ends,
-        own_ends=own_ends,
+        important_groups=chosen,
+        server_expires_at=server_expires_at,
+        client_expires_at=client_expires_at,
     )
 
 

@@ -43,7 +43,7 @@ def known(network: SimulatedAccount, at: float) -> Inventory:
             if body is None:
                 break
             before = getattr(inventory, resource.name) or ()
-            decoded = resource.body.decode(
+            decoded = resource.decoder.decode(
                 b"".join(body), DecodeContext(before, now=at)
             )
             inventory = inventory.with_(resource.name, decoded.records)

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finders import unknown
+from api_exporter.attention.finders import unknown_resources
 from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
@@ -200,7 +200,7 @@ class RoutingTests(SynchronousTestCase):
         gone = replace(self.depot(False, False), peers=None)
         looked = seen(gone, freshness={**FAILING, "users": Freshness(period=60)})
         self.assertIn("are missing", only(looked).message)
-        self.assertEqual(("peers", "users"), unknown(looked))
+        self.assertEqual(("peers", "users"), unknown_resources(looked))
 
 
 class GroupsTests(SynchronousTestCase):
@@ -437,8 +437,8 @@ class EndingsTests(SynchronousTestCase):
                 ),
                 setup_keys=(key,),
             ),
-            own_ends=NOW - HOUR,
-            upstream_ends=NOW - HOUR,
+            client_expires_at=NOW - HOUR,
+            server_expires_at=NOW - HOUR,
         )
         every = findings(looked)
         self.assertEqual(5, len(every))
@@ -491,8 +491,8 @@ class EndingsTests(SynchronousTestCase):
             ):
                 looked = seen(
                     Inventory(),
-                    own_ends=NOW + left if mine else None,
-                    upstream_ends=None if mine else NOW + left,
+                    client_expires_at=NOW + left if mine else None,
+                    server_expires_at=None if mine else NOW + left,
                 )
                 shown = [(f.alert, when(f, NOW).split()[0]) for f in findings(looked)]
                 self.assertEqual([(alert, verb)] if verb else [], shown)
@@ -680,7 +680,7 @@ class ExporterTests(SynchronousTestCase):
             freshness = {"access_tokens": Freshness(period=600, supported=supported)}
             looked = seen(Inventory(access_tokens=()), freshness=freshness)
             self.assertEqual(count, len(found(looked)))
-            self.assertEqual((), unknown(looked))
+            self.assertEqual((), unknown_resources(looked))
 
     def test_rejected(self) -> None:
         """Records that are left out are a finding."""

@@ -38,7 +38,7 @@ class AttentionTests(SynchronousTestCase):
             lambda: self.known,
             freshness=self.freshness,
             now=lambda: self.time,
-            ends=lambda: self.ends,
+            certificate_expiries=lambda: self.ends,
         )
 
     def test_thresholds(self) -> None:

@@ -38,7 +38,7 @@ def body(name: str) -> bytes:
     if file.exists():
         return file.read_bytes()
     template = load(name)
-    is_document = isinstance(RESOURCE_BY_NAME[name].body, DocumentDecoder)
+    is_document = isinstance(RESOURCE_BY_NAME[name].decoder, DocumentDecoder)
     return encode(template.template if is_document else template.records)
 
 
@@ -75,7 +75,7 @@ def bodies(text: bytes) -> dict[str, bytes]:
 
 def decoded(resource: str, raw: bytes) -> Decoded:
     """Decode a body of a resource."""
-    return RESOURCE_BY_NAME[resource].body.decode(raw)
+    return RESOURCE_BY_NAME[resource].decoder.decode(raw)
 
 
 def inventory(*, personal: bool = False, **others: str) -> Inventory:
@@ -87,7 +87,7 @@ def inventory(*, personal: bool = False, **others: str) -> Inventory:
         names = (f"{name}_earlier", name) if name == "agent_usage" else (name,)
         for each in names:
             before = getattr(known, resource.name) or ()
-            found = resource.body.decode(
+            found = resource.decoder.decode(
                 body(each), DecodeContext(before, now=NOON)
             ).records
             known = known.with_(resource.name, found)

@@ -106,7 +106,7 @@ class CheckTests(SynchronousTestCase):
                 resource=PEERS,
                 records=1,
                 rejected=30,
-                errors=("[1]: bad", "[2]: worse"),
+                record_errors=("[1]: bad", "[2]: worse"),
             )
         )
         self.assertEqual(

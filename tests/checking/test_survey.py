@@ -128,7 +128,7 @@ class SurveyTests(SynchronousTestCase):
         """Invalid records are reported with their places."""
         found = self.peers(b'[{"id":"a"},{"id":1},{"id":"c"}]')
         self.assertEqual(("ok", 2, 1), (found.outcome, found.records, found.rejected))
-        [complaint] = found.errors
+        [complaint] = found.record_errors
         self.assertTrue(complaint.startswith("[1]: "), complaint)
 
     def own_tokens(self, found: list[ResourceCheck]) -> ResourceCheck:

@@ -56,7 +56,7 @@ def known(
             elif name in changed:
                 body = json.dumps(changed[name]).encode()
             before = getattr(inventory, name) or ()
-            decoded = resource.body.decode(body, DecodeContext(before, now=asked))
+            decoded = resource.decoder.decode(body, DecodeContext(before, now=asked))
             inventory = inventory.with_(name, decoded.records)
             if resource.request_path(inventory, asked) == path:
                 break

@@ -43,7 +43,9 @@ def after(*answers: Answer) -> Inventory:
         for name, listed in answer.items():
             body, before = json.dumps(listed).encode(), getattr(known, name) or ()
             found = (
-                RESOURCE_BY_NAME[name].body.decode(body, DecodeContext(before)).records
+                RESOURCE_BY_NAME[name]
+                .decoder.decode(body, DecodeContext(before))
+                .records
             )
             known = known.with_(name, found)
     return known

@@ -10,7 +10,7 @@ from msgspec import Struct, inspect
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.agent_bodies import DenialsBody
+from api_exporter.netbird.agent_bodies import DenialsDecoder
 from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
@@ -107,7 +107,7 @@ def hostile(record: type[Struct]) -> st.SearchStrategy[object]:
 
 
 DOCUMENTS = {
-    r.name for r in RESOURCES if isinstance(r.body, DocumentDecoder | DenialsBody)
+    r.name for r in RESOURCES if isinstance(r.decoder, DocumentDecoder | DenialsDecoder)
 }
 
 
@@ -130,7 +130,7 @@ class HostileTests(SynchronousTestCase):
         for resource in EVERYTHING:
             text = json.dumps(bodies[resource.name]).encode()
             try:
-                found = resource.body.decode(text)
+                found = resource.decoder.decode(text)
             except UpstreamError as error:
                 self.assertTrue(str(error))
                 continue

@@ -94,7 +94,7 @@ def read(inventory: Inventory, resource: str, told: object) -> Inventory:
     raw = body(told) if isinstance(told, str) else json.dumps(told).encode()
     before = getattr(inventory, resource) or ()
     return inventory.with_(
-        resource, found.body.decode(raw, DecodeContext(before)).records
+        resource, found.decoder.decode(raw, DecodeContext(before)).records
     )
 
 
@@ -138,7 +138,7 @@ class KeptTests(SynchronousTestCase):
                 }
             there = records(known)
             for collector in COLLECTORS:
-                chosen = choice.of(collector)
+                chosen = choice.apply(collector)
                 before = pages.pop(collector.name, EMPTY_PAGE)
                 if chosen is None:
                     continue

@@ -83,7 +83,7 @@ class Exporter:
     def read(self, name: str, world: World) -> None:
         before = self.inventory
         known = DecodeContext(getattr(before, name) or ())
-        decoded = RESOURCE_BY_NAME[name].body.decode(body(world, name), known)
+        decoded = RESOURCE_BY_NAME[name].decoder.decode(body(world, name), known)
         self._clock += 2
         self.inventory = before.with_(name, decoded.records).settle(
             before, name, Reading(self._clock, self._clock + 1)

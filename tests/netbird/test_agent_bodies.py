@@ -7,9 +7,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.agent_bodies import (
     Consumption,
-    ConsumptionBody,
+    ConsumptionDecoder,
     Denials,
-    DenialsBody,
+    DenialsDecoder,
     next_midnight,
 )
 from api_exporter.netbird.bodies import DecodeContext
@@ -52,7 +52,7 @@ class ConsumptionTests(SynchronousTestCase):
         )
         tracemalloc.start()
         try:
-            decoded = ConsumptionBody().decode(body, AT_NOON)
+            decoded = ConsumptionDecoder().decode(body, AT_NOON)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -81,14 +81,14 @@ class ConsumptionTests(SynchronousTestCase):
             )
         ]
         rows += [{"window_seconds": 0}, {"window_seconds": -60}, {"cost_usd": "x"}]
-        decoded = ConsumptionBody().decode(json.dumps(rows).encode(), AT_NOON)
+        decoded = ConsumptionDecoder().decode(json.dumps(rows).encode(), AT_NOON)
         [found] = decoded.records
         assert isinstance(found, Consumption)
         self.assertEqual([2], [row.tokens_input for row in found.current])
         self.assertEqual((8, 1), (found.rows, decoded.rejected))
 
     def test_null(self) -> None:
-        [found] = ConsumptionBody().decode(b"null", AT_NOON).records
+        [found] = ConsumptionDecoder().decode(b"null", AT_NOON).records
         self.assertEqual(Consumption(rows=0), found)
 
 
@@ -98,7 +98,7 @@ class DenialsTests(SynchronousTestCase):
         for prompt in (CANARY, '"total_records":9', "\ud83d", "x" * 3_000_000, None):
             row = {"request_prompt": prompt, "total_records": 7}
             text = json.dumps({"data": [row], "total_records": 3}).encode()
-            decoded = DenialsBody().decode(text, AT_NOON)
+            decoded = DenialsDecoder().decode(text, AT_NOON)
             day = Denials(day="2026-11-22", requests=3)
             self.assertEqual((day,), decoded.records)
             self.assertNotIn(CANARY, repr(decoded))
@@ -106,7 +106,7 @@ class DenialsTests(SynchronousTestCase):
     def test_not_utf8(self) -> None:
         """Invalid UTF-8 does not matter."""
         text = b'{"data":[{"request_prompt":"\xff\xfe"}],"total_records":3}'
-        [found] = DenialsBody().decode(text, AT_NOON).records
+        [found] = DenialsDecoder().decode(text, AT_NOON).records
         self.assertEqual(Denials(day="2026-11-22", requests=3), found)
 
     def test_error(self) -> None:
@@ -118,6 +118,6 @@ class DenialsTests(SynchronousTestCase):
             f'{{"total_records":1.5,"x":"{CANARY}"}}',
         ):
             with self.assertRaises(UpstreamError) as caught:
-                DenialsBody().decode(text.encode(), AT_NOON)
+                DenialsDecoder().decode(text.encode(), AT_NOON)
             self.assertEqual("decode", caught.exception.reason)
             self.assertNotIn("prompt", str(caught.exception))

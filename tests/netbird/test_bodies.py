@@ -388,7 +388,7 @@ RECORDS: st.SearchStrategy[Mapping[str, object]] = st.builds(
     st.text(max_size=2),
     st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=4),
 )
-BODIES = st.sampled_from([resource.body for resource in RESOURCES])
+BODIES = st.sampled_from([resource.decoder for resource in RESOURCES])
 
 
 class HostileTests(SynchronousTestCase):

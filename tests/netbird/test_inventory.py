@@ -87,6 +87,6 @@ class InventoryTests(SynchronousTestCase):
             (User(id="me", role="custom", is_current=True), False),
             (User(id="me", role="user"), False),
         ):
-            self.assertEqual(expected, Inventory(users=(other, current)).partial)
+            self.assertEqual(expected, Inventory(users=(other, current)).partial_peers)
         for users in ((), None):
-            self.assertFalse(Inventory(users=users).partial)
+            self.assertFalse(Inventory(users=users).partial_peers)

@@ -40,7 +40,7 @@ class ResourcesTests(SynchronousTestCase):
                 continue
             known, _ = get_args(hints[resource.name])
             record, _ = get_args(known)
-            found = resource.body.decode(body(resource.name)).records
+            found = resource.decoder.decode(body(resource.name)).records
             self.assertEqual({record}, {*map(type, found)}, resource.name)
 
     def test_service_names(self) -> None:

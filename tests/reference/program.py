@@ -36,7 +36,9 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
                 body = bodies.get(f"{resource.name}_earlier", b"[]")
             before = getattr(inventory, resource.name) or ()
             try:
-                decoded = resource.body.decode(body, DecodeContext(before, now=asked))
+                decoded = resource.decoder.decode(
+                    body, DecodeContext(before, now=asked)
+                )
             except UpstreamError:
                 break
             inventory = inventory.with_(resource.name, decoded.records)

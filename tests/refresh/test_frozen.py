@@ -29,7 +29,7 @@ from tests.refresh.test_refresher import Bench
 P = ParamSpec("P")
 T = TypeVar("T")
 
-BODIES = tuple({type(resource.body) for resource in RESOURCE_BY_NAME.values()})
+BODIES = tuple({type(resource.decoder) for resource in RESOURCE_BY_NAME.values()})
 """Decoders of bodies, which keep nothing of a body."""
 
 VALUES = (str, bytes, int, float, type(None), datetime, Raw, UpstreamError)

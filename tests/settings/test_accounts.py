@@ -52,10 +52,10 @@ class AcceptedTests(FolderTestCase):
     def test_several(self) -> None:
         """An account in the folder has a name, even if it is the only one."""
         environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": OTHER}
-        self.assertIs(False, read_settings(environ).several)
+        self.assertIs(False, read_settings(environ).has_names)
         self.write("acme.conf")
         self.assertIs(
-            True, read_settings({**environ, "ACCOUNTS_DIR": str(self.folder)}).several
+            True, read_settings({**environ, "ACCOUNTS_DIR": str(self.folder)}).has_names
         )
 
     def test_links(self) -> None:
@@ -84,8 +84,8 @@ class AcceptedTests(FolderTestCase):
         self.assertEqual(
             ("http://beta.example:1", 7.0), (beta.upstream_api_url, beta.http_timeout)
         )
-        self.assertEqual((URL, CANARY), acme.grant())
-        self.assertEqual(("http://beta.example:1", OTHER), beta.grant())
+        self.assertEqual((URL, CANARY), acme.token_key())
+        self.assertEqual(("http://beta.example:1", OTHER), beta.token_key())
 
     def test_token_in_either_form(self) -> None:
         """A token in a file replaces the environment's, in either form."""
@@ -100,7 +100,7 @@ class AcceptedTests(FolderTestCase):
         ):
             found = self.accounts(UPSTREAM_API_URL=URL, **of_all)
             for name in ("acme", "beta"):
-                self.assertEqual((URL, CANARY), found[name].grant(), of_all)
+                self.assertEqual((URL, CANARY), found[name].token_key(), of_all)
 
     def test_token_file_gone(self) -> None:
         """Accounts with the same token file share a budget while it is unreadable."""
@@ -109,7 +109,7 @@ class AcceptedTests(FolderTestCase):
         self.write("acme.conf", "UPSTREAM_API_TOKEN_FILE=secret")
         found = self.accounts(UPSTREAM_API_URL=URL)["acme"]
         secret.unlink()
-        self.assertEqual((URL, str(secret)), found.grant())
+        self.assertEqual((URL, str(secret)), found.token_key())
 
     def test_every_setting(self) -> None:
         """A file may contain every setting of an account."""
@@ -233,7 +233,7 @@ class RefusedTests(FolderTestCase):
                 for setting in ACCOUNT_SETTINGS
                 if setting.name.endswith("_FILE")
             },
-            {setting.name for setting in ACCOUNT_SETTINGS if setting.path},
+            {setting.name for setting in ACCOUNT_SETTINGS if setting.is_path},
         )
 
     def test_secrets(self) -> None:

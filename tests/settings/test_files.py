@@ -19,7 +19,7 @@ class OneTests(FolderTestCase):
         """Without the setting, nothing is written or requested."""
         settings = self.one()
         self.assertIsNone(settings.accounts[""].events_file)
-        self.assertEqual("", settings.to_output)
+        self.assertEqual("", settings.output_setting)
 
     def test_cursor(self) -> None:
         """The cursor is next to the file, unless a setting names another place."""
@@ -27,7 +27,7 @@ class OneTests(FolderTestCase):
         self.assertEqual(Path("/var/log/e.jsonl.cursor"), account.events_cursor)
         settings = self.one(EVENTS_FILE="-", EVENTS_CURSOR_FILE="/var/lib/e")
         self.assertEqual(Path("/var/lib/e"), settings.accounts[""].events_cursor)
-        self.assertEqual("EVENTS_FILE", settings.to_output)
+        self.assertEqual("EVENTS_FILE", settings.output_setting)
 
     def test_cursor_required(self) -> None:
         """Standard output needs a setting for the cursor."""
@@ -66,7 +66,7 @@ class OneTests(FolderTestCase):
         cursor = {"ACCESS_LOG_CURSOR_FILE": "/var/lib/a"}
         settings = self.one(ACCESS_LOG_FILE="-", **cursor)
         self.assertEqual(Path("/var/lib/a"), settings.accounts[""].access_log_cursor)
-        self.assertEqual("ACCESS_LOG_FILE", settings.to_output)
+        self.assertEqual("ACCESS_LOG_FILE", settings.output_setting)
 
     def test_access_log_refused(self) -> None:
         """An error names the setting, its value and what is allowed."""

@@ -3,7 +3,7 @@
 import os
 import signal
 
-from api_exporter.settings.accounts import files
+from api_exporter.settings.accounts import account_files
 from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.loader import load
 from api_exporter.settings.options import Options
@@ -91,7 +91,7 @@ class FolderTests(FolderTestCase):
         """A folder that can only be listed still has accounts."""
         self.write("acme.conf")
         self.patch(os, "stat", _forbidden)
-        self.assertEqual(["acme"], list(files(self.folder)[0]))
+        self.assertEqual(["acme"], list(account_files(self.folder)[0]))
 
     def test_not_there_yet(self) -> None:
         """A missing folder is the only error, and is retryable."""

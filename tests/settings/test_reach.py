@@ -91,9 +91,9 @@ class CertificateTests(ReachTestCase):
             identity = files.read()
             self.assertEqual(self.own.ends, identity.ends)
             self.assertEqual(self.own.certificate, identity.chain[0])
-            self.assertEqual("", identity.wrong(self.own.ends - 1))
-            self.assertIn("expired on 2", identity.wrong(self.own.ends))
-            self.assertIn("not valid before", identity.wrong(identity.begins - 1))
+            self.assertEqual("", identity.problem(self.own.ends - 1))
+            self.assertIn("expired on 2", identity.problem(self.own.ends))
+            self.assertIn("not valid before", identity.problem(identity.begins - 1))
         self.assertIsNone(self.account().identity)
 
     def test_pair(self) -> None:

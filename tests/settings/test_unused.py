@@ -51,7 +51,7 @@ WITHOUT = {"METRICS_DENY", "UPSTREAM_API_TOKEN"}
 
 def example(setting: Setting, folder: Path) -> str:
     """Return the example in the words of a setting; a file, if it is one."""
-    if setting.path:
+    if setting.is_path:
         return written(folder, setting.name.lower(), b"")
     found = EXAMPLE.search(setting.allowed)
     assert found is not None, f"{setting.name}: add an example: such as ..."

@@ -28,21 +28,20 @@ class Limit(Struct, frozen=True, kw_only=True):
     """A cap of an enabled policy or rule, for each group or each user.
 
     Attributes:
-        of: `policy` or `budget_rule`.
+        kind: `policy` or `budget_rule`.
         per: `group` or `user`.
         unit: `tokens` or `usd`.
-        window: seconds.
         groups: ids of the groups that it names.
         users: ids of the users that it names.
         booked: true if NetBird counts consumption against it.
     """
 
-    of: str
+    kind: str
     id: str
     name: str
     per: str
     unit: str
-    window: int
+    window_seconds: int
     cap: float
     groups: tuple[str, ...]
     users: tuple[str, ...] = ()
@@ -51,11 +50,11 @@ class Limit(Struct, frozen=True, kw_only=True):
     @property
     def binds_all_users(self) -> bool:
         """True for a rule without groups and users: it binds all users."""
-        return self.of == "budget_rule" and not (self.groups or self.users)
+        return self.kind == "budget_rule" and not (self.groups or self.users)
 
 
 def limits(inventory: Inventory) -> Sequence[Limit]:
-    """Return the limits of enabled policies and rules that are enabled and not 0."""
+    """Return the enabled limits above 0 of enabled policies and rules."""
     found: list[Limit] = []
     for policy in inventory.agent_policies or ():
         tokens, budget = policy.limits.token_limit, policy.limits.budget_limit
@@ -74,7 +73,7 @@ def limits(inventory: Inventory) -> Sequence[Limit]:
 
 
 def _limits(
-    of: str,
+    kind: str,
     record: AgentPolicy | AgentBudgetRule,
     groups: tuple[str, ...],
     users: tuple[str, ...] = (),
@@ -89,12 +88,12 @@ def _limits(
         for per, cap in zip(("group", "user"), caps, strict=True):
             if record.enabled and limit.enabled and cap > 0:
                 yield Limit(
-                    of=of,
+                    kind=kind,
                     id=record.id,
                     name=record.name,
                     per=per,
                     unit=unit,
-                    window=limit.window_seconds,
+                    window_seconds=limit.window_seconds,
                     cap=cap,
                     groups=groups,
                     users=users,
@@ -105,7 +104,7 @@ def _limits(
 def current_rows(
     consumption: Iterable[Consumption], now: float
 ) -> Iterator[ConsumptionRow]:
-    """Yield the rows; a row whose window has ended is 0."""
+    """Yield the rows of consumption; a row whose window has ended is 0."""
     for found in consumption:
         for row in found.current:
             if now < window_start(row) + row.window_seconds:
@@ -142,9 +141,9 @@ def used_ratios(inventory: Inventory) -> Mapping[Limit, float]:
     bound = _BoundConsumers(consumption_by_unit(inventory))
     found: dict[Limit, float] = {}
     every = limits(inventory)
-    bound.read(inventory, every)
+    bound.store(inventory, every)
     for limit in every:
-        if limit.booked and limit.window >= inventory.consumption_period:
+        if limit.booked and limit.window_seconds >= inventory.consumption_period:
             largest = bound.largest(limit)
             if largest is not None:
                 found[limit] = max(largest, 0.0) / limit.cap
@@ -158,13 +157,13 @@ class _BoundConsumers:
     once for each unit.
     """
 
-    def __init__(self, consumption_by_unit: Mapping[Unit, Mapping[str, float]]) -> None:
-        self._amounts = consumption_by_unit
+    def __init__(self, amounts: Mapping[Unit, Mapping[str, float]]) -> None:
+        self._amounts = amounts
         self._listed: set[str] = set()
         self._consumers: dict[str, set[str]] = {}
         self._largest: dict[tuple[Unit, str | None], float] = {}
 
-    def read(self, inventory: Inventory, every: Iterable[Limit]) -> None:
+    def store(self, inventory: Inventory, every: Iterable[Limit]) -> None:
         """Store the listed users and peers, and those of the groups."""
         user_of = {peer.id: peer.user_id for peer in inventory.peers or ()}
         self._listed = {*user_of, *(user.id for user in inventory.users or ())}
@@ -178,32 +177,30 @@ class _BoundConsumers:
 
     def largest(self, limit: Limit) -> float | None:
         """Return the largest amount; None if the limit binds no known group or user."""
-        unit = limit.per, limit.window, limit.unit
-        consumption_by_unit = self._amounts.get(unit, {})
+        unit = limit.per, limit.window_seconds, limit.unit
+        amounts = self._amounts.get(unit, {})
         if limit.per == "group":
             bound = [id_ for id_ in limit.groups if id_ in self._consumers]
-            return max(
-                (consumption_by_unit.get(id_, 0.0) for id_ in bound), default=None
-            )
+            return max((amounts.get(id_, 0.0) for id_ in bound), default=None)
         bound = [id_ for id_ in limit.users if id_ in self._listed]
-        found = [consumption_by_unit.get(id_, 0.0) for id_ in bound]
+        found = [amounts.get(id_, 0.0) for id_ in bound]
         for group in (None,) if limit.binds_all_users else limit.groups:
             ids = self._listed if group is None else self._consumers.get(group)
             if ids:
                 if (unit, group) not in self._largest:
-                    self._largest[unit, group] = _largest(consumption_by_unit, ids)
+                    self._largest[unit, group] = _largest(amounts, ids)
                 found.append(self._largest[unit, group])
         return max(found, default=None)
 
 
-def _largest(consumption_by_unit: Mapping[str, float], ids: Set[str]) -> float:
+def _largest(amounts: Mapping[str, float], ids: Set[str]) -> float:
     # Iterate over the smaller one of both.
-    if len(ids) < len(consumption_by_unit):
+    if len(ids) < len(amounts):
         return max(
-            (consumption_by_unit[id_] for id_ in ids if id_ in consumption_by_unit),
+            (amounts[id_] for id_ in ids if id_ in amounts),
             default=0.0,
         )
-    return max((a for id_, a in consumption_by_unit.items() if id_ in ids), default=0.0)
+    return max((a for id_, a in amounts.items() if id_ in ids), default=0.0)
 
 
 Ids = Mapping[str, frozenset[str]]
@@ -253,7 +250,7 @@ def enabled_providers(inventory: Inventory) -> frozenset[str]:
 def usage_by_period(
     known: Iterable[Usage], now: float
 ) -> Iterator[tuple[str, UsageBucket]]:
-    """Yield the usage of today and this month; nothing before today was read.
+    """Yield the usage of today and of this month; nothing if that of today is unknown.
 
     From midnight until the next reading the usage of today is 0.
     """
@@ -274,19 +271,19 @@ def usage_by_period(
 
 def month_cost(known: Iterable[Usage], now: float) -> float | None:
     """Return US dollars since the first of the month; None while unknown."""
-    for period, used_ratios in usage_by_period(known, now):
+    for period, used in usage_by_period(known, now):
         if period == "month":
-            return total_cost(used_ratios)
+            return total_cost(used)
     return None
 
 
-def total_cost(used_ratios: UsageBucket) -> float:
+def total_cost(used: UsageBucket) -> float:
     return fsum(
         (
-            used_ratios.input_cost_usd,
-            used_ratios.output_cost_usd,
-            used_ratios.cached_input_cost_usd,
-            used_ratios.cache_creation_cost_usd,
+            used.input_cost_usd,
+            used.output_cost_usd,
+            used.cached_input_cost_usd,
+            used.cache_creation_cost_usd,
         )
     )
 

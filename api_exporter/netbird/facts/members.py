@@ -19,7 +19,7 @@ E = TypeVar("E", bound=Element)
 
 
 def distinct(elements: Iterable[E] | None) -> Iterable[E]:
-    """Return the elements of a list inside a record, of two with one id the last."""
+    """Return the elements of a list; of elements with the same id only the last."""
     return {
         element.id or place: element for place, element in enumerate(elements or ())
     }.values()
@@ -41,29 +41,29 @@ def by_id(peers: Iterable[Peer]) -> Mapping[str, Peer]:
 
 
 class PeerSet(Struct, frozen=True, gc=False):
-    """The places of some peers.
+    """Some peers, by their places: numbers from 0, one for each peer.
 
     Attributes:
-        large: a number in which the bit at each place is 1.
-        small: the places themselves, if there are few; `large` is 0 then.
+        bits: a number in which the bit at each place is 1.
+        places: the places themselves, if there are few; `bits` is 0 then.
     """
 
-    large: int
-    small: Collection[int]
+    bits: int
+    places: Collection[int]
 
     def __len__(self) -> int:
-        return self.large.bit_count() + len(self.small)
+        return self.bits.bit_count() + len(self.places)
 
     def below(self, place: int) -> int:
         """Return how many places are lower."""
-        if not self.large:
-            return sum(other < place for other in self.small)
-        return (self.large & ((1 << place) - 1)).bit_count()
+        if not self.bits:
+            return sum(other < place for other in self.places)
+        return (self.bits & ((1 << place) - 1)).bit_count()
 
 
 _SPARSE = 64
-"""A set with less than one in this many peers is small. So a number takes at most eight
-bytes for each peer in it, with any number of peers and groups.
+"""A set has places if it has fewer than one in this many peers, else bits. So it takes
+at most eight bytes for each peer in it.
 """
 
 
@@ -80,23 +80,23 @@ class PeerSets:
 
     def add(self, group: str, ids: Iterable[str]) -> None:
         places = [p for p in map(self._places.get, ids) if p is not None]
-        self._groups[group] = self._set(0, places)
+        self._groups[group] = self._peer_set(0, places)
 
     def union(self, groups: Iterable[str], peers: Iterable[str] = ()) -> PeerSet:
         """Return the members of these groups, and these peers, each once."""
-        large, small = 0, {self._places[id_] for id_ in peers if id_ in self._places}
+        bits, own = 0, {self._places[id_] for id_ in peers if id_ in self._places}
         for group in map(self._groups.get, groups):
             if group is not None:
-                large |= group.large
-                small.update(group.small)
-        return self._set(large, small)
+                bits |= group.bits
+                own.update(group.places)
+        return self._peer_set(bits, own)
 
-    def _set(self, large: int, small: Collection[int]) -> PeerSet:
-        if not large and len(small) * _SPARSE < len(self._places):
-            return PeerSet(0, small)
-        if not small:
-            return PeerSet(large, ())
+    def _peer_set(self, bits: int, places: Collection[int]) -> PeerSet:
+        if not bits and len(places) * _SPARSE < len(self._places):
+            return PeerSet(0, places)
+        if not places:
+            return PeerSet(bits, ())
         found = bytearray(len(self._places) // 8 + 1)
-        for place in small:
+        for place in places:
             found[place >> 3] |= 1 << (place & 7)
-        return PeerSet(large | int.from_bytes(found, "little"), ())
+        return PeerSet(bits | int.from_bytes(found, "little"), ())

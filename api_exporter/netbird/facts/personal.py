@@ -12,8 +12,9 @@ PERSONAL = (
     "usage",
     "access_log",
 )
-"""The kinds of personal data. `usage` is the Agent Network usage of each user.
-`access_log` is left out of the access log, all others are labels of `_info` series.
+"""The kinds of personal data. `usage` is each user's usage of the Agent Network.
+`access_log` is personal data in the access log. All others are labels, or fields of
+audit events.
 """
 
 PEER = {
@@ -22,7 +23,7 @@ PEER = {
     "connection_ip": "connection_ip",
     "serial_number": "serial_number",
 }
-"""The kind of a peer's fields."""
+"""The kinds of fields of a peer; below, of other records."""
 
 USER = {"name": "name", "email": "email"}
 

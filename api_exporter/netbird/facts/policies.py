@@ -16,7 +16,7 @@ from api_exporter.netbird.records import (
 )
 
 
-def sizes(groups: Iterable[Group]) -> dict[str, int]:
+def group_sizes(groups: Iterable[Group]) -> dict[str, int]:
     """Return the number of peers and network resources of each group, by its id."""
     return {group.id: group.peers_count + group.resources_count for group in groups}
 
@@ -71,7 +71,7 @@ def outdated_peer_counts(
 ) -> Mapping[str, int]:
     """Return the number of peers that each check blocks for their version, by its id.
 
-    They are in source groups of enabled rules of the policies that use the check.
+    These peers are in source groups of the policies that use the check.
     """
     by_check = policies_by_check(policies)
     minimums = _minimum_versions(checks)
@@ -124,7 +124,7 @@ def _uses(checks: Iterable[str], by_check: Mapping[str, Sequence[Policy]]) -> Us
     return found
 
 
-def names_through_policies(
+def count_groups_through_policies(
     checks: Iterable[PostureCheck], policies: Iterable[Policy]
 ) -> int:
     """Return the number of source groups that posture checks have through policies."""

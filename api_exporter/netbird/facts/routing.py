@@ -1,7 +1,7 @@
 """Routing peers: single peers, and the members of groups of peers.
 
-A join may be expensive: a record of a few kilobytes can name many large groups. So sets
-of peers are numbers, whose union is one step of the processor for 64 peers.
+A join may be expensive: a record of a few kilobytes can name many large groups. So a
+set of peers is a number: a union takes the processor one step for 64 peers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -114,7 +114,7 @@ class _Join(Struct, frozen=True):
         return RoutingPeers(len(found), connected, lost_at)
 
 
-def names_through_routers(inventory: Inventory) -> int:
+def count_groups_through_routers(inventory: Inventory) -> int:
     """Return the number of groups that networks name through their routers."""
     names = {r.id: len(r.peer_groups or ()) for r in inventory.network_routers or ()}
     return sum(
@@ -151,7 +151,7 @@ def routers_of(
             yield by_id[router_id]
 
 
-def network_of(networks: Iterable[Network]) -> Mapping[str, str]:
+def network_by_resource(networks: Iterable[Network]) -> Mapping[str, str]:
     """Return the network id of each resource: the last network that lists it."""
     found: dict[str, str] = {}
     for network in networks:

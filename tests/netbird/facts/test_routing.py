@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import networks, routes
-from api_exporter.collectors.rows import Measure, measurement
+from api_exporter.collectors.rows import Measure, measure_function
 from api_exporter.exposition.incremental import render_page
 from api_exporter.netbird.facts.policies import outdated_peer_counts
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
-    network_of,
+    network_by_resource,
     routing_peers,
 )
 from api_exporter.netbird.inventory import Inventory
@@ -105,7 +105,7 @@ class RoutingPeersTests(SynchronousTestCase):
     def test_last(self) -> None:
         """The last network that lists a resource is its network."""
         both = (Network(id="n1", resources=("r",)), Network(id="n2", resources=("r",)))
-        self.assertEqual({"r": "n2"}, network_of(both))
+        self.assertEqual({"r": "n2"}, network_by_resource(both))
 
 
 class CountedId(str):
@@ -185,14 +185,14 @@ class HostileTests(SynchronousTestCase):
 
     def test_one_route(self) -> None:
         route = Route(id="r", enabled=True, peer_groups=NAMES)
-        self.quick(measurement(routes.ROWS), replace_(BIG, routes=(route,)))
+        self.quick(measure_function(routes.ROWS), replace_(BIG, routes=(route,)))
 
     def test_one_router(self) -> None:
-        self.quick(measurement(networks.ROWS), replace_(BIG, **routed(1)))
+        self.quick(measure_function(networks.ROWS), replace_(BIG, **routed(1)))
 
     def test_many_routers(self) -> None:
         """One network that lists a hundred routers, each of another group."""
-        self.quick(measurement(networks.ROWS), replace_(BIG, **routed(100)))
+        self.quick(measure_function(networks.ROWS), replace_(BIG, **routed(100)))
 
     def test_findings(self) -> None:
         """Findings look up members as rarely."""
