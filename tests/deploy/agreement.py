@@ -13,8 +13,8 @@ from msgspec import Struct, field
 from api_exporter.attention.rules import RULE_FILES, rules
 from api_exporter.attention.thresholds import Thresholds
 from tests.attention.test_thresholds import OTHERS
+from tests.deploy.programs import documents
 from tests.deploy.queries import selectors
-from tests.deploy.yaml_files import documents
 from tests.integration.programs import program
 
 _SAMPLE = re.compile(r"([\w:]+)(?:\{(.*)\})? (\S+)")

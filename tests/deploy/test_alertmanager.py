@@ -6,9 +6,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY, documents, run
 from tests.deploy.queries import rules
-from tests.deploy.yaml_files import documents
 from tests.integration.programs import free_port, get, program, start, until
 
 CONFIG = DEPLOY / "prometheus/alertmanager.yml"

@@ -11,8 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter._version import __version__
 from api_exporter.settings.definitions import SETTINGS
 from tests.deploy.addresses import addresses
-from tests.deploy.programs import DEPLOY, run
-from tests.deploy.yaml_files import documents
+from tests.deploy.programs import DEPLOY, documents, run
 from tests.integration.programs import ROOT, environment
 
 CONTAINER = DEPLOY / "container"
