@@ -9,11 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acceptance.check import Failed, program, run
+from acceptance.check import MAX_WAIT, Failed, program, run
 from acceptance.roots import Root, clean
-
-MAX_WAIT = 60.0
-"""Seconds until a condition must hold."""
 
 # The container's control groups, version 2 only, are below a group of our own.
 _OWN_GROUPS = """

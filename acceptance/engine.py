@@ -5,7 +5,6 @@ They need only root: no daemon, service manager, network of their own or control
 
 import json
 import shlex
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acceptance.check import Failed, program, run
+from acceptance.check import Failed, listens, program, run, until
 from tests.integration.programs import free_port
 
 PODMAN = (
@@ -150,10 +149,7 @@ class Engine(Struct, frozen=True):
         begin = time.monotonic()
         self.podman("run", "--detach", *options, image, *command)
         try:
-            while not _listens(port):
-                if time.monotonic() - begin > MAX_START:
-                    raise Failed(self.podman("logs", name))
-                time.sleep(0.02)
+            until(lambda: listens(port), lambda: self.podman("logs", name), MAX_START)
             yield Running(self, name, port, time.monotonic() - begin)
         finally:
             self.podman("rm", "--force", "--time", "5", name)
@@ -164,8 +160,3 @@ class Engine(Struct, frozen=True):
         for key, value in env.items():
             options += ["--env", f"{key}={value}"]
         return self.podman("run", *options, image, *command)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0

@@ -2,13 +2,20 @@
 
 import re
 import socket
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from acceptance.check import ROOT, Failed, Missing, go, program, run
+from acceptance.check import (
+    MAX_WAIT,
+    ROOT,
+    Failed,
+    go_build,
+    program,
+    run,
+    run_tests,
+    running,
+)
 from api_exporter.events.lines import event_line, row_line
 from tests.events import events
 from tests.events.paging import requests
@@ -17,9 +24,6 @@ KILLS = 200
 ACCESS_LOG_KILLS = 50
 
 PARSER = ROOT / "acceptance" / "alloy_syntax"
-
-MAX_WAIT = 30.0
-"""Seconds until lines must arrive."""
 
 
 def kills(folder: Path) -> str:
@@ -35,25 +39,14 @@ def access_log_kills(folder: Path) -> str:
 
 
 def _run_kills(folder: Path, log: str, **kills: int) -> None:
-    run(
-        *(
-            sys.executable,
-            "-m",
-            "twisted.trial",
-            f"--temp-directory={folder / 'trial'}",
-        ),
-        f"tests.integration.test_{log}.KillTests",
-        env={name: str(number) for name, number in kills.items()},
-    )
+    env = {name: str(number) for name, number in kills.items()}
+    run_tests(f"tests.integration.test_{log}.KillTests", folder=folder, env=env)
 
 
 def alloy(folder: Path) -> str:
     """Check the documents' examples and the shipped file with Alloy's parser."""
     parser = folder / "parser"
-    try:
-        run(go(), "build", "-o", parser, ".", cwd=PARSER)
-    except Failed as error:
-        raise Missing(str(error)) from None
+    go_build(parser, ".", PARSER)
     run(parser, ROOT / "deploy/monitoring/peers.alloy")
     for page in EXAMPLES:
         file = folder / f"{page}.alloy"
@@ -93,20 +86,18 @@ def _check_shipping(daemon: Path, folder: Path, text: str, lines: list[bytes]) -
         file = Path(name)
         file.write_bytes(b"".join(lines[:200]))
         command = (daemon, "-n", "-f", config, "-i", folder / "pid")
-        with subprocess.Popen(command) as process:
+        with running(*command, log=folder / "rsyslog.log"):
+            listening.settimeout(MAX_WAIT)
             try:
-                listening.settimeout(MAX_WAIT)
                 reading, _ = listening.accept()
-                with reading:
-                    got = _read(reading, 200)
-                    file.rename(f"{file}.1")
-                    file.write_bytes(b"".join(lines[200:]))
-                    got += _read(reading, 200)
-                    got += _read(reading, 1, max_wait=2)
             except TimeoutError:
                 raise Failed("rsyslog does not connect") from None
-            finally:
-                process.terminate()
+            with reading:
+                got = _read(reading, 200)
+                file.rename(f"{file}.1")
+                file.write_bytes(b"".join(lines[200:]))
+                got += _read(reading, 200)
+                got += _read(reading, 1, max_wait=2)
     found = [one[one.index(b"{") :] + b"\n" for one in got.splitlines()]
     if found != lines:
         raise Failed(f"{len(found)} lines of 400, {len(set(found))} of them different")

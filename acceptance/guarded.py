@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from acceptance.boots import System
-from acceptance.check import program
-from acceptance.installing import expect
+from acceptance.check import expect, program
 from acceptance.roots import SOURCE
 from acceptance.scraping import (
     CERTIFICATE_JOBS,

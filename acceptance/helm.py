@@ -6,13 +6,14 @@ import re
 import subprocess
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from acceptance import schemas
-from acceptance.check import ROOT, Failed, go_tool, run
+from acceptance.check import ROOT, Failed, expect, go_tool, run, run_refused
 from acceptance.pages import checkout, script
 from api_exporter.attention.rules import RULE_FILES, rules
 from api_exporter.attention.thresholds import with_changes
@@ -124,15 +125,18 @@ def examples() -> list[Path]:
     return sorted((CHART / "ci").glob("*.yaml"))
 
 
+@cache
 def rendered(*more: str | Path, version: str = NEWEST) -> list[dict[str, Any]]:
-    """Return the objects that the chart renders."""
-    # A helm built by `go install` does not have a version of Kubernetes.
-    text = run(
-        program(),
-        *("template", "metrics", CHART, "--namespace", NAMESPACE),
-        *("--kube-version", version.removeprefix("v"), *more),
-    )
+    """Return the objects that the chart renders: a cached value, not to be changed."""
+    text = run(*_template(*more, version=version))
     return [found for found in yaml.load_all(text, yaml.CSafeLoader) if found]
+
+
+def _template(*more: str | Path, version: str = NEWEST) -> tuple[str | Path, ...]:
+    # A helm built by `go install` does not have a version of Kubernetes.
+    kubernetes = ("--kube-version", version.removeprefix("v"))
+    chart = ("template", "metrics", CHART, "--namespace", NAMESPACE)
+    return (program(), *chart, *kubernetes, *more)
 
 
 def _write(folder: Path, objects: list[dict[str, Any]]) -> Path:
@@ -205,13 +209,9 @@ def refused(folder: Path) -> str:
     for values, named in [*unknown, *wrong]:
         file = folder / "values.yaml"
         file.write_text(json.dumps(values))
-        try:
-            rendered("--values", file)
-        except Failed as refusal:
-            if named in str(refusal).replace(".", "/"):
-                continue
-            raise Failed(f"{values}: {refusal}") from None
-        raise Failed(f"not refused: {values}")
+        refusal = run_refused(*_template("--values", file))
+        if named not in refusal.replace(".", "/"):
+            raise Failed(f"{values}: {refusal}")
     return f"{len(unknown)} unknown keys and {len(wrong)} wrong values"
 
 
@@ -227,39 +227,29 @@ def _add_unknown(
                 yield {key: values}, named
 
 
-def names(_folder: Path) -> str:
-    """Check that names and settings that look like numbers remain strings."""
+def kept(_folder: Path) -> str:
+    """Check the values that templates must keep. Names and settings that look like
+    numbers remain strings. A spread constraint without a selector gets that of the
+    pods; another keeps its own.
+    """
     objects = rendered("--values", CHART / "ci/names-values.yaml")
     for thing in objects:
         metadata = thing["metadata"]
-        strings = [
-            metadata["name"],
-            metadata["namespace"],
-            *metadata["labels"].values(),
-        ]
-        if not all(isinstance(value, str) for value in strings):
-            raise Failed(f"{thing['kind']}: {strings}")
-    [pod] = [o["spec"]["template"] for o in objects if o["kind"] == "Deployment"]
-    [container] = pod["spec"]["containers"]
-    if container["image"] != "api-exporter:1":
-        raise Failed(f"image: {container['image']}")
+        labels = metadata["labels"].values()
+        strings = [metadata["name"], metadata["namespace"], *labels]
+        expect(f"{thing['kind']}: types", {str}, {*map(type, strings)})
+    [work] = [o["spec"] for o in objects if o["kind"] == "Deployment"]
+    [container] = work["template"]["spec"]["containers"]
+    expect("image", "api-exporter:1", container["image"])
     told = {one["name"]: one["value"] for one in container["env"]}
-    if told["UPSTREAM_ACCOUNT"] != "12345678":
-        raise Failed(f"UPSTREAM_ACCOUNT: {told['UPSTREAM_ACCOUNT']}")
-    return f"{len(objects)} objects"
-
-
-def spread(_folder: Path) -> str:
-    """Check the selectors of spread constraints. A constraint without a selector gets
-    that of the pods; another keeps its own.
-    """
-    objects = rendered("--values", CHART / "ci/kept-values.yaml")
-    [workload] = [o["spec"] for o in objects if o["kind"] == "Deployment"]
-    told = workload["template"]["spec"]["topologySpreadConstraints"]
+    expect("UPSTREAM_ACCOUNT", "12345678", told["UPSTREAM_ACCOUNT"])
+    spread = rendered("--values", CHART / "ci/kept-values.yaml")
+    [work] = [o["spec"] for o in spread if o["kind"] == "Deployment"]
+    told = work["template"]["spec"]["topologySpreadConstraints"]
     selectors = [one["labelSelector"] for one in told]
-    if selectors != [workload["selector"], {"matchLabels": {"team": "network"}}]:
-        raise Failed(f"{selectors}")
-    return f"{len(told)} constraints"
+    own = {"matchLabels": {"team": "network"}}
+    expect("selectors", [work["selector"], own], selectors)
+    return f"{len(objects)} objects, {len(selectors)} constraints"
 
 
 def documented(folder: Path) -> str:
@@ -285,7 +275,7 @@ def documented(folder: Path) -> str:
     for piece in pieces:
         file = folder / "values.yaml"
         file.write_text(piece)
-        rendered("--values", file)
+        run(*_template("--values", file))
     return f"{len(pieces)} pieces, and the commands"
 
 

@@ -5,25 +5,21 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
-from acceptance.check import ROOT, Failed, program, run
+from acceptance.check import ROOT, Failed, expect, program, run, running, until
 from acceptance.contained import check_access
 from acceptance.engine import Engine, Running
-from acceptance.installing import expect
 from acceptance.pages import URL, checkout, given, script, stub
 from acceptance.roots import archive
 from api_exporter.demo.server import DEMO_TOKEN
 from tests.access.certificates import Authority
-from tests.integration.programs import free_port
+from tests.integration.programs import free_port, get
 
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
@@ -180,8 +176,7 @@ def _check_service(engine: Engine) -> str:
     """Check that it runs with a read-only root, is healthy, and stops."""
     with engine.started(IMAGE, "--demo", env={"DEMO_PEERS": "50"}) as container:
         container.healthy()
-        if b"netbird_api_peers{" not in _wait_until(container, b"netbird_api_peers{"):
-            raise Failed("no peers")
+        _wait_until(container, b"netbird_api_peers{")
         container.stop()
         took = container.took
     if "netbird_api_peers{" not in engine.run_to_end(IMAGE, "--demo", "--once", env={}):
@@ -210,26 +205,18 @@ def _check_bundle(engine: Engine, folder: Path) -> str:
 def upstream(folder: Path) -> Iterator[tuple[str, Path]]:
     """Run a simulated API behind TLS. Yield its URL and a bundle with its authority."""
     authority = Authority()
-    authority.server().write(folder, "server")
+    issued = authority.server()
+    pem = folder / "server.pem"
+    pem.write_bytes(issued.key + issued.certificate)
     bundle = folder / "bundle.pem"
     bundle.write_bytes(authority.pem)
     port = free_port()
-    command = (sys.executable, "-m", "acceptance.upstream", str(port), folder)
-    process = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ))
-    try:
+    command = (sys.executable, "-m", "benchmarks.upstream", str(port), "50", pem)
+    with running(*command, log=folder / "upstream.log"):
         yield f"https://localhost:{port}", bundle
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
-def _wait_until(container: Running, text: bytes, max_wait: float = 30) -> bytes:
-    """Return the metrics as soon as they contain a text."""
-    end = time.monotonic() + max_wait
-    while time.monotonic() < end:
-        with urlopen(f"http://127.0.0.1:{container.port}/metrics") as answer:
-            page = bytes(answer.read())
-        if text in page:
-            return page
-        time.sleep(0.1)
-    raise Failed(f"no {text.decode()} within {max_wait:g} s\n{container.logs()}")
+def _wait_until(container: Running, text: bytes) -> None:
+    """Wait until the metrics contain a text."""
+    url = f"http://127.0.0.1:{container.port}/metrics"
+    until(lambda: text in get(url)[2], container.logs)

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from acceptance.check import ROOT, Failed
+from acceptance.check import ROOT, Failed, expect
 from acceptance.roots import PYTHONS, SOURCE, SUITES, Root, make_root
 
 INSTALL, UNINSTALL = f"{SOURCE}/deploy/install.sh", f"{SOURCE}/deploy/uninstall.sh"
@@ -105,9 +105,3 @@ def _version(root: Root) -> str:
 def _is_foreign(path: str) -> bool:
     """Return whether other programs leave a path, such as a backup of accounts."""
     return path in {f"{name}-" for name in ACCOUNTS} | {"etc/sysusers.d"}
-
-
-def expect(what: str, wanted: object, found: object) -> None:
-    """Raise Failed if a value differs from the expected one."""
-    if wanted != found:
-        raise Failed(f"{what}: {found!r}, not {wanted!r}")

@@ -1,10 +1,10 @@
 """The newest available Prometheus, in addition to Debian's."""
 
+import os
 import re
-import sys
 from pathlib import Path
 
-from acceptance.check import ROOT, Failed, go_tool, run
+from acceptance.check import Failed, go_tool, run, run_tests
 from tests.bodies import inventory
 from tests.collectors.samples import page
 
@@ -40,10 +40,9 @@ def prometheus(folder: Path) -> str:
         raise Failed(said)
     golden = folder / "page.txt"
     golden.write_text(page(inventory()))
-    with_it = f'PATH="{folder}:$PATH" '
-    run("sh", "-c", f"{with_it} promtool check metrics --extended <{golden}")
-    trial = (sys.executable, "-m", "twisted.trial", f"--temp-directory={folder}/trial")
-    told = run("sh", "-c", f'{with_it} exec "$@"', "sh", *trial, *TESTS, cwd=ROOT)
+    run("sh", "-c", f"{folder}/promtool check metrics --extended <{golden}")
+    path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    told = run_tests(*TESTS, folder=folder, env=path)
     counts = told.splitlines()[-1]
     if re.search(r"skips", counts):
         raise Failed(told)

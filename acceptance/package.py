@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from acceptance.boots import System, booted
-from acceptance.check import Failed, program, run
-from acceptance.installing import expect
+from acceptance.check import Failed, expect, program, run
 from acceptance.pages import credential, script, stub
 from acceptance.released import commit, products
 from acceptance.roots import Root, make_bare

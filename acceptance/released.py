@@ -4,15 +4,22 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from acceptance import helm
-from acceptance.check import BUILD, ROOT, Failed, Missing, program, run
+from acceptance.check import (
+    BUILD,
+    ROOT,
+    Failed,
+    Missing,
+    expect,
+    program,
+    run,
+    run_refused,
+)
 from acceptance.engine import Engine
-from acceptance.installing import expect
 from acceptance.pages import TOKEN, URL, checkout, script
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
@@ -169,7 +176,7 @@ def _check_signature(tree: Path, made: Path, keys: Path) -> str:
     key = ("--quick-generate-key", env["SIGN"], "ed25519", "sign", "never")
     run(program("gpg"), "--batch", "--quiet", "--passphrase", "", *key, env=env)
     try:
-        said = _run_refused(seal, made, env=env)
+        said = run_refused(seal, made, env=env)
         if "it is not the key of deploy/release/key.asc" not in said:
             raise Failed(said)
         (fingerprint,) = re.findall(r"gpg --armor --export (\w{40})", said)
@@ -186,21 +193,12 @@ def _check_signature(tree: Path, made: Path, keys: Path) -> str:
         sums = made / "SHA256SUMS"
         genuine = sums.read_text()
         sums.write_text(genuine.replace("a", "b", 1))
-        said = _run_refused("sh", "-c", page, cwd=made, env=env)
+        said = run_refused("sh", "-c", page, cwd=made, env=env)
         bad = next(x for x in said.splitlines() if "BAD signature" in x)
         sums.write_text(genuine)
     finally:
         run("gpgconf", "--kill", "all", env=env)
     return f"signed; with another key: refused; with a byte changed: {bad}"
-
-
-def _run_refused(*command: str | Path, env: Mapping[str, str], cwd: Path = ROOT) -> str:
-    """Return the output of a program that must fail."""
-    try:
-        run(*command, cwd=cwd, env=env)
-    except Failed as error:
-        return str(error)
-    raise Failed(f"{command}: succeeded")
 
 
 def _check_checkout(tree: Path, folder: Path) -> str:
@@ -232,27 +230,28 @@ def _follow_page(
     """
     home = folder / page
     home.mkdir(parents=True)
-    shown = f"export UPSTREAM_API_URL={URL} UPSTREAM_API_TOKEN={TOKEN}\n"
+    env = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+    def by_user(commands: str, cwd: Path = made) -> str:
+        return run("env", "-i", *_pairs(env), "sh", "-c", commands, cwd=cwd)
+
+    exported = f"export UPSTREAM_API_URL={URL} UPSTREAM_API_TOKEN={TOKEN}\n"
     text = script(page)
-    for line in (shown, replacement[0]):
+    for line in (exported, replacement[0]):
         if line not in text:
             raise Failed(f"{page}: no line {line!r}")
     text = text.replace(*replacement) if replacement[0] else text
-    *lines, checked, last = text.replace(shown, "").splitlines()
+    *lines, checked, last = text.replace(exported, "").splitlines()
     expect("the last two lines", checked, f"{last} --check")
-    env = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
     lines += [f"{last} --version", f"{last} --demo --once | grep ^netbird_api_peers"]
-    said = run("env", "-i", *_pairs(env), "sh", "-c", "\n".join(lines), cwd=made)
-    if ours not in said:
-        raise Failed(f"{page}: {said}")
+    shown = [by_user("\n".join(lines))]
     if page == "executable.md":
-        directory = script(page, number=1)
-        said = run("env", "-i", *_pairs(env), "sh", "-c", directory, cwd=made)
-        if ours not in said:
-            raise Failed(f"{page}: {said}")
+        shown.append(by_user(script(page, number=1)))
     elif not replacement[0]:
-        run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Upgrade"), cwd=made)
-    run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Remove"))
+        by_user(script(page, "Upgrade"))
+    if not all(ours in said for said in shown):
+        raise Failed(f"{page}: {shown}")
+    by_user(script(page, "Remove"), ROOT)
     expect("what is left", [], [x for x in home.rglob("*") if not x.is_dir()])
     return f"{page}: installed, run, removed"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acceptance.check import BUILD, ROOT, Failed, Missing, program, run
+from acceptance.check import BUILD, ROOT, Failed, Missing, program, run, run_refused
 
 SUITES = {12: "bookworm", 13: "trixie"}
 """The supported releases of Debian."""
@@ -40,17 +40,16 @@ class Root(Struct, frozen=True):
 
     def run(self, *command: str) -> str:
         """Run a program in the root, without a service manager. Return its output."""
-        alone = ("--mount", "--pid", "--fork", "--kill-child")
-        there = (f"--root={self.path}", "--wd=/", "--mount-proc")
-        return run("unshare", *alone, *there, *clean(command))
+        return run(*self._inside(command))
 
     def refused(self, *command: str) -> str:
         """Return the output of a program that must fail."""
-        try:
-            said = self.run(*command)
-        except Failed as error:
-            return str(error)
-        raise Failed(f"{' '.join(command)}: succeeded\n{said}")
+        return run_refused(*self._inside(command))
+
+    def _inside(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        alone = ("--mount", "--pid", "--fork", "--kill-child")
+        there = (f"--root={self.path}", "--wd=/", "--mount-proc")
+        return ("unshare", *alone, *there, *clean(command))
 
     def apt(self, *arguments: str) -> None:
         self.run("apt-get", "--quiet", "update")

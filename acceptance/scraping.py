@@ -1,24 +1,18 @@
 """A real Prometheus that scrapes an exporter with and without credentials."""
 
 import json
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 import bcrypt
 from msgspec import Struct
 
-from acceptance.check import Failed, program
-from acceptance.installing import expect
+from acceptance.check import MAX_WAIT, Failed, expect, program, running
 from tests.access.certificates import Authority
 
 PASSWORD, TOKEN = "a password of many words", "a-token-of-some-length"
-
-MAX_WAIT = 60.0
-"""Seconds in which each job is scraped three times."""
 
 PASSWORD_WEB = f"""tls_server_config: {{cert_file: server.pem, key_file: server.key}}
 basic_auth_users:
@@ -88,7 +82,15 @@ class Prometheus(Struct, frozen=True):
         (self.folder / "prometheus.yml").write_text(text)
         allowed, denied = jobs.keys() - DENIED, jobs.keys() & DENIED
         good: dict[str, float] = {}
-        with self._running():
+        command = (
+            *self.prefix,
+            program("prometheus"),
+            "--config.file=prometheus.yml",
+            f"--storage.tsdb.path=tsdb-{time.monotonic_ns()}",
+            f"--web.listen-address={self.address}",
+        )
+        log = self.folder / "prometheus.log"
+        with running(*command, log=log, cwd=self.folder):
             begin = time.monotonic()
             while time.monotonic() < begin + MAX_WAIT:
                 good = self._query("sum_over_time(up[5m])")
@@ -110,23 +112,6 @@ class Prometheus(Struct, frozen=True):
             return {}
         found = json.loads(said)["data"]["result"]
         return {r["metric"]["job"]: float(r["value"][1]) for r in found}
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        command = (
-            *self.prefix,
-            program("prometheus"),
-            "--config.file=prometheus.yml",
-            f"--storage.tsdb.path=tsdb-{time.monotonic_ns()}",
-            f"--web.listen-address={self.address}",
-        )
-        with (self.folder / "prometheus.log").open("ab") as log:
-            running = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
-        try:
-            yield
-        finally:
-            running.terminate()
-            running.wait(MAX_WAIT)
 
 
 def write_keys(authority: Authority, exporter: Path, prometheus: Path) -> None:

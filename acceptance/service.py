@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from acceptance.boots import System, booted, wait_until
-from acceptance.check import Failed
+from acceptance.check import Failed, expect
 from acceptance.credentials import check_credentials
 from acceptance.guarded import check_access
-from acceptance.installing import INSTALL, UNINSTALL, expect
+from acceptance.installing import INSTALL, UNINSTALL
 from acceptance.pages import credential, script, stub
 from acceptance.roots import SOURCE, Root, make_root
 from api_exporter.demo.server import DEMO_TOKEN

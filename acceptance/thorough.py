@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from acceptance.check import ROOT, Failed, run
+from acceptance.check import ROOT, Failed, run, run_tests
 
 MAX_SECONDS = 7200.0
 """Seconds. The tests simulate days."""
@@ -27,10 +27,9 @@ def thorough(folder: Path) -> str:
         for file in programs
         if _THOROUGH.search(file.read_text())
     ]
-    trial = (sys.executable, "-m", "twisted.trial", f"--temp-directory={folder}/t")
     outputs = [
         run("make", "units", env=env, limit=MAX_SECONDS),
-        run(*trial, *timed, cwd=ROOT, env=env, limit=MAX_SECONDS),
+        run_tests(*timed, folder=folder, env=env, limit=MAX_SECONDS),
     ]
     passed = [re.search(r"^PASSED .*$", text, re.MULTILINE) for text in outputs]
     if None in passed:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import socket
 import ssl
 import subprocess
@@ -13,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from acceptance.check import BUILD, ROOT, Failed, run
+from acceptance.check import Failed, listens, pip_tool, running, until
 from tests.access.certificates import Authority
+from tests.integration.programs import environment, free_port
 
 HANDSHAKES = 10_000
 
@@ -35,17 +35,12 @@ WEAKNESSES = (
 
 def sslyze(folder: Path) -> str:
     """Check that sslyze finds no weakness and nothing outside Mozilla's profile."""
-    home = BUILD / "sslyze"
-    if not (home / "bin/sslyze").exists():
-        run(sys.executable, "-m", "venv", home)
-        run(home / "bin/pip", "install", "--quiet", "sslyze")
+    tool = pip_tool("sslyze", "sslyze")
     with _run_demo(folder) as (port, _):
         report = folder / "report.json"
         said = subprocess.run(
             [
-                home / "bin/python",
-                "-m",
-                "sslyze",
+                tool,
                 f"--mozilla_config={PROFILE}",
                 *("--heartbleed", "--openssl_ccs", "--compression"),
                 *("--reneg", "--early_data"),
@@ -123,32 +118,14 @@ def _run_demo(folder: Path) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
     authority.server().write(folder, "server")
     (folder / "ca.pem").write_bytes(authority.pem)
     (folder / "web.yml").write_text(WEB)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "api_exporter", "--demo"],
-            cwd=ROOT,
-            env={
-                **os.environ,
-                "WEB_CONFIG_FILE": str(folder / "web.yml"),
-                "LISTEN_ADDRESS": f"127.0.0.1:{port}",
-                "DEMO_PEERS": "10",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        for _ in range(300):
-            with socket.socket() as client:
-                if client.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
-        else:
-            raise Failed((folder / "log").read_text())
+    port = free_port()
+    settings = environment(
+        WEB_CONFIG_FILE=str(folder / "web.yml"),
+        LISTEN_ADDRESS=f"127.0.0.1:{port}",
+        DEMO_PEERS="10",
+    )
+    demo = (sys.executable, "-m", "api_exporter", "--demo")
+    log = folder / "log"
+    with running(*demo, log=log, env=settings) as process:
+        until(lambda: listens(port), log.read_text)
         yield port, process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)

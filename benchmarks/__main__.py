@@ -17,9 +17,10 @@ from benchmarks import (
     starting,
 )
 from benchmarks.client import Client, wait
-from benchmarks.processes import ROOT, Program, free_port, other_tree
+from benchmarks.processes import ROOT, Program, other_tree
 from benchmarks.scraping import Scrapes, percentile
 from benchmarks.table import Table
+from tests.integration.programs import free_port
 
 SMALL, SOME, MIDDLE, LARGE = 100, 1_000, 10_000, 100_000
 MEMORY_SIZE = 50_000

@@ -18,7 +18,6 @@ from benchmarks.client import Client, wait
 from benchmarks.processes import (
     ROOT,
     Program,
-    free_port,
     module,
     other_tree,
     running,
@@ -27,6 +26,7 @@ from benchmarks.processes import (
 from benchmarks.scraping import percentile
 from benchmarks.servers import MALLOC
 from benchmarks.table import Table
+from tests.integration.programs import free_port
 from tests.integration.test_operations import key_and_certificate
 
 SCRAPE = ("Accept: application/openmetrics-text;version=1.0.0", "Accept-Encoding: gzip")

@@ -8,18 +8,14 @@ among its rows.
 """
 
 import argparse
-import json
 import math
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import servers, starting
+from benchmarks import profiles, servers, starting
 from benchmarks.processes import ROOT, other_tree
 from benchmarks.table import Table
 from benchmarks.upstream import KINDS
@@ -64,7 +60,9 @@ def turns(
     ):
         for _ in range(count):
             for tree in trees:
-                figures[tree].append(rows_of(refreshed(tree, upstream, rounds)))
+                figures[tree].append(
+                    rows_of(profiles.refreshed(upstream, rounds, tree=tree))
+                )
     return figures
 
 
@@ -91,23 +89,6 @@ def compare_memory(
     )
     name = "peak memory, beside the other tree"
     table.put(name, peers, now / before, "ratio", {peers: MAX_MEMORY_RATIO})
-
-
-def refreshed(tree: Path, upstream: int, rounds: int) -> dict[str, Any]:
-    """Return figures of full refreshes by the tree's own `benchmarks.refreshing`."""
-    command = [sys.executable, "-m", "benchmarks.refreshing"]
-    ran = subprocess.run(
-        [*command, f"http://127.0.0.1:{upstream}", str(rounds)],
-        cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ran.returncode:
-        raise RuntimeError(ran.stderr)
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
 
 
 def rows_of(found: dict[str, Any]) -> dict[str, float]:

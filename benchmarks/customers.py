@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from twisted.internet import reactor
-from twisted.internet.endpoints import serverFromString
 from twisted.web.http import Request as LoggedRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.serving.sender import Sender
+from benchmarks.listening import listen
 from simulation.company.network import PATHS, PEERS, SimulatedNetwork
 
 START = 1_800_000_000.0
@@ -75,12 +75,9 @@ class _QuietSite(Site):
 
 def main() -> None:
     port, peers = map(int, sys.argv[1:])
-    description = f"tcp:{port}:interface=127.0.0.1:backlog=1024"
-    if "PEM" in os.environ:
-        pem = os.environ["PEM"]
-        description = f"ssl{description[3:]}:privateKey={pem}:certKey={pem}"
+    pem = [os.environ["PEM"]] if "PEM" in os.environ else []
     site = _QuietSite(Customers(peers, int(os.environ.get("BIG", "0"))))
-    serverFromString(reactor, description).listen(site)
+    listen(site, port, *pem)
     reactor.run()
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from benchmarks import servers, starting
 from benchmarks.client import Client, wait
-from benchmarks.processes import ROOT, free_port, other_tree
+from benchmarks.processes import ROOT, other_tree
 from benchmarks.table import Table
+from tests.integration.programs import free_port
 
 INTERVAL = 5.0
 """Seconds between two refreshes, and between two changes."""
@@ -61,9 +62,7 @@ def share(upstream: int, directory: Path, looks: int, tree: Path = ROOT) -> floa
     ) as daemon:
         wait(daemon, port, "/health")
         client, changes = Client(port), Client(upstream)
-        while not starting.everything_read(client):
-            daemon.check()
-            time.sleep(0.1)
+        starting.wait_for_all(daemon, client)
         time.sleep(INTERVAL)
         cpu, begin = daemon.cpu, time.monotonic()
         for look in range(looks):

@@ -1,7 +1,6 @@
 """The measured programs: started, observed from outside, and stopped."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -12,13 +11,6 @@ from pathlib import Path
 from api_exporter.settings.definitions import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-def free_port() -> int:
-    """Return a port that is not in use."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def other_tree(word: str) -> Path:

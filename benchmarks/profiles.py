@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import statistics
 import subprocess
 import tempfile
@@ -31,13 +32,22 @@ MAX_TOTALS_BYTES = 300_000
 
 
 def refreshed(
-    upstream: int, rounds: int, settings: Mapping[str, str] = PROFILES["all"]
+    upstream: int,
+    rounds: int,
+    settings: Mapping[str, str] = PROFILES["all"],
+    tree: Path = ROOT,
 ) -> dict[str, Any]:
-    """Return figures of full refreshes, measured by `benchmarks.refreshing`."""
+    """Return figures of full refreshes, by `benchmarks.refreshing` of a tree."""
     url = f"http://127.0.0.1:{upstream}"
     words = [f"{name}={value}" for name, value in settings.items()]
-    command = module("benchmarks.refreshing", url, rounds, *words)
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        module("benchmarks.refreshing", url, rounds, *words),
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if ran.returncode:
         raise RuntimeError(ran.stderr)
     found: dict[str, Any] = json.loads(ran.stdout)

@@ -14,7 +14,8 @@ from pathlib import Path
 from api_exporter.serving.channel import MAX_RESPONSE_SECONDS
 from benchmarks import servers
 from benchmarks.client import Client, wait
-from benchmarks.processes import Program, free_port
+from benchmarks.processes import Program
+from tests.integration.programs import free_port
 
 INTERVAL = 30.0
 """Seconds between two refreshes: the default interval of the peers."""

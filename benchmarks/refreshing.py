@@ -153,7 +153,7 @@ class Exporter:
             longest = max(longest, now - last - LAG_INTERVAL)
             last = now
 
-        watch = LoopingCall(update_findings)
+        watch = LoopingCall(look)
         watch.start(LAG_INTERVAL)
         await self.refresh_all()
         watch.stop()
@@ -246,7 +246,7 @@ async def measured(
         exporter.tick()
         stalls.append(await exporter.longest_stall())
     stages = await exporter.stages(rounds)
-    update_findings = stages.pop("look")
+    looking = stages.pop("look")
     await exporter.client.stopService()
     texts = [piece.text for piece in exporter.network.pages.whole().pieces]
     return {
@@ -259,7 +259,7 @@ async def measured(
         "unchanged": unchanged,
         "stalls": stalls,
         "stages": stages,
-        "look": update_findings,
+        "look": looking,
     }
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from benchmarks import servers, starting
 from benchmarks.client import MAX_WAIT, Client, wait
-from benchmarks.processes import ROOT, Program, free_port, module, other_tree, running
+from benchmarks.processes import ROOT, Program, module, other_tree, running
 from tests.authority import Authority
+from tests.integration.programs import free_port
 
 PEERS = 100
 
@@ -168,9 +169,7 @@ class InTurns:
         )
         wait(program, port, "/health")
         client = Client(port)
-        while not starting.everything_read(client):
-            program.check()
-            time.sleep(0.1)
+        starting.wait_for_all(program, client)
         client.close()
         return program, port
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from api_exporter.demo.server import DEMO_TOKEN
 from api_exporter.netbird.resources import RESOURCES
 from benchmarks.client import wait
-from benchmarks.processes import Program, free_port, module, running, twistd
+from benchmarks.processes import Program, module, running, twistd
+from tests.integration.programs import free_port
 
 ONCE = ",".join(f"{resource.name}=24h" for resource in RESOURCES)
 """REFRESH_INTERVALS for a daemon that is idle after its first refresh."""

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from benchmarks import servers
 from benchmarks.client import Client, wait
-from benchmarks.processes import Program, free_port, running, twistd
+from benchmarks.processes import Program, running, twistd
 from benchmarks.scraping import HEADERS, PER_MINUTE
+from tests.integration.programs import free_port
 
 INTERVAL = 0.005
 """Seconds between two requests of `/health`."""
@@ -83,15 +84,23 @@ def everything_read(client: Client, least: float = 1.0) -> bool:
     )
 
 
+def wait_for_all(program: Program, client: Client, since: float = 1.0) -> None:
+    """Wait until every available resource has been read since an instant."""
+    end = time.perf_counter() + MAX_WAIT
+    while not everything_read(client, since):
+        program.check()
+        if time.perf_counter() > end:
+            raise TimeoutError("not everything is read")
+        time.sleep(0.1)
+
+
 def cpu_a_minute(upstream_port: int, directory: Path) -> float:
     """Return processor seconds of a minute with default intervals and four scrapes."""
     port = free_port()
     with servers.daemon(upstream_port, directory, port) as program:
         wait(program, port, "/health")
         client = Client(port)
-        while not everything_read(client):
-            program.check()
-            time.sleep(0.1)
+        wait_for_all(program, client)
         before = program.cpu
         for _ in range(PER_MINUTE):
             time.sleep(60 / PER_MINUTE)
@@ -112,14 +121,9 @@ def memory_after(
         wait(program, port, "/health")
         client = Client(port)
         upstream = Client(upstream_port)
-        end = time.perf_counter() + MAX_WAIT * rounds
         for _ in range(rounds):
             since = time.time()
-            while not everything_read(client, since):
-                program.check()
-                if time.perf_counter() > end:
-                    raise TimeoutError("rounds do not end")
-                time.sleep(0.1)
+            wait_for_all(program, client, since)
             for encoding in ("identity", "gzip"):
                 client.time("/metrics", f"Accept-Encoding: {encoding}")
             upstream.get("/tick")

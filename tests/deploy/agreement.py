@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,13 +13,13 @@ from msgspec import Struct, field
 from api_exporter.attention.rules import RULE_FILES, rules
 from api_exporter.attention.thresholds import Thresholds
 from tests.attention.test_thresholds import OTHERS
+from tests.deploy.programs import documents
 from tests.deploy.queries import selectors
-from tests.deploy.yaml_files import documents
 from tests.integration.programs import program
 
 _SAMPLE = re.compile(r"([\w:]+)(?:\{(.*)\})? (\S+)")
 _FIRING = 'count by (alertname, instance) (ALERTS{alertstate="firing"})'
-_FIRED = re.compile(r'\{alertname="(\w+)", instance="([^"]*)"\}')
+_FIRED = re.compile(r'\{alertname="(\w+)", instance="([^"]*)"\} ([\d.eE+]+)')
 
 SLACK = 1
 """Evaluations by which findings and alerts may differ, because both have delays."""
@@ -84,8 +85,8 @@ class Rules:
 
     def fired(
         self, records: Sequence[Record], step: int
-    ) -> Mapping[str, list[frozenset[str]]]:
-        """Return the firing alerts, by target and evaluation."""
+    ) -> Mapping[str, list[Counter[str]]]:
+        """Return the number of firing alerts of each name, by target and evaluation."""
         looks = max(len(record.findings) for record in records)
         series = [
             {"series": name, "values": " ".join(_written(values))}
@@ -117,22 +118,22 @@ class Rules:
         )
         said = told.stdout + told.stderr
         assert not told.returncode or "FAILED:\n    expr" in said, said[:2000]
-        found: dict[str, list[set[str]]] = {
-            record.name: [set() for _ in record.findings] for record in records
+        found: dict[str, list[Counter[str]]] = {
+            record.name: [Counter() for _ in record.findings] for record in records
         }
         look = 0
         for line in said.splitlines():
             if match := re.search(r"firing.*time: (\w+),", line):
                 look = int(_seconds(match[1])) // step
-            for alert, target in _FIRED.findall(line):
+            for alert, target, count in _FIRED.findall(line):
                 if look < len(found[target]):
-                    found[target][look].add(alert)
-        return {name: list(map(frozenset, looks)) for name, looks in found.items()}
+                    found[target][look][alert] = int(float(count))
+        return found
 
 
 def contradictions(
     record: Record,
-    fired: Sequence[frozenset[str]],
+    fired: Sequence[Mapping[str, int]],
     waits: Mapping[str, tuple[float, float]],
     step: int,
 ) -> Iterator[str]:

@@ -1,8 +1,11 @@
 """The programs that the tests of `deploy/` start, and a running exporter."""
 
+import json
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -40,6 +43,15 @@ def run(
     if done.returncode != status:
         raise AssertionError(f"{command}: status {done.returncode}\n{done.stdout}")
     return done.stdout
+
+
+@cache
+def documents(path: Path) -> list[Any]:
+    """Return all YAML documents of a file: a cached value, not to be changed. yq reads
+    them, so that the tests need no YAML library.
+    """
+    found: list[Any] = json.loads(run(program("yq"), "--slurp", ".", path))
+    return found
 
 
 class Exporter:

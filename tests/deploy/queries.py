@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.deploy.programs import DEPLOY
-from tests.deploy.yaml_files import documents
+from tests.deploy.programs import DEPLOY, documents
 
 DASHBOARDS = sorted((DEPLOY / "grafana/dashboards").glob("*.json"))
 

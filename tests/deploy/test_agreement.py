@@ -1,15 +1,27 @@
-"""Findings and alerts agree on the same bodies."""
+"""Findings and alerts agree on the same bodies and the same thresholds."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 from prometheus_client import generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.thresholds import Groups, default_thresholds
+from api_exporter.attention.thresholds import Groups, Thresholds, default_thresholds
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import (
+    AccessToken,
+    NetBirdAccount,
+    NetBirdSettings,
+    NetworkResource,
+    Peer,
+    ProxyToken,
+    SetupKey,
+    User,
+)
 from simulation.company.network import SimulatedNetwork
 from simulation.company.schedules import WEEK
-from tests.attention.looking import findings, seen
+from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
 from tests.attention.stock import (
     HAPPENS,
     HOUR,
@@ -43,6 +55,18 @@ FIRST = BEGIN + 5 * HOUR + 40 * MINUTE
 
 LOOKS = 2
 """Evaluations in each step of the week: a series older than five minutes ends."""
+
+
+EVALUATED = 7
+"""Hours of an unchanged network, after which no alert is pending."""
+
+MARGIN = 2 * HOUR
+"""Seconds between a value and its threshold."""
+
+USES = 1000
+
+LIFETIME = 30 * 86400
+"""Seconds for which a login is valid."""
 
 
 class StockTests(SynchronousTestCase):
@@ -81,7 +105,7 @@ class StockTests(SynchronousTestCase):
                 ("while it lasts", mended - 1, during, thing.others),
                 ("after", -1, before, thing.others if before else ""),
             ):
-                found, firing = record.findings[look], alerts[look]
+                found, firing = record.findings[look], frozenset(alerts[look])
                 if (found, firing) != (right, right | set(others.split())):
                     told = f"findings {sorted(found)}, alerts {sorted(firing)}"
                     wrong.append(f"{thing.name}, {when}: {told}, not {sorted(right)}")
@@ -111,9 +135,9 @@ class DemoTests(SynchronousTestCase):
         network, records = SimulatedNetwork(30), []
         for begin in range(FIRST, BEGIN + WEEK - 2 * HOUR, 7 * HOUR):
             record = Record(f"{(begin - BEGIN) / HOUR:.0f} h", begin)
-            for at in range(begin, begin + 2 * HOUR, DEMO_STEP):
-                inventory = known(network, at)
-                found = findings(seen(inventory, now=at, thresholds=NAMED))
+            for now in range(begin, begin + 2 * HOUR, DEMO_STEP):
+                inventory = known(network, now)
+                found = findings(seen(inventory, now=now, thresholds=NAMED))
                 told = {one.alert for one in found}
                 text = page(inventory) + "netbird_api_up 1\nup 1"
                 for _ in range(LOOKS):
@@ -127,3 +151,141 @@ class DemoTests(SynchronousTestCase):
             for one in contradictions(record, fired[record.name], rules.waits, step)
         ]
         self.assertEqual([], wrong, "\n".join(["", *wrong]))
+
+
+def network(thresholds: Thresholds, side: int) -> Inventory:
+    """Return a network with all values on one side of their thresholds. `side` is 1 for
+    values that cause alerts, else -1.
+    """
+    days, shares = thresholds.days, thresholds.shares
+
+    def ends(name: str) -> object:
+        return at(days[name] * DAY - side * MARGIN)
+
+    limit = min(days["login_soon"] * DAY, shares["login_soon"] * LIFETIME)
+    in_use = at(-days["in_use"] * DAY + side * MARGIN)
+    room = 62
+    taken = int(shares["addresses_used"] * room) + (side + 1) // 2
+    peers = tuple(
+        Peer(
+            id=f"p{number}",
+            name=f"p{number}",
+            connected=True,
+            user_id="u",
+            login_expiration_enabled=True,
+            last_login=at(limit - LIFETIME - side * MARGIN),
+        )
+        for number in range(taken)
+    )
+    key = SetupKey(id="", type="reusable", state="valid", last_used=at(0))
+    spent = round(USES * shares["setup_key_used"]) - (1 - side) // 2
+    tokens = [
+        AccessToken(
+            id=name,
+            expiration_date=ends(name),  # type: ignore[arg-type]
+            last_used=at(0),
+        )
+        for name in ("access_token_soon", "access_token_very_soon")
+    ]
+    settings = NetBirdSettings(
+        network_range="10.0.0.0/26",
+        peer_login_expiration_enabled=True,
+        peer_login_expiration=LIFETIME,
+    )
+    return Inventory(
+        peers=peers,
+        groups=(group("servers", "p0"), group("routers", "p0")),
+        users=(User(id="me", is_current=True, is_service_user=True),),
+        accounts=(NetBirdAccount(id="a", settings=settings),),
+        access_tokens=tuple(tokens),
+        setup_keys=(
+            replace(key, id="soon", expires=ends("setup_key_soon")),
+            replace(key, id="idle", state="expired", expires=at(0), last_used=in_use),
+            replace(key, id="spent", usage_limit=USES, used_times=spent),
+        ),
+        proxy_tokens=(
+            ProxyToken(
+                id="soon",
+                expires_at=ends("proxy_token_soon"),  # type: ignore[arg-type]
+                last_used=at(0),
+            ),
+            ProxyToken(id="idle", expires_at=at(DAY), last_used=in_use),
+        ),
+        network_resources=(NetworkResource(id="of no network", enabled=True),),
+    )
+
+
+class ThresholdsTests(SynchronousTestCase):
+    def counted(self, inventory: Inventory, thresholds: Thresholds) -> Counter[str]:
+        """Return the number of alerts of each name, which equals that of findings."""
+        rules = Rules(self.mktemp(), thresholds)
+        step = 5 * MINUTE
+        record = Record("a", NOW - EVALUATED * HOUR)
+        text = page(inventory) + "up 1"
+        for _ in range(EVALUATED * HOUR // step + 1):
+            record.look(text, (), rules.wanted)
+        fired = rules.fired([record], step)[record.name][-1]
+        found = findings(seen(inventory, thresholds=thresholds))
+        self.assertEqual(fired, Counter(one.alert for one in found))
+        return fired
+
+    def test_same(self) -> None:
+        """Alerts and findings agree on both sides of each threshold."""
+        usual = default_thresholds()
+        other = replace(
+            usual,
+            days={name: days + 3 for name, days in usual.days.items()},
+            shares=usual.shares | {"addresses_used": 0.5, "setup_key_used": 0.6},
+        )
+        share = replace(usual, shares=usual.shares | {"login_soon": 0.02})
+        told = [
+            self.counted(network(thresholds, side), thresholds)
+            for thresholds in (usual, other, share)
+            for side in (1, -1)
+        ]
+        self.assertEqual(told[:2] * 2, told[2:])
+        self.assertEqual(
+            {
+                "ApiExporterTokenExpiresSoon": 1,
+                "ApiExporterTokenExpiresVerySoon": 1,
+                "NetBirdAddressPoolNearlyFull": 1,
+                "NetBirdLoginExpiresSoon": 1,
+                "NetBirdProxyTokenExpiresSoon": 2,
+                "NetBirdSetupKeyExpiresSoon": 2,
+                "NetBirdSetupKeyUsedUp": 1,
+            },
+            told[0],
+        )
+        self.assertEqual({"ApiExporterTokenExpiresSoon": 1}, told[1])
+
+    def test_groups(self) -> None:
+        """Both find the named groups by name or id, and report missing ones."""
+        inventory = Inventory(
+            peers=(peer("up"), peer("down", connected=False)),
+            groups=(
+                group("servers", "up", "down"),
+                group("databases", "down"),
+                group("gates", "down"),
+                group("laptops", "down"),
+                group("routers", "up", "down", "of nobody"),
+            ),
+        )
+        named = replace(
+            default_thresholds(),
+            groups=Groups(
+                important=["servers", "g-databases", "gone"],
+                routers=["routers", "g-gates", "g-gone"],
+            ),
+        )
+        for thresholds, told in (
+            (
+                named,
+                {
+                    "NetBirdImportantGroupMissing": 2,
+                    "NetBirdImportantPeerOffline": 2,
+                    "NetBirdRouterGroupDown": 1,
+                },
+            ),
+            (default_thresholds(), {}),
+        ):
+            self.assertEqual(told, self.counted(inventory, thresholds))

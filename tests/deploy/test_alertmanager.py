@@ -1,4 +1,4 @@
-"""The example for Alertmanager, run by amtool and Alertmanager."""
+"""The examples for Alertmanager, run by amtool and Alertmanager."""
 
 import json
 import re
@@ -6,46 +6,54 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY, documents, run
 from tests.deploy.queries import rules
-from tests.deploy.yaml_files import documents
 from tests.integration.programs import free_port, get, program, start, until
 
 CONFIG = DEPLOY / "prometheus/alertmanager.yml"
+
+MONITORING = DEPLOY / "monitoring"
 
 ACME = ("job=api-exporter", "instance=a", "account=acme")
 BETA = ("job=api-exporter", "instance=a", "account=beta")
 
 
 class ConfigTests(SynchronousTestCase):
-    def test_config(self) -> None:
-        """Amtool accepts the example."""
-        said = run(program("amtool"), "check-config", CONFIG)
-        self.assertIn("SUCCESS", said)
-
     def test_routes(self) -> None:
-        """Severities have separate receivers."""
-        for severity, receiver in (
-            ("critical", "on-call"),
-            ("warning", "team"),
-            ("info", "nobody"),
+        """Amtool accepts both examples, and alerts reach their receivers."""
+        amtool = program("amtool")
+        example = MONITORING / "alertmanager.yml"
+        dropped = "NetBirdFleetDropped severity="
+        for file, labels, receiver in (
+            (CONFIG, f"{dropped}critical", "on-call"),
+            (CONFIG, f"{dropped}warning", "team"),
+            (CONFIG, f"{dropped}info", "nobody"),
+            (example, "NetBirdImportantPeerOffline", "help-desk"),
+            (example, "NetBirdLoginExpiresSoon", "help-desk"),
+            (example, "NetBirdNetworkUnreachable", "on-call"),
+            (example, "NetBirdServerDown", "on-call"),
+            (example, "NetBirdPolicyEmpty", "nobody"),
         ):
-            said = run(
-                program("amtool"),
-                *("config", "routes", "test", f"--config.file={CONFIG}"),
-                *("alertname=NetBirdFleetDropped", f"severity={severity}"),
-            )
-            self.assertEqual(receiver, said.split()[-1])
+            self.assertIn("SUCCESS", run(amtool, "check-config", file))
+            routes = ("config", "routes", "test", f"--config.file={file}")
+            said = run(amtool, *routes, *f"alertname={labels}".split())
+            self.assertEqual(receiver, said.split()[-1], f"{file}: {labels}")
 
     def test_names(self) -> None:
-        """Each pattern of the example matches a shipped alert."""
-        [config] = documents(CONFIG)
+        """Each alert of the examples is in a shipped rule file."""
         known = [rule["alert"] for rule in rules("alerts.yml")]
+        [config] = documents(CONFIG)
         for rule in config["inhibit_rules"]:
             for matchers in (rule["source_matchers"], rule["target_matchers"]):
                 pattern = matchers[0].partition("alertname")[2].strip(' =~"')
                 found = [name for name in known if re.fullmatch(pattern, name)]
                 self.assertNotEqual([], found, pattern)
+        servers = (MONITORING / "rules.yml").read_text()
+        known += re.findall(r"alert: (\w+)", servers)
+        text = (MONITORING / "alertmanager.yml").read_text()
+        for matcher in re.findall(r'alertname =~ "(.*)"', text):
+            for name in re.findall(r"\w+(?=[|)])", matcher):
+                self.assertIn(f"NetBird{name.removeprefix('NetBird')}", known)
 
 
 class InhibitionTests(SynchronousTestCase):

@@ -55,8 +55,11 @@ class PackageTests(SynchronousTestCase):
 
     def test_files(self) -> None:
         """The package has program, units, settings and manual page. All belong to root,
-        and only the settings' group may read the settings.
+        and only the settings' group may read the settings. The two required ones have
+        no values, so nothing is requested before an operator fills them in.
         """
+        required = ["UPSTREAM_API_URL=", "UPSTREAM_API_TOKEN="]
+        self.assertEqual(required, lines(DEBIAN / "config"))
         found = {}
         for line in run("dpkg-deb", "--contents", self.built()).splitlines():
             mode, owner, _, _, _, name, *_ = line.split()
@@ -65,12 +68,9 @@ class PackageTests(SynchronousTestCase):
         self.assertEqual(MODES, {name: found.get(name) for name in MODES})
 
     def test_same(self) -> None:
-        """The same program makes the same bytes."""
-        self.assertEqual(self.built().read_bytes(), self.built().read_bytes())
-
-    def test_size(self) -> None:
-        """Its size is that of its files, wherever it was built."""
+        """The same program makes the same bytes. Their size is that of the files."""
         package, tree = self.built(), Path(self.mktemp())
+        self.assertEqual(package.read_bytes(), self.built().read_bytes())
         run("dpkg-deb", "--extract", package, tree.absolute())
         files = (x for x in tree.rglob("*") if x.is_file() and not x.is_symlink())
         size = sum(-(-x.stat().st_size // 1024) for x in files)
@@ -111,14 +111,6 @@ class PackageTests(SynchronousTestCase):
         self.assertEqual((own, set()), (started, kept))
         target = tree / "usr/bin/api-exporter"
         self.assertEqual("../lib/api-exporter/api-exporter", str(target.readlink()))
-
-    def test_settings(self) -> None:
-        """The conffile has the two required settings without values, so that it starts
-        no request before an operator has filled them in.
-        """
-        self.assertEqual(
-            ["UPSTREAM_API_URL=", "UPSTREAM_API_TOKEN="], lines(DEBIAN / "config")
-        )
 
     def test_nothing_to_pack(self) -> None:
         """Without a program, or with too few arguments, the script fails."""

@@ -62,45 +62,40 @@ class EnvExampleTests(SynchronousTestCase):
         self.assertEqual({setting.name for setting in SETTINGS}, set(names))
         self.assertEqual(REQUIRED, re.findall(r"^([A-Z_]+)=", self.text, re.MULTILINE))
 
-    def test_defaults(self) -> None:
-        """The commented-out values are the defaults."""
-        self.assertEqual(self.by_shell(EXAMPLE), self.by_shell(self.all))
-
-    def test_shell(self) -> None:
-        """A shell reads the same values."""
-        values = self.by_shell(EXAMPLE)
-        self.assertEqual(("https://api.netbird.io", "nbp_replace_this"), values[3:5])
-
-    def test_inline(self) -> None:
-        """The values mean the same before a command."""
-        for file in (EXAMPLE, self.all):
-            lines = file.read_text().splitlines()
-            inline = " ".join(x for x in lines if x and not x.startswith("#"))
-            printed = run("sh", "-c", f"{inline} env -0", env=self.clean())
-            values = loaded(pairs(printed.split("\0")))
-            self.assertEqual(self.by_shell(file), values)
-
-    def test_systemd(self) -> None:
-        """Systemd's parser of EnvironmentFile= reads the same."""
-        program(str(GENERATOR))
-        for file in (EXAMPLE, self.all):
-            home = Path(self.mktemp())
-            (home / "environment.d").mkdir(parents=True)
-            (home / "environment.d/api-exporter.conf").symlink_to(file.absolute())
-            printed = run(GENERATOR, env={"XDG_CONFIG_HOME": str(home.absolute())})
-            values = loaded(pairs(shlex.split(printed)))
-            self.assertEqual(self.by_shell(file), values)
-
-    def test_config(self) -> None:
-        """--config reads the same."""
-        for file in (EXAMPLE, self.all):
-            values = loaded(load_file(file))
-            self.assertEqual(self.by_shell(file), values)
+    def test_readers(self) -> None:
+        """A shell, a command line, systemd and --config read the same values. The
+        commented-out values are the defaults.
+        """
+        wanted = self.by_shell(EXAMPLE)
+        self.assertEqual(("https://api.netbird.io", "nbp_replace_this"), wanted[3:5])
+        for reader in (
+            self.by_shell,
+            self.by_command_line,
+            lambda file: loaded(load_file(file)),
+            self.by_systemd,
+        ):
+            for file in (EXAMPLE, self.all):
+                self.assertEqual(wanted, reader(file))
 
     def by_shell(self, file: Path) -> tuple[object, ...]:
         command = 'set -a; . "$0"; exec env -0'
         printed = run("sh", "-c", command, file.absolute(), env=self.clean())
         return loaded(pairs(printed.split("\0")))
+
+    def by_command_line(self, file: Path) -> tuple[object, ...]:
+        """Return the values of the same lines before a command."""
+        lines = file.read_text().splitlines()
+        inline = " ".join(x for x in lines if x and not x.startswith("#"))
+        printed = run("sh", "-c", f"{inline} env -0", env=self.clean())
+        return loaded(pairs(printed.split("\0")))
+
+    def by_systemd(self, file: Path) -> tuple[object, ...]:
+        program(str(GENERATOR))
+        home = Path(self.mktemp())
+        (home / "environment.d").mkdir(parents=True)
+        (home / "environment.d/api-exporter.conf").symlink_to(file.absolute())
+        printed = run(GENERATOR, env={"XDG_CONFIG_HOME": str(home.absolute())})
+        return loaded(pairs(shlex.split(printed)))
 
     def clean(self) -> dict[str, str]:
         """Return an environment without settings."""

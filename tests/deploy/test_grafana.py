@@ -2,12 +2,12 @@
 
 import json
 import re
+from collections.abc import Iterator
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY
+from tests.deploy.programs import DEPLOY, documents
 from tests.deploy.queries import DASHBOARDS, dashboard, panels, selectors
-from tests.deploy.yaml_files import documents
 from tests.prometheus import THRESHOLDS
 
 FOLDER = DEPLOY / "grafana/dashboards"
@@ -20,6 +20,14 @@ PROCESS = re.compile(
     r"process_|python_|api_exporter_(?:build_info|reactor_|scrapes_in_flight)"
 )
 """Metrics of a process for all its accounts."""
+
+
+def targets() -> Iterator[tuple[str, str]]:
+    """Yield the panel and the expression of each query."""
+    for path in DASHBOARDS:
+        for panel in panels(path):
+            for target in panel["targets"]:
+                yield panel["title"], target["expr"]
 
 
 class DashboardTests(SynchronousTestCase):
@@ -50,25 +58,21 @@ class DashboardTests(SynchronousTestCase):
                 self.assertEqual(len(set(found)), len(found), key)
 
     def test_expressions(self) -> None:
-        """Each selector uses the variables; counters $__rate_interval, or an hour."""
-        for path in DASHBOARDS:
-            for panel in panels(path):
-                for target in panel["targets"]:
-                    expression = target["expr"]
-                    for name in selectors(expression):
-                        chosen = 'job=~"$job", instance=~"$instance"'
-                        if not PROCESS.match(name):
-                            chosen = 'account=~"$account", ' + chosen
-                        self.assertIn('cluster=~"$cluster", ' + chosen, name)
-                    for counter in re.finditer(COUNTERS, expression):
-                        after = expression[counter.end() :].partition("}")[2]
-                        self.assertRegex(after, r"^\[(\$__rate_interval|1h)\]")
-
-    def test_joins(self) -> None:
-        """Each join keeps targets apart."""
+        """Each selector uses the variables; counters $__rate_interval, or an hour. Each
+        join keeps targets apart.
+        """
+        for title, expression in targets():
+            for name in selectors(expression):
+                chosen = 'job=~"$job", instance=~"$instance"'
+                if not PROCESS.match(name):
+                    chosen = 'account=~"$account", ' + chosen
+                self.assertIn('cluster=~"$cluster", ' + chosen, name)
+            for counter in re.finditer(COUNTERS, expression):
+                after = expression[counter.end() :].partition("}")[2]
+                self.assertRegex(after, r"^\[(\$__rate_interval|1h)\]", title)
         for path in DASHBOARDS:
             for labels in re.findall(r"\bon \(([^)]*)\)", path.read_text()):
-                self.assertRegex(labels, "^cluster, (account, job, )?instance")
+                self.assertRegex(labels, "^cluster, (account, job, )?instance", path)
 
     def test_thresholds(self) -> None:
         """The thresholds of panels are those of the alerts."""

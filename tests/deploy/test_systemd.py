@@ -1,12 +1,13 @@
-"""The units, checked by systemd itself."""
+"""The units, checked by systemd itself, and their limits with a large network."""
 
 import re
+import resource
 import shutil
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY, Exporter, run
 from tests.integration.programs import free_port, get, program, start, until
 
 UNITS = DEPLOY / "systemd"
@@ -34,6 +35,8 @@ HARDENED = ["LimitCORE=0", "LimitAS=1G", "TasksMax=4096"]
 FAMILIES = "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6"
 
 EXPOSURE = 1.2
+
+PEERS = 10_000
 
 
 def lines(path: Path) -> list[str]:
@@ -123,3 +126,31 @@ class SocketTests(SynchronousTestCase):
         until(lambda: "Listening" in waiting.said(), "the socket")
         until(lambda: get(f"http://{host}/health")[0] == 200, "the exporter")
         until(lambda: f" is at {address} ({host})" in waiting.said(), "the line")
+
+
+class LimitTests(SynchronousTestCase):
+    def test_large_network(self) -> None:
+        """10,000 peers are read and served within 1 GiB of address space."""
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        files = min(65536, most)  # the limit may be lower
+        limits = f"ulimit -v 1048576 && ulimit -c 0 && ulimit -n {files}"
+        shell = f'{limits} && exec "$0" --demo'
+        exporter = Exporter(
+            self,
+            [program("sh"), "-c", shell, program("api-exporter")],
+            MALLOC_ARENA_MAX="2",
+            MALLOC_MMAP_THRESHOLD_="131072",
+            DEMO_PEERS=str(PEERS),
+        )
+        for _ in range(3):
+            page = exporter.page
+            self.assertIn("\nnetbird_api_up 1", page)
+            counted = re.findall(r"^netbird_api_peers\{.*\} (\d+)", page, re.MULTILINE)
+            peers = sum(map(int, counted))
+            self.assertGreater(peers, 0.9 * PEERS)
+            self.assertEqual(peers, page.count("\nnetbird_api_peer_info{"))
+            space = r"^process_virtual_memory_bytes (\S+)"
+            [used] = re.findall(space, page, re.MULTILINE)
+            self.assertLess(float(used), 2**30)
+        limits = Path(f"/proc/{exporter.running.process.pid}/limits").read_text()
+        self.assertRegex(limits, r"Max address space +1073741824 ")

@@ -107,12 +107,6 @@ class ReaderTests(UnixSocketTestCase):
 
 
 class PrometheusTests(UnixSocketTestCase):
-    def test_configuration(self) -> None:
-        """Promtool accepts the page's configuration."""
-        file = self.place / "prometheus.yml"
-        file.write_text(block("yaml"))
-        run(program("promtool"), "check", "config", file)
-
     def test_scraped(self) -> None:
         """Prometheus reads the process and each account over the socket alone; the
         page's command fills the file of targets.
