@@ -9,6 +9,11 @@ from api_exporter.netbird.resources import ACCESS_LOG, OFF, RESOURCE_BY_NAME
 
 
 class SelectionTests(SynchronousTestCase):
+    def test_default(self) -> None:
+        """Only memberships and events are off by default."""
+        off = [collector.name for collector in COLLECTORS if not collector.default]
+        self.assertEqual(["memberships", "events"], off)
+
     def test_some(self) -> None:
         """Resources that are read are selected, in the order of first requests."""
         selected = selection({"groups", "peers"}, {})
