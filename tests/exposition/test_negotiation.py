@@ -137,7 +137,10 @@ class ContentTypeTests(SynchronousTestCase):
 
     def test_malformed_quality(self) -> None:
         """An element with an invalid quality is ignored."""
-        for quality in ("", "2", "1.001", "0.0001", "-1", ".5", "1e0", "nan", "½", "x"):
+        for quality in (
+            *("", "2", "1.001", "0.0001", "-1", ".5", "1e0", "nan", "½", "x"),
+            *("0.x", "0.٣", "0.½"),
+        ):
             accept = f"application/openmetrics-text;q={quality}"
             self.assertEqual(TEXT_0, answer(accept), quality)
 
