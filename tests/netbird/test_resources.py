@@ -98,7 +98,11 @@ class ResourcesTests(SynchronousTestCase):
                 self.assertEqual(error in refused, resource.refused(error), case)
 
     def test_periods(self) -> None:
-        """By default fewer requests are sent than the minimum quota of six a minute."""
+        """By default fewer than six requests a minute are sent, the minimum quota.
+
+        No list is read less than once an hour.
+        """
+        self.assertEqual(3600, max(resource.period for resource in RESOURCES))
         self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
         self.assertEqual(
             30, RESOURCE_BY_NAME[ACCESS_LOG].period

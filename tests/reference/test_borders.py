@@ -71,6 +71,27 @@ class ValuesTests(ComparisonTestCase):
         for kind in PERSONAL.personal:
             self.same(MADE_UP, replace(PUBLIC, personal=frozenset({kind})))
 
+    def test_records(self) -> None:
+        """A record with a wrong field is left out; `null` and new fields are absent."""
+        nulls = dict.fromkeys(("name", "os", "connected", "last_seen", "groups"))
+        for odd in (
+            *({}, {"id": None}, {"id": 7}, {"id": ""}, None, "a", [], nulls),
+            *({"id": "b", **nulls}, {"id": "b", "new": {"a": [1, {"b": None}]}}),
+            *({"id": "b", "connected": 1}, {"id": "b", "name": ' \0\n"\\😀 '}),
+            *(
+                {"id": "a", "name": "the last"},
+                {"id": "b", "os": "x", "groups": [None]},
+            ),
+        ):
+            self.check(PUBLIC, peers=[{"id": "a", "name": "x"}, odd, {"id": "c"}])
+        for time in (
+            *("yesterday", "2026-08-22T19:10:00", 1787425800, "2026-08-22T19:10:00Z"),
+            *("2026-08-22T21:10:00.25+02:00", "2026-08-22T13:40:00.123456789-05:30"),
+        ):
+            self.check(PUBLIC, peers=[{"id": "a", "last_seen": time}, {"id": "b"}])
+        for number in (2**53, 2**53 + 1, -1, 0.5, "1", 10**400, True):
+            self.check(PUBLIC, groups=[{"id": "a", "peers_count": number}, {"id": "b"}])
+
     def test_peers(self) -> None:
         """Peers of all kinds, with logins of any lifetime in one of two accounts."""
         peers = products(
@@ -475,7 +496,10 @@ class AgentTests(ComparisonTestCase):
 
     def test_settings(self) -> None:
         """Without a log there are no denials, without a provider only providers."""
-        for settings in (None, {}, {"enable_log_collection": False}):
+        for settings in (
+            *(None, {}, {"enable_log_collection": False}),
+            *({"access_log_retention_days": days} for days in (-1, 0, 1)),
+        ):
             self.check(agent_settings=settings)
         self.check(agent_usage=[])
         self.check(agent_providers=[])
