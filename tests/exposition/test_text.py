@@ -15,11 +15,9 @@ from api_exporter.exposition.text import (
     Family,
     Metric,
     Sample,
-    boolean,
     count_by,
     count_true,
     count_true_and_false,
-    escape,
     is_never,
     labels,
     number,
@@ -217,25 +215,6 @@ class TimestampTests(SynchronousTestCase):
 
 
 class FamilyTests(SynchronousTestCase):
-    def test_labels(self) -> None:
-        """Every label is written in the given order, even an empty one."""
-        self.assertEqual('{b="1",a=""}', labels(b="1", a=""))
-
-    def test_escape(self) -> None:
-        """Only backslashes, quotes and line feeds are escaped."""
-        for value, written in {
-            "": "",
-            "plain ä \t\r'{}": "plain ä \t\r'{}",
-            '"': '\\"',
-            "\\": "\\\\",
-            "\n": "\\n",
-            "\\n": "\\\\n",
-        }.items():
-            self.assertEqual(written, escape(value))
-
-    def test_boolean(self) -> None:
-        self.assertEqual(["true", "false"], [boolean(True), boolean(False)])
-
     def test_counts(self) -> None:
         """Items are counted by truth, or by key in the order of the labels."""
 

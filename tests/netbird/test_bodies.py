@@ -202,18 +202,6 @@ class PageTests(SynchronousTestCase):
 
 
 class DocumentTests(SynchronousTestCase):
-    def test_document(self) -> None:
-        """A document is one record, with absent fields, unknown fields and nulls."""
-        for text, groups in {
-            b"{}": None,
-            b'{"disabled_management_groups":null}': None,
-            b'{"disabled_management_groups":["a",null],"new":1}': ("a",),
-        }.items():
-            self.assertEqual(
-                Decoded((DnsSettings(disabled_management_groups=groups),)),
-                decode(DNS_SETTINGS, text),
-            )
-
     def test_not_a_document(self) -> None:
         """A body that is no such object is refused."""
         for text in (

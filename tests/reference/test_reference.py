@@ -80,7 +80,7 @@ class SameTests(ComparisonTestCase):
         self.same(MADE_UP)
 
     def test_sparse(self) -> None:
-        """Both pages agree on sparse bodies of other servers, `null` among them."""
+        """Both pages agree on sparse bodies, `null` and empty lists among them."""
         for resource, name in (
             ("accounts", "accounts_sparse"),
             ("dns_settings", "dns_settings_none"),
@@ -88,6 +88,8 @@ class SameTests(ComparisonTestCase):
             *((resource.name, "null") for resource in EVERYTHING),
         ):
             self.same({**MADE_UP, resource: body(name)}, PERSONAL)
+        for resource in MADE_UP:
+            self.same({**MADE_UP, resource: b"[]"}, PERSONAL)
 
     def test_unknown(self) -> None:
         """Without one resource, both pages omit all that depends on it."""
