@@ -127,8 +127,8 @@ class GatheredTests(SynchronousTestCase):
         found = self.paged(self.family(PIECE_BYTES))
         self.assertEqual([1], [p.series for p in found.page])
 
-    def test_copied(self) -> None:
-        """Copied texts become a piece when they have the length of one."""
+    def test_border(self) -> None:
+        """Texts, copied or not, become a piece when they have the length of one."""
         halves = []
         for metric in (METRIC, OTHER):
             empty = len(rendered([Family(metric, [("", 1)])]))
@@ -139,9 +139,10 @@ class GatheredTests(SynchronousTestCase):
         between = Family(large, [("x" * PIECE_BYTES, 1)])
         before = self.paged(halves[0], between, halves[1])
         copies = [UnchangedFamily(metric) for metric in (METRIC, OTHER)]
-        after = self.paged(*copies, Family(large, [("", 1)]), before=before)
-        self.assertEqual([2, 1], [p.series for p in after.page])
-        self.assertEqual(PIECE_BYTES, len(after.page[0].text))
+        for families in (copies, halves):
+            after = self.paged(*families, Family(large, [("", 1)]), before=before)
+            self.assertEqual([2, 1], [p.series for p in after.page])
+            self.assertEqual(PIECE_BYTES, len(after.page[0].text))
 
     def test_bound(self) -> None:
         """A large page has no long pieces: a slow client would hold their memory."""
