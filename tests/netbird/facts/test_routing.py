@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import networks, routes
-from api_exporter.collectors.rows import Measure, measurement
+from api_exporter.collectors.rows import measurement
 from api_exporter.exposition.incremental import render_page
 from api_exporter.netbird.facts.policies import outdated_peer_counts
 from api_exporter.netbird.facts.routing import (
@@ -159,21 +159,17 @@ class UnionsTests(SynchronousTestCase):
 class HostileTests(SynchronousTestCase):
     """Records of some kilobytes that name a large group very often."""
 
-    def quick(self, measure: Measure, inventory: Inventory) -> None:
-        CountedId.lookups = 0
-        render_page(measure(inventory))
-        self.assertLess(CountedId.lookups, 20 * MANY * 20)
-
-    def test_one_route(self) -> None:
+    def test_pages(self) -> None:
+        """One route, one router, or a network of routers with different groups."""
         route = Route(id="r", enabled=True, peer_groups=NAMES)
-        self.quick(measurement(routes.ROWS), replace_(BIG, routes=(route,)))
-
-    def test_one_router(self) -> None:
-        self.quick(measurement(networks.ROWS), replace_(BIG, **routed(1)))
-
-    def test_many_routers(self) -> None:
-        """One network that lists a hundred routers, each of another group."""
-        self.quick(measurement(networks.ROWS), replace_(BIG, **routed(100)))
+        for rows, records in (
+            (routes.ROWS, {"routes": (route,)}),
+            (networks.ROWS, routed(1)),
+            (networks.ROWS, routed(100)),
+        ):
+            CountedId.lookups = 0
+            render_page(measurement(rows)(replace_(BIG, **records)))
+            self.assertLess(CountedId.lookups, 20 * MANY * 20)
 
     def test_findings(self) -> None:
         """Findings look up members as rarely."""
