@@ -7,9 +7,10 @@ from tests.bodies import inventory
 from tests.collectors.samples import PREFIX, page, parsed
 from tests.documents import DOCUMENTS, ROOT, configuration, metrics
 from tests.reference import reference
+from tests.reference.comparison import PERSONAL, PUBLIC
 from tests.reference.comparison import parsed as decoded
 from tests.reference.page import Settings
-from tests.reference.test_reference import MADE_UP, PERSONAL, PUBLIC
+from tests.reference.test_reference import MADE_UP
 
 
 def labels(settings: Settings) -> dict[str, set[str]]:

@@ -1,6 +1,5 @@
 """Families as text and as samples, which the collectors' tests compare."""
 
-import re
 from collections.abc import Iterable
 from itertools import chain
 
@@ -12,27 +11,9 @@ from api_exporter.netbird.inventory import Inventory
 
 PREFIX = "netbird_api_"
 
-Samples = dict[str, list[str]]
-"""Samples by family, without the prefix: labels and value, in the order of the page."""
-
-_SAMPLE = r"(\w+)(\{.*\})? (\S+)"
-
 
 def rendered(families: Iterable[Family]) -> str:
     return "".join(chain.from_iterable(map(render, families)))
-
-
-def scrape(collector: str, inventory: Inventory, prefix: str = PREFIX) -> Samples:
-    """Return the samples of a collector. A family without samples is missing."""
-    found: Samples = {}
-    (measure,) = (c.measure for c in COLLECTORS if c.name == collector)
-    for line in rendered(measure(inventory)).split("\n"):
-        if line and not line.startswith("#"):
-            match = re.fullmatch(rf"{prefix}{_SAMPLE}", line, re.DOTALL)
-            assert match, line
-            name, labels, value = match.groups()
-            found.setdefault(name, []).append(f"{labels or ''} {value}".lstrip())
-    return found
 
 
 def page(inventory: Inventory, collectors: Iterable[Collector] = COLLECTORS) -> str:

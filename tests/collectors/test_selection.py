@@ -20,6 +20,11 @@ def read(selected: Selection) -> list[str]:
 
 
 class SelectionTests(SynchronousTestCase):
+    def test_default(self) -> None:
+        """Only memberships and events are off by default."""
+        off = [collector.name for collector in COLLECTORS if not collector.default]
+        self.assertEqual(["memberships", "events"], off)
+
     def test_some(self) -> None:
         """Resources that are read are selected, in the order of first requests."""
         selected = selection({"groups", "peers"}, {})

@@ -1,6 +1,7 @@
 """The access log of the simulated reverse proxy."""
 
 import json
+from collections import Counter
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -18,6 +19,10 @@ SERVICES = ("busy", "second", "third")
 
 def request(query: str, now: float = NOW, services: tuple[str, ...] = SERVICES) -> Any:
     return json.loads(page(query, services, now))
+
+
+ROWS = [row for n in range(1, 20) for row in request(f"page={n}")["data"]]
+"""The newest rows."""
 
 
 class PageTests(SynchronousTestCase):
@@ -56,28 +61,32 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(row, request(query, NOW + 60)["data"][0])
 
     def test_services(self) -> None:
-        """All services have requests, the first one most."""
-        rows = [row for n in range(1, 20) for row in request(f"page={n}")["data"]]
-        counts = [sum(row["service_id"] == one for row in rows) for one in SERVICES]
-        self.assertEqual(sorted(counts, reverse=True), counts)
-        self.assertGreater(min(counts), 0)
-        self.assertEqual(len(rows), sum(counts))
+        """All services have requests, the first one four of seven."""
+        counts = Counter(row["service_id"] for row in ROWS)
+        shares = [round(7 * counts[service] / len(ROWS)) for service in SERVICES]
+        self.assertEqual([4, 2, 1], shares)
         self.assertEqual([], request("", services=())["data"])
 
     def test_statuses(self) -> None:
-        """Some requests are refused, some fail, each with a reason."""
-        rows = [row for n in range(1, 20) for row in request(f"page={n}")["data"]]
-        found = {(row["status_code"], row.get("reason")) for row in rows}
-        failed = "Request failed"
+        """One request of 17 is refused, two fail, each with a reason."""
+        found = Counter((row["status_code"], row.get("reason")) for row in ROWS)
+        shares = {key: round(17 * count / len(ROWS)) for key, count in found.items()}
         self.assertEqual(
             {
-                (200, None),
-                (401, "Authentication failed"),
-                (404, failed),
-                (502, failed),
+                (200, None): 14,
+                (401, "Authentication failed"): 1,
+                (404, "Request failed"): 1,
+                (502, "Request failed"): 1,
             },
-            found,
+            shares,
         )
+
+    def test_durations(self) -> None:
+        """A request takes milliseconds, a few of them about a second."""
+        durations = [row["duration_ms"] for row in ROWS]
+        self.assertGreater(min(durations), 0)
+        slow = sum(duration >= 900 for duration in durations)
+        self.assertTrue(0 < slow < len(ROWS) / 20, slow)
 
     def test_read(self) -> None:
         """The exporter reads each row once."""

@@ -7,11 +7,12 @@ from twisted.internet.interfaces import IPushProducer
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IResponse
+from twisted.web.iweb import UNKNOWN_LENGTH, IResponse
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import RecordedNetwork
+from simulation.company.network import PATHS
 from simulation.company.people import EXPORTER_ID
 
 NOW = 1_787_425_800.0
@@ -79,13 +80,16 @@ class ApiTests(SynchronousTestCase):
             self.assertIsNotNone(self.header(response, "X-Request-Id"))
             self.assertEqual(len(expected), response.length)
 
-    def test_big_body(self) -> None:
-        """A body of more than 2 KB is complete, and chunked."""
-        for path in ("/api/peers", "/api/groups", "/api/setup-keys"):
+    def test_lengths(self) -> None:
+        """Each body is complete; one of more than 2 KB is chunked."""
+        lengths = []
+        for path in PATHS:
             response, body = self.ask(path)
-            self.assertEqual(b"".join(NETWORK.body(path, NOW) or ()), body)
-            self.assertIsNone(self.header(response, "Content-Length"))
-            self.assertGreater(len(body), 2048)
+            self.assertEqual(b"".join(NETWORK.body(path, NOW) or ()), body, path)
+            known = UNKNOWN_LENGTH if len(body) > 2048 else len(body)
+            self.assertEqual(known, response.length, path)
+            lengths.append(len(body))
+        self.assertTrue(any(2048 < length < 20_000 for length in lengths))
 
     def test_no_authentication(self) -> None:
         """A request without a known scheme is refused."""
@@ -136,11 +140,21 @@ class ApiTests(SynchronousTestCase):
         """The exporter may read only its own access tokens."""
         response, body = self.ask(f"/api/users/{EXPORTER_ID}/tokens")
         self.assertEqual((200, 3), (response.code, len(json.loads(body))))
-        self.assertRefused(
-            403,
-            "admin role required to perform this action",
-            self.ask("/api/users/google-oauth2%7C1000/tokens"),
-        )
+        for path, message in (
+            (
+                "/api/users/google-oauth2%7C1000/tokens",
+                "admin role required to perform this action",
+            ),
+            ("/api/users/current", "permission denied"),
+        ):
+            self.assertRefused(403, message, self.ask(path))
+
+    def test_access_log(self) -> None:
+        """The access log has requests of the account's services."""
+        services = b"".join(NETWORK.body("/api/reverse-proxies/services", NOW) or ())
+        _, body = self.ask("/api/events/proxy?page_size=100")
+        found = {row["service_id"] for row in json.loads(body)["data"]}
+        self.assertEqual({one["id"] for one in json.loads(services)[:3]}, found)
 
 
 class FullTransport(StringTransport):

@@ -1,5 +1,7 @@
-"""The settings of the simulation."""
+"""The settings and the server of the simulation."""
 
+from twisted.internet.testing import MemoryReactor, StringTransport
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo import server
@@ -19,3 +21,23 @@ class EnvironTests(SynchronousTestCase):
                 )
                 for account in server.with_demo_accounts(settings).accounts.values():
                     self.assertIsNone(account.events_file)
+
+
+class ServerTests(SynchronousTestCase):
+    def test_quiet(self) -> None:
+        """The simulation logs neither its start nor its requests."""
+        reactor, listening = MemoryReactor(), server.bind()
+        self.addCleanup(listening.close)
+        settings = read_settings(server.demo_environment(listening))
+        service = server.server(
+            listening, settings=settings, reactor=reactor, now=float
+        )
+        service.startService()
+        [(_, _, site)] = reactor.adoptedPorts
+        with capturedLogs() as logged:
+            site.doStart()
+            transport, protocol = StringTransport(), site.buildProtocol(None)
+            protocol.makeConnection(transport)
+            protocol.dataReceived(b"GET / HTTP/1.0\r\n\r\n")
+        self.assertIn(b"404", transport.value())
+        self.assertEqual([], list(logged))

@@ -20,7 +20,13 @@ from api_exporter.exposition.incremental import (
 )
 from api_exporter.exposition.pages import PIECE_BYTES, piece
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
-from api_exporter.exposition.text import Family, Metric, Sample, labels
+from api_exporter.exposition.text import (
+    Family,
+    Metric,
+    Sample,
+    UnchangedFamily,
+    labels,
+)
 from tests import tries
 from tests.collectors.samples import rendered
 
@@ -120,6 +126,28 @@ class GatheredTests(SynchronousTestCase):
         self.assertEqual([1, 2], [p.series for p in found.page])
         found = self.paged(self.family(PIECE_BYTES))
         self.assertEqual([1], [p.series for p in found.page])
+
+    def test_border(self) -> None:
+        """Texts, copied or not, become a piece when they have the length of one."""
+        halves = []
+        for metric in (METRIC, OTHER):
+            empty = len(rendered([Family(metric, [("", 1)])]))
+            half = Family(metric, [("x" * (PIECE_BYTES // 2 - empty), 1)])
+            half.edition = ("unchanged",)
+            halves.append(half)
+        large = Metric(name="large", help="Large.", source="large")
+        between = Family(large, [("x" * PIECE_BYTES, 1)])
+        before = self.paged(halves[0], between, halves[1])
+        copies = [UnchangedFamily(metric) for metric in (METRIC, OTHER)]
+        for families in (copies, halves):
+            after = self.paged(*families, Family(large, [("", 1)]), before=before)
+            self.assertEqual([2, 1], [p.series for p in after.page])
+            self.assertEqual(PIECE_BYTES, len(after.page[0].text))
+
+    def test_bound(self) -> None:
+        """A large page has no long pieces: a slow client would hold their memory."""
+        found = self.paged(self.family(*[10_000] * 300))
+        self.assertLess(max(len(p.text) for p in found.page), 600_000)
 
     def test_same(self) -> None:
         """An equal text is the same piece."""

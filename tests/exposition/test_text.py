@@ -15,11 +15,9 @@ from api_exporter.exposition.text import (
     Family,
     Metric,
     Sample,
-    boolean,
     count_by,
     count_true,
     count_true_and_false,
-    escape,
     is_never,
     labels,
     number,
@@ -217,63 +215,27 @@ class TimestampTests(SynchronousTestCase):
 
 
 class FamilyTests(SynchronousTestCase):
-    def test_labels(self) -> None:
-        """Every label is written in the given order, even an empty one."""
-        self.assertEqual('{b="1",a=""}', labels(b="1", a=""))
+    def test_counts(self) -> None:
+        """Items are counted by truth, or by key in the order of the labels."""
 
-    def test_escape(self) -> None:
-        """Only backslashes, quotes and line feeds are escaped."""
-        for value, written in {
-            "": "",
-            "plain ä \t\r'{}": "plain ä \t\r'{}",
-            '"': '\\"',
-            "\\": "\\\\",
-            "\n": "\\n",
-            "\\n": "\\\\n",
-        }.items():
-            self.assertEqual(written, escape(value))
+        def by_key(keys: str) -> Family:
+            return count_by(METRIC, iter(keys), lambda key: labels(kind=key.lower()))
 
-    def test_boolean(self) -> None:
-        self.assertEqual(["true", "false"], [boolean(True), boolean(False)])
+        def halves(which: Iterable[bool]) -> Family:
+            return count_true_and_false("on", METRIC, which)
 
-    def test_total(self) -> None:
-        """The number of true items is a sample, even if it is 0."""
-        cases: list[tuple[Iterable[bool], int]] = [
-            ([], 0),
-            ([False], 0),
-            (iter([True, False, True]), 2),
-        ]
-        for which, count in cases:
-            self.assertEqual([("", count)], samples(count_true(METRIC, which)))
-
-    def test_halves(self) -> None:
-        """Both samples always exist and add up."""
-        yes, no = '{connected="true"}', '{connected="false"}'
-        cases: list[tuple[Iterable[bool], Sample, Sample]] = [
-            ([], (yes, 0), (no, 0)),
-            ([True], (yes, 1), (no, 0)),
-            (iter([False, True, False]), (yes, 1), (no, 2)),
-        ]
-        for which, *expected in cases:
-            self.assertEqual(
-                expected, samples(count_true_and_false("connected", METRIC, which))
-            )
-
-    def test_counted(self) -> None:
-        """Keys are counted, in the order of their labels."""
-        found = count_by(
-            METRIC, iter(["b", "a", "b"]), lambda kind: labels(kind=kind or "unknown")
-        )
-        self.assertEqual([('{kind="a"}', 1), ('{kind="b"}', 2)], samples(found))
-        self.assertEqual([], samples(count_by(METRIC, [])))
-
-    def test_counted_together(self) -> None:
-        """Keys with the same labels are one sample."""
-        found = count_by(
-            METRIC, ["A", "a", "b"], lambda kind: labels(kind=kind.lower())
-        )
-        self.assertEqual([('{kind="a"}', 2), ('{kind="b"}', 1)], samples(found))
-
-    def test_counted_labels(self) -> None:
-        kind = labels(kind="a")
-        self.assertEqual([(kind, 2)], samples(count_by(METRIC, [kind, kind])))
+        yes, no = '{on="true"}', '{on="false"}'
+        a, b = '{kind="a"}', '{kind="b"}'
+        for family, expected in (
+            (count_true(METRIC, []), [("", 0)]),
+            (count_true(METRIC, [False]), [("", 0)]),
+            (count_true(METRIC, iter([True, False, True])), [("", 2)]),
+            (halves([]), [(yes, 0), (no, 0)]),
+            (halves([True]), [(yes, 1), (no, 0)]),
+            (halves(iter([False, True, False])), [(yes, 1), (no, 2)]),
+            (by_key(""), []),
+            (by_key("bab"), [(a, 1), (b, 2)]),
+            (by_key("Aab"), [(a, 2), (b, 1)]),
+            (count_by(METRIC, [a, a]), [(a, 2)]),
+        ):
+            self.assertEqual(expected, samples(family))

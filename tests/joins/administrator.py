@@ -1,7 +1,7 @@
 """An account with the changes of an administrator: its lists after each step."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -14,27 +14,84 @@ _LIMITS = {
     "token_limit": {"enabled": True, "user_cap": 10, "group_cap": 100},
     "budget_limit": {},
 }
+_ENABLED = {"enabled": True}
+_VIA_GROUP = {**_ENABLED, "peer_groups": ["group-@"]}
+_VIA_PEER = {**_ENABLED, "peer": "peer-@"}
+_SIDE = [{"id": "group-@", "name": "group @"}]
+_RULE = {**_ENABLED, "id": "rule-@", "sources": _SIDE, "destinations": _SIDE}
 
 
-def _by_id(world: World, name: str, id_: str) -> Record:
-    return next(record for record in world[name] if record["id"] == id_)
+def _record(kind: str, **fields: object) -> Record:
+    return {"id": f"{kind}-@", "name": f"{kind} @", **fields}
 
 
-def _drop(world: World, name: str, id_: str) -> None:
-    world[name] = [record for record in world[name] if record["id"] != id_]
+def _route(kind: str, fields: Record) -> Record:
+    id_ = f"route-{kind}-@"
+    return {"id": id_, "network_id": id_, "network": id_, **fields}
 
 
-def _peer(world: World, letter: str) -> None:
-    world["peers"].append(
-        {
-            "id": f"peer-{letter}",
-            "name": f"peer {letter}",
-            "connected": True,
-            "version": "0.60.0",
-            "last_seen": NOW,
-        }
-    )
-    _join(world, "All", f"peer-{letter}")
+_CREATED: tuple[tuple[str, Record], ...] = (
+    ("peers", _record("peer", connected=True, version="0.60.0", last_seen=NOW)),
+    (
+        "groups",
+        _record("group", peers_count=0, resources_count=0, issued="api", peers=[]),
+    ),
+    ("members", {"group": "group-@", "peer": "peer-@"}),
+    ("networks", _record("network", routers=[], resources=[])),
+    ("network_routers", {"id": "router-group-@", "metric": 9, **_VIA_GROUP}),
+    ("network_routers", {"id": "router-peer-@", "metric": 9, **_VIA_PEER}),
+    ("network_resources", _record("resource", type="host", **_ENABLED)),
+    ("routes", _route("group", _VIA_GROUP)),
+    ("routes", _route("peer", _VIA_PEER)),
+    (
+        "posture_checks",
+        _record("check", checks={"nb_version_check": {"min_version": "0.61.0"}}),
+    ),
+    (
+        "policies",
+        _record("policy", rules=[_RULE], source_posture_checks=["check-@"], **_ENABLED),
+    ),
+    ("users", {"id": "user-@", "role": "user"}),
+    ("agent_providers", _record("provider", **_ENABLED)),
+    ("agent_guardrails", {"id": "guardrail-@"}),
+    (
+        "agent_policies",
+        _record(
+            "agents",
+            source_groups=["group-@"],
+            destination_provider_ids=["provider-@"],
+            guardrail_ids=["guardrail-@"],
+            limits=_LIMITS,
+            **_ENABLED,
+        ),
+    ),
+    (
+        "agent_budget_rules",
+        _record(
+            "budget",
+            target_groups=["group-@"],
+            target_users=["user-@", "peer-@"],
+            limits=_LIMITS,
+            **_ENABLED,
+        ),
+    ),
+)
+"""One request of the administrator each, in an order that NetBird accepts. A letter
+replaces each @.
+"""
+
+
+def _create(world: World, letter: str, name: str, template: Record) -> None:
+    record = json.loads(json.dumps(template).replace("@", letter))
+    if name == "members":
+        _join(world, record["group"], record["peer"])
+        return
+    world[name].append(record)
+    if name == "peers":
+        _join(world, "All", record["id"])
+    elif name.startswith("network_"):
+        network = _by_id(world, "networks", f"network-{letter}")
+        network[name.removeprefix("network_")].append(record["id"])
 
 
 def _join(world: World, group: str, peer: str) -> None:
@@ -43,140 +100,9 @@ def _join(world: World, group: str, peer: str) -> None:
     found["peers_count"] = len(found["peers"])
 
 
-def _group(world: World, letter: str) -> None:
-    world["groups"].append(
-        {
-            "id": f"group-{letter}",
-            "name": f"group {letter}",
-            "peers_count": 0,
-            "resources_count": 0,
-            "issued": "api",
-            "peers": [],
-        }
-    )
+def _by_id(world: World, name: str, id_: str) -> Record:
+    return next(record for record in world[name] if record["id"] == id_)
 
-
-def _fill(world: World, letter: str) -> None:
-    _join(world, f"group-{letter}", f"peer-{letter}")
-
-
-def _network(world: World, letter: str) -> None:
-    network: Record = {"id": f"network-{letter}", "name": f"network {letter}"}
-    world["networks"].append({**network, "routers": [], "resources": []})
-
-
-def _router(world: World, letter: str, kind: str) -> None:
-    id_ = f"router-{kind}-{letter}"
-    router: Record = {"id": id_, "enabled": True, "metric": 9}
-    if kind == "group":
-        router["peer_groups"] = [f"group-{letter}"]
-    else:
-        router["peer"] = f"peer-{letter}"
-    world["network_routers"].append(router)
-    _by_id(world, "networks", f"network-{letter}")["routers"].append(id_)
-
-
-def _resource(world: World, letter: str) -> None:
-    id_ = f"resource-{letter}"
-    world["network_resources"].append(
-        {"id": id_, "name": f"resource {letter}", "type": "host", "enabled": True}
-    )
-    _by_id(world, "networks", f"network-{letter}")["resources"].append(id_)
-
-
-def _route(world: World, letter: str, kind: str) -> None:
-    id_ = f"route-{kind}-{letter}"
-    route: Record = {"id": id_, "network_id": id_, "enabled": True, "network": id_}
-    if kind == "group":
-        route["peer_groups"] = [f"group-{letter}"]
-    else:
-        route["peer"] = f"peer-{letter}"
-    world["routes"].append(route)
-
-
-def _check(world: World, letter: str) -> None:
-    world["posture_checks"].append(
-        {
-            "id": f"check-{letter}",
-            "name": f"check {letter}",
-            "checks": {"nb_version_check": {"min_version": "0.61.0"}},
-        }
-    )
-
-
-def _policy(world: World, letter: str) -> None:
-    side = [{"id": f"group-{letter}", "name": f"group {letter}"}]
-    rule = {"id": f"rule-{letter}", "enabled": True}
-    world["policies"].append(
-        {
-            "id": f"policy-{letter}",
-            "name": f"policy {letter}",
-            "enabled": True,
-            "rules": [{**rule, "sources": side, "destinations": side}],
-            "source_posture_checks": [f"check-{letter}"],
-        }
-    )
-
-
-def _user(world: World, letter: str) -> None:
-    world["users"].append({"id": f"user-{letter}", "role": "user"})
-
-
-def _provider(world: World, letter: str) -> None:
-    id_ = f"provider-{letter}"
-    world["agent_providers"].append({"id": id_, "name": id_, "enabled": True})
-
-
-def _guardrail(world: World, letter: str) -> None:
-    world["agent_guardrails"].append({"id": f"guardrail-{letter}"})
-
-
-def _agent_policy(world: World, letter: str) -> None:
-    world["agent_policies"].append(
-        {
-            "id": f"agents-{letter}",
-            "name": f"agents {letter}",
-            "enabled": True,
-            "source_groups": [f"group-{letter}"],
-            "destination_provider_ids": [f"provider-{letter}"],
-            "guardrail_ids": [f"guardrail-{letter}"],
-            "limits": _LIMITS,
-        }
-    )
-
-
-def _budget_rule(world: World, letter: str) -> None:
-    world["agent_budget_rules"].append(
-        {
-            "id": f"budget-{letter}",
-            "name": f"budget {letter}",
-            "enabled": True,
-            "target_groups": [f"group-{letter}"],
-            "target_users": [f"user-{letter}", f"peer-{letter}"],
-            "limits": _LIMITS,
-        }
-    )
-
-
-_CREATE: tuple[Callable[[World, str], None], ...] = (
-    _peer,
-    _group,
-    _fill,
-    _network,
-    lambda world, letter: _router(world, letter, "group"),
-    lambda world, letter: _router(world, letter, "peer"),
-    _resource,
-    lambda world, letter: _route(world, letter, "group"),
-    lambda world, letter: _route(world, letter, "peer"),
-    _check,
-    _policy,
-    _user,
-    _provider,
-    _guardrail,
-    _agent_policy,
-    _budget_rule,
-)
-"""One request of the administrator each, in an order that NetBird accepts."""
 
 _EMPTY = (
     "peers",
@@ -200,10 +126,10 @@ _EMPTY = (
 def _begin() -> World:
     world: World = {name: [] for name in _EMPTY}
     world["accounts"] = [{"id": "account", "settings": {}}]
-    _group(world, "x")
+    _create(world, "x", *_CREATED[1])
     world["groups"][0].update(id="All", name="All")
-    for step in _CREATE:
-        step(world, "a")
+    for created in _CREATED:
+        _create(world, "a", *created)
     return world
 
 
@@ -225,8 +151,8 @@ def _changes(world: World) -> Iterator[None]:
 def _worlds() -> tuple[World, ...]:
     world = _begin()
     worlds = [deepcopy(world)]
-    for step in _CREATE:
-        step(world, "b")
+    for created in _CREATED:
+        _create(world, "b", *created)
         worlds.append(deepcopy(world))
     worlds += [deepcopy(world) for _ in _changes(world)]
     return tuple(worlds)

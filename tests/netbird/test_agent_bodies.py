@@ -62,35 +62,6 @@ class ConsumptionTests(SynchronousTestCase):
         self.assertEqual(120_001, 1 + decoded.unread_count)
         self.assertLess(peak, 4 * 1024 * 1024)
 
-    def test_windows(self) -> None:
-        """Rows of the current window are kept, of two rows with one key the last."""
-        rows = [
-            {
-                "dimension_id": "a",
-                "window_seconds": 60,
-                "window_start_utc": start,
-                **more,
-            }
-            for start, more in (
-                ("2026-11-22T11:59:00Z", {}),
-                ("2026-11-22T12:00:00Z", {"tokens_input": 1}),
-                ("2026-11-22T13:00:00+01:00", {"tokens_input": 2}),
-                ("2026-11-22T12:01:00Z", {}),
-                ("2026-11-22T12:00:10Z", {}),
-                ("0001-01-01T00:00:00Z", {}),
-            )
-        ]
-        rows += [{"window_seconds": 0}, {"window_seconds": -60}, {"cost_usd": "x"}]
-        decoded = ConsumptionDecoder().decode(json.dumps(rows).encode(), AT_NOON)
-        [found] = decoded.records
-        assert isinstance(found, Consumption)
-        self.assertEqual([2], [row.tokens_input for row in found.current])
-        self.assertEqual((8, 1), (found.rows, decoded.rejected))
-
-    def test_null(self) -> None:
-        [found] = ConsumptionDecoder().decode(b"null", AT_NOON).records
-        self.assertEqual(Consumption(rows=0), found)
-
 
 class DenialsTests(SynchronousTestCase):
     def test_number(self) -> None:

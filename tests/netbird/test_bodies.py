@@ -4,7 +4,6 @@ import contextlib
 import json
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, timezone
 from operator import is_
 from types import SimpleNamespace
 from typing import Any
@@ -28,11 +27,8 @@ from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
 from api_exporter.netbird.records import (
     DnsSettings,
     Group,
-    Member,
     Peer,
     Policy,
-    Rule,
-    TypedId,
 )
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
@@ -60,127 +56,6 @@ def listed(*records: bytes) -> bytes:
 
 
 class ListingTests(SynchronousTestCase):
-    def holds(self, body: ListDecoder, text: bytes, *records: msgspec.Struct) -> None:
-        decoded = msgspec.structs.replace(decode(body, text), recognized=NO_RECORDS)
-        self.assertEqual(Decoded(records), decoded, text)
-
-    def peer_with(self, field: bytes, **expected: object) -> None:
-        """A peer with such a field has these values, and no peer is left out."""
-        peer = msgspec.structs.replace(Peer(id="a"), **expected)
-        self.holds(PEERS, listed(b'{"id":"a",' + field + b"}"), peer)
-
-    def test_empty(self) -> None:
-        """An empty list may be written as `null`."""
-        for text in (b"[]", b"null", b" [ ] ", b"\nnull\n"):
-            self.holds(PEERS, text)
-
-    def test_all_fields(self) -> None:
-        """Every field is read under NetBird's name."""
-        self.holds(
-            POLICIES,
-            b'[{"id":"a","name":"b","enabled":true,"rules":[{"action":"accept",'
-            b'"protocol":"tcp","enabled":true,'
-            b'"sourceResource":{"id":"c","type":"host"}}]}]',
-            Policy(
-                id="a",
-                name="b",
-                enabled=True,
-                rules=(
-                    Rule(
-                        action="accept",
-                        protocol="tcp",
-                        enabled=True,
-                        source_resource=TypedId(id="c", type="host"),
-                    ),
-                ),
-            ),
-        )
-
-    def test_absent(self) -> None:
-        """Only an id is required: all other fields may be absent or `null`."""
-        nulls = ",".join(f'"{name}":null' for name in Peer.__struct_fields__[1:])
-        self.holds(PEERS, b'[{"id":"a"}]', Peer(id="a"))
-        self.holds(PEERS, f'[{{"id":"a",{nulls}}}]'.encode(), Peer(id="a"))
-
-    def test_null_inside(self) -> None:
-        """A `null` anywhere inside a record counts as absent."""
-        self.holds(
-            GROUPS,
-            b'[{"id":"a","peers":null,"resources":[null,{"id":"b","type":null}]}]',
-            Group(id="a", resources=(TypedId(id="b"),)),
-        )
-        self.holds(
-            GROUPS,
-            b'[{"id":"a","name":null,"peers":[{"id":"b"},null]}]',
-            Group(id="a", peers=(Member(id="b"),)),
-        )
-
-    def test_unknown(self) -> None:
-        """Unknown fields are skipped, unknown enum values are passed through."""
-        self.peer_with(b'"new":{"a":[1,{"b":null}]}')
-        self.peer_with(b'"name":null,"new":[{}]')
-        self.holds(
-            GROUPS, b'[{"id":"a","issued":"magic"}]', Group(id="a", issued="magic")
-        )
-
-    def test_strings(self) -> None:
-        """Strings are never trimmed or changed."""
-        self.peer_with(rb'"name":" \u0000\n\"\\\ud83d\ude00 "', name=' \0\n"\\😀 ')
-
-    def test_offsets(self) -> None:
-        """Times have any offset, and fractions to the microsecond."""
-        for text, instant in (
-            (b"2026-08-22T19:10:00Z", datetime(2026, 8, 22, 19, 10, tzinfo=UTC)),
-            (
-                b"2026-08-22T21:10:00.25+02:00",
-                datetime(2026, 8, 22, 19, 10, 0, 250000, tzinfo=UTC),
-            ),
-            (
-                b"2026-08-22T13:40:00.123456789-05:30",
-                datetime(2026, 8, 22, 19, 10, 0, 123457, tzinfo=UTC),
-            ),
-        ):
-            self.peer_with(b'"last_seen":"' + text + b'"', last_seen=instant)
-
-    def test_zero_times(self) -> None:
-        """A zero time is read in any zone, and is absent if the calendar lacks it."""
-        for text, instant in {
-            b"0001-01-01T00:00:00Z": datetime(1, 1, 1, tzinfo=UTC),
-            b"0001-01-01T05:00:00+05:00": datetime(
-                1, 1, 1, 5, tzinfo=timezone(timedelta(hours=5))
-            ),
-            b"0000-12-31T19:00:00-05:00": None,
-            b"0000-12-31T23:59:59.5-00:01": None,
-        }.items():
-            self.peer_with(b'"last_login":"' + text + b'"', last_login=instant)
-
-    def test_duplicates(self) -> None:
-        """The last of two records with one id counts."""
-        self.holds(
-            PEERS,
-            b'[{"id":"a","name":"old"},{"id":"b"},{"id":"a","name":"new"}]',
-            Peer(id="a", name="new"),
-            Peer(id="b"),
-        )
-
-    def test_duplicates_in_order(self) -> None:
-        """If the order counts, the last of two records with one id gives the place."""
-        self.holds(
-            ListDecoder(Peer, ordered=True),
-            b'[{"id":"a","name":"old"},{"id":"b"},{"id":"a","name":"new"}]',
-            Peer(id="b"),
-            Peer(id="a", name="new"),
-        )
-
-    def test_same_name(self) -> None:
-        """Records with one name and two ids are two records."""
-        self.holds(
-            PEERS,
-            b'[{"id":"a","name":"x"},{"id":"b","name":"x"}]',
-            Peer(id="a", name="x"),
-            Peer(id="b", name="x"),
-        )
-
     def test_no_list(self) -> None:
         """A `null` is refused if the list may not be `null`."""
         error = self.assertRaises(
@@ -190,8 +65,12 @@ class ListingTests(SynchronousTestCase):
 
     def test_no_text(self) -> None:
         """A byte that is not UTF-8 costs its string, not its record."""
-        self.peer_with(b'"name":"db \xff\xc3(1)"', name="db \ufffd\ufffd(1)")
-        self.peer_with(b'"new":"\xff"')
+        for field, name in (
+            (b'"name":"db \xff\xc3(1)"', "db \ufffd\ufffd(1)"),
+            (b'"new":"\xff"', ""),
+        ):
+            found = decode(PEERS, b'[{"id":"a",%b}]' % field)
+            self.assertEqual((Peer(id="a", name=name),), found.records)
         self.assertEqual(
             (DnsSettings(disabled_management_groups=("\ufffd",)),),
             decode(DNS_SETTINGS, b'{"disabled_management_groups":["\xff"]}').records,
@@ -199,20 +78,6 @@ class ListingTests(SynchronousTestCase):
 
     def test_half_characters(self) -> None:
         """The escape of a lone surrogate costs its character, not the whole list."""
-        for sent, name in {
-            rb"\ud800": "\ufffd",
-            rb"\uDBff\uD800x": "\ufffd\ufffdx",
-            rb"\udc00\ud83d\ude00\uDE00": "\ufffd\U0001f600\ufffd",
-            rb"\ud83d\\\ud83d\n": "\ufffd\\\ufffd\n",
-            rb"\\ud800\ud800": "\\ud800\ufffd",
-        }.items():
-            self.peer_with(b'"name":"%b"' % sent, name=name)
-            self.assertEqual(
-                (DnsSettings(disabled_management_groups=(name,)),),
-                decode(
-                    DNS_SETTINGS, b'{"disabled_management_groups":["%b"]}' % sent
-                ).records,
-            )
         records = [b'{"id":"%032d","name":"x"}' % n for n in range(20_000)]
         records[9_999] = records[9_999].replace(b"x", rb"\ud800")
         found = decode(PEERS, listed(*records))
@@ -227,10 +92,13 @@ class ListingTests(SynchronousTestCase):
             ([getattr(group, "name", "") for group in found.records], found.rejected),
         )
 
-    def test_empty_id(self) -> None:
-        """A record with an empty id is left out without an error."""
-        self.holds(PEERS, b'[{"id":""},{"id":"a"}]', Peer(id="a"))
-        self.holds(PEERS, b'[{"id":""}]')
+    def test_long_record_with_null(self) -> None:
+        """A `null` is removed from a record of up to 128 KiB, and rejects others."""
+        for length, rejected in ((128 * 1024, 0), (128 * 1024 + 1, 1)):
+            long = b'{"id":"b","name":null,"new":"%b"}'
+            long %= b"x" * (length - len(long) + 2)
+            self.assertEqual(length, len(long))
+            self.assertEqual(rejected, decode(GROUPS, listed(SHORT, long)).rejected)
 
     def test_one_bad(self) -> None:
         """A bad record costs itself alone, and its place is reported."""
@@ -267,11 +135,6 @@ class ListingTests(SynchronousTestCase):
             decoded = decode(GROUPS, listed(b'{"id":"a"}', bad))
             self.assertEqual((Group(id="a"),), decoded.records)
             self.assertEqual("[1]: ", decoded.errors[0][:5])
-        self.holds(
-            GROUPS,
-            b'[{"id":"a","peers_count":9007199254740992,"resources_count":-1}]',
-            Group(id="a", peers_count=2**53, resources_count=-1),
-        )
 
     def test_all_bad(self) -> None:
         """A list without any readable record is refused."""
@@ -339,18 +202,6 @@ class PageTests(SynchronousTestCase):
 
 
 class DocumentTests(SynchronousTestCase):
-    def test_document(self) -> None:
-        """A document is one record, with absent fields, unknown fields and nulls."""
-        for text, groups in {
-            b"{}": None,
-            b'{"disabled_management_groups":null}': None,
-            b'{"disabled_management_groups":["a",null],"new":1}': ("a",),
-        }.items():
-            self.assertEqual(
-                Decoded((DnsSettings(disabled_management_groups=groups),)),
-                decode(DNS_SETTINGS, text),
-            )
-
     def test_not_a_document(self) -> None:
         """A body that is no such object is refused."""
         for text in (

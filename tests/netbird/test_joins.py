@@ -111,6 +111,13 @@ class NewTests(SynchronousTestCase):
         self.lists.read(setup_keys=())
         self.assertEqual(set(), self.lists.due)
 
+    def test_unaffected(self) -> None:
+        """Metrics of other lists are not made again after a change in one list."""
+        before = self.lists.inventory.changes
+        self.lists.read(peers=(Peer(id="p", connected=True), PEERS[1]))
+        after = self.lists.inventory.changes
+        self.assertEqual({"peers"}, {n for n in after if after[n] is not before[n]})
+
     def test_withdrawn(self) -> None:
         """No record waits for a withdrawn list, and none of that list is kept."""
         self.lists.read(routes=(*ROUTES, route("new", "g")), groups=None)

@@ -8,6 +8,7 @@ from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird import agent_records, records
+from tests.bodies import decoded
 
 
 class DefaultsTests(SynchronousTestCase):
@@ -36,6 +37,20 @@ class AmountTests(SynchronousTestCase):
                     self.assertFalse(taken, amount)
                 else:
                     self.assertTrue(taken, amount)
+
+
+class SecretTests(SynchronousTestCase):
+    def test_authentication(self) -> None:
+        """The secrets of a service's authentication methods are not kept."""
+        method = b'{"enabled":true,"pin":"1234"}'
+        auth = b'{"pin_auth":%b,"header_auths":[%b,null],"later":"1"}' % (
+            method,
+            method,
+        )
+        service = b'[{"id":"s","mode":"http","auth":%b}]' % auth
+        found = decoded("proxy_services", service)
+        self.assertEqual((1, 0), (len(found.records), found.rejected))
+        self.assertNotIn("1234", repr(found.records))
 
 
 class PeerTests(SynchronousTestCase):

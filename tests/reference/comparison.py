@@ -4,9 +4,23 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 
+from twisted.trial.unittest import SynchronousTestCase
+
 from tests.reference import reference
 from tests.reference.page import Key, Settings
 from tests.reference.program import program
+
+NO_PEER = Settings(detail=frozenset())
+PUBLIC = Settings()
+PERSONAL = Settings(
+    personal=frozenset(
+        ["email", "name", "hostname", "connection_ip", "city", "serial_number", "usage"]
+    )
+)
+SOME = Settings(
+    personal=frozenset(("city",)), detail=frozenset(("servers", "group-lab", "All"))
+)
+CHOICES = (PUBLIC, PERSONAL, SOME, NO_PEER)
 
 
 def parsed(bodies: Mapping[str, bytes]) -> dict[str, object]:
@@ -38,3 +52,9 @@ def same(got: float | None, expected: float | Fraction | None) -> bool:
 def _written(key: Key) -> str:
     name, labels = key
     return f"{name}{dict(sorted(labels))}"
+
+
+class ComparisonTestCase(SynchronousTestCase):
+    def same(self, bodies: Mapping[str, bytes], *of: Settings) -> None:
+        for chosen in of or CHOICES:
+            self.assertEqual([], differences(bodies, chosen))

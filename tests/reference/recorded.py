@@ -2,9 +2,9 @@
 
 from tests.bodies import recorded
 from tests.correctness import record_result
-from tests.reference.comparison import differences
+from tests.reference.comparison import PERSONAL, differences
 from tests.reference.program import program
-from tests.reference.test_reference import PERSONAL, by_resource
+from tests.reference.test_reference import by_resource
 
 
 def main() -> None:
