@@ -470,28 +470,6 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(21, len(book.lines()))
         self.assertIn("980 more records of peers left out", book.lines()[-1])
 
-    def test_bad_records_that_move(self) -> None:
-        """The same bad records at other places are not logged again."""
-        book = logbook(self)
-        bench = Bench(peers=b'[{"id":"a"},{"id":7}]').start()
-        for good in range(1, 20):
-            bench.replies["peers"] = (
-                b'[{"id":"a"}' + b',{"id":""}' * good + b',{"id":7}]'
-            )
-            bench.advance(30)
-        self.assertEqual(1, sum("left out" in line for line in book.lines()))
-
-    def test_ever_new_bad_records(self) -> None:
-        """Errors of records are logged once an hour at most."""
-        book = logbook(self)
-        bench = Bench().start()
-        for number in range(240):
-            bad = (b'{"id":7}', b'{"name":"x"}', b"[]")[number % 3]
-            bench.replies["peers"] = b'[{"id":"a"},' + bad + b"]"
-            bench.advance(30)
-        count = sum("left out" in line for line in book.lines())
-        self.assertTrue(2 <= count <= 3, count)
-
     def test_defect(self) -> None:
         """A defect, or a cancellation without a stop, is a failure with a retry. The
         traceback of a defect is logged.
@@ -576,8 +554,9 @@ class RefresherTests(SynchronousTestCase):
         counts = []
         for _ in range(3):
             bench.advance(600)
+            gc.collect()
             counts.append(sum(type(one) is Deferred for one in gc.get_objects()))
-        self.assertEqual(counts[1], counts[2])
+        self.assertLessEqual(counts[2], counts[1])
 
     def test_same_records(self) -> None:
         """A record that has not changed is the same object as before."""
@@ -633,6 +612,19 @@ class RefresherTests(SynchronousTestCase):
             self.successResultOf(bench.stopService())
             bench.compute.go()
             self.assertEqual("", bench.page())
+
+    def test_two_at_once(self) -> None:
+        """Two lists that are computed at the same time are both published."""
+        bench = Computing()
+        bench.start()
+        for replies in ({}, {"peers": b"[]", "groups": b"[]"}):
+            bench.replies.update(replies)
+            bench.advance(301)
+            for _ in range(10):
+                bench.compute.go()
+                bench.advance(0)
+        self.assertEqual((), bench.inventory.peers)
+        self.assertEqual((), bench.inventory.groups)
 
 
 class Computing(Bench):
