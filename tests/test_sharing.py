@@ -23,7 +23,7 @@ def fine(_path: str, _now: float) -> int:
 
 
 class Neighbours:
-    """Accounts on one clock, with one token and one limiter by default.
+    """Accounts on one clock, with one token and one stated limit.
 
     Attributes:
         worlds: the accounts.
@@ -31,17 +31,12 @@ class Neighbours:
     """
 
     def __init__(
-        self,
-        weathers: list[Weather],
-        *,
-        limit: RateLimit | None = None,
+        self, weathers: list[Weather], *, limit: RateLimit | None = None
     ) -> None:
         self.clock = Clock()
         limiter = None if limit is None else bucket(*limit)
         self.budget = Budget(limit=limit)
         intervals: list[Mapping[str, float]] = [DEFAULT for _ in weathers]
-        if limit is not None:
-            intervals = list(stretched(intervals, limit))
         self.worlds = [
             World(
                 weather,
@@ -49,11 +44,11 @@ class Neighbours:
                 limiter=limiter,
                 clock=self.clock,
                 budget=self.budget,
-                intervals=periods,
+                intervals=DEFAULT
+                if limit is None
+                else stretched(intervals, limit)[seed],
             )
-            for seed, (weather, periods) in enumerate(
-                zip(weathers, intervals, strict=True)
-            )
+            for seed, weather in enumerate(weathers)
         ]
         self.oldest = [0.0 for _ in weathers]
 
