@@ -28,7 +28,10 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exposition": ("exposition/*.py", ("collectors", "web/test_metrics")),
     "netbird": ("netbird/**/*.py", ("collectors", "attention", "reference", "joins")),
     "profiling": ("profiling/*.py", ("web",)),
-    "refresh": ("refresh/*.py", ("test_account", "test_service", "telemetry")),
+    "refresh": (
+        "refresh/*.py",
+        ("test_account", "test_service", "telemetry", "joins/test_early"),
+    ),
     "root": ("*.py", ROOT_TESTS),
     "serving": ("serving/*.py", ("web", "test_service")),
     "settings": ("settings/*.py", ("test_cli", "daemon")),

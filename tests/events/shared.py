@@ -140,18 +140,14 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual(list(range(1, 261)), self.ids())
         self.assertEqual((260, 0), (self.telemetry.lines, self.telemetry.gaps))
 
-    def test_again(self) -> None:
-        """The next process continues after the last row."""
-        self.feed(self.journal(), range(1, 251))
-        self.feed(self.journal(), range(1, 261))
-        self.assertEqual(list(range(1, 261)), self.ids())
-
     def test_without_cursor(self) -> None:
-        """Without a cursor the journal continues after its last line."""
-        self.feed(self.journal(), range(1, 11))
-        self.cursor.unlink()
-        self.feed(self.journal(), range(1, 12))
-        self.assertEqual(list(range(1, 12)), self.ids())
+        """The next process continues after the last row, with a cursor or without."""
+        for last in (1, 10, 500):
+            self.feed(self.journal(), range(1, last + 1))
+            self.cursor.unlink()
+            self.feed(self.journal(), range(1, last + 10))
+            self.feed(self.journal(), range(1, last + 11))
+            self.assertEqual(list(range(1, last + 11)), self.ids())
 
     def test_killed_twice(self) -> None:
         """A process killed between a batch and its cursor repeats no row."""
@@ -173,13 +169,6 @@ class FileTests(JournalTestCase[C, Id]):
             self.feed(self.journal(sink), range(1, 2001))
         self.feed(self.journal(), range(1, 2001))
         self.assertEqual(list(range(1, 2001)), self.ids())
-
-    def test_lost_cursor(self) -> None:
-        """A long file without a cursor is continued."""
-        self.feed(self.journal(), range(1, 501))
-        self.cursor.unlink()
-        self.feed(self.journal(), range(1, 511))
-        self.assertEqual(list(range(1, 511)), self.ids())
 
     def test_full_disk(self) -> None:
         """A full disk is logged at its beginning and end, and no row is lost."""

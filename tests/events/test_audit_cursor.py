@@ -51,43 +51,24 @@ class BatchTests(SynchronousTestCase):
 
 
 class NewTests(SynchronousTestCase):
-    def test_first(self) -> None:
-        """Without a cursor all events are new."""
-        chosen = choose(NOTHING, events(range(50, 60)))
-        self.assertEqual((list(range(50, 60)), ""), (ids(chosen), chosen.gap_reason))
-
-    def test_later(self) -> None:
-        """Unwritten events are new."""
-        chosen = choose(after(range(1, 8)), events(range(1, 11)))
-        self.assertEqual(([8, 9, 10], ""), (ids(chosen), chosen.gap_reason))
-
-    def test_nothing(self) -> None:
-        """A list without new events, or without events, has no new rows."""
-        for numbers in (range(1, 8), range(0)):
-            chosen = choose(after(range(1, 8)), events(numbers))
-            self.assertEqual(([], ""), (ids(chosen), chosen.gap_reason))
-
-    def test_late(self) -> None:
-        """An event that appears after one with a higher id is new."""
-        cursor = NOTHING.with_(keys([1, 2, 5]))
-        self.assertEqual([3, 4], ids(choose(cursor, events(range(1, 6)))))
-
-    def test_far_too_late(self) -> None:
-        """Events below all ids of the cursor count as written."""
-        cursor = after(range(5, 5 + MAX_IDS + 10))
-        chosen = choose(cursor, events(range(1, 5 + MAX_IDS + 11)))
-        self.assertEqual([5 + MAX_IDS + 10], ids(chosen))
-
-    def test_others(self) -> None:
-        """Ids of other accounts in between are not a gap."""
-        chosen = choose(after(range(3, 1000, 7)), events(range(3, 2000, 7)))
-        self.assertEqual(list(range(1004, 2000, 7)), ids(chosen))
-        self.assertEqual("", chosen.gap_reason)
-
-    def test_all_newer(self) -> None:
-        """Nothing is missing if NetBird has deleted older events."""
-        chosen = choose(after(range(1, 8)), events(range(20, 30)))
-        self.assertEqual((list(range(20, 30)), ""), (ids(chosen), chosen.gap_reason))
+    def test_new(self) -> None:
+        """Events that were not written before are new, and none is missed."""
+        seven, many = after(range(1, 8)), 5 + MAX_IDS + 10
+        for claim, cursor, listed, new in (
+            ("all without a cursor", NOTHING, range(50, 60), range(50, 60)),
+            ("later ones", seven, range(1, 11), (8, 9, 10)),
+            ("none of the same list", seven, range(1, 8), ()),
+            ("none of an empty list", seven, (), ()),
+            ("late ones", NOTHING.with_(keys([1, 2, 5])), range(1, 6), (3, 4)),
+            ("none below all ids", after(range(5, many)), range(1, many + 1), (many,)),
+            (
+                *("those of one account, between others", after(range(3, 1000, 7))),
+                *(range(3, 2000, 7), range(1004, 2000, 7)),
+            ),
+            ("those after deleted ones", seven, range(20, 30), range(20, 30)),
+        ):
+            chosen = choose(cursor, events(listed))
+            self.assertEqual((list(new), ""), (ids(chosen), chosen.gap_reason), claim)
 
 
 class MissedTests(SynchronousTestCase):

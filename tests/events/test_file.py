@@ -51,11 +51,23 @@ class FileTestCase(SynchronousTestCase):
 
 class AppendTests(FileTestCase):
     def test_append(self) -> None:
-        """Lines are appended to existing lines."""
+        """Lines are appended to existing lines. After the file was moved or removed, a
+        new one is created; a truncated file is written from its beginning.
+        """
         self.path.write_bytes(lines([1]))
         self.file.append(lines([2]))
         self.file.append(lines([3, 4]))
         self.assertEqual(lines([1, 2, 3, 4]), self.path.read_bytes())
+        moved = self.path.rename(f"{self.path}.1")
+        for change in (
+            lambda: None,
+            self.path.unlink,
+            lambda: os.truncate(self.path, 0),
+        ):
+            change()
+            self.file.append(lines([5]))
+            self.assertEqual(lines([5]), self.path.read_bytes())
+        self.assertEqual(lines([1, 2, 3, 4]), moved.read_bytes())
 
     def test_full(self) -> None:
         """If not all lines fit, none is written."""
@@ -73,23 +85,6 @@ class AppendTests(FileTestCase):
         self.assertEqual({*range(1, 9)}, {*self.file.recover(None).recent})
         self.path.write_bytes(b"")
         self.assertEqual(AuditCursor(), self.file.recover(None))
-
-    def test_moved(self) -> None:
-        """After the file was moved or removed, a new one is created."""
-        self.file.append(lines([1]))
-        moved = self.path.rename(f"{self.path}.1")
-        self.file.append(lines([2]))
-        self.path.unlink()
-        self.file.append(lines([3]))
-        self.assertEqual(lines([1]), moved.read_bytes())
-        self.assertEqual(lines([3]), self.path.read_bytes())
-
-    def test_truncated(self) -> None:
-        """A truncated file is written from its beginning."""
-        self.file.append(lines([1]))
-        os.truncate(self.path, 0)
-        self.file.append(lines([2]))
-        self.assertEqual(lines([2]), self.path.read_bytes())
 
     def test_no_file(self) -> None:
         """A path that is not a regular file is refused."""
@@ -111,13 +106,10 @@ class AppendTests(FileTestCase):
             assert other.stdin is not None
             assert other.stdout is not None
             self.assertEqual(b"held\n", other.stdout.readline())
-            with self.assertRaisesRegex(
-                ValueError, "^another process writes to this file$"
-            ):
+            refusal = "^another process writes to this file$"
+            with self.assertRaisesRegex(ValueError, refusal):
                 self.file.append(lines([2]))
-            with self.assertRaisesRegex(
-                ValueError, "^another process writes to this file$"
-            ):
+            with self.assertRaisesRegex(ValueError, refusal):
                 self.file.recover(None)
             other.stdin.close()
         self.file.append(lines([2]))
@@ -140,21 +132,31 @@ class RecoveryTests(FileTestCase):
     def recover(self) -> AuditCursor:
         return self.file.recover(self.cursor)
 
-    def test_nothing(self) -> None:
-        """A missing file gives the first cursor."""
-        self.assertEqual(AuditCursor(), self.file.recover(None))
-
-    def test_in_time(self) -> None:
-        """A cursor of the last line is kept."""
-        self.path.write_bytes(lines(range(1, 151)))
-        self.assertEqual(self.cursor, self.recover())
-
-    def test_behind(self) -> None:
-        """A batch beyond the cursor is found, in part or whole."""
-        for more in (1, MAX_BATCH_ROWS // 2, MAX_BATCH_ROWS):
-            self.path.write_bytes(lines(range(1, 151 + more)))
-            expected = self.cursor.with_(keys(range(151, 151 + more)))
-            self.assertEqual(expected, self.recover())
+    def test_written(self) -> None:
+        """Lines beyond the cursor count as written: a batch in the file, and all in
+        files that were moved away later.
+        """
+        moved = {".c": range(1, 101), ".a": range(101, 151), ".b": range(151, 161)}
+        for files, newest in (
+            ({}, 150),
+            ({"": range(1, 151)}, 150),
+            ({"": range(1, 152)}, 151),
+            ({"": range(1, 151 + MAX_BATCH_ROWS // 2)}, 150 + MAX_BATCH_ROWS // 2),
+            ({"": range(1, 151 + MAX_BATCH_ROWS)}, 150 + MAX_BATCH_ROWS),
+            ({".1": range(1, 161)}, 160),
+            ({".1": range(1, 161), "": range(161, 170)}, 169),
+            (moved, 160),
+            ({**moved, "": range(161, 170)}, 169),
+            ({".7": range(999, 1000)}, 150),
+        ):
+            self.setUp()
+            for time, (suffix, numbers) in enumerate(files.items()):
+                path = Path(f"{self.path}{suffix}")
+                path.write_bytes(lines(numbers))
+                os.utime(path, (time, time))
+            Path(f"{self.path}.gz").write_bytes(b"\x1f\x8b\n\n")
+            expected = self.cursor.with_(keys(range(151, newest + 1)))
+            self.assertEqual(expected, self.recover(), files)
 
     def test_cut(self) -> None:
         """An incomplete last line is removed."""
@@ -167,6 +169,7 @@ class RecoveryTests(FileTestCase):
 
     def test_cut_first(self) -> None:
         """An incomplete only line is removed, even if it is longer than a block."""
+        self.assertEqual(AuditCursor(), self.file.recover(None))
         self.path.write_bytes(lines([1])[:-1] + b"x" * 200_000)
         self.assertEqual(AuditCursor(), self.file.recover(None))
         self.assertEqual(b"", self.path.read_bytes())
@@ -206,27 +209,6 @@ class RecoveryTests(FileTestCase):
             known = file.recover(cursor).known
             self.assertEqual({row.id for row in rows}, known.keys())
 
-    def test_moved(self) -> None:
-        """Lines of a moved file beyond the cursor count as written."""
-        self.path.write_bytes(lines(range(1, 161)))
-        self.path.rename(f"{self.path}.1")
-        Path(f"{self.path}.2").write_bytes(b"\x1f\x8b\n\n")
-        self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recover())
-        self.path.write_bytes(lines(range(161, 170)))
-        self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recover())
-
-    def test_moved_twice(self) -> None:
-        """Lines of files that were moved later also count as written."""
-        for time, (name, numbers) in enumerate(
-            (("c", range(1, 101)), ("a", range(101, 151)), ("b", range(151, 161)))
-        ):
-            moved = Path(f"{self.path}.{name}")
-            moved.write_bytes(lines(numbers))
-            os.utime(moved, (time, time))
-        self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recover())
-        self.path.write_bytes(lines(range(161, 170)))
-        self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recover())
-
     def test_other_account(self) -> None:
         """A file of another account with the same beginning of its name is ignored."""
         self.path.write_bytes(lines(range(1, 151)))
@@ -252,11 +234,6 @@ class RecoveryTests(FileTestCase):
         self.path.write_bytes(b"".join(event_line(event, "", NONE) for event in batch))
         expected = keys(range(1, 1 + len(batch)))
         self.assertEqual(dict(expected), self.file.recover(None).recent)
-
-    def test_moved_away(self) -> None:
-        """Without the moved file, the cursor is kept."""
-        Path(f"{self.path}.7").write_bytes(lines([999]))
-        self.assertEqual(self.cursor, self.recover())
 
 
 class CursorFileTests(FileTestCase):

@@ -101,9 +101,14 @@ class Agents(AccountNetwork):
 
 class DormantTests(SynchronousTestCase):
     def test_stock(self) -> None:
-        """Without a provider it costs two requests an hour, and has no series."""
+        """Without a provider it costs two requests an hour, has no series, and is never
+        late.
+        """
         network = Agents(agent_providers=b"[]")
-        network.advance(4 * HOUR)
+        for _ in range(16):
+            network.advance(15 * MINUTE)
+            freshness = network.telemetry.freshness["agent_providers"]
+            self.assertEqual("fresh", freshness.state(NOON + network.clock.seconds()))
         self.assertEqual({"providers"}, {path for _, path in network.requests})
         self.assertEqual(2, len(network.since(HOUR + MINUTE)) // 3)
         self.assertEqual(
@@ -112,18 +117,6 @@ class DormantTests(SynchronousTestCase):
             "dormant resources have series",
         )
         self.assertIn("agent_providers", network.resources())
-        self.assertEqual("fresh", self.state(network))
-
-    def state(self, network: Agents) -> str:
-        standing = network.telemetry.freshness["agent_providers"]
-        return standing.state(NOON + network.clock.seconds())
-
-    def test_never_late(self) -> None:
-        """Without a provider, half an hour without a request is not late."""
-        network = Agents(agent_providers=b"[]")
-        for _ in range(8):
-            network.advance(15 * MINUTE)
-            self.assertEqual("fresh", self.state(network))
 
     def test_in_use(self) -> None:
         """With providers: three resources every 10 minutes, five every 15."""
@@ -140,12 +133,11 @@ class DormantTests(SynchronousTestCase):
     def test_awakened(self) -> None:
         """A first provider makes all resources due, and the last one ends them."""
         network = Agents(agent_providers=b"[]")
-        network.replies[RESOURCE_BY_NAME["agent_providers"].path] = recorded(
-            "recorded_agents"
-        )[RESOURCE_BY_NAME["agent_providers"].path]
+        path = RESOURCE_BY_NAME["agent_providers"].path
+        network.replies[path] = recorded("recorded_agents")[path]
         network.advance(31 * MINUTE)
         self.assertLess(0, len(network.sample("agent_limit_used_ratio")))
-        network.replies[RESOURCE_BY_NAME["agent_providers"].path] = b"[]"
+        network.replies[path] = b"[]"
         network.advance(16 * MINUTE)
         self.assertEqual([], network.sample("agent_limit"))
         self.assertEqual(set(), network.resources() & set(AGENT_RESOURCES))
@@ -156,27 +148,24 @@ class DormantTests(SynchronousTestCase):
 
 class CostTests(SynchronousTestCase):
     def test_rest(self) -> None:
-        """Consumption rests for 100 times the duration of its response."""
-        network = Agents()
-        network.took["consumption"] = 12.0
-        network.advance(3 * HOUR)
-        times = network.times("consumption")[1:]
-        self.assertLessEqual(3, len(times))
-        for first, second in pairwise(times):
-            self.assertGreaterEqual(second - first, 1200)
-        standing = network.telemetry.freshness["agent_consumption"]
-        self.assertIs(True, standing.up)
-        self.assertLessEqual(1200, standing.period)
-
-    def test_failing(self) -> None:
-        """A response that is too long costs as much."""
+        """Consumption rests for 100 times the duration of its response, also of one
+        that is too long.
+        """
         long = UpstreamError("too_large", "the body is longer than 33554432 bytes")
-        network = Agents(agent_consumption=long)
-        network.took["consumption"] = 5.0
-        network.advance(HOUR)
-        times = network.times("consumption")[1:]
-        for first, second in pairwise(times):
-            self.assertGreaterEqual(second - first, 500)
+        for took, network in (
+            (12.0, Agents()),
+            (5.0, Agents(agent_consumption=long)),
+        ):
+            network.took["consumption"] = took
+            network.advance(3 * HOUR)
+            times = network.times("consumption")[1:]
+            self.assertLessEqual(3, len(times))
+            for first, second in pairwise(times):
+                self.assertGreaterEqual(second - first, 100 * took)
+            freshness = network.telemetry.freshness["agent_consumption"]
+            self.assertIs(not replies, freshness.up)
+            if not replies:
+                self.assertLessEqual(1200, freshness.period)
 
 
 class EndsTests(SynchronousTestCase):

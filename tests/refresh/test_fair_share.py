@@ -139,15 +139,13 @@ class Crowd:
 
 
 class SlotTests(SynchronousTestCase):
-    def test_two_an_account(self) -> None:
-        """One account has two requests under way, one of them for the peers alone."""
-        crowd = Crowd([DEFAULT], seconds=20.0).until(HOUR)
-        self.assertEqual({True: 1, False: 1}, crowd.in_flight)
-
-    def test_eight_a_token(self) -> None:
-        """Many accounts have eight together, half of them for peers alone."""
-        crowd = Crowd([DEFAULT] * 30, seconds=5.0).until(HOUR / 4)
-        self.assertEqual({True: SLOTS, False: SLOTS}, crowd.in_flight)
+    def test_slots(self) -> None:
+        """One account has two requests under way, many have eight; half of both are for
+        the peers alone.
+        """
+        for accounts, seconds, most in ((1, 20.0, 1), (30, 5.0, SLOTS)):
+            crowd = Crowd([DEFAULT] * accounts, seconds=seconds).until(HOUR / 4)
+            self.assertEqual({True: most, False: most}, crowd.in_flight)
 
     def test_freed(self) -> None:
         """A slot that becomes free is used at once by any account."""
@@ -158,19 +156,18 @@ class SlotTests(SynchronousTestCase):
         self.assertEqual(20, len(begun))
 
     def test_hung(self) -> None:
-        """Accounts that hang hold two slots each, and delay no other account."""
-        for hung in (1, 2, 3):
+        """Accounts that hang hold two slots each, and delay no other account; more of
+        them than slots delay all others, and starve none.
+        """
+        for hung, peers, others in (
+            *((n, 34.0, 331.0) for n in (1, 2, 3)),
+            (8, 150.0, HOUR),
+        ):
             crowd = Crowd([FEW] * 20, hung=frozenset(range(hung))).until(HOUR)
             for number in range(hung, 20):
-                self.assertLess(crowd.oldest[number, "peers"], 34.0)
-                self.assertLess(crowd.oldest[number, "groups"], 331.0)
-
-    def test_all_slots_hung(self) -> None:
-        """More hung accounts than slots delay all others, and starve none."""
-        crowd = Crowd([FEW] * 20, hung=frozenset(range(8))).until(HOUR)
-        for number in range(8, 20):
-            self.assertLess(crowd.oldest[number, "peers"], 150.0)
-            self.assertLess(crowd.oldest[number, "users"], 1000.0)
+                self.assertLess(crowd.oldest[number, "peers"], peers)
+                self.assertLess(crowd.oldest[number, "groups"], others)
+                self.assertLess(crowd.oldest[number, "users"], 1000.0)
 
     def test_left(self) -> None:
         """A stopped account delays no other account, and its slots are freed."""
@@ -253,15 +250,12 @@ class LimitTests(SynchronousTestCase):
             limiter=bucket(*limit),
         ).until(hours * HOUR)
 
-    def test_estimated(self) -> None:
-        """Five accounts at six a minute, unstated: few 429s, and all are refreshed."""
+    def test_five(self) -> None:
+        """Five accounts at six a minute: few 429s, and none if the limit is stated."""
         crowd = Crowd([DEFAULT] * 5, limiter=bucket(6, 30)).until(6 * HOUR)
         self.assertLess(crowd.refused(since=HOUR), 5 * 10)
         self.assertLess(max(crowd.ages()), 300.0)
         self.assertLess(max(crowd.ages("users")), 2 * HOUR)
-
-    def test_stated(self) -> None:
-        """Five accounts at six a minute, stated: no 429."""
         crowd = self.lived(5, (6, 30), 6)
         self.assertEqual(0, crowd.refused())
         self.assertLess(max(crowd.ages()), 200.0)

@@ -133,38 +133,20 @@ class DefectTests(SynchronousTestCase):
         self.bench = Bench()
 
     def test_apart(self) -> None:
-        """A collector with a defect loses its own families only."""
-        self.successResultOf(self.bench.read("a"))
-        self.assertEqual(samples("a"), self.bench.published())
-        self.bench.defect = True
-        self.successResultOf(self.bench.read("b"))
-        self.assertEqual(samples("b")[1:], self.bench.published())
-        self.assertEqual(["things"], self.bench.failures)
-        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-
-    def test_once(self) -> None:
-        """A defect is counted each time, and logged when it begins."""
-        self.bench.defect = True
-        for id_ in "abc":
+        """A collector with a defect loses its own families only, until the same body is
+        rendered without it. A defect is counted each time, and logged at its beginning.
+        """
+        failures = 0
+        for defect, id_, logged in (
+            *((False, "a", 0), (True, "b", 1), (True, "b", 0), (True, "c", 0)),
+            *((False, "c", 0), (False, "c", 0), (True, "d", 1)),
+        ):
+            self.bench.defect = defect
+            failures += defect
             self.successResultOf(self.bench.read(id_))
-        self.assertEqual(["things"] * 3, self.bench.failures)
-        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-        self.bench.defect = False
-        self.successResultOf(self.bench.read("d"))
-        self.bench.defect = True
-        self.successResultOf(self.bench.read("e"))
-        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-
-    def test_again(self) -> None:
-        """Families that a defect removed return with the same body."""
-        self.bench.defect = True
-        self.successResultOf(self.bench.read("a"))
-        self.successResultOf(self.bench.read("a"))
-        self.bench.defect = False
-        self.successResultOf(self.bench.read("a"))
-        self.assertEqual(samples("a"), self.bench.published())
-        self.assertEqual(2, len(self.bench.failures))
-        self.flushLoggedErrors(ZeroDivisionError)
+            self.assertEqual(samples(id_)[defect:], self.bench.published())
+            self.assertEqual(["things"] * failures, self.bench.failures)
+            self.assertEqual(logged, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_withdrawal(self) -> None:
         """A withdrawal removes the metrics of all collectors."""
@@ -176,51 +158,39 @@ class DefectTests(SynchronousTestCase):
 
 
 class TooManyNamesTests(SynchronousTestCase):
-    def test_routes(self) -> None:
-        """A list whose records name too many objects is not published."""
-        self.patch(references, "MAX_NAMED_IDS", 5)
-        for groups, reason in ((5, ""), (6, "too_large")):
-            bench = Bench()
-            bench.body = b'[{"id":"r","peer_groups":[%b]}]' % b",".join(
-                [b'"g"'] * groups
-            )
-            routes = RESOURCE_BY_NAME["routes"]
-            read = Deferred.fromCoroutine(bench.pipeline.read(routes, routes.path, 1))
-            bench.turn()
-            if reason:
-                failure = self.failureResultOf(read, UpstreamError).value
-                self.assertEqual(reason, failure.reason)
-                self.assertIn("name 6 objects; the maximum is 5", str(failure))
-            else:
-                self.successResultOf(read)
-            known = bench.pipeline.inventory.routes
-            self.assertEqual(reason == "", known is not None)
-
-    def test_networks(self) -> None:
-        """Networks whose routers name too many groups are not published."""
-        self.patch(join_size, "MAX_NAMED_IDS", 5)
-        bench, one = Bench(), b'[{"id":"n","routers":["r"]}]'
-        for name, body, reason in (
-            ("networks", one, ""),
-            ("network_routers", b'[{"id":"r","peer_groups":["g","g","g"]}]', ""),
+    def test_not_published(self) -> None:
+        """A list whose records name too many objects is not published, nor networks
+        whose routers name too many groups.
+        """
+        for module in (references, join_size):
+            self.patch(module, "MAX_NAMED_IDS", 5)
+        bench = Bench()
+        for name, body, problem in (
+            ("routes", b'{"id":"r","peer_groups":["a","b","c","d","e"]}', ""),
             (
-                "networks",
-                b'[{"id":"m","routers":["r"]},{"id":"n","routers":["r"]}]',
-                "6",
+                *("routes", b'{"id":"s","peer_groups":["a","b","c","d","e","f"]}'),
+                "name 6 objects; the maximum is 5",
+            ),
+            ("networks", b'{"id":"n","routers":["r"]}', ""),
+            ("network_routers", b'{"id":"r","peer_groups":["a","b","c"]}', ""),
+            (
+                *("networks", b'{"id":"m","routers":["r"]},{"id":"n","routers":["r"]}'),
+                "networks name 6 groups",
             ),
         ):
-            bench.body, resource = body, RESOURCE_BY_NAME[name]
+            bench.body, resource = b"[%b]" % body, RESOURCE_BY_NAME[name]
             reading = bench.pipeline.read(resource, resource.path, 1)
             read = Deferred.fromCoroutine(reading)
             bench.turn()
-            if reason:
-                failure = self.failureResultOf(read, UpstreamError).value
-                self.assertEqual("too_large", failure.reason)
-                self.assertIn(f"networks name {reason} groups", str(failure))
-            else:
+            if not problem:
                 self.successResultOf(read)
-        known = bench.pipeline.inventory.networks or ()
-        self.assertEqual(["n"], [network.id for network in known])
+                continue
+            failure = self.failureResultOf(read, UpstreamError).value
+            self.assertEqual("too_large", failure.reason)
+            self.assertIn(problem, str(failure))
+        inventory = bench.pipeline.inventory
+        self.assertEqual(["r"], [route.id for route in inventory.routes or ()])
+        self.assertEqual(["n"], [network.id for network in inventory.networks or ()])
 
 
 class TooLongTests(SynchronousTestCase):

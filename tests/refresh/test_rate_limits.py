@@ -49,11 +49,6 @@ LIMITS = st.tuples(st.integers(1, 1000), st.integers(1, 1000))
 
 
 class StretchedTests(SynchronousTestCase):
-    def test_room(self) -> None:
-        """Intervals that fit stay as they are, and no line says otherwise."""
-        self.assertEqual([DEFAULT], stretched([DEFAULT], (6, 30)))
-        self.assertEqual("", describe_stretched(DEFAULT, DEFAULT, (6, 30)))
-
     def test_longest_first(self) -> None:
         """The longest intervals are lengthened first, and only as far as needed."""
         before = {"peers": 30.0, "groups": 300.0, "users": 600.0}
@@ -66,27 +61,14 @@ class StretchedTests(SynchronousTestCase):
             if groups > 300.0:
                 self.assertAlmostEqual(MAX_LENGTHENED, after["users"])
 
-    def test_forty(self) -> None:
-        """Forty accounts at 120 a minute keep the peers' thirty seconds."""
-        after = stretched([DEFAULT] * 40, (120, 1200))
-        self.assertEqual({30.0}, {periods["peers"] for periods in after})
-        self.assertEqual({MAX_LENGTHENED}, {round(p["users"], 6) for p in after})
-        self.assertAlmostEqual(PLANNED_FRACTION * 120, per_minute(after))
-
     def test_dormant(self) -> None:
         """Resources that may be dormant slow no others, at any interval."""
         often = dict.fromkeys(AGENT_RESOURCES, 1.0)
         self.assertEqual([DEFAULT | often], stretched([DEFAULT | often], (6, 30)))
 
-    def test_peers_last(self) -> None:
-        """The peers' interval is lengthened if an hour for others is not enough."""
-        [after, *_] = stretched([DEFAULT] * 5, (6, 30))
-        self.assertGreater(after["peers"], 30.0)
-        self.assertGreater(after["users"], MAX_LENGTHENED)
-        self.assertLess(after["peers"], 180.0)
-
     def test_describe_stretched(self) -> None:
-        """Log and page say in a line how intervals are lengthened."""
+        """Log and page say in a line how intervals are lengthened, if they are."""
+        self.assertEqual("", describe_stretched(DEFAULT, DEFAULT, (6, 30)))
         before = {"peers": 30.0, "users": 600.0, "routes": 300.0, "policies": 600.0}
         after = {"peers": 32.14, "users": 1500.0, "routes": 300.0, "policies": 1500.0}
         self.assertEqual(

@@ -15,8 +15,16 @@ from tests.logbook import logbook
 LOG = "access_log"
 
 
+def body(error: str) -> LastBody:
+    """Return a body with a record that was rejected."""
+    return LastBody(
+        digest=(), records=1, rejected=1, errors=(error,), recognized=NO_RECORDS
+    )
+
+
 class RefreshLogTests(SynchronousTestCase):
     def setUp(self) -> None:
+        self.clock = Clock()
         mine = lives({"peers": 30.0, LOG: 30.0})
         self.telemetry = AccountTelemetry(
             registry=CollectorRegistry(), freshness=FreshnessByName(mine)
@@ -24,7 +32,7 @@ class RefreshLogTests(SynchronousTestCase):
         self.refresh_log = RefreshLog(
             lives=mine,
             telemetry=self.telemetry,
-            world=World(Clock(), lambda: 0.0, lambda: 0.5),
+            world=World(self.clock, self.clock.seconds, lambda: 0.5),
         )
 
     def test_alike(self) -> None:
@@ -47,23 +55,24 @@ class RefreshLogTests(SynchronousTestCase):
         refresh_log.needed(LOG)
         self.assertIs(False, self.telemetry.freshness[LOG].supported)
 
-    def test_complaints_end(self) -> None:
-        """Errors of records are logged again after the records were withdrawn."""
+    def test_rejections(self) -> None:
+        """Errors of records are logged when they begin, when others appear an hour
+        later, and again after the records were withdrawn.
+        """
         book = logbook(self)
-        body = LastBody(
-            digest=(),
-            records=1,
-            rejected=1,
-            errors=("[1]: no id",),
-            recognized=NO_RECORDS,
-        )
-        for _ in range(2):
-            self.refresh_log.succeeded("peers", body, 0.0)
-        line = "warning a record is left out: peers[1]: no id"
-        self.assertEqual([line], book.lines())
+        for now, reason, lines in (
+            (0.0, "no id", 1),
+            (3599.0, "no name", 1),
+            (3600.0, "no name", 2),
+            (9000.0, "no name", 2),
+        ):
+            self.clock.rightNow = now
+            self.refresh_log.succeeded("peers", body(f"[1]: {reason}"), 0.0)
+            self.assertEqual(lines, len(book.lines()), now)
         self.refresh_log.expired("peers", 300.0)
-        self.refresh_log.succeeded("peers", body, 0.0)
-        self.assertEqual(2, book.lines().count(line))
+        self.refresh_log.succeeded("peers", body("[7]: no name"), 0.0)
+        line = "warning a record is left out: peers[7]: no name"
+        self.assertEqual(line, book.lines()[-2])
 
     def test_pointless_after_a_failure(self) -> None:
         """The end of a failure is logged if the resource is no longer requested."""

@@ -1,6 +1,7 @@
 """The refresher with a fake clock, and a dictionary as its upstream."""
 
 import gc
+import re
 import tracemalloc
 from collections.abc import Awaitable, Callable
 
@@ -15,7 +16,6 @@ from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY
-from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.history import PeerCount
 from api_exporter.world import World
 from tests.logbook import logbook
@@ -27,6 +27,142 @@ PEER = b'[{"id":"p1","name":"db","connected":true}]'
 GROUP = b'[{"id":"g1","name":"All","peers":[{"id":"p1"}],"peers_count":1}]'
 DOWN = UpstreamError("http_5xx", "500: broken")
 UNKNOWN_PATH = UpstreamError("not_found", "404", unsupported=True)
+
+GOOD = {
+    "peers": PEER,
+    "groups": GROUP,
+    "accounts": b"[]",
+    "users": b'[{"id":"a|b/c"},{"id":"me|1","is_current":true}]',
+    "tokens": b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]',
+}
+"""Responses. The tokens are those of the current user."""
+
+TOKENS_PATH = "api/users/me%7C1/tokens"
+
+REPLIES: dict[str, bytes | UpstreamError] = {
+    "broken": DOWN,
+    "lost": UNKNOWN_PATH,
+    "blocked": UpstreamError("forbidden", "403: user is blocked"),
+    "limited": UpstreamError("rate_limited", "429"),
+    "paused": UpstreamError("rate_limited", "429", retry_after=3600.0),
+    "stopped": UpstreamError("rate_limited", "429", retry_after=1e6),
+    "traced": UpstreamError("http_5xx", "500: no", request_id="dc1djo5"),
+    "malformed": b'{"message":"hello"}',
+    "empty": b"[]",
+    "strangers": b'[{"id":"a"}]',
+}
+
+STEP = re.compile(r"(.*?) ?\+(\d+): (.+)")
+
+STORIES = """
+One failing resource leaves all others fresh.
+groups broken +0: groups failing http_5xx, peers fresh
++1000: groups failing http_5xx, peers fresh, accounts fresh
+
+A missing resource that was known has failed, and keeps its interval.
++0: groups fresh
+groups lost +301: groups failing not_found
+groups ok +300: groups fresh
+
+A missing resource is unsupported when its metrics expire.
++0: groups fresh
+groups lost +1250: groups unsupported
+
+If the peers go missing, too, missing resources are requested again.
+groups lost +0: groups unsupported
+peers lost +31: groups unsupported, peers failing not_found
+groups ok, peers ok +301: groups fresh, peers fresh
+
+An upstream without peers is a failure: every real one has them.
+peers lost +0: peers failing not_found
++61: peers failing not_found
+
+A proxy that knows no path makes no resource unsupported.
+peers lost, groups lost, accounts lost +0: peers failing not_found, groups starting
++0: accounts failing not_found
+peers ok, groups ok, accounts ok +31: peers fresh, groups fresh, accounts fresh
+
+A body that is no list is a failure of its own kind.
+peers malformed +0: peers failing decode
+
+The exporter's own tokens are requested once its user is known.
+users strangers +0: access_tokens starting
+users ok +601: access_tokens fresh
+
+Tokens that were withdrawn with their user are not up.
++0: access_tokens fresh
+users broken +1900: access_tokens starting
+users ok +601: access_tokens fresh
+users strangers +1000: access_tokens starting
+
+Tokens that may not be read are no error.
+tokens blocked +0: access_tokens unsupported
+
+Tokens refused to a user that is blocked for a moment have failed, and return soon.
++0: access_tokens fresh
+tokens blocked +601: access_tokens failing forbidden
+tokens ok +34: access_tokens fresh
+
+Tokens refused to a user that was blocked at the start are requested again.
+tokens blocked +0: access_tokens unsupported
+peers blocked +31: access_tokens unsupported
+peers ok, tokens ok +34: access_tokens fresh
+
+A Retry-After of an hour removes no metrics.
++0: groups fresh
+groups paused +301: groups failing rate_limited
+groups ok +300: groups fresh, peers fresh, accounts fresh
+
+Metrics that expire in a longer pause are not up, without a failure.
++0: groups fresh
+groups stopped +301: groups failing rate_limited
+peers stopped +1000: peers failing rate_limited, accounts ended
+
+A resource that the NetBird API lacks is no failure, and does not fail with the peers.
+groups lost +31: groups unsupported
+peers broken +5400: groups unsupported, peers failing http_5xx
+log info the NetBird API does not have groups
+log warning cannot refresh peers: 500: broken reason=http_5xx
+log warning metrics of peers have expired: no successful refresh for 300 s
+
+A failure is logged when it begins and when it ends, not every time.
++0: peers fresh
+peers broken +120: peers failing http_5xx
+peers ok +61: peers fresh
+log warning cannot refresh peers: 500: broken reason=http_5xx
+log info peers can be refreshed again after 19 failures
+
+The end of a failure is logged even for an answer that was logged before.
+groups lost +60: groups unsupported
+groups broken +3800: groups unsupported http_5xx
+groups lost +3800: groups unsupported
+groups broken +3800: groups unsupported http_5xx
+log info the NetBird API does not have groups
+log warning cannot refresh groups: 500: broken reason=http_5xx
+log info the NetBird API does not have groups
+log warning cannot refresh groups: 500: broken reason=http_5xx
+
+An outage of any length is one line, one for the expiry, and one more at its end.
++0: peers fresh
+peers broken, groups broken, accounts broken +4000: peers failing http_5xx
+peers ok, groups ok, accounts ok +40: peers fresh, groups fresh
+log warning cannot refresh peers: 500: broken reason=http_5xx
+log warning metrics of peers have expired: no successful refresh for 300 s
+log info peers can be refreshed again after 162 failures
+
+If a withdrawal was logged, its end is logged, too.
++0: groups fresh
+groups hung +1250: groups ended
+groups ok +1: groups fresh
+log warning metrics of groups have expired: no successful refresh for 900 s
+log warning metrics of accounts have expired: no successful refresh for 900 s
+log info groups can be refreshed again
+log info accounts can be refreshed again
+
+The log line of a refused request has its request id.
+groups traced +0: groups failing http_5xx
+log warning cannot refresh groups: 500: no reason=http_5xx request_id=dc1djo5
+"""
 
 
 class Bench(AccountNetwork):
@@ -53,9 +189,7 @@ class Bench(AccountNetwork):
                 {"current_user": OFF},
                 metric_filter=self.metric_filter,
             ),
-            world=World(
-                self.clock, lambda: 1_800_000_000 + self.clock.seconds(), lambda: 0.5
-            ),
+            world=World(self.clock, self.now, lambda: 0.5),
             registry=CollectorRegistry(),
             test_connection=self.test_connection,
             compute=self.compute,
@@ -65,7 +199,8 @@ class Bench(AccountNetwork):
         )
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
-        name = {r.path: r.name for r in RESOURCES}.get(path, path)
+        names = {TOKENS_PATH: "tokens"} | {r.path: r.name for r in RESOURCES}
+        name = names.get(path, path)
         self.asked.append(name)
         reply = self.replies.get(name, b"[]")
         if isinstance(reply, Deferred):
@@ -74,13 +209,16 @@ class Bench(AccountNetwork):
             return fail(reply)
         return succeed(ResponseBody(reply))
 
+    def now(self) -> float:
+        return 1_800_000_000 + self.clock.seconds()
+
     def start(self) -> "Bench":
         self.startService()
         self.advance(0)
         return self
 
     def counts(self) -> list[PeerCount]:
-        return [count for run in self.history.runs(self._now()) for count in run]
+        return [count for run in self.history.runs(self.now()) for count in run]
 
     def page(self) -> str:
         return self.text().decode()
@@ -104,28 +242,71 @@ def failing_once(really: Callable[..., object]) -> Callable[..., object]:
 
 class RefresherTests(SynchronousTestCase):
     def test_published(self) -> None:
-        """After the first refreshes the page has the metrics of all resources."""
-        page = Bench().start().page()
-        self.assertIn('netbird_api_peers{connected="true"} 1\n', page)
-        self.assertIn(
-            'netbird_api_group_peers_connected{group_id="g1",group="All"} 1\n', page
-        )
-
-    def test_joins_wait_for_both_sides(self) -> None:
-        """A joined family is missing while one of its sides is unknown."""
+        """After the first refreshes the page has the metrics of all resources. A joined
+        family is missing while one of its sides is unknown.
+        """
         bench = Bench(peers=DOWN).start()
         self.assertIn("netbird_api_group_peers{", bench.page())
         self.assertNotIn("netbird_api_group_peers_connected", bench.page())
         bench.replies["peers"] = PEER
         bench.advance(40)
-        self.assertIn("netbird_api_group_peers_connected", bench.page())
+        for line in (
+            'netbird_api_peers{connected="true"} 1\n',
+            'netbird_api_group_peers_connected{group_id="g1",group="All"} 1\n',
+        ):
+            self.assertIn(line, bench.page())
 
-    def test_period(self) -> None:
-        """A resource is requested every period, give or take a tenth."""
-        bench = Bench().start()
-        bench.advance(301)
-        self.assertEqual(11, bench.asked.count("peers"))
-        self.assertEqual(2, bench.asked.count("groups"))
+    def test_stories(self) -> None:
+        """All stories: the states of resources, and the lines of the log."""
+        for story in STORIES.strip().split("\n\n"):
+            self.play(story)
+
+    def play(self, story: str) -> None:
+        """Go through a story. A line is a step, or an expected line of the log.
+
+        `peers ok, groups lost +30: peers fresh` means: the NetBird API gives these
+        responses from now on. After 30 seconds peers are fresh.
+        """
+        book, lines = logbook(self), []
+        bench = Bench("peers", "users", "groups")
+        bench.replies.update(users=GOOD["users"], tokens=GOOD["tokens"])
+        for line in story.splitlines()[1:]:
+            if line.startswith("log "):
+                lines.append(line.removeprefix("log "))
+                continue
+            step = STEP.fullmatch(line)
+            assert step is not None, line
+            for name, word in re.findall(r"(\w+) (\w+)", step[1]):
+                if isinstance(waiting := bench.replies.get(name), Deferred):
+                    waiting.callback(GOOD[name])
+                bench.replies[name] = (
+                    Deferred()
+                    if word == "hung"
+                    else ({"ok": GOOD[name]} | REPLIES)[word]
+                )
+            if not bench.running:
+                bench.start()
+            bench.advance(float(step[2]))
+            for name, state in re.findall(r"(\w+) ([^,]+)", step[3]):
+                freshness = bench.telemetry.freshness[name]
+                found: list[str] = [freshness.state(bench.now())]
+                if freshness.error is not None:
+                    found.append(freshness.error.reason)
+                self.assertEqual(state.split(), found, f"{line} in:\n{story}")
+        if lines:
+            self.assertEqual(lines, book.lines(), story)
+
+    def test_requests(self) -> None:
+        """A path that the NetBird API lacks is requested hourly, peers at each period,
+        after one more request: one answer may be wrong.
+        """
+        bench = Bench(groups=UNKNOWN_PATH).start()
+        for seconds, peers, groups in ((31, 2, 2), (270, 11, 2), (3230, 118, 2)):
+            bench.advance(seconds)
+            counts = bench.asked.count("peers"), bench.asked.count("groups")
+            self.assertEqual((peers, groups), counts)
+        bench.advance(200)
+        self.assertEqual(3, bench.asked.count("groups"))
 
     def test_observed(self) -> None:
         """The history gets each good refresh of the peers, changed or not."""
@@ -137,23 +318,17 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual([1, 1], [count.connected for count in counts])
         self.assertEqual([1, 1], [count.peers for count in counts])
 
-    def test_unchanged_body(self) -> None:
-        """A body that has not changed is recorded and not rendered again."""
-        bench = Bench().start()
-        before = bench.pages.whole()
-        bench.advance(31)
-        self.assertIs(before, bench.pages.whole())
-        freshness = bench.telemetry.freshness["peers"]
-        self.assertEqual(1_800_000_030, freshness.last_success)
-
-    def test_another_order(self) -> None:
-        """An equal body in another order is not rendered again."""
+    def test_unchanged(self) -> None:
+        """The same body, or an equal one in another order, is not rendered again."""
         a, b = b'{"id":"a"}', b'{"id":"b"}'
         bench = Bench(peers=b"[%b,%b]" % (a, b), groups=b"[]").start()
         before, page = bench.pages.whole(), bench.page()
-        bench.replies["peers"] = b"[%b,%b]" % (b, a)
-        bench.advance(31)
-        self.assertIs(before, bench.pages.whole())
+        for seconds, body in (30, b"[%b,%b]" % (a, b)), (60, b"[%b,%b]" % (b, a)):
+            bench.replies["peers"] = body
+            bench.advance(30)
+            self.assertIs(before, bench.pages.whole())
+            freshness = bench.telemetry.freshness["peers"]
+            self.assertEqual(1_800_000_000 + seconds, freshness.last_success)
         bench.replies["peers"] = b"[%b]" % b
         bench.advance(31)
         self.assertNotEqual(page, bench.page())
@@ -167,17 +342,6 @@ class RefresherTests(SynchronousTestCase):
         after = bench.pages.whole().pieces
         self.assertIsNot(before[0], after[0])
         self.assertIs(before[-1], after[-1])
-
-    def test_failure_keeps_the_page(self) -> None:
-        """A failed refresh keeps the metrics and reports its failure."""
-        bench = Bench().start()
-        before = bench.page()
-        bench.replies["peers"] = DOWN
-        bench.advance(60)
-        self.assertEqual(before, bench.page())
-        freshness = bench.telemetry.freshness["peers"]
-        self.assertIs(False, freshness.up)
-        self.assertEqual(1_800_000_000, freshness.last_success)
 
     def test_too_old(self) -> None:
         """After five minutes without success the peers' families end, others stay."""
@@ -233,101 +397,6 @@ class RefresherTests(SynchronousTestCase):
         self.assertGreater(bench.clock.rightNow, 300)
         self.assertIn('netbird_api_peer_connected{peer_id="p1"', bench.page())
 
-    def test_failures_do_not_spread(self) -> None:
-        """One failing resource leaves all others fresh."""
-        bench = Bench(groups=DOWN).start()
-        bench.advance(1000)
-        ups = {name: s.up for name, s in bench.telemetry.freshness.items()}
-        self.assertEqual({"peers": True, "accounts": True, "groups": False}, ups)
-
-    def test_logged_once(self) -> None:
-        """A failure is logged when it begins and when it ends, not every time."""
-        book = logbook(self)
-        bench = Bench().start()
-        bench.replies["peers"] = DOWN
-        bench.advance(120)
-        bench.replies["peers"] = PEER
-        bench.advance(61)
-        self.assertEqual(
-            [
-                "warning cannot refresh peers: 500: broken reason=http_5xx",
-                "info peers can be refreshed again after 19 failures",
-            ],
-            book.lines(),
-        )
-
-    def test_unsupported(self) -> None:
-        """A path that the NetBird API lacks is retried hourly, without a failure."""
-        book = logbook(self)
-        bench = Bench(groups=UNKNOWN_PATH).start()
-        bench.advance(31)
-        self.assertEqual(2, bench.asked.count("groups"))  # one answer may be wrong
-        bench.advance(3500)
-        self.assertEqual(2, bench.asked.count("groups"))
-        bench.advance(200)
-        self.assertEqual(3, bench.asked.count("groups"))
-        freshness = bench.telemetry.freshness["groups"]
-        self.assertEqual((None, False, None), _state(freshness))
-        self.assertEqual(["info the NetBird API does not have groups"], book.lines())
-
-    def test_lost_for_a_moment(self) -> None:
-        """A missing resource that was known has failed, and keeps its interval."""
-        bench = Bench().start()
-        bench.replies["groups"] = UNKNOWN_PATH
-        bench.advance(301)
-        self.assertEqual(
-            (False, True, "not_found"), _state(bench.telemetry.freshness["groups"])
-        )
-        bench.replies["groups"] = GROUP
-        bench.advance(300)
-        self.assertEqual(
-            (True, True, None), _state(bench.telemetry.freshness["groups"])
-        )
-
-    def test_lost_for_good(self) -> None:
-        """A resource still missing when its metrics expire becomes unsupported."""
-        bench = Bench().start()
-        bench.replies["groups"] = UNKNOWN_PATH
-        bench.advance(1250)
-        self.assertEqual(
-            (None, False, None), _state(bench.telemetry.freshness["groups"])
-        )
-        self.assertNotIn("netbird_api_group", bench.page())
-
-    def test_everything_gets_missing(self) -> None:
-        """If the peers go missing, too, missing resources are requested again."""
-        bench = Bench(groups=UNKNOWN_PATH).start()
-        bench.replies["peers"] = UNKNOWN_PATH
-        bench.advance(31)
-        bench.replies.update(peers=PEER, groups=GROUP)
-        bench.advance(301)
-        self.assertEqual(
-            (True, True, None), _state(bench.telemetry.freshness["groups"])
-        )
-
-    def test_everything_is_missing(self) -> None:
-        """A proxy that knows no path makes no resource unsupported."""
-        bench = Bench(
-            peers=UNKNOWN_PATH, groups=UNKNOWN_PATH, accounts=UNKNOWN_PATH
-        ).start()
-        missing, waiting = (False, None, "not_found"), (None, None, None)
-        states = {n: _state(s) for n, s in bench.telemetry.freshness.items()}
-        self.assertEqual(
-            {"peers": missing, "accounts": missing, "groups": waiting}, states
-        )
-        bench.replies.update(peers=PEER, groups=GROUP, accounts=b"[]")
-        bench.advance(31)
-        for freshness in bench.telemetry.freshness.values():
-            self.assertEqual((True, True, None), _state(freshness))
-
-    def test_peers_must_exist(self) -> None:
-        """An upstream without peers is a failure: every real one has them."""
-        bench = Bench(peers=UNKNOWN_PATH).start()
-        freshness = bench.telemetry.freshness["peers"]
-        self.assertEqual((False, None, "not_found"), _state(freshness))
-        bench.advance(61)
-        self.assertLess(3, bench.asked.count("peers"))
-
     def test_too_old_an_upstream(self) -> None:
         """An upstream that takes the path for an object's id lacks the path."""
         words = "network: routers not found"
@@ -335,101 +404,31 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench("networks", network_routers=absence, routes=absence).start()
         self.assertIs(False, bench.telemetry.freshness["network_routers"].supported)
 
-    def test_own_tokens(self) -> None:
-        """The exporter's own tokens are requested once its user is known."""
-        users = b'[{"id":"a|b/c"},{"id":"me|1","is_current":true}]'
-        tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
-        path = "api/users/me%7C1/tokens"
-        bench = Bench("users", users=users, **{path: tokens}).start()
-        self.assertIn(path, bench.asked)
-        self.assertIn("netbird_api_access_token_expiration", bench.page())
-
     def test_tokens_of_another_user(self) -> None:
         """With another user's token the old user's tokens are withdrawn."""
-        me, you = b'{"id":"me","is_current":%s}', b'{"id":"you","is_current":%s}'
-        tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
-        bench = Bench(
-            "users",
-            users=b"[" + me % b"true" + b"," + you % b"false" + b"]",
-            **{"api/users/me/tokens": tokens, "api/users/you/tokens": tokens},
-        ).start()
+        bench = Bench("users", users=GOOD["users"], tokens=GOOD["tokens"]).start()
         labels = 'token_id="t",token="",user_id="%s"'
-        self.assertIn(labels % "me", bench.page())
-        bench.replies["users"] = b"[" + me % b"false" + b"," + you % b"true" + b"]"
+        self.assertIn(labels % "me|1", bench.page())
+        bench.replies["users"] = b'[{"id":"me|1"},{"id":"you","is_current":true}]'
         bench.replies["api/users/you/tokens"] = late = Deferred[bytes]()
         bench.advance(601)
         self.assertNotIn("netbird_api_access_token", bench.page())
         self.assertFalse(bench.pipeline.knows("access_tokens"))
         self.assertIsNone(bench.telemetry.freshness["access_tokens"].up)
-        late.callback(tokens)
+        late.callback(GOOD["tokens"])
         bench.advance(0)
         self.assertIn(labels % "you", bench.page())
 
     def test_tokens_of_a_forgotten_user(self) -> None:
         """Tokens that arrive when their user is no longer known are not published."""
-        users = b'[{"id":"me","is_current":true}]'
-        bench = Bench("users", users=users, **{"api/users/me/tokens": b"[]"}).start()
+        bench = Bench("users", users=GOOD["users"], tokens=b"[]").start()
         bench.replies["users"] = DOWN
-        bench.replies["api/users/me/tokens"] = late = Deferred[bytes]()
+        bench.replies["tokens"] = late = Deferred[bytes]()
         bench.advance(1900)
         self.assertIsNone(bench.inventory.users)
-        late.callback(b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]')
+        late.callback(GOOD["tokens"])
         bench.advance(0)
         self.assertNotIn("netbird_api_access_token", bench.page())
-
-    def test_up_over_nothing(self) -> None:
-        """Tokens that were withdrawn with their user are not up."""
-        for replaced in (DOWN, b'[{"id":"a"}]'):
-            users = b'[{"id":"me","is_current":true}]'
-            bench = Bench("users", users=users).start()
-            self.assertTrue(bench.telemetry.freshness["access_tokens"].up)
-            bench.replies["users"] = replaced
-            bench.advance(1900)
-            self.assertIsNone(bench.inventory.access_tokens)
-            self.assertIsNone(bench.telemetry.freshness["access_tokens"].up)
-
-    def test_own_tokens_refused(self) -> None:
-        """If the tokens may not be read there is no family and no error."""
-        users = b'[{"id":"me","is_current":true}]'
-        refused = UpstreamError("forbidden", "403: admin role required")
-        bench = Bench("users", users=users, **{"api/users/me/tokens": refused}).start()
-        freshness = bench.telemetry.freshness["access_tokens"]
-        self.assertEqual((None, False, None), _state(freshness))
-
-    def test_own_tokens_refused_for_a_moment(self) -> None:
-        """Refused tokens that were known have failed, and return soon."""
-        users = b'[{"id":"me","is_current":true}]'
-        tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
-        path = "api/users/me/tokens"
-        bench = Bench("users", users=users, **{path: tokens}).start()
-        bench.replies[path] = UpstreamError("forbidden", "403: user is blocked")
-        bench.advance(601)
-        freshness = bench.telemetry.freshness["access_tokens"]
-        self.assertEqual((False, True, "forbidden"), _state(freshness))
-        bench.replies[path] = tokens
-        bench.advance(34)
-        freshness = bench.telemetry.freshness["access_tokens"]
-        self.assertEqual((True, True, None), _state(freshness))
-        self.assertIn("netbird_api_access_token_expiration", bench.page())
-
-    def test_blocked_at_the_start(self) -> None:
-        """Tokens refused to a blocked user are requested again."""
-        blocked = UpstreamError("forbidden", "403: user is blocked")
-        users = b'[{"id":"me","is_current":true}]'
-        path = "api/users/me/tokens"
-        bench = Bench("users", users=users, **{path: blocked}).start()
-        bench.replies["peers"] = blocked
-        bench.advance(31)
-        bench.replies.update({"peers": PEER, path: b"[]"})
-        bench.advance(34)
-        freshness = bench.telemetry.freshness["access_tokens"]
-        self.assertEqual((True, True, None), _state(freshness))
-
-    def test_own_user_unknown(self) -> None:
-        """Without a current user no tokens are requested."""
-        bench = Bench("users", users=b'[{"id":"a"}]').start()
-        self.assertNotIn("tokens", "".join(bench.asked))
-        self.assertIsNone(bench.telemetry.freshness["access_tokens"].ended_at)
 
     def test_rate_limited(self) -> None:
         """A 429 stops all requests for a while; then the peers go first."""
@@ -444,44 +443,6 @@ class RefresherTests(SynchronousTestCase):
             ["warning cannot refresh groups: 429 reason=rate_limited"], book.lines()
         )
 
-    def test_request_id(self) -> None:
-        """The log line of a refused request has its request id."""
-        book = logbook(self)
-        id_ = "dc1djo5qmd2oq13d8pj0"
-        Bench(groups=UpstreamError("http_5xx", "500: no", request_id=id_)).start()
-        self.assertEqual(
-            [
-                "warning cannot refresh groups: 500: no reason=http_5xx"
-                f" request_id={id_}"
-            ],
-            book.lines(),
-        )
-
-    def test_long_pause(self) -> None:
-        """A Retry-After of an hour removes no metrics."""
-        limit = UpstreamError("rate_limited", "429", retry_after=3600.0)
-        bench = Bench().start()
-        bench.replies["groups"] = limit
-        bench.advance(301)
-        bench.replies["groups"] = GROUP
-        bench.advance(300)
-        self.assertIn("netbird_api_peer_connected", bench.page())
-        ups = {name: s.up for name, s in bench.telemetry.freshness.items()}
-        self.assertEqual({"peers": True, "accounts": True, "groups": True}, ups)
-
-    def test_withdrawn_in_a_pause(self) -> None:
-        """Metrics that expire in a longer pause are not up, without a failure."""
-        bench = Bench().start()
-        bench.replies["groups"] = limit = UpstreamError(
-            "rate_limited", "429", retry_after=1e6
-        )
-        bench.advance(301)
-        bench.replies["peers"] = limit
-        bench.advance(1000)
-        ups = {name: s.up for name, s in bench.telemetry.freshness.items()}
-        self.assertEqual(dict.fromkeys(ups, False), ups)
-        self.assertEqual("expired", bench.telemetry.freshness["accounts"].state(0))
-
     def test_restarted(self) -> None:
         """A request that a stop cancelled is sent after the next start."""
         bench = Bench(accounts=Deferred[bytes]()).start()
@@ -490,56 +451,10 @@ class RefresherTests(SynchronousTestCase):
         bench.start()
         self.assertTrue(all(s.up for s in bench.telemetry.freshness.values()))
 
-    def test_one_outage_is_one_line(self) -> None:
-        """An outage of any length is one line, and one more at its end."""
-        book = logbook(self)
-        bench = Bench().start()
-        bench.replies.update(peers=DOWN, groups=DOWN, accounts=DOWN)
-        bench.advance(4000)
-        bench.replies.update(peers=PEER, groups=GROUP, accounts=b"[]")
-        bench.advance(40)
-        withdrawn, again = "metrics of peers have expired", "peers can be refreshed"
-        first, second, third = book.lines()
-        self.assertIn("cannot refresh peers", first)
-        self.assertIn(withdrawn, second)
-        self.assertIn(again, third)
-
-    def test_end_of_a_withdrawal(self) -> None:
-        """If a withdrawal was logged, its end is logged, too."""
-        book = logbook(self)
-        bench = Bench().start()
-        bench.replies["groups"] = Deferred[bytes]()
-        bench.advance(1000)
-        bench.replies["groups"].callback(GROUP)  # type: ignore[union-attr]
-        bench.advance(1)
-        self.assertEqual("info groups can be refreshed again", book.lines()[-1])
-
-    def test_still_missing(self) -> None:
-        """A resource that the upstream lacks does not fail with the peers."""
-        book = logbook(self)
-        bench = Bench(groups=UNKNOWN_PATH).start()
-        bench.replies["peers"] = DOWN
-        bench.advance(5400)
-        freshness = bench.telemetry.freshness["groups"]
-        self.assertEqual((None, False, None), _state(freshness))
-        self.assertEqual(
-            [], [line for line in book.lines() if "refresh groups" in line]
-        )
-
-    def test_missing_after_a_failure(self) -> None:
-        """The end of a failure is logged even for an answer that was logged before."""
-        book = logbook(self)
-        bench = Bench(groups=UNKNOWN_PATH).start()
-        bench.advance(60)
-        for reply in (DOWN, UNKNOWN_PATH) * 2:
-            bench.replies["groups"] = reply
-            bench.advance(3800)
-        missing = "info the NetBird API does not have groups"
-        fails = "warning cannot refresh groups: 500: broken reason=http_5xx"
-        self.assertEqual([missing, *[fails, missing] * 2], book.lines())
-
     def test_rejected_records(self) -> None:
-        """A record that cannot be decoded is left out, counted and logged."""
+        """A record that cannot be decoded is left out, counted and logged; of many, the
+        first ones are logged.
+        """
         book = logbook(self)
         bench = Bench(peers=b'[{"id":"a"},{"id":7},{"id":"c"}]').start()
         freshness = bench.telemetry.freshness["peers"]
@@ -550,75 +465,47 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(65)
         self.assertIn('peer_id="b"', bench.page())
         self.assertEqual(1, sum("left out" in line for line in book.lines()))
-
-    def test_many_rejected_records(self) -> None:
-        """A flood of bad records does not flood the log."""
         book = logbook(self)
         Bench(peers=b'[{"id":"a"}' + b',{"id":7}' * 1000 + b"]").start()
         self.assertEqual(21, len(book.lines()))
         self.assertIn("980 more records of peers left out", book.lines()[-1])
 
-    def test_bad_records_that_move(self) -> None:
-        """The same bad records at other places are not logged again."""
-        book = logbook(self)
-        bench = Bench(peers=b'[{"id":"a"},{"id":7}]').start()
-        for good in range(1, 20):
-            bench.replies["peers"] = (
-                b'[{"id":"a"}' + b',{"id":""}' * good + b',{"id":7}]'
-            )
-            bench.advance(30)
-        self.assertEqual(1, sum("left out" in line for line in book.lines()))
-
-    def test_ever_new_bad_records(self) -> None:
-        """Errors of records are logged once an hour at most."""
-        book = logbook(self)
-        bench = Bench().start()
-        for number in range(240):
-            bad = (b'{"id":7}', b'{"name":"x"}', b"[]")[number % 3]
-            bench.replies["peers"] = b'[{"id":"a"},' + bad + b"]"
-            bench.advance(30)
-        count = sum("left out" in line for line in book.lines())
-        self.assertTrue(2 <= count <= 3, count)
-
-    def test_undecodable(self) -> None:
-        """A body that is no list is a failure of its own kind."""
-        bench = Bench(peers=b'{"message":"hello"}').start()
-        self.assertEqual(
-            (False, None, "decode"), _state(bench.telemetry.freshness["peers"])
-        )
-
     def test_defect(self) -> None:
-        """A defect is counted, logged with its traceback, and followed by a retry."""
-        bench = Bench(groups=Deferred[bytes]())
-        waiting = bench.replies["groups"]
-        assert isinstance(waiting, Deferred)
-        bench.start()
-        waiting.errback(ZeroDivisionError("oops"))
-        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-        self.assertEqual(
-            (False, None, "internal"), _state(bench.telemetry.freshness["groups"])
-        )
-        bench.replies["groups"] = GROUP
-        bench.advance(301)
-        self.assertIs(True, bench.telemetry.freshness["groups"].up)
+        """A defect, or a cancellation without a stop, is a failure with a retry. The
+        traceback of a defect is logged.
+        """
+        for end, logged in (
+            (lambda waiting: waiting.errback(ZeroDivisionError("oops")), 1),
+            (Deferred.cancel, 0),
+        ):
+            waiting: Deferred[bytes] = Deferred()
+            bench = Bench(groups=waiting).start()
+            bench.replies["groups"] = GROUP
+            end(waiting)
+            self.assertEqual(logged, len(self.flushLoggedErrors(ZeroDivisionError)))
+            error = bench.telemetry.freshness["groups"].error
+            assert error is not None
+            self.assertEqual("internal", error.reason)
+            bench.advance(301)
+            self.assertIs(True, bench.telemetry.freshness["groups"].up)
 
     def test_defect_that_stays(self) -> None:
         """A defect is logged when it begins, not at every refresh."""
         bench = Bench("peers").start()
-        for _ in range(3):
-            waiting = Deferred[bytes]()
-            bench.replies["peers"] = waiting
+        for reply, failures, logged in (
+            *((None, n, int(n == 1)) for n in range(1, 4)),
+            (PEER, 0, 0),
+            (None, 1, 1),
+        ):
+            bench.replies["peers"] = waiting = Deferred[bytes]()
             bench.advance(30)
-            waiting.errback(ZeroDivisionError("oops"))
-        self.assertEqual(3, bench.telemetry.freshness["peers"].failures)
-        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-        bench.replies["peers"] = PEER
-        bench.advance(30)
-        waiting = Deferred[bytes]()
-        bench.replies["peers"] = waiting
-        bench.advance(30)
-        waiting.errback(ZeroDivisionError("oops"))
-        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+            if reply is None:
+                waiting.errback(ZeroDivisionError("oops"))
+            else:
+                waiting.callback(reply)
+            bench.advance(0)
+            self.assertEqual(failures, bench.telemetry.freshness["peers"].failures)
+            self.assertEqual(logged, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_defect_afterwards(self) -> None:
         """A defect in the log after a refresh frees its slot, and is logged as such."""
@@ -661,19 +548,15 @@ class RefresherTests(SynchronousTestCase):
         del bench.replies["peers"]
         self.assertLess(tracemalloc.get_traced_memory()[0], 5_000_000)
 
-    def test_stray_cancellation(self) -> None:
-        """A cancellation without a stop is a defect, and refreshes continue."""
-        bench = Bench(groups=Deferred[bytes]())
-        waiting = bench.replies["groups"]
-        assert isinstance(waiting, Deferred)
-        bench.start()
-        waiting.cancel()
-        bench.replies["groups"] = GROUP
-        self.assertEqual(
-            (False, None, "internal"), _state(bench.telemetry.freshness["groups"])
-        )
-        bench.advance(301)
-        self.assertIs(True, bench.telemetry.freshness["groups"].up)
+    def test_ended_tasks(self) -> None:
+        """A refresh that has ended is freed."""
+        bench = Bench("peers").start()
+        counts = []
+        for _ in range(3):
+            bench.advance(600)
+            gc.collect()
+            counts.append(sum(type(one) is Deferred for one in gc.get_objects()))
+        self.assertLessEqual(counts[2], counts[1])
 
     def test_same_records(self) -> None:
         """A record that has not changed is the same object as before."""
@@ -730,10 +613,18 @@ class RefresherTests(SynchronousTestCase):
             bench.compute.go()
             self.assertEqual("", bench.page())
 
-
-def _state(freshness: Freshness) -> tuple[bool | None, bool | None, str | None]:
-    reason = None if freshness.error is None else freshness.error.reason
-    return freshness.up, freshness.supported, reason
+    def test_two_at_once(self) -> None:
+        """Two lists that are computed at the same time are both published."""
+        bench = Computing()
+        bench.start()
+        for replies in ({}, {"peers": b"[]", "groups": b"[]"}):
+            bench.replies.update(replies)
+            bench.advance(301)
+            for _ in range(10):
+                bench.compute.go()
+                bench.advance(0)
+        self.assertEqual((), bench.inventory.peers)
+        self.assertEqual((), bench.inventory.groups)
 
 
 class Computing(Bench):

@@ -1,5 +1,6 @@
 """The schedule, with numbers for times."""
 
+import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from random import Random
@@ -12,7 +13,7 @@ from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.life import lives
-from api_exporter.refresh.schedule import CONNECTION_TEST, Schedule
+from api_exporter.refresh.schedule import Schedule
 from tests.parts import limiter as bucket
 
 HOUR = 3600.0
@@ -20,58 +21,315 @@ DAY = 24 * HOUR
 
 PERIODS = {"peers": 30.0, "groups": 300.0, "users": 600.0}
 
+MANY = {"peers": 30.0, **{f"r{n}": 300.0 for n in range(19)}}
+
 BUSY_PERIODS = {"peers": 10.0, "groups": 20.0, "users": 30.0, "routes": 40.0}
 
 DEFAULT_PERIODS = {r.name: r.period for r in RESOURCES if r.name != "events"}
 
 BROKEN = UpstreamError("http_5xx", "500")
 HUNG = UpstreamError("timeout", "no answer")
-LOCKED_OUT = UpstreamError("auth", "401")
 REFUSED = UpstreamError("connect", "no connection", unsent=True)
+
+ERRORS = {
+    "broken": BROKEN,
+    "hung": HUNG,
+    "refused": REFUSED,
+    "untrusted": UpstreamError("tls", "no trust"),
+    "cut": UpstreamError("decode", "cut"),
+    "locked": UpstreamError("proxy_auth", "407"),
+}
+
+END = re.compile(r"(\w+)(?: (\w+)(?: ([\d.]+))?)?")
+STEP = re.compile(r"([\d.]+):(.*) → (.+?)(?: until (.+))?")
 
 
 def fresh(
-    chance: float = 0.5, periods: Mapping[str, float] = PERIODS, now: float = 0.0
+    periods: Mapping[str, float] = PERIODS, *, chance: float = 0.5, probe: bool = False
 ) -> Schedule:
     """Return a schedule at its start; its periods vary only with `chance`."""
-    return Schedule(lives(periods), now=now, jitter=lambda: chance, budget=Budget())
+    return Schedule(
+        lives(periods),
+        now=0.0,
+        jitter=lambda: chance,
+        budget=Budget(),
+        has_connection_test=probe,
+    )
 
 
-def taken(schedule: Schedule, now: float) -> list[str]:
-    """Return all resources that may start at one instant."""
-    return list(iter(lambda: schedule.start_next(now), None))
-
-
-def round_of(schedule: Schedule, now: float, **errors: UpstreamError) -> list[str]:
-    """Refresh all due resources, one after the other; each ends immediately."""
-    names = []
-    while (name := schedule.start_next(now)) is not None:
-        names.append(name)
-        if name in errors:
-            schedule.failed(name, now, errors[name])
-        else:
-            schedule.refreshed(name, now)
-    return names
-
-
-def settled(chance: float = 0.5) -> Schedule:
+def settled() -> Schedule:
     """Return a schedule after first refreshes at 0 that took no time."""
-    schedule = fresh(chance)
-    assert round_of(schedule, 0.0) == list(PERIODS)
+    return play(fresh(), "0: → peers ok, groups ok, users ok")
+
+
+def end(schedule: Schedule, name: str, word: str, now: float, wait: str = "") -> None:
+    """End a refresh in the way that a word stands for, or change its resource."""
+    if word in ERRORS:
+        schedule.failed(name, now, ERRORS[word])
+    elif word == "503":
+        error = UpstreamError("http_5xx", "503", retry_after=float(wait))
+        schedule.failed(name, now, error)
+    elif word == "429":
+        schedule.rate_limited(name, now, float(wait) if wait else None)
+    elif word == "silent":
+        schedule.mark_silent(name)
+    else:
+        {
+            "ok": schedule.refreshed,
+            "absent": schedule.unsupported,
+            "skipped": schedule.skipped,
+            "ended": schedule.ended,
+            "due": schedule.make_due,
+        }[word](name, now)
+
+
+def play(schedule: Schedule, story: str) -> Schedule:
+    """Let a schedule go through a story, and return it. A line of a story is a step.
+
+    `300: groups 429 20 → peers ok, users until 330` means: at 300 seconds the refresh
+    of the groups ends with a 429 and that Retry-After. Then peers start, which are
+    refreshed at once, then users, and no other resource. The next one may start at
+    330 seconds.
+    """
+    for line in story.strip().splitlines():
+        matched = STEP.fullmatch(line.strip())
+        assert matched is not None, line
+        now = float(matched[1])
+        for name, word, wait in END.findall(matched[2]):
+            end(schedule, name, word, now, wait)
+        starts = [] if matched[3] == "nothing" else END.findall(matched[3])
+        found = []
+        for name, word, wait in [*starts, ("", "", "")]:
+            found.append(schedule.start_next(now) or "")
+            assert name == found[-1], f"{line}: {found} in:\n{story}"
+            if word:
+                end(schedule, name, word, now, wait)
+        if matched[4] is not None:
+            at = "an end" if (wake_at := schedule.wake_at()) is None else f"{wake_at:g}"
+            assert at == matched[4], f"{line}: until {at} in:\n{story}"
     return schedule
 
 
-class FirstRoundTests(SynchronousTestCase):
-    def test_one_after_the_other(self) -> None:
-        """The first resource is first, and the others follow one by one."""
-        schedule = fresh()
-        self.assertEqual("peers", schedule.peers_name)
-        self.assertEqual(["peers"], taken(schedule, 0.0))
-        self.assertIsNone(schedule.wake_at())
-        schedule.refreshed("peers", 2.0)
-        self.assertEqual(["groups"], taken(schedule, 2.0))
-        schedule.refreshed("groups", 3.0)
-        self.assertEqual(["users"], taken(schedule, 3.0))
+FIRST_REFRESHES = """
+The first resource is first, and the others follow one by one.
+0: → peers until an end
+2: peers ok → groups
+3: groups ok → users
+
+A failed resource is retried after all others.
+0: → peers ok, groups hung, users ok until 30
+30: → peers ok, groups ok
+
+If the first resource gets a 429, it is first after the pause, alone.
+0: → peers
+1: peers 429 → nothing until 16
+16: → peers
+17: peers ok → nothing
+60: → peers, groups
+
+A resource keeps its place after one 429; after two it waits.
+0: → peers ok, groups 429 20
+90: → peers ok, groups 429 20
+180: → peers ok, users
+"""
+
+SETTLED = """
+A refresh begins a period after the previous one began.
+29: → nothing until 30
+30: → peers
+35: peers ok → nothing until 60
+
+A skipped resource is due after its period, or when it becomes possible.
+299: → peers ok
+300: → groups skipped until 329
+325: groups due → groups
+326: groups due → nothing
+
+At most two refreshes run, one of them of the first resource.
+1000: → peers, groups until an end
+1002: peers ok → nothing
+1030: → peers
+1031: groups ok → users
+
+While any number of paths hang, the first resource keeps its period.
+600: → peers ok, groups
+630: → peers ok
+660: → peers
+
+While the peers fail, a silent request does not allow others.
+300: → peers, groups
+300: peers broken, groups silent, users due → nothing
+340: → peers ok, users
+
+A Retry-After delays its resource, and no others; one of an outage ends with it.
+300: → peers ok, groups 503 70
+330: → peers ok
+369.9: → peers ok
+370: → groups ok
+370: users due → users 503 70
+399.9: → peers broken
+405: → peers ok, users
+
+A good answer to a request from before the outage does not count.
+600: → peers, groups
+601: peers broken, groups ok → users broken
+602: → nothing
+
+A failure of the outage does not lengthen the wait after the next one.
+300: → peers, groups
+300: peers broken → nothing
+303.5: → peers ok
+304: groups hung → groups
+305: groups hung → nothing
+334.9: → peers ok
+335: → groups
+
+A request that begins with the peers' first good answer is one of the outage, too.
+300: → peers, groups
+300: peers broken, groups broken → nothing
+330: → peers, groups
+330: peers ok → nothing
+331: groups hung → groups
+
+A short outage makes no other resource due.
+30: → peers broken
+60: → peers ok
+
+After a 429 no request is sent, then one for the first resource alone.
+300: → peers ok, groups
+301: groups 429 → nothing until 316
+316: → peers
+317: peers ok → nothing
+360: → peers ok, groups ok
+
+A long Retry-After ends with the peers' first good answer.
+300: → peers ok, groups 429 3600 until 540
+540: → peers 429 3360 until 780
+780: → peers ok
+860: → peers ok, groups ok, users ok
+
+A first resource that ran when the pause began is refreshed once more.
+300: → peers, groups
+301: groups 429 20 → nothing until an end
+305: peers ok → nothing until 321
+321: → peers
+
+A 429 for a request from before a pause that is over does not count.
+300: → peers, groups
+300: peers 429 → nothing
+315: → peers ok
+320: groups 429 → nothing
+360: → peers, groups
+"""
+
+PEERS_ALONE = """
+A failure of another kind ends the pace of fast failures.
+0: → peers broken until 3.5
+3.5: → peers untrusted until 33.5
+
+Ten seconds pass between fast failures after the first minute, thirty after the fifth.
+0: → peers broken until 3.5
+59: → peers broken until 62.5
+62.5: → peers broken until 72.5
+72.5: → peers untrusted until 102.5
+
+The times of fast failures end at the minute itself.
+0: → peers broken until 3.5
+60: → peers broken until 70
+300: → peers broken until 330
+
+After a slow failure the server rests for as long.
+0: → peers
+12: peers cut → nothing until 24
+
+The first resource's period is its longest pause.
+0: → peers untrusted until 30
+30: → peers untrusted until 60
+
+A failed login at a proxy is not fast.
+0: → peers locked until 30
+
+The minute restarts after a timeout, and after a request that was not sent.
+0: → peers broken until 3.5
+100: → peers hung until 114
+200: → peers broken until 203.5
+300: → peers refused until 305
+400: → peers broken until 403.5
+"""
+
+OTHERS_ALONE = """
+A missing path is retried once after 30 seconds, and then hourly.
+0: → peers ok, groups absent until 30
+30: → groups absent until 3630
+3630: → groups absent until 7230
+7230: → groups ok until 7530
+10800: → groups absent until 10830
+
+After 30 s, 1, 2, 4 minutes from its end, at most the resource's period.
+0: → peers ok, groups
+5: groups hung → nothing until 35
+35: → groups hung until 95
+95: → groups hung until 215
+215: → groups hung until 455
+455: → groups hung until 755
+755: → groups ok until 1055
+"""
+
+SILENT = """
+0: → peers
+5: peers silent → nothing
+5: peers ok → groups
+10: users silent → nothing
+10: groups silent → users
+10: users silent → nothing
+35: → peers
+35: peers ok, groups hung → routes
+36: users ok → nothing
+37: routes ok → networks
+"""
+
+
+class StoryTests(SynchronousTestCase):
+    def test_stories(self) -> None:
+        """All stories, each with the resources that it is about."""
+        for periods, start, stories in (
+            (PERIODS, "", FIRST_REFRESHES),
+            (PERIODS, "0: → peers ok, groups ok, users ok\n", SETTLED),
+            ({"peers": 30.0}, "", PEERS_ALONE),
+            ({"peers": 1e6, "groups": 300.0}, "", OTHERS_ALONE),
+        ):
+            for story in stories.strip().split("\n\n"):
+                play(fresh(periods), start + story.partition("\n")[2])
+
+    def test_silent(self) -> None:
+        """A request without a header allows one other; at most three run."""
+        play(fresh({**PERIODS, "routes": 300.0, "networks": 300.0}), SILENT)
+
+    def test_any_end(self) -> None:
+        """The next refresh follows after any end of the previous one."""
+        for word in ("absent", "skipped", "broken"):
+            play(fresh(), f"0: → peers ok, groups {word}, users")
+
+    def test_slow(self) -> None:
+        """A long refresh is followed by half a period's rest."""
+        for now, due in ((15, 30), (25, 40), (100, 115)):
+            play(fresh(), f"0: → peers\n{now}: peers ok → groups until {due}")
+
+    def test_spread(self) -> None:
+        """Jitter changes a period by a tenth in both directions."""
+        for chance, due in ((0.0, 27), (1.0, 33)):
+            story = f"0: → peers ok, groups ok, users ok until {due}"
+            play(fresh(chance=chance), story)
+
+    def test_connection_test(self) -> None:
+        """The connection test runs once, beside the peers."""
+        story = """
+            0: → peers, reach
+            1: peers ok → nothing
+            3: reach ended → groups ok, users ok
+            40: → peers
+        """
+        play(fresh(probe=True), story)
 
     def test_access_log(self) -> None:
         """The access log comes after all other due resources of all accounts."""
@@ -96,478 +354,128 @@ class FirstRoundTests(SynchronousTestCase):
         self.assertEqual(ACCESS_LOG, first.start_next(1.0))
         first.refreshed(ACCESS_LOG, 1.0)
 
-    def test_reach(self) -> None:
-        """The connection test runs once, beside the peers."""
-        schedule = Schedule(
-            lives(PERIODS),
-            now=0.0,
-            jitter=lambda: 0.5,
-            budget=Budget(),
-            has_connection_test=True,
-        )
-        self.assertEqual(["peers", CONNECTION_TEST], taken(schedule, 0.0))
-        schedule.refreshed("peers", 1.0)
-        self.assertEqual([], taken(schedule, 2.0))
-        schedule.ended(CONNECTION_TEST, 3.0)
-        self.assertEqual(["groups"], taken(schedule, 3.0))
-        schedule.refreshed("groups", 3.0)
-        self.assertEqual(["users"], taken(schedule, 3.0))
-        schedule.refreshed("users", 3.0)
-        self.assertEqual(["peers"], taken(schedule, 40.0))
-
-    def test_whatever_ends(self) -> None:
-        """The next refresh follows after any end of the previous one."""
-        for end in (
-            lambda s: s.unsupported("groups", 1.0),
-            lambda s: s.skipped("groups", 1.0),
-            lambda s: s.failed("groups", 1.0, BROKEN),
-        ):
-            schedule = fresh()
-            taken(schedule, 0.0)
-            schedule.refreshed("peers", 0.0)
-            self.assertEqual(["groups"], taken(schedule, 0.0))
-            end(schedule)
-            self.assertEqual(["users"], taken(schedule, 1.0))
-
-    def test_failures_come_after_the_round(self) -> None:
-        """A failed resource is retried after all others."""
-        schedule = fresh()
-        self.assertEqual(
-            ["peers", "groups", "users"], round_of(schedule, 0.0, groups=HUNG)
-        )
-        self.assertEqual([], round_of(schedule, 29.9))
-        self.assertEqual(["peers", "groups"], round_of(schedule, 30.0))
-
-    def test_limited(self) -> None:
-        """If the first resource gets a 429, it is first after the pause, alone."""
-        schedule = fresh()
-        self.assertEqual(["peers"], taken(schedule, 0.0))
-        self.assertEqual(15.0, schedule.rate_limited("peers", 1.0, None))
-        self.assertEqual([], taken(schedule, 15.9))
-        self.assertEqual(["peers"], taken(schedule, 16.0))
-        schedule.refreshed("peers", 17.0)
-        self.assertIn("groups", taken(schedule, 60.0))
-
-
-class PeriodTests(SynchronousTestCase):
-    def test_period(self) -> None:
-        """A refresh begins a period after the previous one began."""
-        schedule = settled()
-        self.assertEqual(30.0, schedule.wake_at())
-        self.assertEqual([], taken(schedule, 29.9))
-        self.assertEqual(["peers"], taken(schedule, 30.0))
-        schedule.refreshed("peers", 35.0)
-        self.assertEqual(60.0, schedule.wake_at())
-
-    def test_spread(self) -> None:
-        """Jitter changes a period by a tenth in both directions."""
-        for chance, due in ((0.0, 27.0), (1.0, 33.0)):
-            wake_at = settled(chance).wake_at()
-            assert wake_at is not None
-            self.assertAlmostEqual(due, wake_at)
-
-    def test_slow(self) -> None:
-        """A long refresh is followed by half a period's rest."""
-        for end, due in ((15.0, 30.0), (25.0, 40.0), (100.0, 115.0)):
-            schedule = fresh()
-            schedule.start_next(0.0)
-            schedule.refreshed("peers", end)
-            self.assertEqual(["groups"], taken(schedule, end))
-            self.assertEqual(due, schedule.wake_at())
-
-    def test_unsupported(self) -> None:
-        """A missing path is retried once after 30 seconds, and then hourly."""
-        schedule = fresh(periods={"peers": 1e6, "groups": 300.0})
-        self.assertEqual(["peers"], taken(schedule, 0.0))
-        schedule.refreshed("peers", 0.0)
-        for now, wait in ((0.0, 30.0), (30.0, HOUR), (30.0 + HOUR, HOUR)):
-            self.assertEqual(["groups"], taken(schedule, now))
-            schedule.unsupported("groups", now)
-            self.assertEqual(now + wait, schedule.wake_at())
-        self.assertEqual(["groups"], round_of(schedule, 30.0 + 2 * HOUR))
-        self.assertEqual(["groups"], taken(schedule, 3 * HOUR))
-        schedule.unsupported("groups", 3 * HOUR)
-        self.assertEqual(3 * HOUR + 30, schedule.wake_at())
-
-    def test_skipped(self) -> None:
-        """A skipped resource is due after its period, or when it becomes possible."""
-        schedule = settled()
-        round_of(schedule, 299.0)
-        self.assertEqual(["groups"], taken(schedule, 300.0))
-        schedule.skipped("groups", 300.0)
-        self.assertNotIn("groups", taken(schedule, 325.0))
-        schedule.make_due("groups", 325.0)
-        self.assertIn("groups", taken(schedule, 325.0))
-        schedule.make_due("groups", 325.0)  # it already runs: no change
-        self.assertEqual([], taken(schedule, 326.0))
-
-    def test_slots(self) -> None:
-        """At most two refreshes run, one of them of the first resource."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 1000.0))
-        self.assertIsNone(schedule.wake_at())
-        schedule.refreshed("peers", 1002.0)
-        self.assertEqual([], taken(schedule, 1002.0))
-        self.assertEqual(["peers"], taken(schedule, 1030.0))
-        schedule.refreshed("groups", 1031.0)
-        self.assertEqual(["users"], taken(schedule, 1031.0))
-
-    def test_hung(self) -> None:
-        """While any number of paths hang, the first resource keeps its period."""
-        schedule = settled()
-        self.assertIn("groups", taken(schedule, 600.0))
-        schedule.refreshed("peers", 600.0)
-        for now in (630.0, 660.0, 690.0):
-            self.assertEqual(["peers"], taken(schedule, now))
-            schedule.refreshed("peers", now)
-
-    def test_silent(self) -> None:
-        """A request without a header allows one other; at most three run."""
-        schedule = fresh(periods={**PERIODS, "routes": 300.0, "networks": 300.0})
-        self.assertEqual(["peers"], taken(schedule, 0.0))
-        schedule.mark_silent("peers")
-        self.assertEqual([], taken(schedule, 5.0))
-        schedule.refreshed("peers", 5.0)
-        self.assertEqual(["groups"], taken(schedule, 5.0))
-        schedule.mark_silent("users")  # is not under way
-        self.assertEqual([], taken(schedule, 10.0))
-        schedule.mark_silent("groups")
-        self.assertEqual(["users"], taken(schedule, 10.0))
-        schedule.mark_silent("users")
-        self.assertEqual(["peers"], taken(schedule, 35.0))
-        schedule.refreshed("peers", 35.0)
-        schedule.failed("groups", 35.0, HUNG)
-        self.assertEqual(["routes"], taken(schedule, 35.0), "users are still silent")
-        schedule.refreshed("users", 36.0)
-        self.assertEqual([], taken(schedule, 36.0), "nothing is silent any more")
-        schedule.refreshed("routes", 37.0)
-        self.assertEqual(["networks"], taken(schedule, 37.0))
-
-    def test_silent_in_an_outage(self) -> None:
-        """While the peers fail, a silent request does not allow others."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.failed("peers", 300.0, BROKEN)
-        schedule.mark_silent("groups")
-        schedule.make_due("users", 300.0)
-        self.assertEqual(["peers"], taken(schedule, 340.0))
-        schedule.refreshed("peers", 340.0)
-        self.assertEqual(["users"], taken(schedule, 340.0))
-
-
-class AgainTests(SynchronousTestCase):
-    def again(self, name: str, begin: float) -> list[float]:
-        """Return the pauses between the ends of failures and the retries."""
-        schedule = fresh(periods={"peers": 1e6, "groups": 300.0})
-        round_of(schedule, 0.0)
-        schedule.make_due(name, begin)
-        now, pauses = begin, []
-        for _ in range(6):
-            self.assertIn(name, taken(schedule, now))
-            schedule.failed(name, now + 5, HUNG)
-            wake_at = schedule.wake_at()
-            assert wake_at is not None
-            pauses.append(wake_at - (now + 5))
-            now = wake_at
-        schedule.start_next(now)
-        schedule.refreshed(name, now)
-        self.assertEqual(now + 300.0, schedule.wake_at())
-        return pauses
-
-    def test_asked(self) -> None:
-        """A Retry-After delays its resource, and no others."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.refreshed("peers", 300.0)
-        asked = UpstreamError("http_5xx", "503", retryable=True, retry_after=70.0)
-        schedule.failed("groups", 300.0, asked)
-        self.assertEqual(["peers"], round_of(schedule, 330.0))
-        self.assertEqual(["peers"], round_of(schedule, 369.9))
-        self.assertEqual(["groups"], round_of(schedule, 370.0))
-        schedule.make_due("users", 370.0)
-        self.assertEqual(["users"], taken(schedule, 370.0))
-        schedule.failed("users", 370.0, asked)
-        self.assertEqual(["peers"], taken(schedule, 399.9))
-        schedule.failed("peers", 399.9, BROKEN)
-        self.assertEqual(["peers"], taken(schedule, 405.0))
-        schedule.refreshed("peers", 405.0)
-        self.assertEqual(["users"], taken(schedule, 405.0), "the outage is over")
-
-    def test_other(self) -> None:
-        """After 30 s, 1, 2, 4 minutes from its end, at most the resource's period."""
-        self.assertEqual([30, 60, 120, 240, 300, 300], self.again("groups", 1000.0))
-
-    def test_first(self) -> None:
-        """The first resource's period is its longest pause."""
-        for period, pause in ((30.0, 30.0), (5.0, 5.0)):
-            schedule = fresh(periods={"peers": period})
-            for now in (0.0, pause):
-                self.assertEqual(["peers"], taken(schedule, now))
-                schedule.failed("peers", now, UpstreamError("tls", "no trust"))
-            self.assertEqual(2 * pause, schedule.wake_at())
-
-    def test_paces(self) -> None:
+    def test_fast_failures(self) -> None:
         """Fast failures are retried every 3.5 s for a minute, every 10 s for four more.
 
-        Refusals and web pages count as fast failures, a proxy's login does not.
+        Refusals and web pages count as fast failures.
         """
         reasons: tuple[Reason, ...] = ("auth", "forbidden", "not_found", "decode")
         for reason in ("http_5xx", "connect", "redirect", "http_4xx", *reasons):
-            schedule = fresh(periods={"peers": 30.0})
+            schedule = fresh({"peers": 30.0})
             now, times = 0.0, []
             while now < 400.0:
-                self.assertEqual(["peers"], taken(schedule, now))
+                self.assertEqual("peers", schedule.start_next(now))
                 schedule.failed("peers", now, UpstreamError(reason, ""))
                 times.append(now)
                 now = schedule.wake_at() or 0.0
             gaps = [b - a for a, b in pairwise(times)]
             self.assertEqual([3.5] * 18 + [10.0] * 24 + [30.0] * 3, gaps, reason)
-        schedule = fresh(periods={"peers": 30.0})
-        taken(schedule, 0.0)
-        schedule.failed("peers", 0.0, UpstreamError("proxy_auth", "407"))
-        self.assertEqual(30.0, schedule.wake_at())
 
-    def test_pace_ends(self) -> None:
-        """A failure of another kind ends the pace of fast failures."""
-        schedule = fresh(periods={"peers": 300.0})
-        for now, error in ((0.0, BROKEN), (3.5, UpstreamError("tls", "no trust"))):
-            self.assertEqual(["peers"], taken(schedule, now))
-            schedule.failed("peers", now, error)
-        self.assertEqual(63.5, schedule.wake_at())
-        self.assertEqual(300.0, schedule.max_seconds("peers", 63.5))
+    def test_short_period(self) -> None:
+        """A short period of the peers is their longest pause."""
+        for period, error in ((5, "untrusted"), (3, "refused"), (3, "hung")):
+            story = f"0: → peers\n1: peers {error} → nothing until {1 + period}"
+            play(fresh({"peers": period}), story)
 
-    def test_slow_failures(self) -> None:
-        """After a slow failure the server rests for as long."""
-        schedule = fresh(periods={"peers": 30.0})
-        taken(schedule, 0.0)
-        schedule.failed("peers", 12.0, UpstreamError("decode", "cut"))
-        self.assertEqual(24.0, schedule.wake_at())
-
-    def test_paces_begin_again(self) -> None:
-        """The minute restarts after a timeout, and after a request not sent."""
-        for between in (HUNG, REFUSED):
-            schedule = fresh(periods={"peers": 30.0})
-            for now, error in ((0.0, BROKEN), (100.0, between), (200.0, BROKEN)):
-                self.assertEqual(["peers"], taken(schedule, now))
-                schedule.failed("peers", now, error)
-            self.assertEqual(203.5, schedule.wake_at())
-
-    def test_no_retries(self) -> None:
-        """In an outage a refresh has no second attempt."""
-        schedule = settled()
-        max_seconds = []
-        for now in (30.0, 60.0, 400.0):
-            self.assertIn("peers", taken(schedule, now))
-            max_seconds.append(schedule.max_seconds("peers", now))
-            schedule.failed("peers", now, BROKEN)
-            max_seconds.append(schedule.max_seconds("groups", now))
-        self.assertEqual([30.0, 0.0, 0.0, 0.0, 0.0, 300.0], max_seconds)
-
-    def test_unsent(self) -> None:
-        """A request that is never sent is retried every five seconds."""
-        for period, pause in ((30.0, 5.0), (3.0, 3.0)):
-            schedule = fresh(periods={"peers": period})
-            taken(schedule, 0.0)
-            schedule.failed("peers", 1.0, REFUSED)
-            self.assertEqual(1.0 + pause, schedule.wake_at())
+    def test_max_seconds(self) -> None:
+        """There is no second attempt in an outage of quick retries, or in contention,
+        where retries would use the requests of others.
+        """
+        both = [30.0, 300.0]
+        for story, now, expected in (
+            ("30: → peers", 30.0, both),
+            ("30: → peers broken", 30.0, [0.0, 0.0]),
+            ("30: → peers untrusted", 60.0, both),
+            ("30: → peers 429", 30.0, [0.0, 0.0]),
+            ("30: → peers 429\n45: → peers", 45.0, [0.0, 0.0]),
+            ("30: → peers 429\n45: → peers ok", 30.0, both),
+        ):
+            schedule = play(settled(), story)
+            found = [schedule.max_seconds(n, now) for n in ("peers", "groups")]
+            self.assertEqual(expected, found, story)
 
 
 class OutageTests(SynchronousTestCase):
     """The peers fail from 300 seconds on."""
 
-    now = 300.0
+    def setUp(self) -> None:
+        self.now = 300.0
+        self.schedule = fresh(MANY)
+        play(self.schedule, f"0: → {' ok, '.join(MANY)} ok")
 
     def down(
         self, until: float, error: UpstreamError, others: UpstreamError | None
     ) -> list[tuple[float, str]]:
         """Return all requests except those for the peers, with their times."""
-        asked = []
-        now = self.now
-        while now <= until:
-            while (name := self.schedule.start_next(now)) is not None:
+        found = []
+        while self.now <= until:
+            while (name := self.schedule.start_next(self.now)) is not None:
                 if name != "peers":
-                    asked.append((now, name))
+                    found.append((self.now, name))
                 failure = error if name == "peers" else others
                 if failure is None:
-                    self.schedule.refreshed(name, now)
+                    self.schedule.refreshed(name, self.now)
                 else:
-                    self.schedule.failed(name, now, failure)
-            wake_at = self.schedule.wake_at()
-            assert wake_at is not None
-            now = max(now, wake_at)
+                    self.schedule.failed(name, self.now, failure)
+            self.now = max(self.now, self.schedule.wake_at() or 0.0)
         self.now = until
-        return asked
-
-    def setUp(self) -> None:
-        periods = {"peers": 30.0, **{f"r{n}": 300.0 for n in range(19)}}
-        self.schedule = fresh(periods=periods)
-        round_of(self.schedule, 0.0)
+        return found
 
     def test_one_other(self) -> None:
-        """While all fail, one other resource is requested in each period."""
-        asked = self.down(600.0, BROKEN, BROKEN)
-        times = [at for at, _ in asked]
-        self.assertEqual([300.0 + 30 * n for n in range(11)], times)
+        """While all fail, the longest overdue one is requested in each period.
 
-    def test_longest_overdue(self) -> None:
-        """The other resource is the longest overdue one."""
-        asked = self.down(450.0, BROKEN, BROKEN)
-        self.assertEqual([f"r{n}" for n in range(6)], [name for _, name in asked])
-
-    def test_unsent(self) -> None:
-        """Frequent retries of the peers do not make others more frequent."""
-        asked = self.down(600.0, REFUSED, REFUSED)
-        self.assertEqual(11, len(asked))
+        Frequent retries of the peers do not make others more frequent.
+        """
+        for error in (BROKEN, REFUSED):
+            self.setUp()
+            expected = [(300.0 + 30 * n, f"r{n}") for n in range(11)]
+            self.assertEqual(expected, self.down(600.0, error, error))
 
     def test_peers_alone(self) -> None:
-        """If others succeed, only the peers' path fails."""
-        asked = self.down(300.0, BROKEN, None)
-        self.assertEqual(19, len(asked))
-        self.assertEqual(19, len(self.down(600.0, BROKEN, None)))
-
-    def test_no_longer_alone(self) -> None:
-        """The outage is general again if one fails for the peers' reason."""
-        self.down(300.0, BROKEN, None)
+        """If others succeed, only the peers' path fails. The outage is general again if
+        one fails for the peers' reason.
+        """
+        self.assertEqual(19, len(self.down(300.0, BROKEN, None)))
         self.assertEqual(19, len(self.down(600.0, BROKEN, HUNG)))
         self.assertGreater(19, len(self.down(650.0, BROKEN, BROKEN)))
         self.assertGreaterEqual(2, len(self.down(700.0, BROKEN, BROKEN)))
-
-    def test_old_success(self) -> None:
-        """A good answer to a request from before the outage does not count."""
-        self.assertEqual(["peers", "r0"], taken(self.schedule, 300.0))
-        self.schedule.failed("peers", 301.0, BROKEN)
-        self.schedule.refreshed("r0", 302.0)
-        self.assertEqual(["r1"], taken(self.schedule, 302.0))
-        self.schedule.failed("r1", 302.0, BROKEN)
-        self.assertEqual([], taken(self.schedule, 303.0))
 
     def test_recovery(self) -> None:
         """The first good answer makes all missed or failed resources due."""
         self.down(420.0, BROKEN, BROKEN)
         self.schedule.make_due("peers", 420.0)
-        names = round_of(self.schedule, 420.0)
-        self.assertEqual("peers", names[0])
-        self.assertEqual({f"r{n}" for n in range(19)}, set(names[1:]))
+        self.assertEqual("peers", self.schedule.start_next(420.0))
+        self.schedule.refreshed("peers", 420.0)
+        found = self.down(420.0, BROKEN, None)
+        self.assertEqual(MANY.keys() - {"peers"}, {name for _, name in found})
 
-    def test_under_way_counts_not(self) -> None:
-        """A failure of the outage does not lengthen the wait after the next one."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.failed("peers", 300.0, BROKEN)
-        self.assertEqual(["peers"], taken(schedule, 303.5))
-        schedule.refreshed("peers", 303.5)
-        schedule.failed("groups", 304.0, HUNG)  # began in the outage
-        self.assertEqual(["groups"], taken(schedule, 304.0))
-        schedule.failed("groups", 305.0, HUNG)
-        self.assertEqual(["peers"], round_of(schedule, 334.9))
-        self.assertEqual(["groups"], taken(schedule, 335.0))
-
-    def test_under_way(self) -> None:
+    def test_late_failure(self) -> None:
         """A request of the outage that fails after its end is due at once."""
         self.down(900.0, BROKEN, BROKEN)
-        [name] = [name for name in taken(self.schedule, 930.0) if name != "peers"]
-        self.schedule.failed("peers", 930.0, BROKEN)
-        self.schedule.make_due("peers", 931.0)
-        self.assertEqual(["peers"], taken(self.schedule, 931.0))
-        self.schedule.refreshed("peers", 931.0)
-        self.schedule.failed(name, 935.0, BROKEN)
-        self.assertIn(name, round_of(self.schedule, 935.0))
+        story = "930: → peers broken, r2\n931: peers due → peers ok"
+        play(self.schedule, story).failed("r2", 935.0, BROKEN)
+        self.now = 935.0
+        self.assertIn((935.0, "r2"), self.down(935.0, BROKEN, None))
 
-    def test_no_retries_with_a_tight_budget(self) -> None:
-        """Retries of the peers must not use the requests of the others."""
-        schedule = settled()
-        self.assertEqual(30.0, schedule.max_seconds("peers", 30.0))
-        self.assertEqual(["peers"], taken(schedule, 30.0))
-        schedule.rate_limited("peers", 30.0, None)
-        self.assertEqual(0.0, schedule.max_seconds("peers", 30.0))
-        self.assertEqual(["peers"], taken(schedule, 45.0))
-        schedule.refreshed("peers", 46.0)
-        self.assertEqual(30.0, schedule.max_seconds("peers", 30.0))
-
-    def test_what_is_fresh_stays(self) -> None:
-        """A short outage makes no other resource due."""
-        schedule = settled()
-        self.assertEqual(["peers"], taken(schedule, 30.0))
-        schedule.failed("peers", 30.0, BROKEN)
-        self.assertEqual(["peers"], round_of(schedule, 60.0))
-
-    def test_doubt(self) -> None:
+    def test_absent(self) -> None:
         """Unsupported resources are requested again if the peers are missing, too."""
-        reasons: tuple[tuple[Reason, bool, bool], ...] = (
-            ("not_found", True, True),
-            ("forbidden", False, True),
-            ("http_5xx", False, False),
+        reasons: tuple[tuple[Reason, bool, str], ...] = (
+            ("not_found", True, ", groups"),
+            ("forbidden", False, ", groups"),
+            ("http_5xx", False, ""),
         )
         for reason, unsupported, doubted in reasons:
-            schedule = fresh(periods={"peers": 30.0, "groups": 300.0})
-            taken(schedule, 0.0)
-            schedule.refreshed("peers", 0.0)
-            for now in (0.0, 30.0):
-                self.assertIn("groups", taken(schedule, now))
-                schedule.unsupported("groups", now)
+            story = """
+                0: → peers ok, groups absent
+                30: → peers, groups absent
+            """
+            schedule = play(fresh({"peers": 30.0, "groups": 300.0}), story)
             error = UpstreamError(reason, "", unsupported=unsupported)
             schedule.failed("peers", 30.0, error)
-            self.assertEqual(doubted, "groups" in round_of(schedule, 60.0), reason)
+            play(schedule, f"60: → peers ok{doubted}")
 
 
 class PauseTests(SynchronousTestCase):
-    def test_silence(self) -> None:
-        """After a 429 no request is sent, then one for the first resource alone."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.refreshed("peers", 300.0)
-        self.assertEqual(15.0, schedule.rate_limited("groups", 301.0, None))
-        self.assertEqual([], taken(schedule, 315.9))
-        self.assertEqual(316.0, schedule.wake_at())
-        self.assertEqual(["peers"], taken(schedule, 316.0))
-        schedule.refreshed("peers", 317.0)
-        self.assertIn("groups", round_of(schedule, 360.0))
-
-    def test_long(self) -> None:
-        """A long Retry-After ends with the peers' first good answer."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.refreshed("peers", 300.0)
-        self.assertEqual(HOUR, schedule.rate_limited("groups", 300.0, HOUR))
-        self.assertEqual(540.0, schedule.wake_at())
-        self.assertEqual(["peers"], taken(schedule, 540.0))
-        self.assertEqual(HOUR - 240, schedule.rate_limited("peers", 540.0, HOUR - 240))
-        self.assertEqual(["peers"], taken(schedule, 780.0))
-        schedule.refreshed("peers", 780.0)
-        self.assertIn("groups", round_of(schedule, 860.0))
-
-    def test_place(self) -> None:
-        """A resource keeps its place after one 429; after two it waits."""
-        schedule = fresh()
-        self.assertEqual(["peers"], taken(schedule, 0.0))
-        schedule.refreshed("peers", 0.0)
-        for begin in (0.0, 100.0):
-            self.assertEqual(["groups"], taken(schedule, begin))
-            schedule.rate_limited("groups", begin, 20.0)
-            self.assertEqual(["peers"], taken(schedule, begin + 90))
-            schedule.refreshed("peers", begin + 90)
-        self.assertEqual(["users"], taken(schedule, 200.0))
-
-    def test_first_under_way(self) -> None:
-        """A first resource that ran when the pause began is refreshed once more."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.rate_limited("groups", 301.0, 20.0)
-        self.assertIsNone(schedule.wake_at())
-        schedule.refreshed("peers", 305.0)
-        self.assertEqual([], taken(schedule, 320.9))
-        self.assertEqual(["peers"], taken(schedule, 321.0))
-
-    def test_late_refusal(self) -> None:
-        """A 429 for a request from before a pause that is over does not count."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.rate_limited("peers", 300.0, None)
-        self.assertEqual(["peers"], taken(schedule, 315.0))
-        schedule.refreshed("peers", 315.0)
-        self.assertEqual(0.0, schedule.rate_limited("groups", 320.0, None))
-        self.assertIn("groups", taken(schedule, 360.0))
-
     def test_squeezed(self) -> None:
         """Under contention the peers are refreshed every 30 s, others between."""
         budget, now = Budget(), 0.0
@@ -583,7 +491,9 @@ class PauseTests(SynchronousTestCase):
             wake_at = schedule.wake_at()
             assert wake_at is not None
             now = wake_at
-            asked += [(wake_at, name) for name in round_of(schedule, now)]
+            while (name := schedule.start_next(now)) is not None:
+                asked.append((now, name))
+                schedule.refreshed(name, now)
         peers = [at for at, name in asked if name == "peers"]
         gaps = [b - a for a, b in pairwise(peers)]
         self.assertLessEqual(max(gaps), 30.0)
