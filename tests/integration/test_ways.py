@@ -5,15 +5,15 @@ from pathlib import Path
 
 from api_exporter.settings.errors import quote_value
 from tests.authority import Authority, written
+from tests.integration.exporter import GOOD, ExporterTestCase, Upstream
 from tests.integration.programs import get, until
 from tests.integration.proxies import folder, nginx, squid
-from tests.integration.test_operations import GOOD, OperatedTestCase, Upstream
 
 NAME = "upstream.example"
 """A name that only the proxy can resolve."""
 
 
-class WayTests(OperatedTestCase):
+class WayTests(ExporterTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.folder = folder(self)
