@@ -5,7 +5,6 @@ import json
 import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -112,22 +111,6 @@ class OperationTests(EventsTestCase):
         until(lambda: self.lines() >= 250, "250 events")
         running.stop()
         self.assertEqual(list(range(1, 251)), ids(self.written()))
-
-    def test_moved(self) -> None:
-        """After logrotate moved it, with SIGHUP or without, there is a new file."""
-        self.existing = 100
-        running = self.writing()
-        for turn in (1, 2):
-            until(lambda: self.lines() == 100, "100 events")
-            self.file.rename(f"{self.file}.{turn}")
-            if turn == 1:
-                running.process.send_signal(signal.SIGHUP)
-            self.existing += 100
-        until(lambda: self.lines() == 100, "100 events")
-        running.stop()
-        for turn in (1, 2):
-            found = ids(Path(f"{self.file}.{turn}").read_bytes())
-            self.assertEqual(list(range(100 * turn - 99, 100 * turn + 1)), found)
 
     def test_logrotate(self) -> None:
         """The shipped file for logrotate moves and compresses, and no line is lost."""
