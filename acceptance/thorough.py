@@ -13,7 +13,7 @@ from acceptance.check import ROOT, Failed, run, run_tests
 MAX_SECONDS = 7200.0
 """Seconds. The tests simulate days."""
 
-_THOROUGH = re.compile(r"\b(SOON|THOROUGH|tries\()")
+_THOROUGH = re.compile(r"\b(SOON|THOROUGH|assert_stops|tries\()")
 """A name in modules whose tests do more in a thorough run."""
 
 

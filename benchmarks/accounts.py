@@ -26,8 +26,8 @@ from benchmarks.processes import (
 from benchmarks.scraping import percentile
 from benchmarks.servers import MALLOC
 from benchmarks.table import Table
+from tests.integration.exporter import key_and_certificate
 from tests.integration.programs import free_port
-from tests.integration.test_operations import key_and_certificate
 
 SCRAPE = ("Accept: application/openmetrics-text;version=1.0.0", "Accept-Encoding: gzip")
 SCRAPE_SECONDS = 30.0

@@ -12,8 +12,8 @@ from threading import Thread
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking.health import HEALTH_USAGE, NoRequest, main, own_url
+from tests.integration.exporter import key_and_certificate
 from tests.integration.programs import free_port
-from tests.integration.test_operations import key_and_certificate
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 

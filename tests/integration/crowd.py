@@ -1,7 +1,8 @@
-"""Clients without manners, as a program of their own that ends by itself.
+"""Clients that misbehave, as a program of their own that ends by itself.
 
-`python -m tests.integration.crowd idle|looping PORT COUNT SECONDS`: idle ones ask for
-nothing, and come again as soon as they are dropped; looping ones ask for `/` for ever.
+`python -m tests.integration.crowd idle|looping|guessing PORT COUNT SECONDS`: idle ones
+send no request, and connect again when they are disconnected. Looping ones request `/`
+again and again. Guessing ones do so with passwords that are wrong.
 """
 
 import asyncio
@@ -9,16 +10,21 @@ import selectors
 import socket
 import sys
 import time
+from base64 import b64encode
+from collections import Counter
 
 ADDRESS = "127.0.0.2"
-"""Where all of them come from."""
+"""The address of all idle clients."""
 
 AT_ONCE = 40
 """Connections that are begun before there is a break of 20 ms."""
 
+PAUSE = 0.05
+"""Seconds between two guesses of one client."""
+
 
 def idle(port: int, count: int, end: float) -> int:
-    """Returns how often one of them was dropped."""
+    """Return how often one of them was disconnected."""
     selector = selectors.DefaultSelector()
     dropped = 0
 
@@ -43,22 +49,33 @@ def idle(port: int, count: int, end: float) -> int:
     return dropped
 
 
-async def looping(port: int, count: int, end: float) -> int:
-    """Returns how many pages they got."""
+async def requesting(port: int, count: int, end: float, *, guess: bool) -> Counter[int]:
+    """Return the number of responses of each status."""
+    seen: Counter[int] = Counter()
 
-    async def client() -> int:
+    async def client(number: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        pages = 0
         while time.monotonic() < end:
-            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            login = b64encode(f"alice:{number}-{time.monotonic()}".encode()).decode()
+            shown = f"Authorization: Basic {login}\r\n" if guess else ""
+            writer.write(f"GET / HTTP/1.1\r\nHost: x\r\n{shown}\r\n".encode())
             head = await reader.readuntil(b"\r\n\r\n")
+            seen[int(head.split()[1])] += 1
             _, _, rest = head.lower().partition(b"content-length:")
             await reader.readexactly(int(rest.split()[0]))
-            pages += 1
+            if guess:
+                await asyncio.sleep(PAUSE)
         writer.close()
-        return pages
 
-    return sum(await asyncio.gather(*(client() for _ in range(count))))
+    async def clients(number: int) -> None:
+        while time.monotonic() < end:
+            try:
+                await client(number)
+            except (OSError, asyncio.IncompleteReadError):
+                await asyncio.sleep(PAUSE)
+
+    await asyncio.gather(*(clients(number) for number in range(count)))
+    return seen
 
 
 def main() -> None:
@@ -67,10 +84,11 @@ def main() -> None:
     sys.stdout.flush()
     end = time.monotonic() + float(seconds)
     if kind == "idle":
-        done = idle(int(port), int(count), end)
+        sys.stdout.write(f"{idle(int(port), int(count), end)}\n")
     else:
-        done = asyncio.run(looping(int(port), int(count), end))
-    sys.stdout.write(f"{done}\n")
+        guess = kind == "guessing"
+        seen = asyncio.run(requesting(int(port), int(count), end, guess=guess))
+        sys.stdout.write(f"{dict(seen)}\n{seen.total()}\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """A protected site in our own process, and programs that come to its door."""
 
-from collections.abc import Awaitable, Callable
-
 from prometheus_client import CollectorRegistry
 from twisted.internet import reactor
 from twisted.internet.base import ReactorBase
@@ -34,9 +32,6 @@ class Ended:
         self.out = out.decode(errors="replace")
         self.err = err.decode(errors="replace")
         self.status = status
-
-
-Client = Callable[..., Awaitable[Ended]]
 
 
 class DoorsTestCase(TestCase):

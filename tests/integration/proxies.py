@@ -18,7 +18,7 @@ PLAIN_PASSWORD = "c4narypassword"
 
 SQUID = """
 {listen}
-http_access {access}
+http_access allow all
 cache deny all
 cache_log {directory}/cache.log
 access_log stdio:{directory}/access.log
@@ -114,14 +114,12 @@ def squid(
     host: str = "127.0.0.1",
     *,
     login: bool = False,
-    access: str = "allow all",
     pem: bytes = b"",
     hosts: str = "127.0.0.1 localhost\n",
 ) -> Served:
     """Start Debian's squid, which drops its privileges.
 
     Args:
-        access: its rules for requests.
         pem: certificate and key if clients connect over TLS.
         hosts: names that it can resolve, as in /etc/hosts.
     """
@@ -145,9 +143,7 @@ def squid(
         if pem:
             (directory / "proxy.pem").write_bytes(pem)
             listen = f"https_port {_address(host, port)} tls-cert={directory}/proxy.pem"
-        text = (config + SQUID).format(
-            listen=listen, directory=directory, access=access
-        )
+        text = (config + SQUID).format(listen=listen, directory=directory)
         (directory / "squid.conf").write_text(text)
         return [command, "-N", "-f", str(directory / "squid.conf"), "-n", f"t{port}"]
 

@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections.abc import Callable
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
@@ -12,19 +13,49 @@ from twisted.internet.endpoints import (
 )
 from twisted.internet.interfaces import IStreamServerEndpoint
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.threads import deferToThread
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.trial.unittest import TestCase
-from twisted.web.server import Site
+from twisted.web.http import datetimeToString
+from twisted.web.resource import Resource
+from twisted.web.server import Request, Site
 
+from api_exporter.demo.api import DemoApi
+from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, ResponseBody, UpstreamError
 from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
 from api_exporter.world import World
+from simulation.company.network import SimulatedNetwork
 from tests.authority import Authority, Issued, written
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE
 from tests.integration.proxies import folder
-from tests.integration.test_failures import SECRET, FaultyApi
+from tests.scripted import Answer
+
+SECRET = "nbp_0canary0canary0canary0canary0can0000"
+
+
+class FaultyApi(Resource):
+    """The simulated API, with faults on chosen paths."""
+
+    isLeaf = True
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        super().__init__()
+        self._api = DemoApi({SECRET: SimulatedNetwork(20)}, now=now)
+        self._now = now
+        self.faults: dict[str, Answer] = {}
+        self.requests: list[Request] = []
+
+    def render(self, request: Request) -> bytes | int:
+        self.requests.append(request)
+        request.setHeader("Date", datetimeToString(self._now()))
+        fault = self.faults.get(request.path.decode())
+        if fault is not None:
+            return fault(request)
+        answer: bytes | int = self._api.render(request)
+        return answer
 
 
 class ReachingTestCase(TestCase):
@@ -86,17 +117,23 @@ class ReachingTestCase(TestCase):
     def fetch(self, client: Client) -> Deferred[ResponseBody]:
         return client.fetcher.fetch("api/peers", 60.0)
 
+    async def read(self, client: Client) -> bytes:
+        """Return the peers, decompressed."""
+        body = await self.fetch(client)
+        body.close()
+        return await deferToThread(unpack, body)
+
     async def assert_read(self, client: Client) -> None:
-        """The peers come."""
-        body = (await self.fetch(client)).data
+        body = await self.read(client)
         self.assertTrue(body.startswith(b"[{"), body[:80])
 
     async def failing(self, client: Client) -> UpstreamError:
+        """Return the error of a fetch that fails."""
         try:
-            body = await self.fetch(client)
+            body = await self.read(client)
         except UpstreamError as error:
             return error
-        raise self.failureException(f"it went well: {body.data[:80]!r}")
+        raise self.failureException(f"no error: {body[:80]!r}")
 
     async def assert_fails(self, client: Client, reason: str, words: str) -> None:
         """Fail unless the peers cannot be fetched; the error contains no secret."""

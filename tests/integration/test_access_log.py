@@ -3,98 +3,67 @@
 import json
 import os
 import random
-import re
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from twisted.trial.unittest import SynchronousTestCase
-
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND
+from tests.events import body
 from tests.events.paging import SERVICE, Table, number
-from tests.integration.json_server import json_server
-from tests.integration.programs import (
-    Running,
-    environment,
-    free_port,
-    get,
-    program,
-    start,
-    until,
-)
+from tests.integration.event_logs import TOKEN, EventLogTestCase
+from tests.integration.programs import start, until
 
 KILLS = int(os.environ.get("ACCESS_LOG_KILLS", "3"))
 """`make acceptance` says 50."""
 
 ROWS = 400 * KILLS
 
-TOKEN = "nbp_0canary0access0log00canary0canary001"
-
 SERVICES = json.dumps(
     [{"id": SERVICE, "name": "web", "mode": "http", "enabled": True}]
 ).encode()
 
 
-class Upstream:
-    """Answers with services and the access log, which grows between pages.
+class AccessLogTestCase(EventLogTestCase):
+    """A service whose access log may grow between pages."""
 
-    Args:
-        table: the rows.
-        grow: called before each page.
-    """
-
-    def __init__(self, test: SynchronousTestCase, table: Table) -> None:
-        self.services = SERVICES
-        self.grow = lambda: None
-        self.asked: list[tuple[float, str]] = []
-        self._table = table
-        self._lock = threading.Lock()
-        self.url = json_server(test, self._answer)
-
-    def _answer(self, target: str) -> bytes:
-        parts = urlsplit(target)
-        with self._lock:
-            self.asked.append((time.monotonic(), parts.path))
-            if parts.path == "/api/events/proxy":
-                self.grow()
-                return self._table.answer(parts.query)
-            services = parts.path == "/api/reverse-proxies/services"
-            return self.services if services else b"[]"
-
-
-class AccessLogTestCase(SynchronousTestCase):
-    timeout = 1200
+    setting = "ACCESS_LOG_FILE"
 
     def setUp(self) -> None:
-        self.directory = Path(self.mktemp()).absolute()
-        self.directory.mkdir()
-        self.file = self.directory / "access.jsonl"
-        self.port = free_port()
+        super().setUp()
         self.table = Table()
-        self.upstream = Upstream(self, self.table)
+        self.services = SERVICES
+        self.paths: list[str] = []
+        self._lock = threading.Lock()
 
-    def exporter(self, **settings: str) -> Running:
-        environ = environment(
-            UPSTREAM_API_URL=self.upstream.url,
-            UPSTREAM_API_TOKEN=TOKEN,
-            LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
-            COLLECTORS="peers",
-            **{"ACCESS_LOG_REQUESTS_PER_MINUTE": "60", **settings},
-        )
-        return start(self, [program("api-exporter")], self.directory, environ)
+    def grow(self) -> None:
+        """Add rows before each page."""
 
-    def lines(self) -> list[bytes]:
-        return self.file.read_bytes().splitlines() if self.file.exists() else []
+    def answer(self, target: str) -> bytes:
+        parts = urlsplit(target)
+        with self._lock:
+            self.paths.append(parts.path)
+            match parts.path:
+                case "/api/events/proxy":
+                    self.grow()
+                    return self.table.answer(parts.query)
+                case "/api/reverse-proxies/services":
+                    return self.services
+                case "/api/events/audit":
+                    return body([1, 2, 3])
+            return b"[]"
+
+    def environ(self, **settings: str) -> dict[str, str]:
+        pace = {"ACCESS_LOG_REQUESTS_PER_MINUTE": "60", "COLLECTORS": "peers"}
+        return super().environ(**{**pace, **settings})
 
     def numbers(self) -> list[int]:
-        return [number(json.loads(line)["id"]) for line in self.lines()]
+        return [number(json.loads(line)["id"]) for line in self.written().splitlines()]
 
-    def page(self) -> str:
-        return get(f"http://127.0.0.1:{self.port}/metrics")[2].decode()
+    def wait_for_lines(self, count: int) -> None:
+        until(lambda: self.lines() >= count, f"{count} rows", 600)
 
 
 class CheckTests(AccessLogTestCase):
@@ -102,33 +71,25 @@ class CheckTests(AccessLogTestCase):
         """`--check` and `--once` write nothing, before the first start and beside a
         daemon, and take no lock from it.
         """
-        token = self.directory / "token"
-        token.write_text(TOKEN)
-        environ = environment(
-            UPSTREAM_API_URL=self.upstream.url,
-            UPSTREAM_API_TOKEN_FILE=str(token),
-            LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
+        environ = self.environ(
             ACCESS_LOG_FILE=str(self.file),
             EVENTS_FILE=str(self.directory / "events.jsonl"),
-            COLLECTORS="peers",
         )
 
         def report(flag: str) -> None:
-            command = [program("api-exporter"), flag]
-            ended = subprocess.run(
-                command, env=environ, capture_output=True, text=True, check=False
-            )
+            ended = self.ended([*self.exporter, flag], environ)
             self.assertEqual(0, ended.returncode, ended.stderr)
             self.assertNotIn("internal", ended.stdout + ended.stderr)
 
         for flag in ("--check", "--once"):
             report(flag)
-            self.assertEqual(["token"], os.listdir(self.directory))
+            self.assertEqual([], os.listdir(self.directory))
         self.table.add(1, time.time_ns() - 60 * NANOSECONDS_PER_SECOND)
-        command, folder = [program("api-exporter")], Path(self.mktemp()).parent
-        running = start(self, command, folder, environ)
-        until(lambda: len(self.lines()) == 1, "the row")
+        elsewhere = Path(self.mktemp()).parent  # the output is not among the files
+        running = start(self, self.exporter, elsewhere, environ)
+        self.wait_for_lines(1)
         until(lambda: "access_log_lag_seconds 0.0" in self.page(), "the end")
+        until((self.directory / "events.jsonl").exists, "the events")
         running.process.send_signal(signal.SIGSTOP)  # it holds its lock, and no more
         self.addCleanup(running.process.send_signal, signal.SIGCONT)
         stat = Path(f"/proc/{running.process.pid}/stat")
@@ -172,61 +133,16 @@ class KillTests(AccessLogTestCase):
             while serial < ROWS:
                 grow()
 
-        self.upstream.grow = grow
-        for _ in range(KILLS):
-            size = self.file.stat().st_size if self.file.exists() else 0
-            running = self.exporter(ACCESS_LOG_FILE=str(self.file))
-            end = time.monotonic() + chance.uniform(1, 5)
-            while time.monotonic() < end:
-                if self.file.exists() and self.file.stat().st_size > size + 20_000:
-                    break
-                time.sleep(0.001)
-            time.sleep(chance.uniform(0, 0.05))
-            running.process.kill()
-            running.process.wait()
-        running = self.exporter(ACCESS_LOG_FILE=str(self.file))
-        self.upstream.grow = rest
-        until(lambda: ROWS <= serial <= len(self.lines()), "all rows", 600)
+        self.grow = grow  # type: ignore[method-assign]
+        self.kill_writers(KILLS, 20_000, chance)
+        running = self.writing()
+        self.grow = rest  # type: ignore[method-assign]
+        until(lambda: ROWS <= serial <= self.lines(), "all rows", 600)
         running.stop()
         self.assertEqual(Counter(range(1, serial + 1)), Counter(self.numbers()))
 
 
 class OperationTests(AccessLogTestCase):
-    def test_counters(self) -> None:
-        """One process counts each row once, and a line has nothing personal."""
-        begin = time.time_ns() - 500 * NANOSECONDS_PER_SECOND
-        for one in range(1, 2001):
-            self.table.add(
-                one,
-                begin + one // 7 * NANOSECONDS_PER_SECOND,
-                status_code=200 + one % 2,
-            )
-        running = self.exporter(ACCESS_LOG_FILE=str(self.file))
-        until(lambda: len(self.lines()) >= 2000, "all rows", 600)
-        until(lambda: "access_log_lag_seconds 0.0" in self.page(), "the end")
-        page = self.page()
-        running.stop()
-        self.assertEqual(Counter(range(1, 2001)), Counter(self.numbers()))
-        found = re.findall(
-            r"^api_exporter_access_log_(\w+_total\S*) (\S+)$", page, re.MULTILINE
-        )
-        labels = f',proxy_service="web",proxy_service_id="{SERVICE}"'
-        counts = {name.replace(labels, ""): float(value) for name, value in found}
-        self.assertEqual(
-            {
-                "lines_written_total": 2000.0,
-                "lines_missed_total": 0.0,
-                "rows_skipped_total": 0.0,
-                'requests_total{code="2xx",protocol="http"}': 2000.0,
-                'bytes_total{direction="upload"}': 92.0 * 2000,
-                'bytes_total{direction="download"}': 8476.0 * 2000,
-            },
-            counts,
-        )
-        for line in self.lines():
-            for word in (b"203.0.113", b"/burst", b"web.eu", b"Berlin", b'"BE"'):
-                self.assertNotIn(word, line)
-
     def test_personal(self) -> None:
         """The token, and what is personal, is in no log and on no page."""
         begin = time.time_ns() - 500 * NANOSECONDS_PER_SECOND
@@ -244,49 +160,40 @@ class OperationTests(AccessLogTestCase):
             self.table.add(one, begin + one * NANOSECONDS_PER_SECOND, **personal)
         self.table.add(101, begin, **personal | {"id": ""})
         self.table.add(102, begin, **personal | {"id": "canary-id", "timestamp": []})
-        running = self.exporter(ACCESS_LOG_FILE=str(self.file), LOG_LEVEL="debug")
-        until(lambda: len(self.lines()) >= 100, "all rows", 600)
-        base = f"http://127.0.0.1:{self.port}"
-        pages = ("/metrics", "/", "/sd", "/healthz", "/runbooks")
-        told = [get(f"{base}{page}")[2].decode() for page in pages]
+        running = self.writing(LOG_LEVEL="debug")
+        self.wait_for_lines(100)
+        paths = ("/metrics", "/", "/sd", "/health", "/runbooks")
+        texts = [self.page(path) for path in paths]
         running.stop()
         cursor = Path(f"{self.file}.cursor").read_text()
-        told += [running.said(), self.file.read_text(), cursor]
+        texts += [running.said(), self.file.read_text(), cursor]
         self.assertIn(
             "unreadable rows of the access log are not written", running.said()
         )
-        for text in told:
+        for text in texts:
             for word in (TOKEN, "192.0.2.77", "canary", "Canary", "c4nary", "C4NARY"):
                 self.assertNotIn(word, text)
 
-    def test_nothing_to_ask(self) -> None:
-        """Without a service or a cluster, the access log is not requested."""
-        self.upstream.services = b"[]"
-        running = self.exporter(ACCESS_LOG_METRICS="true")
-        until(lambda: "access_log is not requested" in running.said(), "a line")
-        time.sleep(1)
-        running.stop()
-        self.assertNotIn("/api/events/proxy", [path for _, path in self.upstream.asked])
-        self.assertEqual(1, running.said().count("is not requested"))
+    def test_not_requested(self) -> None:
+        """Without the settings, or without a service, no row is requested."""
+        self.services = b"[]"
+        line = "access_log is not requested"
+        for settings, times in (({"ACCESS_LOG_METRICS": "true"}, 1), ({}, 0)):
+            environ = self.environ(REFRESH_INTERVALS="peers=1s", **settings)
+            running = start(self, self.exporter, self.directory, environ)
+            until(lambda: running.said().count(line) == times, "a line")  # noqa: B023
+            before = self.paths.count("/api/peers")
+            until(lambda: self.paths.count("/api/peers") > before + 2, "refreshes")  # noqa: B023
+            running.stop()
+            self.assertEqual(times, running.said().count("access_log"))
+        self.assertNotIn("/api/events/proxy", self.paths)
 
     def test_no_folder(self) -> None:
         """A missing folder has a reason of its own, and costs no request."""
         self.table.add(1)
         self.file = self.directory / "missing" / "access.jsonl"
-        running = self.exporter(ACCESS_LOG_FILE=str(self.file))
+        running = self.writing()
         until(lambda: "reason=log_file" in running.said(), "the reason")
         self.assertNotIn("internal", running.said())
-        self.assertNotIn("/api/events/proxy", [path for _, path in self.upstream.asked])
-        self.file.parent.mkdir()
-        until(lambda: len(self.lines()) == 1, "the row")
-        until(lambda: "access_log can be refreshed again" in running.said(), "the end")
+        self.assertNotIn("/api/events/proxy", self.paths)
         running.stop()
-
-    def test_off(self) -> None:
-        """Without the settings, the access log is not requested."""
-        running = self.exporter()
-        until(lambda: "netbird_api_peers" in self.page(), "a page")
-        time.sleep(1)
-        running.stop()
-        self.assertNotIn("/api/events/proxy", [path for _, path in self.upstream.asked])
-        self.assertNotIn("access_log", running.said())

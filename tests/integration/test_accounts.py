@@ -2,25 +2,20 @@
 
 import json
 import re
-import sys
 import threading
-from collections.abc import Callable
 from functools import partial
 
+from tests.integration.exporter import Answer, ExporterTestCase, Upstream, says
 from tests.integration.programs import (
-    PATIENCE,
     ROOT,
     Running,
     becomes,
     environment,
-    free_port,
     get,
-    program,
     start,
     until,
 )
-from tests.integration.promql import samples
-from tests.integration.test_operations import Answer, OperatedTestCase, Upstream
+from tests.integration.promql import SECOND, Prometheus
 
 ACME = "nbp_0canary0acme0acme0acme0acme0can00001"
 BETA = "nbp_0canary0beta0beta0beta0beta0can00002"
@@ -31,11 +26,7 @@ SUCCESS = re.compile(
 HUGE = b'[{"id":"' + b"a" * 200_000_000 + b'"}]'
 
 
-def says(status: int, body: bytes, media: str = "application/json") -> Answer:
-    return status, media, body
-
-
-class AccountsTests(OperatedTestCase):
+class AccountsTests(ExporterTestCase):
     timeout = 150
 
     def setUp(self) -> None:
@@ -58,24 +49,16 @@ class AccountsTests(OperatedTestCase):
             ACCOUNTS_DIR=str(self.folder),
             LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
             REFRESH_INTERVALS="peers=1s,groups=2s",
-            HTTP_TIMEOUT="5s",
+            HTTP_TIMEOUT="3s",
             API_RETRY_ATTEMPTS="1",
             **settings,
         )
 
-    def serving(self, **settings: str) -> Running:
-        running = start(
-            self,
-            [str(self.bin / "api-exporter")],
-            self.directory,
-            self.environ(**settings),
-        )
+    def reading_both(self, **settings: str) -> Running:
+        """Start an exporter; wait for the peers of acme."""
+        running = start(self, self.exporter, self.directory, self.environ(**settings))
         until(lambda: self.up("acme") is not None, "the peers of acme")
         return running
-
-    def page(self, path: str) -> str:
-        _, _, body = get(f"http://127.0.0.1:{self.port}{path}")
-        return body.decode()
 
     def up(self, name: str) -> bool | None:
         found = re.search(r"^netbird_api_up (\d)", self.metrics(name), re.MULTILINE)
@@ -93,7 +76,7 @@ class AccountsTests(OperatedTestCase):
 
     def test_trouble_is_its_own(self) -> None:
         """A failing upstream does not affect the other account."""
-        running = self.serving()
+        running = self.reading_both()
         until(lambda: self.up("beta") is True, "the peers of beta")
         over = threading.Event()
         self.addCleanup(over.set)
@@ -102,32 +85,25 @@ class AccountsTests(OperatedTestCase):
             over.wait(20)
             return says(200, b"[]")
 
-        table: dict[str, Callable[[str], Answer]] = {
-            "dead token": lambda _: says(401, b'{"message":"token invalid"}'),
-            "deleted token": lambda _: says(404, b'{"message":"invalid token: x"}'),
-            "forbidden": lambda _: says(403, b'{"message":"permission denied"}'),
-            "no such path": lambda _: says(404, b"404 page not found\n", "text/plain"),
-            "server error": lambda _: says(500, b"oops"),
-            "a page for people": lambda _: says(200, b"<html>", "text/html"),
-            "half a body": lambda _: says(200, b'[{"id":"a"'),
-            "200 MB": lambda _: says(200, HUGE),
-            "hung": hang,
-            "rate limited": lambda _: says(429, b"{}"),
-        }
-        for what, fault in table.items():
+        for what, fault in (
+            ("invalid token", lambda _: says(401, b'{"message":"token invalid"}')),
+            ("200 MB", lambda _: says(200, HUGE)),
+            ("hung", hang),
+            ("rate limited", lambda _: says(429, b"{}")),
+        ):
             self.beta.faults = {"/api/peers": fault}
             until(lambda: self.up("beta") is False, f"{what}: beta is down")
             later = partial(self.refreshed, "acme", self.success("acme") + 1)
             until(later, f"{what}: acme goes on")
             self.assertIs(True, self.up("acme"), what)
-            self.assertEqual(200, get(f"http://127.0.0.1:{self.port}/ready")[0])
+            self.assertEqual(200, get(self.url("/ready"))[0])
             if what == "rate limited":
                 break  # the pause is long
             self.beta.faults = {}
             until(lambda: self.up("beta") is True, f"{what}: beta is back")
         for line in running.said().splitlines():
             self.assertNotRegex(line, "(cannot refresh|again).*account=acme")
-        self.assertEqual((0, True), (running.stop()[0], True))
+        self.assert_stops(running)
 
     def test_canary(self) -> None:
         """Neither token is on a page, in the log in a report, nor the other URL."""
@@ -137,7 +113,7 @@ class AccountsTests(OperatedTestCase):
 
         self.acme.faults = {"/api/users": echo}
         self.beta.faults = {"*": echo}
-        running = self.serving(LOG_LEVEL="debug")
+        running = self.reading_both(LOG_LEVEL="debug")
         until(lambda: self.up("beta") is False, "beta is refused")
         until(lambda: 'up{resource="users"} 0' in self.metrics("acme"), "the users")
         paths = ["/", "/metrics", "/health", "/ready", "/sd/accounts"]
@@ -151,10 +127,8 @@ class AccountsTests(OperatedTestCase):
         pages["log"] = running.said()
         for option in ("--check", "--once"):
             options = ("--account", "beta") if option == "--once" else ()
-            command = [str(self.bin / "api-exporter"), option, *options]
-            report = start(self, command, self.directory, self.environ())
-            report.process.wait(PATIENCE)
-            pages[option] = report.said()
+            ended = self.ended([*self.exporter, option, *options], self.environ())
+            pages[option] = ended.stdout + ended.stderr
         for what, page in pages.items():
             for token in (ACME, BETA):
                 self.assertNotIn(token, page, what)
@@ -162,7 +136,7 @@ class AccountsTests(OperatedTestCase):
                 self.assertNotIn(self.beta.url, page, what)
             if what.startswith("beta"):
                 self.assertNotIn(self.acme.url, page, what)
-        last = pages["--check"].splitlines()[-2:]
+        last = [x for x in pages["--check"].splitlines() if x[:5] in {"acme:", "beta:"}]
         self.assertEqual(["acme: ok", "beta: the peers cannot be read"], last)
 
     def test_log(self) -> None:
@@ -170,24 +144,20 @@ class AccountsTests(OperatedTestCase):
         self.account("acme", "PEER_DETAIL=groups:nowhere")
         self.account("acme", "UPSTREAM_RATE_LIMIT=70/100")
         self.beta.faults = {"*": lambda _: says(500, b"oops")}
-        running = self.serving()
-        for told in ("names 'nowhere'", "are lengthened", "cannot refresh", "reached"):
-            until(partial(self.has_told, running, told), told)
-            lines = [line for line in running.said().splitlines() if told in line]
-            for line in lines:
-                self.assertRegex(line, " account=(acme|beta)( |$)")
-
-    def has_told(self, running: Running, words: str) -> bool:
-        return words in running.said()
+        running = self.reading_both()
+        for words in ("names 'nowhere'", "are lengthened", "cannot refresh", "reached"):
+            until(lambda words=words: words in running.said(), words)  # type: ignore[misc]
+            for line in running.said().splitlines():
+                if words in line:
+                    self.assertRegex(line, " account=(acme|beta)( |$)")
 
     def test_mistakes(self) -> None:
         """An error in the folder ends the start, and --once needs a name."""
         self.account("beta", "LISTEN_ADDRESS=:1")
-        command = [str(self.bin / "api-exporter")]
-        running = start(self, command, self.directory, self.environ())
-        self.assertEqual(78, running.process.wait(PATIENCE))
-        self.assertIn("beta.conf:3: LISTEN_ADDRESS does not belong", running.said())
-        self.assertNotIn("canary", running.said())
+        ended = self.ended(self.exporter, self.environ())
+        self.assertEqual(78, ended.returncode)
+        self.assertIn("beta.conf:3: LISTEN_ADDRESS does not belong", ended.stderr)
+        self.assertNotIn("canary", ended.stderr)
         (self.folder / "beta.conf").unlink()
         self.account("gamma", f"UPSTREAM_API_TOKEN={BETA}")
         self.account("gamma", f"UPSTREAM_API_URL={self.beta.url}")
@@ -195,52 +165,21 @@ class AccountsTests(OperatedTestCase):
             (["--once"], "--once needs --account, which must be one of acme, gamma"),
             (["--check", "--account=x"], "--account: 'x' is not allowed: it must be"),
         ):
-            report = start(self, [*command, *options], self.directory, self.environ())
-            self.assertEqual(78, report.process.wait(PATIENCE))
-            self.assertIn(words, report.said())
+            ended = self.ended([*self.exporter, *options], self.environ())
+            self.assertEqual(78, ended.returncode)
+            self.assertIn(words, ended.stderr)
 
 
-class PrometheusTests(OperatedTestCase):
-    timeout = 120
-
-    def setUp(self) -> None:
-        self.prometheus = free_port()
-        self.program = program("prometheus")
-        super().setUp()
-
-    def query(self, expression: str) -> list[float]:
-        found = samples(self.prometheus, expression)
-        return [float(sample["value"][1]) for sample in found]
-
+class PrometheusTests(ExporterTestCase):
     def test_fifty(self) -> None:
         """The documented job finds fifty accounts, and which of them are up."""
-        start(
-            self,
-            [sys.executable, "-m", "api_exporter", "--demo"],
-            self.directory,
-            environment(LISTEN_ADDRESS=f"127.0.0.1:{self.port}", DEMO_ACCOUNTS="50"),
-        )
+        self.serving(environ=self.settings(DEMO_ACCOUNTS="50"))
         documented = (ROOT / "docs" / "accounts.md").read_text()
         (job,) = re.findall(r"```yaml\n(scrape_configs:.*?)```", documented, re.DOTALL)
         self.assertEqual(2, job.count("exporter.example:8080"))
-        configuration = self.directory / "prometheus.yml"
-        configuration.write_text(
-            "global: {scrape_interval: 1s, scrape_timeout: 1s}\n"
-            + job.replace("exporter.example:8080", f"127.0.0.1:{self.port}")
-        )
-        folder = self.directory / "prometheus"
-        folder.mkdir()
-        until(lambda: get(f"http://127.0.0.1:{self.port}/sd/accounts")[0] == 200, "sd")
-        start(
-            self,
-            [
-                self.program,
-                f"--config.file={configuration}",
-                "--storage.tsdb.path=tsdb",
-                f"--web.listen-address=127.0.0.1:{self.prometheus}",
-            ],
-            folder,
-        )
+        until(lambda: get(self.url("/sd/accounts"))[0] == 200, "the list of accounts")
+        job = job.replace("exporter.example:8080", f"127.0.0.1:{self.port}")
+        prometheus = Prometheus(self, self.directory, f"{SECOND}{job}")
         for number, expression in (
             (48.0, 'count(netbird_api_up{job="netbird"} == 1)'),
             (2.0, 'count(netbird_api_up{job="netbird"} == 0)'),
@@ -250,5 +189,7 @@ class PrometheusTests(OperatedTestCase):
             (48.0, "sum(api_exporter_account_up)"),
             (48.0, 'count(count by (account) (netbird_api_peers{job="netbird"}))'),
         ):
-            becomes([number], partial(self.query, expression))
-        self.assertEqual([], self.query('process_start_time_seconds{job="netbird"}'))
+            becomes([number], partial(prometheus.values, expression))
+        self.assertEqual(
+            [], prometheus.values('process_start_time_seconds{job="netbird"}')
+        )

@@ -5,17 +5,20 @@ import hashlib
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 
-from tests.integration.programs import free_port, get, start, until
-from tests.integration.proxies import folder, squid
-from tests.integration.test_operations import (
+from tests.integration.exporter import (
     Answer,
-    OperatedTestCase,
+    ExporterTestCase,
     Upstream,
     key_and_certificate,
+    says,
 )
+from tests.integration.programs import free_port, get, start, until
+from tests.integration.proxies import folder, squid
 
 CANARY = "nbp_0canary0canary0canary0canary0c4PYgFe"
 """Well-formed: its checksum is right."""
@@ -67,29 +70,35 @@ def gone_token(authorization: str) -> Answer:
     """As NetBird refuses one that it does not know any more: with its hash."""
     digest = hashlib.sha256(authorization.removeprefix("Bearer ").encode()).digest()
     name = base64.b64encode(digest).decode().lower()
-    return says(404, f"invalid token: pat: {name} not found")
+    return refusal(404, f"invalid token: pat: {name} not found")
 
 
-def says(status: int, message: str) -> Answer:
+def refusal(status: int, message: str) -> Answer:
     body = json.dumps({"message": message, "code": status})
-    return status, "application/json", body.encode()
+    return says(status, body.encode())
 
 
 def echo(status: int) -> Callable[[str], Answer]:
     """Return an upstream that repeats the token."""
-    return lambda authorization: says(status, f"who is {authorization}?")
+    return lambda authorization: refusal(status, f"who is {authorization}?")
 
 
 def plain_echo(authorization: str) -> Answer:
-    return 200, "application/json", authorization.encode()
+    return says(200, authorization.encode())
 
 
 def echo_as_record(authorization: str) -> Answer:
     body = json.dumps([{"id": [authorization]}, authorization])
-    return 200, "application/json", body.encode()
+    return says(200, body.encode())
 
 
-class CanaryTests(OperatedTestCase):
+class CanaryTests(ExporterTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        reports = ([*self.exporter, flag] for flag in ("--check", "--once"))
+        self.formats = cycle(["text", "json"])
+        self.commands = cycle([self.exporter, self.twistd, *reports])
+
     def assert_clean(self, text: str | bytes, what: str, token: str = CANARY) -> None:
         """Nothing of the token is in a text."""
         if isinstance(text, bytes):
@@ -105,28 +114,22 @@ class CanaryTests(OperatedTestCase):
     def assert_command_clean(
         self, command: list[str], environ: dict[str, str], sign: str
     ) -> str:
-        said = ""
-        for form in ("text", "json"):
-            environ = {**environ, "LOG_LEVEL": "debug", "LOG_FORMAT": form}
-            running = start(self, command, self.directory, environ)
-            until(
-                lambda running=running: (  # type: ignore[misc]
-                    sign in running.said() or running.process.poll() is not None
-                ),
-                f"{sign} in the log",
-            )
-            self.assertIsNone(running.process.poll(), running.said())
-            for path in PAGES:
-                status, _, body = get(self.url(path))
-                self.assertNotEqual(0, status, path)
-                self.assert_clean(body, path)
-            told = Path(f"/proc/{running.process.pid}/cmdline").read_bytes()
-            self.assert_clean(told, "the process list")
-            status, _ = running.stop()
-            self.assertEqual(0, status, running.said())
-            said = running.said()
-            self.assert_clean(said, "the log")
-        return said
+        environ = {**environ, "LOG_LEVEL": "debug", "LOG_FORMAT": next(self.formats)}
+        running = start(self, command, self.directory, environ)
+        until(
+            lambda: sign in running.said() or running.process.poll() is not None,
+            f"{sign} in the log",
+        )
+        self.assertIsNone(running.process.poll(), running.said())
+        for path in PAGES:
+            status, _, body = get(self.url(path))
+            self.assertNotEqual(0, status, path)
+            self.assert_clean(body, path)
+        shown = Path(f"/proc/{running.process.pid}/cmdline").read_bytes()
+        self.assert_clean(shown, "the process list")
+        self.assertEqual(0, running.stop()[0], running.said())
+        self.assert_clean(running.said(), "the log")
+        return running.said()
 
     def assert_reports_clean(self, environ: dict[str, str]) -> None:
         """Both reports of a run that ends by itself."""
@@ -143,69 +146,46 @@ class CanaryTests(OperatedTestCase):
         )
 
     def test_settings(self) -> None:
-        """A start that fails does not tell it, wherever it was put by mistake."""
-        url = "https://api.example"
-        file = self.directory / "token"
-        file.write_text(f"{CANARY} {CANARY}\n")
-        for given in (
-            {"UPSTREAM_API_TOKEN": f"{CANARY} {CANARY}", "UPSTREAM_API_URL": url},
-            {"UPSTREAM_API_TOKEN_FILE": str(file), "UPSTREAM_API_URL": url},
-            {"UPSTREAM_API_TOKEN": CANARY, "UPSTREAM_API_TOKEN_FILE": str(file)},
-            {"UPSTREAM_API_TOKEN": CANARY, "UPSTREAM_API_URL": "ftp://x"},
-            {"UPSTREAM_API_URL": f"https://me:{CANARY}@api.example"},
+        """A start that fails does not repeat it, wherever it is by mistake."""
+        url = {"UPSTREAM_API_URL": "https://api.example"}
+        token, file = "UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"
+        both = self.directory / "token"
+        both.write_text(f"{CANARY} {CANARY}\n")
+        config = self.directory / "config"
+        config.touch(mode=0o600)
+        for given, text in (
+            ({token: f"{CANARY} {CANARY}", **url}, ""),
+            ({file: str(both), **url}, ""),
+            ({token: CANARY, file: str(both)}, ""),
+            ({file: CANARY}, ""),
+            ({token: CANARY, "UPSTREAM_API_URL": "ftp://x"}, ""),
+            ({"UPSTREAM_API_URL": f"https://me:{CANARY}@api.example"}, ""),
+            ({}, f"UPSTREAM_API_TOKEN={CANARY} # mine\n"),
+            ({}, f"UPSTREAM_API_TOKEN=\n{CANARY}\n"),
+            ({}, f"UPSTREAM_API_TOKEN=\\\n  {CANARY}\n"),
         ):
-            self.assert_refused(self.settings(**given))
-
-    def test_token_in_place_of_its_file(self) -> None:
-        """Where the file's name is meant, the token itself is not repeated."""
-        given = {"UPSTREAM_API_TOKEN_FILE": CANARY}
-        self.assert_refused(self.settings(**given))
-
-    def test_configuration_file(self) -> None:
-        """A wrong line does not tell it, not even one that holds nothing else."""
-        file = self.directory / "config"
-        file.touch(mode=0o600)
-        for text in (
-            f"UPSTREAM_API_TOKEN={CANARY} # mine\n",
-            f"UPSTREAM_API_TOKEN='{CANARY}\n",
-            f"UPSTREAM_API_TOKEN: {CANARY}\n",
-            f"UPSTREAM_API_TOKEN = {CANARY}\n",
-            f"UPSTREAM_API_TOKEN=\n{CANARY}\n",
-            f"UPSTREAM_API_TOKEN=\\\n  {CANARY}\n",
-        ):
-            file.write_text(text)
-            self.assert_refused(self.settings(), "--config", str(file))
-
-    def assert_refused(self, environ: dict[str, str], *options: str) -> None:
-        """Both commands and both reports end as they should, with a clean message."""
-        for command in (
-            self.exporter,
-            self.twistd,
-            [*self.exporter, "--check"],
-            [*self.exporter, "--once"],
-        ):
-            ended = self.ended([*command, *options], environ)
+            config.write_text(text)
+            command = [*next(self.commands), "--config", "config"]
+            ended = self.ended(command, self.settings(**given))
             self.assertIn(ended.returncode, (1, os.EX_CONFIG), ended)
             self.assertNotIn("Traceback", ended.stderr)
-            self.assert_clean(ended.stdout + ended.stderr, " ".join(command))
+            self.assert_clean(ended.stdout + ended.stderr, f"{command} {given} {text}")
 
     def test_refusals(self) -> None:
         """No answer of the upstream makes the exporter repeat the token."""
         upstream = Upstream(self)
         for fault, reason in (
-            (echo(401), "auth"),
             (gone_token, "auth"),
             (echo(403), "forbidden"),
-            (echo(429), "rate_limited"),
             (echo(500), "http_5xx"),
-            (echo(418), "http_4xx"),
             (plain_echo, "decode"),
+            (echo_as_record, "decode"),
             (echo_as_record, "decode"),
         ):
             upstream.faults["*"] = fault
             environ = self.canary(upstream.url)
             said = self.assert_run_clean(environ, "cannot refresh peers")
-            self.assertIn(f'"reason": "{reason}"', said)
+            self.assertRegex(said, f'reason(=|": "){reason}')
 
     def test_escaped(self) -> None:
         """A token that JSON may write in other letters is recognized all the same."""
@@ -230,11 +210,10 @@ class CanaryTests(OperatedTestCase):
             self.assert_clean(ended.stderr, "the report", token)
 
     def test_reports(self) -> None:
-        """Nor is it in `--check` and `--once`."""
+        """`--check` and `--once` do not show it either, refused or not."""
         upstream = Upstream(self)
-        for fault in (echo(401), gone_token, echo(403), echo(500), plain_echo):
-            upstream.faults["*"] = fault
-            self.assert_reports_clean(self.canary(upstream.url))
+        upstream.faults["*"] = gone_token
+        self.assert_reports_clean(self.canary(upstream.url))
         upstream.faults.clear()
         upstream.tokens = {CANARY}
         self.assert_reports_clean(self.canary(upstream.url, COLLECTORS="default"))
@@ -250,8 +229,8 @@ class CanaryTests(OperatedTestCase):
         ):
             environ = self.canary(url)
             said = self.assert_run_clean(environ, "cannot refresh peers")
-            self.assertIn(f'"reason": "{reason}"', said)
-            self.assert_reports_clean(environ)
+            self.assertRegex(said, f'reason(=|": "){reason}')
+        self.assert_reports_clean(self.canary(untrusted.url))
         self.assertEqual([], untrusted.asked)
 
     def test_proxy(self) -> None:
@@ -262,7 +241,7 @@ class CanaryTests(OperatedTestCase):
         given = {"UPSTREAM_PROXY": f"http://{login}@{asks.address}"}
         environ = self.canary(upstream.url, UPSTREAM_API_TOKEN="other", **given)
         said = self.assert_run_clean(environ, "cannot refresh peers")
-        self.assertIn('"reason": "proxy_auth"', said)
+        self.assertRegex(said, 'reason(=|": ")proxy_auth')
         self.assertEqual([], upstream.asked)
         given = {"UPSTREAM_PROXY": f"http://{login}@127.0.0.1:{free_port()}"}
         environ = self.canary(
@@ -284,7 +263,7 @@ class CanaryTests(OperatedTestCase):
     def test_defect(self) -> None:
         """The traceback of a defect does not contain the token."""
         upstream = Upstream(self, CANARY)
-        command = [str(self.bin / "python"), "-c", DEFECT]
+        command = [sys.executable, "-c", DEFECT]
         said = self.assert_command_clean(
             [*command, "--enable-pprof"],
             self.canary(upstream.url),

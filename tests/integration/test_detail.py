@@ -1,24 +1,12 @@
 """Less detail than there is: the real daemon, and a real Prometheus with two jobs."""
 
 import json
-import sys
-from pathlib import Path
 
-from twisted.trial.unittest import TestCase
-
-from tests.integration.programs import (
-    becomes,
-    environment,
-    free_port,
-    get,
-    program,
-    start,
-    until,
-)
-from tests.integration.promql import samples
+from tests.integration.exporter import ExporterTestCase
+from tests.integration.programs import becomes, get, until
+from tests.integration.promql import SECOND, Prometheus
 
 CONFIGURATION = """
-global: {{scrape_interval: 1s, scrape_timeout: 1s}}
 scrape_configs:
 - job_name: peers
   params: {{"collect[]": [peers, groups], "exclude[]": [exporter]}}
@@ -40,34 +28,20 @@ SETTINGS = {
 }
 
 
-class DetailTests(TestCase):
-    timeout = 120
-
+class DetailTests(ExporterTestCase):
     def setUp(self) -> None:
-        self.directory = Path(self.mktemp())
-        (self.directory / "exporter").mkdir(parents=True)
-        self.port = free_port()
-        self.exporter = start(
-            self,
-            [sys.executable, "-m", "api_exporter", "--demo"],
-            self.directory / "exporter",
-            environment(
-                LISTEN_ADDRESS=f"127.0.0.1:{self.port}", DEMO_PEERS="100", **SETTINGS
-            ),
-        )
-        until(self.everything_read, "the first round")
+        super().setUp()
+        self.serving(environ=self.settings(DEMO_PEERS="100", **SETTINGS))
+        until(self.everything_read, "the first refreshes")
 
     def everything_read(self) -> bool:
-        status, _, body = get(f"http://127.0.0.1:{self.port}/health")
+        status, _, body = get(self.url("/health"))
         self.resources = json.loads(body)["resources"] if status == 200 else {}
         return bool(self.resources) and all(
             known["last_success_timestamp_seconds"]
             for name, known in self.resources.items()
             if name != "current_user"  # the demo's token is a service user's
         )
-
-    def page(self, query: str = "") -> str:
-        return get(f"http://127.0.0.1:{self.port}/metrics{query}")[2].decode()
 
     def test_chosen(self) -> None:
         """Only peers of the group have series, and unneeded data are not requested."""
@@ -90,31 +64,17 @@ class DetailTests(TestCase):
         ]
         self.assertEqual(servers, len(known))
         self.assertNotIn("netbird_api_user", page)
-        told = f"http://127.0.0.1:{self.port}/"
-        until(
-            lambda: b"PEER_DETAIL names it" in get(told)[2],
-            "the missing group on the page",
-        )
+        missing = "PEER_DETAIL names it"
+        until(lambda: missing in self.page("/"), "the missing group on the page")
 
     def test_prometheus(self) -> None:
         """Two jobs scrape a part each; a job with a wrong part gets an error."""
-        prometheus, port = program("prometheus"), free_port()
-        configuration = self.directory / "prometheus.yml"
-        configuration.write_text(CONFIGURATION.format(port=self.port))
-        start(
-            self,
-            [
-                prometheus,
-                f"--config.file={configuration.name}",
-                "--storage.tsdb.path=tsdb",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            self.directory,
-        )
+        jobs = CONFIGURATION.format(port=self.port)
+        samples = Prometheus(self, self.directory, f"{SECOND}{jobs}").samples
 
         def query(expression: str) -> dict[str, float]:
             """Values by job."""
-            found = samples(port, expression)
+            found = samples(expression)
             return {r["metric"]["job"]: float(r["value"][1]) for r in found}
 
         good = "sum_over_time(up[1m]) >= bool 3"
@@ -126,6 +86,6 @@ class DetailTests(TestCase):
             ("others", "api_exporter_page_bytes"),
         ):
             becomes({job}, lambda asked=expression: set(query(asked)))  # type: ignore[misc]
-        told = 'sum(api_exporter_series{collector=~"peers|groups"})'
-        off = f'abs({told} - on () scrape_samples_scraped{{job="peers"}}) < 5'
-        until(lambda: samples(port, off) != [], "as many samples as series")
+        listed = 'sum(api_exporter_series{collector=~"peers|groups"})'
+        off = f'abs({listed} - on () scrape_samples_scraped{{job="peers"}}) < 5'
+        until(lambda: samples(off) != [], "as many samples as series")

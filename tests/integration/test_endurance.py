@@ -43,6 +43,8 @@ from api_exporter.world import World
 from simulation.company.network import PEERS, SimulatedNetwork
 from tests import tries
 from tests.integration.ports import listening
+from tests.integration.reaching import SECRET
+from tests.integration.test_failures import reset
 from tests.parts import quota, site_context
 from tests.scripted import Answer, says
 
@@ -71,17 +73,6 @@ SPEED = 50
 SIZES = (60, 60, 60, 75, 40, 1, 0)
 MARKS = (b"", b"-b", b"-\xc3\xa9", rb"-\"", rb"-\\", rb"-\n", rb"-\u2028")
 """Endings of names, as they stand in JSON."""
-
-SECRET = "nbp_0canary0canary0canary0canary0can0000"
-
-
-def reset(request: Request) -> bytes:
-    """Half an answer, then a broken connection."""
-    request.setHeader(b"Content-Length", b"1000")
-    request.write(b"[{")
-    request.channel.forceAbortClient()
-    return b""
-
 
 FAULTS: tuple[Answer, ...] = (
     says(500, b'{"message":"oops"}'),

@@ -4,21 +4,11 @@ import os
 import platform
 import shutil
 import stat
-import subprocess
 from pathlib import Path
 from unittest import SkipTest
 
-from twisted.trial.unittest import TestCase
-
-from tests.integration.programs import (
-    ROOT,
-    environment,
-    free_port,
-    program,
-    scraped,
-    start,
-    until,
-)
+from tests.integration.exporter import ExporterTestCase
+from tests.integration.programs import ROOT, environment, program
 
 ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "other")
 NAME = f"api-exporter-linux-{ARCH}"
@@ -27,8 +17,9 @@ NAME = f"api-exporter-linux-{ARCH}"
 DIRECTORY = ROOT / "build/directory/api-exporter"
 
 
-class ExecutableTests(TestCase):
+class ExecutableTests(ExporterTestCase):
     def setUp(self) -> None:
+        super().setUp()
         executable = ROOT / "dist" / NAME
         if not executable.exists():
             raise SkipTest(f"missing program: {NAME}, which `make executable` builds")
@@ -46,12 +37,7 @@ class ExecutableTests(TestCase):
 
     def libc(self) -> list[Path]:
         """The libraries of libc, and its loader where the executable looks for it."""
-        libraries = subprocess.run(
-            ["ldd", shutil.which("sh") or "/bin/sh"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
+        libraries = self.output(program("ldd"), program("sh")).split()
         found = [Path(word) for word in libraries if word.startswith("/")]
         [directory] = {path.parent for path in found if path.name == "libc.so.6"}
         others = ("m", "dl", "pthread", "rt", "resolv", "util")
@@ -61,13 +47,8 @@ class ExecutableTests(TestCase):
 
     def test_needs(self) -> None:
         """The only library it needs is libc."""
-        wanted = subprocess.run(
-            [program("ldd"), str(ROOT / "dist" / NAME)],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        names = {word for word in wanted if word.startswith("lib")}
+        libraries = self.output(program("ldd"), str(ROOT / "dist" / NAME)).split()
+        names = {word for word in libraries if word.startswith("lib")}
         self.assertEqual({"libc.so.6"}, names)
 
     def test_licences(self) -> None:
@@ -75,34 +56,17 @@ class ExecutableTests(TestCase):
         inside = DIRECTORY / "_internal"
         there = {path.name for path in (inside / "licenses").glob("*")}
         for library in inside.glob("lib[!p]*.so*"):
-            ended = subprocess.run(
-                [program("dpkg-query"), "--search", f"*/lib/*/{library.name}"],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            query = [program("dpkg-query"), "--search", f"*/lib/*/{library.name}"]
+            ended = self.ended(query)
             known = {line.partition(":")[0] for line in ended.stdout.splitlines()}
             if known:
                 self.assertTrue(known & there, library.name)
 
-    def test_version(self) -> None:
-        ended = subprocess.run(
-            [program("chroot"), str(self.root), f"/{NAME}", "--version"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        self.assertRegex(ended.stdout, r"^api-exporter \d+\.\d+\.\d+")
-
     def refused(self, prepared: str) -> str:
         """Return its error in a mount namespace of its own, after some preparation."""
         chrooted = f"exec chroot {self.root} /{NAME} --version"
-        ended = subprocess.run(
-            [program("unshare"), "--mount", "sh", "-ec", f"{prepared}\n{chrooted}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        script = ["sh", "-ec", f"{prepared}\n{chrooted}"]
+        ended = self.ended([program("unshare"), "--mount", *script])
         self.assertEqual((1, ""), (ended.returncode, ended.stdout), ended.stderr)
         return ended.stderr
 
@@ -125,14 +89,9 @@ class ExecutableTests(TestCase):
     def test_another_directory(self) -> None:
         """TMPDIR names another directory to unpack into."""
         (self.root / "tmp").rename(self.root / "elsewhere")
-        ended = subprocess.run(
-            [program("chroot"), str(self.root), f"/{NAME}", "--version"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"TMPDIR": "/elsewhere"},
-        )
-        self.assertTrue(ended.stdout.startswith("api-exporter "))
+        command = [program("chroot"), str(self.root), f"/{NAME}", "--version"]
+        printed = self.output(*command, TMPDIR="/elsewhere")
+        self.assertRegex(printed, r"^api-exporter \d+\.\d+\.\d+")
 
     def test_serves(self) -> None:
         """The executable serves the demo network, and SIGTERM ends it with status 0."""
@@ -147,13 +106,8 @@ class ExecutableTests(TestCase):
     def test_endpoints(self) -> None:
         """Both know the endpoints that Twisted looks for in its plugins."""
         for name in (ROOT / "dist" / NAME, DIRECTORY / "api-exporter"):
-            ended = subprocess.run(
-                [str(name), "--demo"],
-                capture_output=True,
-                text=True,
-                check=False,
-                env=environment(LISTEN_ADDRESS="tcp6:none"),
-            )
+            environ = environment(LISTEN_ADDRESS="tcp6:none")
+            ended = self.ended([str(name), "--demo"], environ)
             self.assertEqual(78, ended.returncode, ended.stderr)
             self.assertIn("invalid literal for int()", ended.stderr)
 
@@ -164,27 +118,13 @@ class ExecutableTests(TestCase):
             str(ROOT / "dist" / NAME),
             str(DIRECTORY / "api-exporter"),
         )
-        said = {
-            subprocess.run(
-                [name, "--help"],
-                capture_output=True,
-                text=True,
-                check=True,
-                env=environment(),
-            ).stdout
-            for name in programs
-        }
-        self.assertEqual(1, len(said), said)
+        printed = {self.output(name, "--help") for name in programs}
+        self.assertEqual(1, len(printed), printed)
 
     def test_health(self) -> None:
         """The executable has the TLS that --health needs."""
-        ended = subprocess.run(
-            [str(DIRECTORY / "api-exporter"), "--health", "https://127.0.0.1:1"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        self.assertIn("refused", ended.stdout)
+        health = [str(DIRECTORY / "api-exporter"), "--health", "https://127.0.0.1:1"]
+        self.assertIn("refused", self.ended(health).stdout)
 
     def test_plugins(self) -> None:
         """Twisted has nothing to write into the directory, which its user may not."""
@@ -194,17 +134,11 @@ class ExecutableTests(TestCase):
             self.assertLess(module.stat().st_mtime, listed)
 
     def serves(self, name: str) -> None:
-        port = free_port()
-        running = start(
-            self,
-            [program("chroot"), str(self.root), name, "--demo"],
-            self.root,
-            environment(LISTEN_ADDRESS=f"127.0.0.1:{port}", DEMO_PEERS="50"),
-        )
-        until(
-            lambda: scraped(
-                f"http://127.0.0.1:{port}/metrics", "netbird_api_peer_info"
-            ),
-            "the first round",
-        )
-        self.assertEqual(0, running.stop()[0], running.said())
+        chrooted = [program("chroot"), str(self.root), name, "--demo"]
+        self.assert_stops(self.started(chrooted, sign="netbird_api_peer_info"))
+
+    def output(self, *command: str, **environ: str) -> str:
+        """Return the output of a program that succeeds."""
+        ended = self.ended(command, environment(**environ))
+        self.assertEqual(0, ended.returncode, ended)
+        return ended.stdout

@@ -3,27 +3,14 @@
 import re
 import select
 import socket
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from random import Random
 
-from twisted.trial.unittest import TestCase
-
 from tests import THOROUGH
-from tests.integration.programs import (
-    ALL_READ,
-    PATIENCE,
-    ROOT,
-    environment,
-    free_port,
-    get,
-    scraped,
-    start,
-    until,
-)
+from tests.integration.exporter import ExporterTestCase
+from tests.integration.programs import PATIENCE, get
 
 REQUESTS = 5000
 AT_ONCE = 50
@@ -172,27 +159,13 @@ KINDS: tuple[Callable[[Random], bytes], ...] = (
 )
 
 
-class FuzzTests(TestCase):
-    timeout = 120
-
+class FuzzTests(ExporterTestCase):
     def setUp(self) -> None:
-        self.port = free_port()
+        super().setUp()
         self.statuses: Counter[int] = Counter()
-        directory = Path(self.mktemp())
-        directory.mkdir(parents=True)
-        self.running = start(
-            self,
-            [sys.executable, "-m", "api_exporter", "--demo", "--enable-pprof"],
-            directory,
-            environment(
-                PYTHONPATH=str(ROOT),
-                LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
-                DEMO_PEERS="20",
-                REFRESH_INTERVALS="peers=1h",  # what stalls is what we ask for
-            ),
-        )
-        self.url = f"http://127.0.0.1:{self.port}"
-        until(lambda: scraped(f"{self.url}/metrics", ALL_READ), "the first round")
+        environ = self.settings(REFRESH_INTERVALS="peers=1h")  # no refresh delays it
+        command = [*self.exporter, "--demo", "--enable-pprof"]
+        self.process = self.started(command, environ)
 
     def ask(self, request: bytes, *, finished: bool) -> socket.socket | None:
         """Send a request on a new connection; `finished` says that nothing follows."""
@@ -271,9 +244,8 @@ class FuzzTests(TestCase):
             requests = [chance.choice(KINDS)(chance) for _ in range(AT_ONCE)]
             seconds = self.stall(requests, finished=finished)
             self.assertLess(seconds, STALL, requests)
-        self.assertIsNone(self.running.process.poll(), self.running.said())
         self.assertLessEqual({200, 400, 404, 405}, set(self.statuses))
         self.assertGreater(self.statuses.total(), REQUESTS / 2)
-        self.assertNotIn("Traceback", self.running.said())
-        self.assertNotIn(" error ", self.running.said())
-        self.assertEqual(200, get(f"{self.url}/metrics")[0])
+        self.assertEqual(200, get(self.url())[0])
+        self.assert_stops(self.process)
+        self.assertNotIn(" error ", self.process.said())

@@ -16,8 +16,7 @@ from zope.interface import implementer
 
 from tests.integration.ports import listening
 from tests.integration.programs import SOON, environment, program
-from tests.integration.reaching import ReachingTestCase
-from tests.integration.test_failures import SECRET
+from tests.integration.reaching import SECRET, ReachingTestCase
 
 
 class Deaf(ProtocolWrapper):

@@ -1,15 +1,11 @@
 """The whole client against servers that speak HTTP as badly as they can."""
 
 import gzip
-import os
-import random
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.endpoints import SSL4ServerEndpoint
+from twisted.internet.endpoints import TCP4ServerEndpoint, wrapServerTLS
 from twisted.internet.interfaces import (
     IAddress,
     IResolverSimple,
@@ -18,22 +14,15 @@ from twisted.internet.interfaces import (
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import LoopingCall, deferLater
-from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
-from twisted.trial.unittest import TestCase
 from zope.interface import implementer
 
-from api_exporter.netbird.unpacking import unpack
-from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.settings import environment
 from api_exporter.upstream.body import LONGEST_BODY_BYTES
-from api_exporter.upstream.client import Client
-from api_exporter.world import World
+from tests.authority import Issued
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE
-from tests.integration.test_failures import self_signed
+from tests.integration.reaching import ReachingTestCase
 
-SECRET = "nbp_0canary0canary0canary0canary0can0000"
 MIB = 1024 * 1024
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
 
@@ -97,61 +86,48 @@ class RawServer(Factory):
         return raw
 
 
-class HostileTests(TestCase):
-    timeout = 2 * PATIENCE
-
+class HostileTests(ReachingTestCase):
     def start(
         self,
         answer: Callable[[Raw], None],
         *,
         attempts: int = 1,
-        scheme: str = "http",
-        host: str = "localhost",
-        endpoint: IStreamServerEndpoint | None = None,
+        url: str = "http://localhost",
+        issued: Issued | None = None,
+        trusted: str = "",
     ) -> None:
-        """Start a server with these answers, by default without TLS, and its client."""
+        """Start a server with these answers and its client, by default without TLS."""
         self.server = RawServer(answer)
+        endpoint: IStreamServerEndpoint | None = None
+        if issued is not None:
+            plain = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
+            endpoint = wrapServerTLS(issued.server().options(), plain)
         port = listening(self, self.server, endpoint)
-        settings = environment.read_settings(
-            {
-                "UPSTREAM_API_URL": f"{scheme}://{host}:{port}",
-                "UPSTREAM_API_TOKEN": SECRET,
-                "API_RETRY_ATTEMPTS": str(attempts),
-                "HTTP_TIMEOUT": f"{PATIENCE:g}s",
-            }
+        self.reader = self.client(
+            f"{url}:{port}",
+            API_RETRY_ATTEMPTS=str(attempts),
+            HTTP_TIMEOUT=f"{PATIENCE:g}s",
+            UPSTREAM_CA_FILE=trusted,
         )
-        self.attempts: list[Attempt] = []
-        assert isinstance(reactor, PosixReactorBase)
-        self.client = Client(
-            settings.accounts[""],
-            reactor,
-            world=World(reactor, time.time, random.random),
-            on_attempt=self.attempts.append,
-        )
+        del self.attempts[:]
         self.addCleanup(self.close)
 
     async def close(self) -> None:
-        await self.client.stopService()
+        await self.reader.stopService()
         for connection in self.server.connections:
             connection.close()
         while self.server.lost < len(self.server.connections):
             await deferLater(reactor, 0.01)
 
-    async def fetch(self) -> bytes:
-        body = await self.client.fetcher.fetch("api/peers", PATIENCE)
-        body.close()
-        return await deferToThread(unpack, body)
+    async def body(self) -> bytes:
+        return await self.read(self.reader)
 
-    async def failing(self) -> UpstreamError:
-        try:
-            body = await self.fetch()
-        except UpstreamError as error:
-            return error
-        raise self.failureException(f"it went well: {body!r}")
+    async def reason(self) -> str:
+        return (await self.failing(self.reader)).reason
 
     def found_everywhere(self) -> list[str]:
         """Resolve every name to this machine; return the resolved names."""
-        asked: list[str] = []
+        names: list[str] = []
 
         @implementer(IResolverSimple)
         class Everywhere:
@@ -160,53 +136,41 @@ class HostileTests(TestCase):
                 name: str,
                 timeout: Sequence[int] = (),  # noqa: ARG002
             ) -> Deferred[str]:
-                asked.append(name)
+                names.append(name)
                 return succeed("127.0.0.1")
 
         assert isinstance(reactor, PosixReactorBase)
         before = reactor.nameResolver
         reactor.installResolver(Everywhere())
         self.addCleanup(reactor.installNameResolver, before)
-        return asked
-
-    async def test_unusual_names_over_tls(self) -> None:
-        """An unusual name is sent and verified like any other."""
-        self.addCleanup(os.environ.pop, "SSL_CERT_FILE", None)
-        self.found_everywhere()
-        for name, trusted, problem in (
-            ("net_bird", True, ""),
-            ("other_bird", True, "tls"),
-            ("net_bird", False, "tls"),
-        ):
-            certificate = self_signed(name)
-            bundle = Path(self.mktemp())
-            bundle.write_bytes(certificate.dumpPEM() if trusted else b"")
-            os.environ["SSL_CERT_FILE"] = str(bundle.absolute())
-            endpoint = SSL4ServerEndpoint(
-                reactor, 0, certificate.options(), interface="127.0.0.1"
-            )
-            self.start(
-                lambda raw: raw.send(GOOD),
-                scheme="https",
-                host="net_bird",
-                endpoint=endpoint,
-            )
-            if problem:
-                error = await self.failing()
-                self.assertEqual(problem, error.reason)
-                self.assertNotIn("handshake", str(error))
-            else:
-                self.assertEqual(b"[]", await self.fetch())
-            await self.close()
+        return names
 
     async def test_unusual_names(self) -> None:
-        """A name that no domain has is looked up and called as it stands."""
-        asked = self.found_everywhere()
+        """A name that no domain has is resolved, sent and verified like any other."""
+        resolved = self.found_everywhere()
         for name in ("net_bird", "r3---sn_1.my-net"):
-            self.start(lambda raw: raw.send(GOOD), host=name)
-            self.assertEqual(b"[]", await self.fetch())
+            self.start(lambda raw: raw.send(GOOD), url=f"http://{name}")
+            self.assertEqual(b"[]", await self.body())
             await self.close()
-        self.assertEqual(["net_bird", "r3---sn_1.my-net"], asked)
+        self.assertEqual(["net_bird", "r3---sn_1.my-net"], resolved)
+        for name, trusted, readable in (
+            ("net_bird", self.trusted, True),
+            ("other_bird", self.trusted, False),
+            ("net_bird", "", False),
+        ):
+            self.start(
+                lambda raw: raw.send(GOOD),
+                url="https://net_bird",
+                issued=self.authority.issue(name),
+                trusted=trusted,
+            )
+            if readable:
+                self.assertEqual(b"[]", await self.body())
+            else:
+                error = await self.failing(self.reader)
+                self.assertEqual("tls", error.reason)
+                self.assertNotIn("handshake", str(error))
+            await self.close()
 
     async def test_endless_headers(self) -> None:
         """More than 256 kB before a body end the attempt, in any form."""
@@ -222,7 +186,7 @@ class HostileTests(TestCase):
                 raw.endlessly(more)
 
             self.start(answer, attempts=3)
-            error = await self.failing()
+            error = await self.failing(self.reader)
             self.assertEqual("too_large", error.reason)
             self.assertIn("262144 bytes of headers", str(error))
             self.assertEqual(1, len(self.attempts))
@@ -236,7 +200,7 @@ class HostileTests(TestCase):
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n".encode()
         self.start(lambda raw: raw.send(head + b"X: y\r\n" * 1000 + b"\r\n" + body))
         for _ in range(60):
-            self.assertEqual(body, await self.fetch())
+            self.assertEqual(body, await self.body())
         self.assertEqual(1, len(self.server.connections))
 
     async def test_closed_at_reuse(self) -> None:
@@ -250,44 +214,42 @@ class HostileTests(TestCase):
 
         self.start(answer)
         for _ in range(6):
-            self.assertEqual(b"[]", await self.fetch())
+            self.assertEqual(b"[]", await self.body())
         self.assertEqual(6, len(self.server.connections))
         self.assertEqual(
             [(1, 200, "")] * 6, [(a.number, a.status, a.error) for a in self.attempts]
         )
 
-    async def test_closed_at_first_use(self) -> None:
-        """A connection that is closed when it is new is a failure, at once."""
-        self.start(lambda raw: raw.close())
-        self.assertEqual("connect", (await self.failing()).reason)
-        self.assertEqual(1, len(self.server.connections))
+    async def test_closed(self) -> None:
+        """A new connection that is closed is a failure; so is one that is closed within
+        an answer, and the second of two.
+        """
 
-    async def test_closed_in_the_answer(self) -> None:
-        """A kept connection that breaks off within an answer is a failure."""
+        def at_once(raw: Raw) -> None:
+            raw.close()
 
-        def answer(raw: Raw) -> None:
+        def within_the_answer(raw: Raw) -> None:
             raw.send(GOOD[: 30 if raw.answered else None])
             if raw.answered:
                 raw.close()
 
-        self.start(answer)
-        await self.fetch()
-        self.assertEqual("connect", (await self.failing()).reason)
-        self.assertEqual(1, len(self.server.connections))
-
-    async def test_always_closed(self) -> None:
-        """One more try is all that a closed connection gets."""
-
-        def answer(raw: Raw) -> None:
+        def always(raw: Raw) -> None:
             if len(self.server.connections) == 1 and not raw.answered:
                 raw.send(GOOD)
             else:
                 raw.close()
 
-        self.start(answer)
-        await self.fetch()
-        self.assertEqual("connect", (await self.failing()).reason)
-        self.assertEqual(2, len(self.server.connections))
+        for answer, good, connections in (
+            (at_once, 0, 1),
+            (within_the_answer, 1, 1),
+            (always, 1, 2),
+        ):
+            self.start(answer)
+            for _ in range(good):
+                self.assertEqual(b"[]", await self.body())
+            self.assertEqual("connect", await self.reason())
+            self.assertEqual(connections, len(self.server.connections))
+            await self.close()
 
     async def test_bombs(self) -> None:
         """Kilobytes that become gigabytes stop neither the loop nor the next answer."""
@@ -301,7 +263,7 @@ class HostileTests(TestCase):
             length = f"Content-Length: {len(bomb)}\r\n\r\n".encode()
             whole = head + length + bomb
             self.start(lambda raw, whole=whole: raw.send(whole))  # type: ignore[misc]
-            self.assertEqual(reason, (await self.failing()).reason)
+            self.assertEqual(reason, await self.reason())
             await self.close()
         self.assertGreaterEqual(len(turns), LONGEST_BODY_BYTES // MIB)
 
@@ -313,7 +275,7 @@ class HostileTests(TestCase):
                 whole = head.encode() + b"Content-Length: 99\r\n\r\n["
                 self.start(lambda raw, whole=whole: raw.send(whole))  # type: ignore[misc]
                 for _ in range(3):
-                    await self.failing()
+                    await self.failing(self.reader)
                     while self.server.lost < len(self.server.connections):
                         await deferLater(reactor, 0.01)
                 self.assertEqual(3, self.server.lost)
@@ -322,14 +284,14 @@ class HostileTests(TestCase):
     async def test_handshake(self) -> None:
         """A server that ends the TLS handshake without a word speaks no TLS for us."""
         alert = b"\x15\x03\x01\x00\x02"
-        for said in (b"", alert + b"\x01\x00", alert + b"\x02\x46", GOOD):
+        for answered in (b"", alert + b"\x01\x00", alert + b"\x02\x46", GOOD):
 
-            def answer(raw: Raw, said: bytes = said) -> None:
-                raw.send(said)
+            def answer(raw: Raw, data: bytes = answered) -> None:
+                raw.send(data)
                 raw.close()
 
-            self.start(answer, scheme="https")
-            self.assertEqual("tls", (await self.failing()).reason, said)
+            self.start(answer, url="https://localhost")
+            self.assertEqual("tls", await self.reason(), answered)
             await self.close()
         self.flushLoggedErrors(
             IndexError

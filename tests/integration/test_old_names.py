@@ -1,20 +1,13 @@
 """The names of another exporter, from our recording rules in a real Prometheus."""
 
 from pathlib import Path
-from typing import Any
 
 from twisted.trial.unittest import TestCase
 
 from tests.deploy.programs import DEPLOY, Exporter
 from tests.incumbent import LABELS, PREFIX, WITHOUT_RULE
-from tests.integration.programs import (
-    environment,
-    free_port,
-    program,
-    start,
-    until,
-)
-from tests.integration.promql import samples
+from tests.integration.programs import program, until
+from tests.integration.promql import Prometheus
 from tests.migrating import alerts, pairs
 
 RULES = DEPLOY / "prometheus/netbird-api-exporter.rules.yml"
@@ -32,7 +25,7 @@ class OldNamesTests(TestCase):
     timeout = 120
 
     def setUp(self) -> None:
-        prometheus = program("prometheus")
+        program("prometheus")
         exporter = Exporter(
             self,
             COLLECTORS="default,memberships",
@@ -40,32 +33,11 @@ class OldNamesTests(TestCase):
             DEMO_PEERS="60",
             REFRESH_INTERVALS="peers=1h",  # so that all collectors tell of one moment
         )
-        directory = Path(self.mktemp())
-        directory.mkdir()
-        configuration = directory / "prometheus.yml"
         text = CONFIGURATION.format(port=exporter.port, rules=RULES)
-        configuration.write_text(text)
-        self.port = free_port()
-        start(
-            self,
-            [
-                prometheus,
-                f"--config.file={configuration.name}",
-                "--storage.tsdb.path=tsdb",
-                f"--web.listen-address=127.0.0.1:{self.port}",
-            ],
-            directory,
-            environment(),
-        )
+        self.prometheus = Prometheus(self, Path(self.mktemp()), text)
+        self.query, self.values = self.prometheus.samples, self.prometheus.values
         last = f"{PREFIX}routes_scrape_errors_total"
         until(lambda: self.query(f"count_over_time({last}[1m]) >= 3") != [], "rules")
-
-    def query(self, expression: str) -> list[Any]:
-        """The samples of an instant vector."""
-        return samples(self.port, expression)
-
-    def values(self, expression: str) -> list[float]:
-        return sorted(float(sample["value"][1]) for sample in self.query(expression))
 
     def test_labels(self) -> None:
         """Each name has data, by each of its labels, and no other labels but the

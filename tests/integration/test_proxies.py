@@ -93,27 +93,6 @@ class RealProxyTests(ReachingTestCase):
                 words = f"no trusted TLS connection to the proxy {host}:{port}"
                 await self.assert_fails(client, "proxy", words)
 
-    async def test_nobody_behind(self) -> None:
-        """A proxy that cannot reach the upstream differs from a missing proxy."""
-        for proxy in self.proxies():
-            client = self.client(
-                f"https://localhost:{free_port()}", UPSTREAM_PROXY=proxy.address
-            )
-            error = await self.failing(client)
-            self.assertEqual("proxy", error.reason)
-            self.assertRegex(
-                str(error),
-                f"^the proxy {proxy.address} answers CONNECT with 50[0-9]: the proxy"
-                " cannot reach the NetBird API$",
-            )
-            self.assertTrue(error.unsent)
-
-    async def test_forbidden(self) -> None:
-        """A proxy that allows no CONNECT to there says so."""
-        proxy = squid(self, self.directory / "squid", access="deny all")
-        client = self.client(self.upstream(), UPSTREAM_PROXY=proxy.address)
-        await self.assert_fails(client, "proxy", "with 403: the proxy does not allow")
-
     async def test_away(self) -> None:
         """A proxy that is not there is no fault of the upstream's."""
         for url in (self.upstream(), self.upstream(tls=False)):

@@ -32,19 +32,19 @@ from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
 from api_exporter.serving.site import REQUEST_TIMEOUT, BoundedSite
 from tests import THOROUGH
+from tests.authority import Authority
+from tests.integration.exporter import ExporterTestCase
 from tests.integration.ports import listening
 from tests.integration.programs import (
     PATIENCE,
     ROOT,
     Running,
     environment,
-    free_port,
     get,
     scraped,
     start,
     until,
 )
-from tests.integration.test_failures import self_signed
 from tests.logbook import logbook
 from tests.web.watched import Watched
 
@@ -55,41 +55,28 @@ SLOW = (
 REQUEST = b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-class CrowdTests(TestCase):
+class CrowdTests(ExporterTestCase):
     """A real exporter of ten thousand peers."""
 
-    timeout = 120
     readers = 500
 
     def setUp(self) -> None:
-        directory = Path(self.mktemp())
-        directory.mkdir(parents=True)
-        self.port = free_port()
-        self.running = start(
-            self,
-            [sys.executable, "-m", "api_exporter", "--demo"],
-            directory,
-            environment(
-                LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
-                DEMO_PEERS="10000",
-                MAX_CONNECTIONS=str(self.readers + 10),
-                REFRESH_INTERVALS="peers=1h",  # a refresh takes memory of its own
-            ),
+        super().setUp()
+        environ = self.settings(
+            DEMO_PEERS="10000",
+            MAX_CONNECTIONS=str(self.readers + 10),
+            REFRESH_INTERVALS="peers=1h",  # a refresh takes memory of its own
         )
-        read = 'api_exporter_resource_up{resource="instance_version"} 1.0'
-        until(lambda: scraped(self.url(), read), "the first round")
-
-    def url(self, path: str = "/metrics") -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
+        self.process = self.started(environ=environ)
 
     def megabytes(self) -> float:
         """The exporter's resident memory."""
-        status = Path(f"/proc/{self.running.process.pid}/status").read_text()
+        status = Path(f"/proc/{self.process.process.pid}/status").read_text()
         [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
         return int(line.split()[1]) / 1024
 
     def open_files(self) -> int:
-        return len(list(Path(f"/proc/{self.running.process.pid}/fd").iterdir()))
+        return len(list(Path(f"/proc/{self.process.process.pid}/fd").iterdir()))
 
     def reader(self, path: bytes = b"/metrics") -> socket.socket:
         """Return a client that has requested a page and reads little at a time."""
@@ -154,29 +141,19 @@ class CrowdTests(TestCase):
             return b""
 
 
-class MannersTests(TestCase):
+class MannersTests(ExporterTestCase):
     """A real exporter, and a crowd that keeps it busy."""
 
-    timeout = 120
-
     def setUp(self) -> None:
-        self.directory = Path(self.mktemp())
-        self.directory.mkdir(parents=True)
-        self.port = free_port()
-        running = start(
-            self,
-            [sys.executable, "-m", "api_exporter", "--demo"],
-            self.directory,
-            environment(LISTEN_ADDRESS=f"127.0.0.1:{self.port}"),
-        )
-        until(lambda: " is at " in running.said(), "the start")
+        super().setUp()
+        self.serving(environ=self.settings())
 
     def crowd(self, kind: str, count: int) -> Running:
-        """Clients of this kind for five seconds."""
+        """Clients of this kind for four seconds."""
         module = [sys.executable, "-m", "tests.integration.crowd", kind]
         directory = Path(self.mktemp())
         directory.mkdir()
-        arguments = [str(self.port), str(count), "5"]
+        arguments = [str(self.port), str(count), "4"]
         path = {"PYTHONPATH": str(ROOT)}
         return start(self, [*module, *arguments], directory, environment(**path))
 
@@ -189,7 +166,7 @@ class MannersTests(TestCase):
             for path in paths:
                 begin = time.monotonic()
                 # From an address of its own: the crowd has another one.
-                status, _, _ = get(f"http://127.0.0.1:{self.port}{path}")
+                status, _, _ = get(self.url(path))
                 seconds.append(time.monotonic() - begin)
                 self.assertEqual(200, status, path)
         self.assertEqual(0, crowd.process.returncode, crowd.said())
@@ -223,22 +200,6 @@ class Endless(ReadOnlyPage):
         return NOT_DONE_YET
 
 
-class Thinking(ReadOnlyPage):
-    """An answer that is not ready yet, such as a profile's."""
-
-    def render_GET(self, _request: Request) -> int:
-        return NOT_DONE_YET
-
-
-class Closing(ReadOnlyPage):
-    """More than a connection holds, and then its end."""
-
-    def render_GET(self, request: Request) -> bytes:
-        request.setHeader(b"Connection", b"close")
-        request.channel.persistent = False
-        return b"x" * 20_000_000
-
-
 class Standing(Protocol):
     """Asks for much, reads something of it and stops."""
 
@@ -262,8 +223,7 @@ class DeadlineTests(TestCase):
         watched = Watched(collectors=[UP])
         self.clock, self.pages = watched.clock, watched.pages
         self.endless = Endless()
-        for page in (self.endless, Thinking(), Closing()):
-            watched.tree.putChild(type(page).__name__.lower().encode(), page)
+        watched.tree.putChild(b"endless", self.endless)
         self.site = BoundedSite(watched.tree, self.clock)
         self.book = logbook(self)
         self.port = listening(self, self.site)
@@ -324,34 +284,6 @@ class DeadlineTests(TestCase):
         client.recv(300_000)
         await self.assert_aborted_at(MAX_RESPONSE_SECONDS / 6)
 
-    async def test_reads_no_end(self) -> None:
-        """The deadline counts for what only the transport still has."""
-        await self.reader(b"/closing")
-        self.assertEqual(set(), self.site.running_requests)
-        await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
-
-    async def test_reads_all(self) -> None:
-        """A client that has read its answer keeps the connection."""
-        client = await self.reader(b"/small")
-        self.assertIn(b" 404 ", client.recv(1000))
-        await self.advance(REQUEST_TIMEOUT - 1)
-        client.sendall(REQUEST % b"/thinking")
-        await self.pause()
-        await self.advance(2 * MAX_RESPONSE_SECONDS)
-        self.assertEqual(1, len(self.site.running_requests))
-        client.close()
-        await self.pause()
-        self.assert_gone()
-
-    async def test_next_answer(self) -> None:
-        """Each answer of a connection has a deadline of its own."""
-        client = await self.reader(b"/small")
-        client.recv(1000)
-        await self.advance(REQUEST_TIMEOUT - 1)
-        client.sendall(REQUEST % b"/endless")
-        await self.pause()
-        await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
-
     async def test_refused(self) -> None:
         """A refused request keeps its connection no longer than an idle one."""
         client = await deferToThread(handshake, self.secured())
@@ -362,15 +294,6 @@ class DeadlineTests(TestCase):
         await self.advance(REQUEST_TIMEOUT)
         self.assertEqual({channel}, self.site.connections)
         await self.advance(channel.abortTimeout)
-        self.assert_gone()
-
-    async def test_waits_for_long(self) -> None:
-        """A client whose answer takes minutes to begin is not disconnected."""
-        client = await self.reader(b"/thinking")
-        await self.advance(10 * MAX_RESPONSE_SECONDS)
-        self.assertEqual(1, len(self.site.running_requests))
-        client.close()
-        await self.pause()
         self.assert_gone()
 
     async def test_old_pages(self) -> None:
@@ -387,7 +310,7 @@ class DeadlineTests(TestCase):
 
     def secured(self) -> int:
         """A port at which the same site is served over TLS."""
-        factory = self_signed("localhost").options()
+        factory = Authority("x").issue("localhost").server().options()
         server = SSL4ServerEndpoint(reactor, 0, factory, interface="127.0.0.1")
         return listening(self, self.site, server)
 

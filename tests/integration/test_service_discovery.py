@@ -3,27 +3,13 @@
 import json
 import re
 import subprocess
-import sys
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from threading import Thread
 from typing import Any
 
-from twisted.trial.unittest import TestCase
+from tests.integration.exporter import GOOD, ExporterTestCase, Upstream, says
+from tests.integration.programs import ROOT, becomes, get, program, start, until
+from tests.integration.promql import Prometheus
 
-from api_exporter.demo.server import DEMO_TOKEN
-from tests.integration.programs import (
-    ROOT,
-    environment,
-    free_port,
-    get,
-    program,
-    start,
-    until,
-)
-
-# No target is ever scraped: none of them is there.
+# No target is ever scraped.
 GLOBAL = "global: {scrape_interval: 1y, scrape_timeout: 1s}\n"
 
 META = "__meta_netbird_"
@@ -54,92 +40,56 @@ def documented() -> tuple[str, str]:
     return jobs, rules
 
 
-class Prometheus:
-    """One that runs until the test ends."""
-
-    def __init__(self, test: TestCase, directory: Path, configuration: str) -> None:
-        command = program("prometheus")
-        self.port = free_port()
-        self.file = directory / "prometheus.yml"
-        self.file.write_text(configuration)
-        start(
-            test,
-            [
-                command,
-                f"--config.file={self.file.name}",
-                "--storage.tsdb.path=tsdb",
-                f"--web.listen-address=127.0.0.1:{self.port}",
-            ],
-            directory,
-        )
+class Discovery(Prometheus):
+    """A Prometheus that discovers its targets."""
 
     def targets(self, job: str) -> list[dict[str, Any]]:
         """Return the targets of a job that its rules keep."""
-        status, _, body = get(f"http://127.0.0.1:{self.port}/api/v1/targets")
+        status, text = self.get("/api/v1/targets")
         if status != 200:
             return []
-        active = json.loads(body)["data"]["activeTargets"]
+        active = json.loads(text)["data"]["activeTargets"]
         return [target for target in active if target["scrapePool"] == job]
 
     def instances(self, job: str) -> set[str]:
         return {target["labels"]["instance"] for target in self.targets(job)}
 
-    def has(self, job: str, number: int) -> bool:
-        """Return whether a job has so many targets."""
-        return len(self.targets(job)) == number
-
     def failures(self) -> float:
-        """How often a list could not be had."""
-        _, _, body = get(f"http://127.0.0.1:{self.port}/metrics")
+        """Return how many requests for a list have failed."""
         found = re.search(
-            r"^prometheus_sd_http_failures_total (\S+)$", body.decode(), re.MULTILINE
+            r"^prometheus_sd_http_failures_total (\S+)$",
+            self.get("/metrics")[1],
+            re.MULTILINE,
         )
         return float(found[1]) if found else -1
 
 
-class DocumentedTests(TestCase):
+class DocumentedTests(ExporterTestCase):
     timeout = 240
 
     def setUp(self) -> None:
-        program("prometheus")
-        self.directory = Path(self.mktemp())
-        for name in ("upstream", "exporter", "prometheus"):
-            (self.directory / name).mkdir(parents=True)
-        upstream, self.port = free_port(), free_port()
-        self.upstream = start(
-            self,
-            [sys.executable, "-m", "tests.integration.simulated", f"{upstream}", "100"],
-            self.directory / "upstream",
-            environment(PYTHONPATH=str(ROOT)),
+        super().setUp()
+        self.upstream = Upstream(self, GOOD, peers=100)
+        environ = self.reading(
+            self.upstream.url,
+            UPSTREAM_API_TOKEN=GOOD,
+            COLLECTORS="users",
         )
-        until(lambda: get(f"http://127.0.0.1:{upstream}/")[0] != 0, "the upstream")
-        start(
-            self,
-            [sys.executable, "-m", "api_exporter"],
-            self.directory / "exporter",
-            environment(
-                PYTHONPATH=str(ROOT),
-                UPSTREAM_API_URL=f"http://127.0.0.1:{upstream}",
-                UPSTREAM_API_TOKEN=DEMO_TOKEN,
-                LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
-                COLLECTORS="users",
-                METRICS_MAX_AGE="45s",
-                REFRESH_INTERVALS="groups=30s",
-            ),
-        )
-        until(lambda: get(self.url("?port=1"))[0] == 200, "the first round")
+        self.running_exporter = start(self, self.exporter, self.directory, environ)
+        self.environ = environ
+        until(lambda: get(self.list_url("?port=1"))[0] == 200, "the first refreshes")
         jobs, rules = documented()
         text = GLOBAL + jobs + MORE_JOBS + rules
         text = text.replace("localhost:8080", f"127.0.0.1:{self.port}")
         often = text.replace("- url:", "- refresh_interval: 1s\n    url:")
-        self.prometheus = Prometheus(self, self.directory / "prometheus", often)
+        self.prometheus = Discovery(self, self.directory, often)
 
-    def url(self, query: str) -> str:
-        return f"http://127.0.0.1:{self.port}/sd{query}"
+    def list_url(self, query: str) -> str:
+        return self.url(f"/sd{query}")
 
     def listed(self, query: str) -> list[dict[str, Any]]:
         """Return the exporter's own list."""
-        found: list[dict[str, Any]] = json.loads(get(self.url(query))[2])
+        found: list[dict[str, Any]] = json.loads(get(self.list_url(query))[2])
         return found
 
     def addresses(self, query: str) -> set[str]:
@@ -193,13 +143,15 @@ class DocumentedTests(TestCase):
             for x in self.prometheus.targets("netbird-client")
             if x["labels"]["peer_id"] == router["labels"][f"{META}peer_id"]
         ]
-        told = {
+        discovered = {
             k: v for k, v in client["discoveredLabels"].items() if k.startswith(META)
         }
-        self.assertEqual(router["labels"], told)
+        self.assertEqual(router["labels"], discovered)
+        self.assert_relabelled()
+        self.assert_promtool_agrees()
 
-    def test_relabelling(self) -> None:
-        """The documented rules have the documented results."""
+    def assert_relabelled(self) -> None:
+        """Fail unless the documented rules have the documented results."""
         expected = {}
         for entry in self.listed("?port=9100"):
             labels = entry["labels"]
@@ -219,26 +171,22 @@ class DocumentedTests(TestCase):
         self.assertEqual({"", "ber", "lys"}, set(expected.values()))
 
     def test_outage(self) -> None:
-        """Without NetBird the targets stay, and the failures are counted."""
+        """While no list is known the targets stay, and the failures are counted."""
         have = self.prometheus.instances
         until(lambda: len(have("netbird-client")) > 80, "the targets")
-        before = have("netbird-client"), have("node")
-        failures = self.prometheus.failures()
-        self.upstream.kill()
-        until(lambda: get(self.url("?port=1"))[0] == 503, "the end of the list", 120)
-        line = get(self.url("?port=1"))[2].decode()
-        self.assertRegex(
-            line, r"^the (peers|groups) are unknown: last refresh \d+ s ago"
-        )
+        self.upstream.faults["*"] = lambda _: says(500, b"")
+        self.running_exporter.stop()
+        start(self, self.exporter, self.directory, self.environ)
+        until(lambda: get(self.list_url("?port=1"))[0] == 503, "an unknown list")
+        self.assertRegex(self.page("/sd?port=1"), r"^the (peers|groups) are unknown: ")
         before = have("netbird-client"), have("node")
         begun = self.prometheus.failures()
-        self.assertGreaterEqual(begun, failures)
         until(lambda: self.prometheus.failures() > begun + 10, "failures")
         self.assertEqual(before, (have("netbird-client"), have("node")))
         self.assertGreater(len(before[0]), 80)
 
-    def test_promtool(self) -> None:
-        """The tool that checks configurations finds the same targets as we tell."""
+    def assert_promtool_agrees(self) -> None:
+        """Fail unless the tool that checks configurations finds the same targets."""
         tool = program("promtool")
         file = str(self.prometheus.file)
         checked = subprocess.run(
@@ -248,10 +196,9 @@ class DocumentedTests(TestCase):
         for job, query in (
             ("node", "?port=9100&group=servers"),
             ("ping", "?port=9115"),
-            ("netbird-client", "?port=9191"),
         ):
             found = subprocess.run(
-                [tool, "check", "service-discovery", "--timeout=30s", file, job],
+                [tool, "check", "service-discovery", "--timeout=2s", file, job],
                 capture_output=True,
                 text=True,
                 check=False,
@@ -269,86 +216,43 @@ class DocumentedTests(TestCase):
 LIST = b'[{"targets":["10.0.0.1:1"],"labels":{"a":"b"}}]'
 JSON = "application/json"
 
-ANSWERS: tuple[tuple[str, int, str, bytes, int], ...] = (
-    # what, status, type, body, targets
-    ("good", 200, JSON, LIST, 1),
-    ("empty", 200, JSON, b"[]", 0),
-    ("in lines", 200, JSON, b'[\n{"targets":["a:1"]},\n{"targets":["b:1"]}\n]\n', 2),
-    ("charset", 200, "application/json; charset=UTF-8", LIST, 1),
-    ("the same twice", 200, JSON, LIST[:-1] + b"," + LIST[1:], 1),
-    ("several in one", 200, JSON, b'[{"targets":["a:1","b:1"],"labels":{}}]', 2),
-    ("any text", 200, JSON, LIST.replace(b'b"', '\u2028\\u0000\\"<é"'.encode()), 1),
-    ("accepted", 202, JSON, LIST, 0),
-    ("no content", 204, JSON, b"", 0),
-    ("not modified", 304, JSON, b"", 0),
-    ("wrong", 400, JSON, LIST, 0),
-    ("forbidden", 403, JSON, LIST, 0),
-    ("not there", 404, JSON, LIST, 0),
-    ("broken", 500, JSON, LIST, 0),
-    ("unknown", 503, JSON, LIST, 0),
-    ("html", 200, "text/html", LIST, 0),
-    ("plain", 200, "text/plain; charset=utf-8", LIST, 0),
-    ("other charset", 200, "application/json; charset=latin-1", LIST, 0),
-    ("problem", 200, "application/problem+json", LIST, 0),
-    ("no type", 200, "", LIST, 0),
-    ("nothing", 200, JSON, b"", 0),
-    ("object", 200, JSON, b'{"targets":["a:1"]}', 0),
-    ("cut", 200, JSON, LIST[:-1], 0),
-    ("two lists", 200, JSON, LIST + LIST, 0),
-    ("comma", 200, JSON, LIST[:-1] + b",]", 0),
-    ("unknown key", 200, JSON, b'[{"targets":["a:1"],"labels":{},"extra":1}]', 0),
-    ("null group", 200, JSON, LIST[:-1] + b",null]", 0),
-    ("number", 200, JSON, b'[{"targets":["a:1"],"labels":{"a":1}}]', 0),
-    ("yes or no", 200, JSON, b'[{"targets":["a:1"],"labels":{"a":true}}]', 0),
-    ("list as label", 200, JSON, b'[{"targets":["a:1"],"labels":{"a":["b"]}}]', 0),
-    # Prometheus 2 refuses "a-b" too, which 3 takes.
-    ("label name", 200, JSON, b'[{"targets":["a:1"],"labels":{"":"c"}}]', 0),
-    ("number as target", 200, JSON, b'[{"targets":[1],"labels":{}}]', 0),
-    ("text as targets", 200, JSON, b'[{"targets":"a:1","labels":{}}]', 0),
-    ("path", 200, JSON, b'[{"targets":["a:1/metrics"],"labels":{}}]', 0),
+ANSWERS: tuple[tuple[int, str, bytes, int], ...] = (
+    # status, type, body, targets
+    (200, JSON, LIST, 1),
+    (200, JSON, b"[]", 0),
+    (200, JSON, b'[\n{"targets":["a:1"]},\n{"targets":["b:1"]}\n]\n', 2),
+    (200, JSON, LIST.replace(b'b"', '\u2028\\u0000\\"<é"'.encode()), 1),
+    (202, JSON, LIST, 0),
+    (304, JSON, b"", 0),
+    (404, JSON, LIST, 0),
+    (503, JSON, LIST, 0),
+    (200, "text/plain; charset=utf-8", LIST, 0),
+    (200, "", LIST, 0),
+    (200, JSON, b"", 0),
+    (200, JSON, LIST[:-1], 0),
+    (200, JSON, b'[{"targets":["a:1"],"labels":{},"extra":1}]', 0),
+    (200, JSON, b'[{"targets":["a:1"],"labels":{"a":1}}]', 0),
+    # Prometheus 2 refuses "a-b" too, which 3 accepts.
+    (200, JSON, b'[{"targets":["a:1"],"labels":{"":"c"}}]', 0),
 )  # fmt: skip
-"""Answers that Prometheus accepts, and all answers that it refuses."""
+"""Lists that Prometheus accepts, and mistakes in each part that it refuses."""
 
 
-class Answering(BaseHTTPRequestHandler):
-    """Answers a path by its number in the table."""
-
-    def do_GET(self) -> None:
-        _, status, kind, body, _ = ANSWERS[int(self.path[1:])]
-        self.send_response(status)
-        if kind:
-            self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - likewise
-        """Say nothing."""
-
-
-class RefusalTests(TestCase):
-    timeout = 120
-
+class RefusalTests(ExporterTestCase):
     def test_table(self) -> None:
-        """Prometheus takes what we send and refuses all that we never do."""
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        Thread(target=partial(server.serve_forever, 0.05), daemon=True).start()
-        jobs = [
-            f"- job_name: {what}\n  http_sd_configs:\n"
-            f"  - url: http://127.0.0.1:{server.server_port}/{number}\n"
-            for number, (what, *_) in enumerate(ANSWERS)
-        ]
-        directory = Path(self.mktemp())
-        directory.mkdir(parents=True)
-        text = GLOBAL + "scrape_configs:\n" + "".join(jobs)
-        prometheus = Prometheus(self, directory, text)
-        for what, _, _, _, targets in ANSWERS:
-            if targets:
-                until(partial(prometheus.has, what, targets), what)
-        refused = sum(not targets for *_, targets in ANSWERS) - len(("empty", "path"))
-        # There are more if a list was requested again in the meantime.
+        """Prometheus accepts lists as we send them, and no others."""
+        upstream = Upstream(self)
+        jobs = ""
+        for number, (status, kind, body, _) in enumerate(ANSWERS):
+            answer = status, kind, body
+            upstream.faults[f"/{number}"] = lambda _, answer=answer: answer  # type: ignore[misc]
+            jobs += (
+                f"- job_name: {number}\n  http_sd_configs:\n"
+                f"  - url: {upstream.url}/{number}\n"
+            )
+        text = f"{GLOBAL}scrape_configs:\n{jobs}"
+        prometheus = Discovery(self, self.directory, text)
+        expected = {str(n): targets for n, (*_, targets) in enumerate(ANSWERS)}
+        refused = sum(not targets for targets in expected.values()) - 1  # the empty one
         until(lambda: prometheus.failures() >= refused, "as many failures as refusals")
-        found = {what: len(prometheus.targets(what)) for what, *_ in ANSWERS}
-        self.assertEqual({what: targets for what, *_, targets in ANSWERS}, found)
+        becomes(expected, lambda: {n: len(prometheus.targets(n)) for n in expected})

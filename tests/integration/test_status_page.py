@@ -47,7 +47,6 @@ FLAGS = (
 Json = dict[str, object]
 
 REFUSED = UpstreamError("auth", "401: the NetBird API rejects the token")
-ABSENT = UpstreamError("not_found", "404", unsupported=True)
 MARKUP = UpstreamError(
     "http_5xx",
     "500: </td><script>document.title='owned'</script><img src=x onerror=alert(1)>&lt;",
@@ -258,33 +257,6 @@ class StatusPageTests(TestCase):
         shown = await browser.value("document.body.innerText")
         self.fail(f"never true: {expression}\n{shown}")
 
-    async def test_states(self) -> None:
-        """Every state of a resource is shown, each with its word."""
-        watched = Watched(collectors=("peers", "groups", "users", "routes"))
-        watched.bodies["api/users"] = b'[{"id":"somebody"}]'
-        watched.faults["api/groups"] = MARKUP
-        watched.faults["api/routes"] = ABSENT
-        watched.faults["api/users/current"] = ABSENT
-        watched.start()
-        watched.silent.add("api/peers")
-        browser = await self.opened(watched.advance(60))
-        shown = _object(
-            await browser.value(
-                "Object.fromEntries([...document.querySelectorAll("
-                "'[aria-label=Resources] tr')]"
-                ".filter(row => row.cells.length == 6).map(row =>"
-                " [row.cells[0].innerText, row.cells[1].innerText]))"
-            )
-        )
-        for name, state in (
-            ("peers", "late"),
-            ("accounts", "fresh"),
-            ("groups", "failing"),
-            ("routes", "unsupported"),
-            ("access_tokens", "starting"),
-        ):
-            self.assertEqual(state, shown[name], name)
-
     async def test_markup(self) -> None:
         """Markup in what the upstream says stays text, and the page has no errors."""
         watched = Watched().start()
@@ -452,33 +424,13 @@ class StatusPageTests(TestCase):
         self.assertGreater(len(self.site.asked), asked)
 
     async def test_pictures(self) -> None:
-        """The documentation's pictures can be taken: light, dark and failing."""
-        folder = Path(os.environ.get("STATUS_IMAGES") or self.mktemp())
-        folder.mkdir(parents=True, exist_ok=True)
-        default = [c.name for c in COLLECTORS if c.default]
-        watched = Watched(collectors=default, peers=220, pprof=True)
-        browser = await self.opened(watched.start(5.2 * 3600 + 4))
-        for name, height, scheme, fault, seconds in (
-            ("light", 950, "light", None, 0),
-            ("dark", 950, "dark", None, 0),
-            ("failing", 1420, "light", REFUSED, 720),
-        ):
-            await browser.screen(1080, height)
-            watched.down = fault
-            watched.advance(seconds)
-            await browser.scheme(scheme)
-            await browser.visit(self.url)
-            picture = await browser.picture()
-            self.assertTrue(picture.startswith(b"\x89PNG\r\n"), name)
-            (folder / f"status-{name}.png").write_bytes(picture)
-
-    async def test_pictures_of_attention(self) -> None:
-        """So can those of what needs attention: a few things, very many, nothing, and
-        what is left while the peers are not known.
+        """The documentation's pictures can be taken: the page, and what needs attention
+        when that is little, much, nothing, or unknown.
         """
         folder = Path(os.environ.get("STATUS_IMAGES") or self.mktemp())
         folder.mkdir(parents=True, exist_ok=True)
         default = [c.name for c in COLLECTORS if c.default]
+        whole = Watched(collectors=default, peers=220, pprof=True)
         quiet = Watched(peers=14)  # the next one waits for approval
         quiet.bodies = {
             "api/groups": b"[]",
@@ -488,20 +440,29 @@ class StatusPageTests(TestCase):
         few = Watched(collectors=default, peers=220)
         many = Watched(collectors=default, peers=4000)
         many.clock.advance(GATEWAYS_UPDATE.start(many.now() + WEEK) + 300 - many.now())
-        browser = await self.opened(few)
-        await browser.screen(1080, 1900)
-        for name, watched, words in (
-            ("few", few.start(700), "Network depot"),
-            ("many", many.start(60), "Network hq cannot be reached"),
-            ("nothing", quiet.start(60), NO_PROBLEM),
-            ("unknown", few, "their metrics are missing"),
+        working = "Reading NetBird: yes"
+        attention = "section:nth-of-type(2)"
+        browser = await self.opened(whole.start(5.2 * 3600 + 4))
+        few.start(700)
+        many.start(60)
+        quiet.start(60)
+        for name, watched, height, selector, words in (
+            ("status-light", whole, 950, "", working),
+            ("status-dark", whole, 950, "", working),
+            ("status-failing", whole, 1420, "", "the NetBird API rejects the token"),
+            ("attention-few", few, 1900, attention, "Network depot"),
+            ("attention-many", many, 1900, attention, "Network hq cannot be reached"),
+            ("attention-nothing", quiet, 1900, attention, NO_PROBLEM),
+            ("attention-unknown", few, 1900, attention, "their metrics are missing"),
         ):
-            if name == "unknown":
+            if name.endswith(("failing", "unknown")):
                 watched.down = REFUSED
-                watched.advance(700)
+                watched.advance(720)
             self.site.resource = watched.tree
+            await browser.screen(1080, height)
+            await browser.scheme("dark" if name.endswith("dark") else "light")
             await browser.visit(self.url)
             self.assertIn(words, str(await browser.value("document.body.innerText")))
-            picture = await browser.picture("section:nth-of-type(2)")
+            picture = await browser.picture(selector)
             self.assertTrue(picture.startswith(b"\x89PNG\r\n"), name)
-            (folder / f"attention-{name}.png").write_bytes(picture)
+            (folder / f"{name}.png").write_bytes(picture)

@@ -3,17 +3,16 @@
 import re
 from pathlib import Path
 
-from api_exporter.settings.errors import quote_value
 from tests.authority import Authority, written
+from tests.integration.exporter import GOOD, ExporterTestCase, Upstream
 from tests.integration.programs import get, until
 from tests.integration.proxies import folder, nginx, squid
-from tests.integration.test_operations import GOOD, OperatedTestCase, Upstream
 
 NAME = "upstream.example"
 """A name that only the proxy can resolve."""
 
 
-class WayTests(OperatedTestCase):
+class WayTests(ExporterTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.folder = folder(self)
@@ -91,24 +90,3 @@ class WayTests(OperatedTestCase):
             self.assertEqual(ends, float(value))
         until(lambda: "reached the NetBird API" in running.said(), "a line")
         self.assertIn(f"at https://localhost:{port}, direct", running.said())
-
-    def test_refused(self) -> None:
-        """Files that are not there, or do not fit, are mistakes at the start."""
-        own, other = self.authority.issue("exporter"), self.authority.issue("exporter")
-        pem = written(self.folder, "own.pem", own.pem)
-        key = written(self.folder, "other.key", other.key)
-        nowhere = str(self.folder / "nowhere")
-        given = {
-            "UPSTREAM_CA_FILE": nowhere,
-            "UPSTREAM_CLIENT_CERT_FILE": pem,
-            "UPSTREAM_CLIENT_KEY_FILE": key,
-        }
-        ended = self.ended(self.exporter, {**self.environ, **given})
-        self.assertEqual(78, ended.returncode, ended.stderr)
-        first, second = ended.stderr.splitlines()
-        self.assertIn(
-            f"UPSTREAM_CA_FILE: {quote_value(nowhere)} is not allowed: it must be",
-            first,
-        )
-        self.assertIn("(No such file or directory)", first)
-        self.assertIn(f"UPSTREAM_CLIENT_CERT_FILE: the key in {key} does not", second)

@@ -31,7 +31,7 @@ from api_exporter.serving.listener import (
 )
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.addresses import Address, Endpoint
-from tests.integration.test_failures import self_signed
+from tests.authority import Authority
 
 
 class Refusing(MemoryReactorClock):
@@ -117,9 +117,8 @@ class EndpointsTests(SynchronousTestCase):
     def test_descriptions(self) -> None:
         """A description becomes the endpoint that Twisted makes of it."""
         certificate = Path(self.mktemp())
-        certificate.write_bytes(self_signed("localhost").dumpPEM())
-        with certificate.open("ab") as file:
-            file.write(self_signed("localhost").privateKey.dump(1))
+        issued = Authority("an authority").issue("localhost")
+        certificate.write_bytes(issued.pem + issued.key)
         for description, kind in (
             ("tcp:8080:interface=127.0.0.1", TCP4ServerEndpoint),
             (r"tcp:8080:interface=\:\:1", TCP4ServerEndpoint),

@@ -1,0 +1,229 @@
+"""A running exporter, the upstream that it reads, and tests of both."""
+
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from unittest import TestCase as UnitTestCase
+
+from twisted.trial.unittest import TestCase
+
+from simulation.company.network import SimulatedNetwork
+from tests.authority import Authority
+from tests.integration.programs import (
+    ALL_READ,
+    PATIENCE,
+    SOON,
+    Running,
+    environment,
+    free_port,
+    get,
+    program,
+    scraped,
+    start,
+    until,
+)
+
+GOOD = "nbp_0operator0operator0operator0op1yFJMy"
+"""A token with a right checksum."""
+
+Answer = tuple[int, str, bytes]
+"""Status, content type and body."""
+
+
+def says(status: int, body: bytes, media: str = "application/json") -> Answer:
+    return status, media, body
+
+
+class Upstream(ThreadingHTTPServer):
+    """The simulated network behind a real server, with refusals and faults.
+
+    Args:
+        pem: a file with key and certificate for TLS.
+
+    Attributes:
+        tokens: accepted tokens.
+        faults: other answers by path, or for "*", all paths. They are functions of the
+            Authorization header.
+        `asked`: the requested paths, in order.
+    """
+
+    daemon_threads = True
+
+    def __init__(
+        self,
+        test: UnitTestCase,
+        *tokens: str,
+        pem: Path | None = None,
+        port: int = 0,
+        peers: int = 20,
+    ) -> None:
+        super().__init__(("127.0.0.1", port), _Conversation)
+        self._scheme = "http"
+        if pem is not None:
+            self._scheme = "https"
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(pem)
+            # The handshake is left to the thread of the connection.
+            self.socket = context.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self.tokens = set(tokens)
+        self.faults: dict[str, Callable[[str], Answer]] = {}
+        self.asked: list[str] = []
+        self._network = SimulatedNetwork(peers)
+        thread = threading.Thread(target=self.serve_forever, args=(0.05,))
+        thread.start()
+        test.addCleanup(thread.join, PATIENCE)
+        test.addCleanup(self.server_close)
+        test.addCleanup(self.shutdown)
+
+    @property
+    def url(self) -> str:
+        return f"{self._scheme}://localhost:{self.server_address[1]}"
+
+    def answer(self, path: str, authorization: str) -> Answer:
+        self.asked.append(path)
+        fault = self.faults.get(path, self.faults.get("*"))
+        if fault is not None:
+            return fault(authorization)
+        body = self._network.body(path, time.time())
+        if body is None:
+            return says(404, b"404 page not found\n", "text/plain; charset=utf-8")
+        if authorization.removeprefix("Bearer ") not in self.tokens:
+            return says(401, b'{"message":"token invalid","code":401}\n')
+        return says(200, b"".join(body))
+
+    def handle_error(self, *_: object) -> None:
+        """Ignore clients that disconnect."""
+
+
+class _Conversation(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Upstream
+
+    def do_GET(self) -> None:
+        authorization = self.headers.get("Authorization", "")
+        status, media, body = self.server.answer(self.path, authorization)
+        self.send_response(status)
+        self.send_header("Content-Type", media)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+def key_and_certificate(directory: Path) -> tuple[Path, Path]:
+    """Write a key with a certificate for `localhost`, and its authority's alone."""
+    authority = Authority("an authority")
+    issued = authority.issue("localhost")
+    both, public = directory / "both.pem", directory / "public.pem"
+    both.write_bytes(issued.pem + issued.key)
+    public.write_bytes(authority.pem)
+    return both, public
+
+
+class ExporterTestCase(TestCase):
+    """A directory and a port for an exporter, and the ways to start it."""
+
+    def setUp(self) -> None:
+        made = tempfile.TemporaryDirectory()  # its name is short enough for a socket
+        self.addCleanup(made.cleanup)
+        self.directory = Path(made.name)
+        self.port = free_port()
+        self.exporter = [program("api-exporter")]
+        twistd = "from twisted.scripts.twistd import run; run()"
+        self.daemon = [sys.executable, "-c", twistd, "api-exporter"]
+        self.twistd = [*self.daemon[:-1], "-n", "api-exporter"]
+
+    def url(self, path: str = "/metrics") -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def page(self, path: str = "/metrics") -> str:
+        return get(self.url(path))[2].decode()
+
+    def sample(self, series: str) -> float:
+        """Return the value of a series; NaN if there is none."""
+        for line in self.page().splitlines():
+            if line.startswith(f"{series} "):
+                return float(line.rpartition(" ")[2])
+        return float("nan")
+
+    def settings(self, **others: str) -> dict[str, str]:
+        """Return the environment of an exporter that serves on our port."""
+        return environment(
+            **{
+                "LISTEN_ADDRESS": f"127.0.0.1:{self.port}",
+                "DEMO_PEERS": "50",
+                "API_RETRY_ATTEMPTS": "1",
+                **others,
+            }
+        )
+
+    def reading(self, upstream: str, **others: str) -> dict[str, str]:
+        """Return the environment of an exporter that reads an upstream."""
+        return self.settings(UPSTREAM_API_URL=upstream, **others)
+
+    def started(
+        self,
+        command: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        sign: str = ALL_READ,
+    ) -> Running:
+        """Start an exporter, by default of the demo; wait for a sign in its metrics."""
+        return self.running(command, environ, lambda: scraped(self.url(), sign), sign)
+
+    def serving(
+        self, command: Sequence[str] = (), environ: Mapping[str, str] | None = None
+    ) -> Running:
+        """Start an exporter, by default of the demo; wait until it answers."""
+
+        def healthy() -> bool:
+            return get(self.url("/health"))[0] == 200
+
+        return self.running(command, environ, healthy, "the start")
+
+    def running(
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str] | None,
+        ready: Callable[[], bool],
+        what: str,
+    ) -> Running:
+        running = start(
+            self,
+            command or [*self.exporter, "--demo"],
+            self.directory,
+            self.settings() if environ is None else environ,
+        )
+        until(lambda: ready() or running.process.poll() is not None, what)
+        self.assertIsNone(running.process.poll(), running.said())
+        return running
+
+    def ended(
+        self, command: Sequence[str], environ: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program that ends by itself."""
+        return subprocess.run(
+            command,
+            cwd=self.directory,
+            env=environment() if environ is None else environ,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    def assert_stops(self, running: Running) -> None:
+        """Fail unless SIGTERM ends it soon, with status 0."""
+        status, seconds = running.stop()
+        self.assertEqual(0, status, running.said())
+        self.assertLess(seconds, SOON)
+        self.assertNotIn("Traceback", running.said())
