@@ -4,6 +4,7 @@ import gc
 import re
 import tracemalloc
 from collections.abc import Awaitable, Callable
+from inspect import iscoroutine
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
@@ -116,7 +117,7 @@ groups ok +300: groups fresh, peers fresh, accounts fresh
 Metrics that expire in a longer pause are not up, without a failure.
 +0: groups fresh
 groups stopped +301: groups failing rate_limited
-peers stopped +1000: peers failing rate_limited, accounts ended
+peers stopped +1000: peers failing rate_limited, accounts expired
 
 A resource that the NetBird API lacks is no failure, and does not fail with the peers.
 groups lost +31: groups unsupported
@@ -152,7 +153,7 @@ log info peers can be refreshed again after 162 failures
 
 If a withdrawal was logged, its end is logged, too.
 +0: groups fresh
-groups hung +1250: groups ended
+groups hung +1250: groups expired
 groups ok +1: groups fresh
 log warning metrics of groups have expired: no successful refresh for 900 s
 log warning metrics of accounts have expired: no successful refresh for 900 s
@@ -555,7 +556,7 @@ class RefresherTests(SynchronousTestCase):
         for _ in range(3):
             bench.advance(600)
             gc.collect()
-            counts.append(sum(type(one) is Deferred for one in gc.get_objects()))
+            counts.append(sum(map(iscoroutine, gc.get_objects())))
         self.assertLessEqual(counts[2], counts[1])
 
     def test_same_records(self) -> None:
