@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from twisted.application.internet import StreamServerEndpointService
 from twisted.application.service import Service
 from twisted.internet.endpoints import AdoptedStreamServerEndpoint
-from twisted.internet.interfaces import IReactorSocket
+from twisted.internet.interfaces import IReactorSocket, IReactorTime
 from twisted.web.http import Request
 from twisted.web.server import Site
 
@@ -107,4 +107,6 @@ def server(
     )
     api = DemoApi(networks, now=now)
     endpoint = AdoptedStreamServerEndpoint(reactor, listening.detach(), socket.AF_INET)
-    return StreamServerEndpointService(endpoint, _QuietSite(api))
+    return StreamServerEndpointService(
+        endpoint, _QuietSite(api, reactor=IReactorTime(reactor))
+    )

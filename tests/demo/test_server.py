@@ -1,6 +1,6 @@
 """The settings and the server of the simulation."""
 
-from twisted.internet.testing import MemoryReactor, StringTransport
+from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -26,7 +26,7 @@ class EnvironTests(SynchronousTestCase):
 class ServerTests(SynchronousTestCase):
     def test_quiet(self) -> None:
         """The simulation logs neither its start nor its requests."""
-        reactor, listening = MemoryReactor(), server.bind()
+        reactor, listening = MemoryReactorClock(), server.bind()
         self.addCleanup(listening.close)
         settings = read_settings(server.demo_environment(listening))
         service = server.server(
