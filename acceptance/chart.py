@@ -116,8 +116,7 @@ class _Pod:
             value = one.get("value", "")
             for mount in self._container.get("volumeMounts", []):
                 value = value.replace(
-                    mount["mountPath"] + "/",
-                    f"{self._folder}{mount['mountPath']}/",
+                    mount["mountPath"] + "/", f"{self._folder}{mount['mountPath']}/"
                 )
                 if value == mount["mountPath"]:
                     value = f"{self._folder}{value}"

@@ -22,9 +22,7 @@ def collector(folder: Path) -> str:
     config.write_text(_config(port))
     run(program, "validate", f"--config={config}")
     demo = environment(
-        DEMO_ACCOUNTS=f"{ACCOUNTS}",
-        DEMO_PEERS="10",
-        LISTEN_ADDRESS=f"127.0.0.1:{port}",
+        DEMO_ACCOUNTS=f"{ACCOUNTS}", DEMO_PEERS="10", LISTEN_ADDRESS=f"127.0.0.1:{port}"
     )
     exporter = (sys.executable, "-m", "api_exporter", "--demo")
     with running(*exporter, log=folder / "exporter.log", env=demo):

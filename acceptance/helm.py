@@ -185,10 +185,7 @@ def _validate(
     where = [f"--schema-location={place}" for place in schemas.locations()]
     asked = ("-strict", "-verbose", "-output=json", "-kubernetes-version", number)
     said = subprocess.run(
-        [tool, *asked, *where, file],
-        check=False,
-        capture_output=True,
-        text=True,
+        [tool, *asked, *where, file], check=False, capture_output=True, text=True
     ).stdout
     found = [
         (

@@ -11,10 +11,7 @@ INSTALL = ROOT / "docs" / "install"
 URL, TOKEN = "https://api.netbird.io", "nbp_replace_this"
 
 
-_TOOLS = {
-    "sudo": 'exec env "$@"\n',
-    "sudoedit": 'cat /settings >"$1"\n',
-}
+_TOOLS = {"sudo": 'exec env "$@"\n', "sudoedit": 'cat /settings >"$1"\n'}
 """Programs that the pages' commands call, without a dialogue."""
 
 

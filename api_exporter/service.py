@@ -209,10 +209,7 @@ def assemble(
     settings = configured.settings
     threads = install_name_resolver(reactor)
     shared = SharedState(
-        settings.accounts.values(),
-        settings.thresholds_file,
-        log_threads,
-        compute,
+        settings.accounts.values(), settings.thresholds_file, log_threads, compute
     )
     process = ProcessTelemetry(
         registry=CollectorRegistry(),

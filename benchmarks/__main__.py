@@ -33,9 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="without the large sizes")
     parser.add_argument(
-        "--beside",
-        type=other_tree,
-        help="another tree of the program, for ratios",
+        "--beside", type=other_tree, help="another tree of the program, for ratios"
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
     options = parser.parse_args()

@@ -15,14 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from benchmarks.client import Client, wait
-from benchmarks.processes import (
-    ROOT,
-    Program,
-    module,
-    other_tree,
-    running,
-    twistd,
-)
+from benchmarks.processes import ROOT, Program, module, other_tree, running, twistd
 from benchmarks.scraping import percentile
 from benchmarks.servers import MALLOC
 from benchmarks.table import Table

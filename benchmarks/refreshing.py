@@ -176,9 +176,7 @@ class Exporter:
         seen: dict[str, KnownRecords] = {name: {} for name in RESOURCE_BY_NAME}
         every: list[dict[str, float]] = []
         attention = Attention(
-            lambda: inventory,
-            freshness=self.network.telemetry.freshness,
-            now=time.time,
+            lambda: inventory, freshness=self.network.telemetry.freshness, now=time.time
         )
         for _ in range(rounds + 1):
             spent = dict.fromkeys(STAGES, 0.0)

@@ -92,10 +92,7 @@ def compared(
         (pages / form).write_bytes(body)
     with ExitStack() as stack:
         asked: dict[str, tuple[Program, Callable[[str], tuple[float, int]]]] = {
-            "exporter": (
-                daemon,
-                lambda form: client.time("/metrics", *HEADERS[form]),
-            )
+            "exporter": (daemon, lambda form: client.time("/metrics", *HEADERS[form]))
         }
         for name, start in (("site", servers.site), ("nginx", servers.nginx)):
             started = stack.enter_context(start(pages, directory))

@@ -138,10 +138,7 @@ class Checker:
             self._budget_left = inf
         self.requests = [(r, self._is_retry(r)) for r in self.world.unchecked]
         self.world.unchecked.clear()
-        for request in (
-            *(r for r, _ in self.requests),
-            *self.world.upstream.pending,
-        ):
+        for request in (*(r for r, _ in self.requests), *self.world.upstream.pending):
             peers = request.path == "api/peers"
             self._busy_at[request.account, peers] = self.world.seconds()
 

@@ -95,11 +95,7 @@ class EventLog:
                 "initiator_email": f"zqmail{self.last}",
                 "target_id": "t",
                 "brand_new": "x",
-                "meta": {
-                    "name": f"zqname{self.last}",
-                    "fqdn": "a.b",
-                    "brand_new": "x",
-                },
+                "meta": {"name": f"zqname{self.last}", "fqdn": "a.b", "brand_new": "x"},
             }
             wait = 0.0
             if self._chance.random() < 0.2:

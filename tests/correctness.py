@@ -192,11 +192,7 @@ def correctness() -> str:
             table(
                 ("bug", "simulated days", "invariant"),
                 (
-                    (
-                        name,
-                        f"{figures['days']:.2f}",
-                        str(figures["by"]) or "not found",
-                    )
+                    (name, f"{figures['days']:.2f}", str(figures["by"]) or "not found")
                     for name, figures in sorted(planted.items())
                 ),
             ),

@@ -9,16 +9,7 @@ from tests import THOROUGH, tries
 from tests.logbook import logbook
 from tests.parts import limiter as bucket
 from tests.two_days import lived, outages
-from tests.weather import (
-    HUNG,
-    REFUSED,
-    RESET,
-    TIMEOUT,
-    WEB_PAGE,
-    WELL,
-    Weather,
-    World,
-)
+from tests.weather import HUNG, REFUSED, RESET, TIMEOUT, WEB_PAGE, WELL, Weather, World
 
 HOUR = 3600.0
 PEERS = "api/peers"

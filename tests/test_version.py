@@ -36,9 +36,7 @@ class BuildTests(SynchronousTestCase):
         self.addCleanup(sys.modules.pop, EMBEDDED)
         self.assertEqual(
             Build(
-                version=__version__.public(),
-                commit="abc",
-                built="2026-08-22T19:10:00Z",
+                version=__version__.public(), commit="abc", built="2026-08-22T19:10:00Z"
             ),
             this_build(EMBEDDED),
         )

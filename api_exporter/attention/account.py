@@ -64,10 +64,7 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
     inventory = snapshot.inventory
     checks = inventory.posture_checks or ()
     old = outdated_peer_counts(
-        checks,
-        inventory.policies or (),
-        inventory.groups or (),
-        inventory.peers or (),
+        checks, inventory.policies or (), inventory.groups or (), inventory.peers or ()
     )
     for check in checks:
         demanded = check.checks.nb_version_check

@@ -62,7 +62,4 @@ def clusters(snapshot: Snapshot) -> Iterator[Finding]:
             )
 
 
-ROWS = (
-    Finder(clusters, ("proxy_clusters",)),
-    Finder(services, ("proxy_services",)),
-)
+ROWS = (Finder(clusters, ("proxy_clusters",)), Finder(services, ("proxy_services",)))

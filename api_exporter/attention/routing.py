@@ -41,10 +41,7 @@ def networks(snapshot: Snapshot) -> Found:
         subject = f"Network {safe_line(network.name or network.id)}"
         if counts.connected == 1 and counts.peers > 1:
             yield snapshot.finding(
-                "NetBirdNetworkRedundancyLost",
-                subject,
-                _only_one(counts),
-                since=since,
+                "NetBirdNetworkRedundancyLost", subject, _only_one(counts), since=since
             )
         if counts.connected:
             continue

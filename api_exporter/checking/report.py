@@ -3,13 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Mapping,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from io import TextIOWrapper
 from ipaddress import ip_address
 from typing import TYPE_CHECKING

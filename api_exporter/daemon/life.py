@@ -93,9 +93,7 @@ def log_file(twistd: Mapping[str, object]) -> LogFile | None:
         raise start_error(["a daemon cannot log to standard output"], lasting=True)
     try:
         file: LogFile = LogFile.fromFullPath(
-            name or "twistd.log",
-            rotateLength=ROTATED_AT,
-            maxRotatedFiles=ROTATED_FILES,
+            name or "twistd.log", rotateLength=ROTATED_AT, maxRotatedFiles=ROTATED_FILES
         )
     except OSError as error:
         why = f"cannot write the log file {error.filename}: {error.strerror}"
@@ -128,9 +126,7 @@ def install_exception_hook(twistd: Mapping[str, object]) -> None:
     report = sys.excepthook
 
     def hook(
-        kind: type[BaseException],
-        error: BaseException,
-        traceback: TracebackType | None,
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
         if not isinstance(error, ListenError):
             report(kind, error, traceback)

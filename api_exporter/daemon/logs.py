@@ -107,9 +107,7 @@ def _fields(event: LogEvent) -> list[str]:
 
 def _escaped(text: str) -> str:
     return re.sub(
-        r"[\x00-\x1f\x7f-\x9f\u2028\u2029]",
-        lambda match: repr(match[0])[1:-1],
-        text,
+        r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda match: repr(match[0])[1:-1], text
     )
 
 

@@ -169,9 +169,7 @@ class Journal(Service, Generic[C, Id]):
         if new.gap_reason:
             self._telemetry.missed()
             self._log.warn(
-                "{rows} may be missing: {why}",
-                rows=self._kind.rows,
-                why=new.gap_reason,
+                "{rows} may be missing: {why}", rows=self._kind.rows, why=new.gap_reason
             )
             await self._commit(b"", new.cursor)
         for batch in batches(new.rows):
@@ -207,11 +205,7 @@ class Journal(Service, Generic[C, Id]):
             )
 
     async def _commit(
-        self,
-        lines: bytes,
-        cursor: C,
-        rows: Sequence[LogRow[Id]] = (),
-        count: int = 0,
+        self, lines: bytes, cursor: C, rows: Sequence[LogRow[Id]] = (), count: int = 0
     ) -> None:
         await self._sink.commit(lines, cursor)
         self._cursor = cursor  # the sink has the lines, even if `flush` fails

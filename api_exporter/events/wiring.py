@@ -40,11 +40,7 @@ class LogFactory:
     """
 
     def __init__(
-        self,
-        reactor: PosixReactorBase,
-        threads: ThreadPool,
-        compute: Compute,
-        now: Now,
+        self, reactor: PosixReactorBase, threads: ThreadPool, compute: Compute, now: Now
     ) -> None:
         self._reactor = reactor
         self._threads = threads
@@ -84,17 +80,11 @@ class LogFactory:
                 journal.reopen()
 
         return AccountFeature(
-            service=services,
-            body_readers=readers,
-            sources=sources,
-            reload=reload,
+            service=services, body_readers=readers, sources=sources, reload=reload
         )
 
     def audit_log(
-        self,
-        settings: AccountSettings,
-        registry: CollectorRegistry,
-        log: Logger,
+        self, settings: AccountSettings, registry: CollectorRegistry, log: Logger
     ) -> Journal[AuditCursor, int]:
         """Return the audit log of an account that has EVENTS_FILE."""
         assert settings.events_file is not None

@@ -153,9 +153,7 @@ def count_true(metric: Metric, which: Iterable[bool]) -> Family:
 
 
 def count_by(
-    metric: Metric,
-    keys: Iterable[K],
-    labelled: Callable[[K], Labels] = str,
+    metric: Metric, keys: Iterable[K], labelled: Callable[[K], Labels] = str
 ) -> Family:
     """Return the number of each key; keys with the same labels are counted together."""
 

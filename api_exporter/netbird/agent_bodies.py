@@ -15,12 +15,7 @@ from msgspec.structs import fields, replace
 
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.agent_records import ConsumptionRow, RequestCount, UsageBucket
-from api_exporter.netbird.bodies import (
-    NO_CONTEXT,
-    DecodeContext,
-    Decoded,
-    ListDecoder,
-)
+from api_exporter.netbird.bodies import NO_CONTEXT, DecodeContext, Decoded, ListDecoder
 from api_exporter.netbird.elements import DECODE_ERRORS, replace_surrogates
 from api_exporter.ports import UpstreamError
 

@@ -189,9 +189,7 @@ RESOURCES = (
         ListDecoder(records.ProxyService),
     ),
     Resource(
-        "proxy_domains",
-        "api/reverse-proxies/domains",
-        ListDecoder(records.ProxyDomain),
+        "proxy_domains", "api/reverse-proxies/domains", ListDecoder(records.ProxyDomain)
     ),
     Resource(
         "proxy_clusters",

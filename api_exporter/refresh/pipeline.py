@@ -329,10 +329,7 @@ def _digest(data: bytes) -> tuple[Hashable, ...]:
 
 
 def settle(
-    before: Inventory,
-    name: str,
-    records: tuple[object, ...] | None,
-    reading: Reading,
+    before: Inventory, name: str, records: tuple[object, ...] | None, reading: Reading
 ) -> tuple[Inventory, Inventory]:
     """Return the inventory with new records, and the same after its joins advanced.
 

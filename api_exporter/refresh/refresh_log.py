@@ -21,11 +21,7 @@ class RefreshLog:
     log = Logger()
 
     def __init__(
-        self,
-        *,
-        lives: Lives,
-        telemetry: AccountTelemetry,
-        world: World,
+        self, *, lives: Lives, telemetry: AccountTelemetry, world: World
     ) -> None:
         self.log = world.logger(self.log)
         self._lives = lives

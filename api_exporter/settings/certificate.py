@@ -134,15 +134,8 @@ def _chain(path: Path) -> "tuple[Certificate, ...]":
 
 def _key(path: Path) -> "UsableKey":
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric import (  # noqa: PLC0415
-        ec,
-        ed448,
-        ed25519,
-        rsa,
-    )
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
-        load_pem_private_key,
-    )
+    from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
     found = _KEY.search(_content(path))
     if found is None:

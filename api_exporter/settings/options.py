@@ -28,7 +28,7 @@ class Options(usage.Options):
             "c",
             None,
             "File with NAME=value lines. The environment takes precedence.",
-        ],
+        ]
     ]
 
     def opt_version(self) -> NoReturn:

@@ -66,12 +66,7 @@ class Setting(Struct, frozen=True):
             return None
 
 
-def setting(
-    parse: Callable[[str], T],
-    allowed: str,
-    meaning: str,
-    **more: Any,
-) -> T:
+def setting(parse: Callable[[str], T], allowed: str, meaning: str, **more: Any) -> T:
     """Return the setting of a struct's field, typed as the field's value.
 
     It stands in the place of a default. Without a value msgspec calls it: TypeError.

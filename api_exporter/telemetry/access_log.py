@@ -11,11 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.core import (
-    CounterMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 MAX_SERVICES = 50
@@ -107,12 +103,7 @@ class AccessLogTelemetry(Collector):
         lag: called with the lag in seconds.
     """
 
-    def __init__(
-        self,
-        registry: CollectorRegistry,
-        *,
-        writes: bool,
-    ) -> None:
+    def __init__(self, registry: CollectorRegistry, *, writes: bool) -> None:
         lines = registry if writes else None
         self._written = Counter(
             "api_exporter_access_log_lines_written",

@@ -178,11 +178,7 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
     ((MemoryError,), "internal", "not enough memory"),
     (TLS_ERRORS, "tls", "no trusted TLS connection"),
     ((error.DNSLookupError,), "dns", "the host name cannot be resolved"),
-    (
-        (error.TimeoutError, error.TCPTimedOutError),
-        "timeout",
-        "no connection in time",
-    ),
+    ((error.TimeoutError, error.TCPTimedOutError), "timeout", "no connection in time"),
     ((error.ConnectError,), "connect", "no connection"),
     (
         (error.ConnectionClosed, PartialDownloadError),

@@ -213,12 +213,7 @@ class Fetcher:
             )
 
     async def _attempt(
-        self,
-        path: str,
-        number: int,
-        token: Token,
-        deadline: float,
-        body: BodyReceiver,
+        self, path: str, number: int, token: Token, deadline: float, body: BodyReceiver
     ) -> bytes:
         started, begin = self._now(), self._clock.seconds()
         failed = None

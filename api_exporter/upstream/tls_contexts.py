@@ -8,11 +8,7 @@ from OpenSSL import SSL
 from service_identity import VerificationError
 from service_identity.pyopenssl import verify_hostname
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
-from twisted.internet.ssl import (
-    CertificateOptions,
-    optionsForClientTLS,
-    platformTrust,
-)
+from twisted.internet.ssl import CertificateOptions, optionsForClientTLS, platformTrust
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 from zope.interface import implementer

@@ -65,10 +65,7 @@ class TlsPolicy:
     """
 
     def __init__(
-        self,
-        authorities: Path | None,
-        files: ClientCertificateFiles | None,
-        now: Now,
+        self, authorities: Path | None, files: ClientCertificateFiles | None, now: Now
     ) -> None:
         self._authorities = authorities
         self._files = files

@@ -26,10 +26,7 @@ class Metrics(ReadOnlyPage):
     """
 
     def __init__(
-        self,
-        pages: Pages,
-        *registries: CollectorRegistry,
-        context: SiteContext,
+        self, pages: Pages, *registries: CollectorRegistry, context: SiteContext
     ) -> None:
         super().__init__()
         self._pages = pages

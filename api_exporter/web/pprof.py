@@ -96,11 +96,7 @@ class ProfilePage(ReadOnlyPage):
     """A page that records a profile of one kind; a disconnect cancels it."""
 
     def __init__(
-        self,
-        kind: ProfileKind,
-        clock: IReactorTime,
-        now: Now,
-        in_thread: InThread,
+        self, kind: ProfileKind, clock: IReactorTime, now: Now, in_thread: InThread
     ) -> None:
         super().__init__()
         self._kind = kind

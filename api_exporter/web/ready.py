@@ -21,11 +21,7 @@ def reasons(freshness: Freshness, now: float) -> list[dict[str, str]]:
     error = freshness.error
     if error is not None:
         found.append(
-            {
-                "reason": error.reason,
-                "message": str(error),
-                "advice": advice(error),
-            }
+            {"reason": error.reason, "message": str(error), "advice": advice(error)}
         )
     if freshness.last_success is None:
         found.append(

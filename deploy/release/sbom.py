@@ -86,10 +86,7 @@ def main(directory: Path, report: Path, wheel: Path) -> None:
     ours = {plain(re.split(r"[^\w.-]", x)[0]) for x in requires("api-exporter") or ()}
     direct = [x["bom-ref"] for x in bom["components"] if plain(x["name"]) in ours]
     libraries = sorted(x.name for x in (directory / "_internal/licenses").iterdir())
-    more = [
-        *linked(),
-        *(debian(name, "of the executables") for name in libraries),
-    ]
+    more = [*linked(), *(debian(name, "of the executables") for name in libraries)]
     bom["components"] += more
     root = bom["metadata"]["component"]
     root["hashes"] = sha256(hashlib.sha256(wheel.read_bytes()).hexdigest())

@@ -458,23 +458,14 @@ class TokenTests(AccessTestCase):
             ("/%6detrics", shut),
             ("/metrics?account=acme", own),
             ("/metrics?account=acme&account=beta", own),
-            (
-                "/metrics?account=acme&account=gamma",
-                none,
-            ),
-            (
-                "/metrics?account=gamma&account=acme",
-                none,
-            ),
+            ("/metrics?account=acme&account=gamma", none),
+            ("/metrics?account=gamma&account=acme", none),
             ("/metrics?account=gamma", none),
             ("/metrics?account=", none),
             ("/metrics?account=%61cme", own),
             ("/metrics/", none),
             ("/debug/pprof", shut),
-            (
-                "/debug/pprof?account=acme",
-                shut,
-            ),
+            ("/debug/pprof?account=acme", shut),
             ("/debug%2Fpprof", shut),
             ("/health", (200, '{"status": "ok"}\n')),
         ):

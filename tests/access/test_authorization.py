@@ -61,7 +61,7 @@ class AuthorizationTests(SynchronousTestCase):
                 "/debug/pprof/": (no, "full", shut, shut, shut),
                 "/debug/pprof/heap": (no, "full", shut, shut, shut),
                 "/nothing": (no, "full", none, "full", none),
-            },
+            }
         )
 
     def test_no_names(self) -> None:

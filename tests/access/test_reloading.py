@@ -55,10 +55,7 @@ class ReloaderTests(SynchronousTestCase):
     def test_changed(self) -> None:
         """A change of any file is in force from the next check, once a second."""
         reloader = self.reloader()
-        for path, text, expected in (
-            (self.path, "2", 12),
-            (self.other, "20", 22),
-        ):
+        for path, text, expected in ((self.path, "2", 12), (self.other, "20", 22)):
             before = reloader()
             path.write_text(text)
             self.assertEqual(before, reloader())

@@ -58,10 +58,7 @@ class TableTests(SynchronousTestCase):
             ),
             (
                 f'{EMPTY}  cert_file: ""\n  key_file: ""\n',
-                (
-                    MISSING_CERT.replace("1:", "2:"),
-                    MISSING_KEY.replace("1:", "2:"),
-                ),
+                (MISSING_CERT.replace("1:", "2:"), MISSING_KEY.replace("1:", "2:")),
             ),
             (
                 f"{some}  cert_file: somefile\n  key_file: server.key\n",
@@ -73,10 +70,7 @@ class TableTests(SynchronousTestCase):
             ),
             (
                 f"{some}  cert_file: somefile\n  key_file: somefile\n",
-                (
-                    "2: tls_server_config.cert_file: ",
-                    "3: tls_server_config.key_file: ",
-                ),
+                ("2: tls_server_config.cert_file: ", "3: tls_server_config.key_file: "),
             ),
             (
                 f"{SERVER}  client_ca_file: ca.pem\n",

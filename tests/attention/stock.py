@@ -366,11 +366,7 @@ THINGS = (
             **each(PEERS, "iPhone", last_login=at(-29.5 * DAY)),
         },
     ),
-    Thing(
-        "servers are lost at once",
-        "NetBirdFleetDropped",
-        LOST,
-    ),
+    Thing("servers are lost at once", "NetBirdFleetDropped", LOST),
     Thing(
         "servers are lost while a network is",
         "NetBirdFleetDropped NetBirdNetworkUnreachable",

@@ -123,7 +123,7 @@ class RoutingTests(SynchronousTestCase):
                         "NetBirdNetworkUnreachable",
                         "Network depot",
                         f"cannot be reached: {words}; 1 unreachable resource: printer.",
-                    ),
+                    )
                 ],
                 found(looked),
             )
@@ -249,8 +249,7 @@ class GroupsTests(SynchronousTestCase):
         self.assertEqual("NetBirdImportantGroupMissing", missing.alert)
         self.assertEqual("Group databases", missing.object)
         self.assertEqual(
-            "does not exist, but the settings name it as important.",
-            missing.message,
+            "does not exist, but the settings name it as important.", missing.message
         )
 
     def test_thresholds(self) -> None:
@@ -287,10 +286,7 @@ class GroupsTests(SynchronousTestCase):
         inventory = replace(self.servers(True), peers=(out,))
         finding = only(seen(inventory, chosen=SERVERS))
         self.assertEqual("NetBirdImportantLoginExpired", finding.alert)
-        self.assertEqual(
-            "has 1 peer with expired login: s0.",
-            finding.message,
-        )
+        self.assertEqual("has 1 peer with expired login: s0.", finding.message)
         self.assertEqual([], found(seen(self.servers(True), chosen=SERVERS)))
 
 
@@ -376,8 +372,7 @@ class EndingsTests(SynchronousTestCase):
         self.assertEqual(NOW + DAY - 1, finding.until)
         self.assertEqual("Setup key fleet", finding.object)
         self.assertEqual(
-            "expires soon: machines used this key recently.",
-            finding.message,
+            "expires soon: machines used this key recently.", finding.message
         )
         for expires, state, words in (
             (used, "expired", "has expired"),
@@ -588,10 +583,7 @@ class AccountTests(SynchronousTestCase):
             groups=(group("laptops", *laptops), group("phones", *phones)),
             policies=(
                 Policy(
-                    id="p",
-                    enabled=enabled,
-                    rules=(rule,),
-                    source_posture_checks=("c",),
+                    id="p", enabled=enabled, rules=(rule,), source_posture_checks=("c",)
                 ),
             ),
             posture_checks=(PostureCheck(id="c", name="new", checks=demanded),),

@@ -11,13 +11,7 @@ from api_exporter.attention.thresholds import with_changes
 from api_exporter.attention.watch import Attention, FindingList, update_findings
 from api_exporter.netbird.agent_records import AgentProvider, AgentSettings
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import (
-    Peer,
-    ProxyCluster,
-    Route,
-    SetupKey,
-    User,
-)
+from api_exporter.netbird.records import Peer, ProxyCluster, Route, SetupKey, User
 from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import DAY, NOW, at
 

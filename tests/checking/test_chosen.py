@@ -11,10 +11,7 @@ from api_exporter.settings.environment import read_settings
 
 
 def account() -> AccountSettings:
-    environ = {
-        "UPSTREAM_API_URL": "http://api.example",
-        "UPSTREAM_API_TOKEN": "token",
-    }
+    environ = {"UPSTREAM_API_URL": "http://api.example", "UPSTREAM_API_TOKEN": "token"}
     return read_settings(environ).accounts[""]
 
 

@@ -58,10 +58,7 @@ def network(inventory: Inventory) -> AccountNetwork:
 
 class CheckTests(SynchronousTestCase):
     def checked(
-        self,
-        *checks: ResourceCheck,
-        unreachable: str = "",
-        known: Inventory = EMPTY,
+        self, *checks: ResourceCheck, unreachable: str = "", known: Inventory = EMPTY
     ) -> tuple[int, str]:
         """Return the status of `--strict`, and the output."""
         out = io.StringIO()
@@ -78,9 +75,7 @@ class CheckTests(SynchronousTestCase):
         status, text = self.checked(
             ResourceCheck(resource=PEERS, seconds=0.0123, records=100_000),
             ResourceCheck(
-                resource=RESOURCE_BY_NAME["proxy_tokens"],
-                seconds=30.0,
-                error=LIMITED,
+                resource=RESOURCE_BY_NAME["proxy_tokens"], seconds=30.0, error=LIMITED
             ),
             ResourceCheck(resource=TOKENS),
         )
@@ -172,14 +167,8 @@ class CheckTests(SynchronousTestCase):
         )
         _, text = self.checked(
             peers,
-            ResourceCheck(
-                resource=TOKENS,
-                error=UpstreamError("forbidden", "403"),
-            ),
-            ResourceCheck(
-                resource=RESOURCE_BY_NAME["routes"],
-                error=LIMITED,
-            ),
+            ResourceCheck(resource=TOKENS, error=UpstreamError("forbidden", "403")),
+            ResourceCheck(resource=RESOURCE_BY_NAME["routes"], error=LIMITED),
             known=(replace(quiet, setup_keys=(key,))),
         )
         self.assertEqual(

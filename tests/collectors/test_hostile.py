@@ -99,10 +99,7 @@ def hostile(record: type[Struct]) -> st.SearchStrategy[object]:
     keys = st.sampled_from([field.encode_name for field in kind.fields])
     whole = plausible(kind)
     return whole | st.builds(
-        lambda values, key, wrong: {**values, key: wrong},
-        whole,
-        keys,
-        ANYTHING,
+        lambda values, key, wrong: {**values, key: wrong}, whole, keys, ANYTHING
     )
 
 

@@ -62,10 +62,7 @@ class Exporter:
     """
 
     def __init__(
-        self,
-        test: SynchronousTestCase,
-        command: Sequence[str] = (),
-        **settings: str,
+        self, test: SynchronousTestCase, command: Sequence[str] = (), **settings: str
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"

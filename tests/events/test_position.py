@@ -282,11 +282,7 @@ class SkipTests(SynchronousTestCase):
     def test_backlog(self) -> None:
         """Without a file a backlog is skipped, and the skipped rows are counted."""
         table = Table(range(1, 1001))
-        reading = Reading(
-            table,
-            START + COUNTED_AGE + 2000 * SECOND,
-            skip_backlog=True,
-        )
+        reading = Reading(table, START + COUNTED_AGE + 2000 * SECOND, skip_backlog=True)
         chosen = reading.read_page()
         self.assertEqual(([], 1000), (chosen.rows, chosen.skipped))
         self.assertEqual(reading.now, reading.position.start)

@@ -20,13 +20,7 @@ from api_exporter.exposition.incremental import (
 )
 from api_exporter.exposition.pages import PIECE_BYTES, piece
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
-from api_exporter.exposition.text import (
-    Family,
-    Metric,
-    Sample,
-    UnchangedFamily,
-    labels,
-)
+from api_exporter.exposition.text import Family, Metric, Sample, UnchangedFamily, labels
 from tests import tries
 from tests.collectors.samples import rendered
 
@@ -264,8 +258,7 @@ class EachTests(SynchronousTestCase):
         )
     )
     def test_any_rounds(
-        self,
-        rounds: list[tuple[list[int], dict[int, tuple[int | None, str]], str]],
+        self, rounds: list[tuple[list[int], dict[int, tuple[int | None, str]], str]]
     ) -> None:
         """After any changes the page equals a full one, and keeps no old record."""
         known: dict[int, Thing] = {n: Thing(str(n)) for n in range(31)}

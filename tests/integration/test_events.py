@@ -145,10 +145,7 @@ class OperationTests(EventsTestCase):
         with (
             err.open("wb") as errors,
             subprocess.Popen(
-                self.exporter,
-                env=environ,
-                stdout=subprocess.PIPE,
-                stderr=errors,
+                self.exporter, env=environ, stdout=subprocess.PIPE, stderr=errors
             ) as process,
         ):
             self.addCleanup(process.kill)

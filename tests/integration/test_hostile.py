@@ -6,11 +6,7 @@ from collections.abc import Callable, Sequence
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.endpoints import TCP4ServerEndpoint, wrapServerTLS
-from twisted.internet.interfaces import (
-    IAddress,
-    IResolverSimple,
-    IStreamServerEndpoint,
-)
+from twisted.internet.interfaces import IAddress, IResolverSimple, IStreamServerEndpoint
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import LoopingCall, deferLater

@@ -71,9 +71,7 @@ class DocumentedTests(ExporterTestCase):
         super().setUp()
         self.upstream = Upstream(self, GOOD, peers=100)
         environ = self.reading(
-            self.upstream.url,
-            UPSTREAM_API_TOKEN=GOOD,
-            COLLECTORS="users",
+            self.upstream.url, UPSTREAM_API_TOKEN=GOOD, COLLECTORS="users"
         )
         self.running_exporter = start(self, self.exporter, self.directory, environ)
         self.environ = environ

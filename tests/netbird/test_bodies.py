@@ -24,12 +24,7 @@ from api_exporter.netbird.bodies import (
     PageDecoder,
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
-from api_exporter.netbird.records import (
-    DnsSettings,
-    Group,
-    Peer,
-    Policy,
-)
+from api_exporter.netbird.records import DnsSettings, Group, Peer, Policy
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 

@@ -79,10 +79,7 @@ class InventoryTests(SynchronousTestCase):
         other = User(id="other", role="user")
         for current, expected in (
             (User(id="me", role="user", is_current=True), True),
-            (
-                User(id="me", role="user", is_current=True, is_service_user=True),
-                False,
-            ),
+            (User(id="me", role="user", is_current=True, is_service_user=True), False),
             (User(id="me", role="auditor", is_current=True), False),
             (User(id="me", role="custom", is_current=True), False),
             (User(id="me", role="user"), False),

@@ -14,10 +14,7 @@ def account(known: Known, _settings: Settings) -> Page:
         id_ = text(record, "id")
         settings = part(record, "settings")
         page.put(
-            "netbird_api_account_info",
-            1,
-            account_id=id_,
-            domain=text(record, "domain"),
+            "netbird_api_account_info", 1, account_id=id_, domain=text(record, "domain")
         )
         values = {
             "created_timestamp_seconds": instant(record, "created_at"),

@@ -30,11 +30,7 @@ def setup_keys(known: Known, _settings: Settings) -> Page:
             "usage_limit": number(key, "usage_limit") or None,  # 0 is no limit
         }
         page.put(
-            "netbird_api_setup_key_info",
-            1,
-            **of,
-            key_type=type_,
-            ephemeral=ephemeral,
+            "netbird_api_setup_key_info", 1, **of, key_type=type_, ephemeral=ephemeral
         )
         for family, value in values.items():
             page.put(f"netbird_api_setup_key_{family}", value, **of)

@@ -105,9 +105,7 @@ EXTRA = (
 _LIMITS = thing(
     token_limit=thing(yes="enabled", counts="group_cap user_cap window_seconds"),
     budget_limit=thing(
-        yes="enabled",
-        counts="window_seconds",
-        amounts="group_cap_usd user_cap_usd",
+        yes="enabled", counts="window_seconds", amounts="group_cap_usd user_cap_usd"
     ),
 )
 _USAGE = thing(

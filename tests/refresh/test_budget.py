@@ -6,13 +6,7 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import Attempt
-from api_exporter.refresh.budget import (
-    MAX_PAUSE,
-    MAX_RATE,
-    MAX_SAVED,
-    MIN_RATE,
-    Budget,
-)
+from api_exporter.refresh.budget import MAX_PAUSE, MAX_RATE, MAX_SAVED, MIN_RATE, Budget
 from api_exporter.refresh.fair_share import Share
 from tests import tries
 from tests.parts import limiter as bucket

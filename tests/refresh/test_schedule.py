@@ -569,13 +569,10 @@ CALM = ("refreshed", 1.0, None, HUNG)
 class AnyAnswersTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(
-        answers=st.lists(ANSWERS, min_size=10, max_size=60),
-        seed=st.integers(0, 2**32),
+        answers=st.lists(ANSWERS, min_size=10, max_size=60), seed=st.integers(0, 2**32)
     )
     def test_any_answers(
-        self,
-        answers: list[tuple[str, float, float | None, UpstreamError]],
-        seed: int,
+        self, answers: list[tuple[str, float, float | None, UpstreamError]], seed: int
     ) -> None:
         """With any responses, the limits hold and no resource is forgotten."""
         world = Upstream(BUSY_PERIODS, Random(seed))

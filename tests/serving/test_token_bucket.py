@@ -33,9 +33,7 @@ class TokenBucketTests(SynchronousTestCase):
         self.assertEqual([0, 1, 1], [bucket.take(at) for at in (10.0, 10.0, 5.0)])
 
     @given(
-        st.floats(0.01, 10),
-        st.integers(0, 20),
-        st.lists(st.floats(0, 5), max_size=50),
+        st.floats(0.01, 10), st.integers(0, 20), st.lists(st.floats(0, 5), max_size=50)
     )
     def test_bound(self, interval: float, burst: int, pauses: list[float]) -> None:
         """No period grants more than its length and the burst allow."""

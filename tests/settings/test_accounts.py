@@ -293,11 +293,7 @@ class RefusedTests(FolderTestCase):
         """A shard without ACCOUNTS_DIR is an error."""
         with self.assertRaises(ConfigurationError) as caught:
             read_settings(
-                {
-                    "UPSTREAM_API_URL": URL,
-                    "UPSTREAM_API_TOKEN": CANARY,
-                    "SHARD": "0/3",
-                }
+                {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": CANARY, "SHARD": "0/3"}
             )
         self.assertEqual(
             ["SHARD is set, but ACCOUNTS_DIR is not: set both"],
@@ -334,12 +330,9 @@ class MetricsTests(FolderTestCase):
         """A pattern that fits no account is reported once, with its accounts."""
         reported = "matches no metric of an enabled collector (see docs/metrics.md)"
         self.assertEqual(
-            [
-                f"METRICS_DENY of acme: {quote_value('netbird_api_users')} {reported}",
-            ],
+            [f"METRICS_DENY of acme: {quote_value('netbird_api_users')} {reported}"],
             self.problems(
-                **self.environ,
-                METRICS_DENY="netbird_api_*,netbird_api_users",
+                **self.environ, METRICS_DENY="netbird_api_*,netbird_api_users"
             ),
         )
 

@@ -33,10 +33,7 @@ from tests import tries
 CANARY = "nbp_c4nary"
 """The secret, which no message may contain."""
 
-REQUIRED = {
-    "UPSTREAM_API_URL": "https://api.example",
-    "UPSTREAM_API_TOKEN": CANARY,
-}
+REQUIRED = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": CANARY}
 
 NAMES = [setting.name for setting in SETTINGS]
 
@@ -237,8 +234,7 @@ class AcceptedTests(SynchronousTestCase):
     def test_important_groups(self) -> None:
         """Important groups are names or ids, each once; by default there are none."""
         self.accepts(
-            "IMPORTANT_GROUPS",
-            {"": (), " R&D <core> , g7,, g7": ("R&D <core>", "g7")},
+            "IMPORTANT_GROUPS", {"": (), " R&D <core> , g7,, g7": ("R&D <core>", "g7")}
         )
 
     def test_peer_detail(self) -> None:
@@ -271,10 +267,7 @@ class AcceptedTests(SynchronousTestCase):
 
     def test_choice(self) -> None:
         """Both settings together select the families."""
-        words = {
-            "PEER_DETAIL": "groups:servers",
-            "METRICS_DENY": "*_info",
-        }
+        words = {"PEER_DETAIL": "groups:servers", "METRICS_DENY": "*_info"}
         choice = MetricFilter(deny=("*_info",), detail=frozenset({"servers"}))
         self.assertEqual(
             choice, the_only(read_settings({**REQUIRED, **words})).metric_filter()

@@ -235,10 +235,7 @@ class TokenReaderTests(SynchronousTestCase):
         for content, words in (
             (None, "No such file or directory"),
             ("", "the file is empty"),
-            (
-                "canary x",
-                "the token contains a space, control or non-ASCII character",
-            ),
+            ("canary x", "the token contains a space, control or non-ASCII character"),
         ):
             self.path.write_text("good")
             self.assertEqual("good", self.now())

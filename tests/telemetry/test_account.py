@@ -215,10 +215,7 @@ class AccountTelemetryTests(SynchronousTestCase):
     def test_changed_once(self) -> None:
         """`changed` is called after all values of the first refresh are set."""
         seen: list[str] = []
-        for end in (
-            lambda t: t.read("peers", 1, 1),
-            lambda t: t.fails("peers", 1, 1),
-        ):
+        for end in (lambda t: t.read("peers", 1, 1), lambda t: t.fails("peers", 1, 1)):
             log, _ = telemetry()
             telemetry_ = log.telemetry
             telemetry_.on_up_changed = lambda t=telemetry_: seen.append(t.summary(1))  # type: ignore[misc]

@@ -7,11 +7,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.proxy import Proxy, proxy
-from api_exporter.upstream.agent import (
-    IDLE_SECONDS,
-    RENEWAL_SECONDS,
-    UpstreamAgent,
-)
+from api_exporter.upstream.agent import IDLE_SECONDS, RENEWAL_SECONDS, UpstreamAgent
 from api_exporter.upstream.connection import CLOSE_TIMEOUT
 from api_exporter.upstream.failures import ProxyTimeout
 from api_exporter.upstream.tls_policy import TlsPolicy

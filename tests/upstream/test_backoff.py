@@ -52,8 +52,7 @@ class PauseTests(SynchronousTestCase):
         """A pause is never shorter than Retry-After or the own backoff."""
         own = attempt_delay(failures, lambda: chance)
         self.assertEqual(
-            max(own, asked),
-            attempt_delay(failures, lambda: chance, asked),
+            max(own, asked), attempt_delay(failures, lambda: chance, asked)
         )
 
 

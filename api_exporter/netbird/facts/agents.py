@@ -196,10 +196,7 @@ class _BoundConsumers:
 def _largest(amounts: Mapping[str, float], ids: Set[str]) -> float:
     # Iterate over the smaller one of both.
     if len(ids) < len(amounts):
-        return max(
-            (amounts[id_] for id_ in ids if id_ in amounts),
-            default=0.0,
-        )
+        return max((amounts[id_] for id_ in ids if id_ in amounts), default=0.0)
     return max((a for id_, a in amounts.items() if id_ in ids), default=0.0)
 
 

@@ -71,12 +71,7 @@ class LivePage(TextPage):
     media_type = b"text/html; charset=utf-8"
 
     def __init__(
-        self,
-        *,
-        version: str,
-        footer: str,
-        seconds: Callable[[], float],
-        now: Now,
+        self, *, version: str, footer: str, seconds: Callable[[], float], now: Now
     ) -> None:
         super().__init__()
         self._version = version

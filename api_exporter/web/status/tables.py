@@ -90,12 +90,7 @@ def _is_waiting(freshness: Mapping[str, Freshness]) -> bool:
     )
 
 
-def _row(
-    resource: Resource,
-    freshness: Freshness,
-    word: str,
-    now: float,
-) -> Tag:
+def _row(resource: Resource, freshness: Freshness, word: str, now: float) -> Tag:
     name = tags.td(
         tags.span(resource.name, title=f"/{resource.path}"),
         class_="lead",

@@ -53,11 +53,7 @@ def reading_verdict(
             short="Not working",
             headline=f"Reading NetBird: no, since {since}",
             why=peers.error.text_with_request_id,
-            notes=(
-                advice(peers.error),
-                _metrics_note(peers, inventory, now),
-                *others,
-            ),
+            notes=(advice(peers.error), _metrics_note(peers, inventory, now), *others),
         )
     if peers.last_success is None:
         return Verdict(

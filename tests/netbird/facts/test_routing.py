@@ -13,10 +13,7 @@ from api_exporter.collectors import networks, routes
 from api_exporter.collectors.rows import measure_function
 from api_exporter.exposition.incremental import render_page
 from api_exporter.netbird.facts.policies import outdated_peer_counts
-from api_exporter.netbird.facts.routing import (
-    RoutingPeers,
-    routing_peers,
-)
+from api_exporter.netbird.facts.routing import RoutingPeers, routing_peers
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     MAX_GROUPS_PER_RECORD,

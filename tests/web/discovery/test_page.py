@@ -258,8 +258,7 @@ class UnknownTests(DiscoveryTestCase):
             status, line = self.refused()
             self.assertEqual(503, status)
             self.assertRegex(
-                line,
-                rf"^the {name} are unknown: last refresh \d+ s ago; 500: broken$",
+                line, rf"^the {name} are unknown: last refresh \d+ s ago; 500: broken$"
             )
             watched.faults.clear()
             watched.advance(900)

@@ -189,10 +189,7 @@ class VerdictTests(SynchronousTestCase):
             (Freshness(period=30), "not known yet"),
             (FRESH, "accepted"),
             (failing(), "refused"),
-            (
-                Freshness(period=30, error=denied),
-                "accepted, but may not read peers",
-            ),
+            (Freshness(period=30, error=denied), "accepted, but may not read peers"),
             (
                 Freshness(period=30, error=slow, last_success=NOON),
                 "accepted at the last success",
