@@ -1,23 +1,42 @@
 """The whole program with a fake reactor."""
 
+import gc
 import io
 import os
+import signal
 import sys
+import tempfile
 from pathlib import Path
 
+import twisted.internet.reactor  # noqa: TID251 - to replace it
+from twisted.application.service import Application, MultiService
 from twisted.internet.address import IPv4Address
 from twisted.internet.interfaces import IHostnameResolver
-from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.testing import (
+    MemoryReactorClock,
+    StringTransport,
+    SynchronousResolver,
+)
+from twisted.logger import ILogObserver
 from twisted.python.threadpool import ThreadPool
+from twisted.scripts._twistd_unix import ServerOptions
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter import cli
 from api_exporter.account import Account
+from api_exporter.daemon.logs import LineObserver
+from api_exporter.daemon.supervision import Notifier
 from api_exporter.demo import server as demo
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.service import Configuration, Program, assemble, configure
+from api_exporter.serving.listener import Listener
 from api_exporter.settings import environment
 from api_exporter.settings.options import Options
+from api_exporter.telemetry.process import LagMeter
 from api_exporter.web.pprof import ProfileService
+from tests.daemon.test_life import replaced
+from tests.daemon.test_supervision import Systemd
 from tests.logbook import logbook
 
 URL = "http://10.0.0.1"
@@ -40,7 +59,12 @@ class Reactor(MemoryReactorClock):
 class ProgramTestCase(SynchronousTestCase):
     def setUp(self) -> None:
         self.reactor = Reactor()
+        self.reactor.advance(1000.0)
         self.book = logbook(self)
+        directory = tempfile.TemporaryDirectory()  # its name is short
+        self.addCleanup(directory.cleanup)
+        self.socket = f"{directory.name}/notify"
+        self.systemd = Systemd(self, self.socket)
 
     def program(self, *, pprof: bool = False, **settings: str) -> Program:
         environ = {"UPSTREAM_API_URL": URL, "LISTEN_ADDRESS": "127.0.0.1:8080"}
@@ -91,7 +115,10 @@ class OneAccountTests(ProgramTestCase):
         """The pages are those of the account, and its name is not needed."""
         self.program(UPSTREAM_API_TOKEN="secret")
         self.assertIn("api_exporter_build_info", self.get("/metrics"))
-        self.assertIn('"url": "http://10.0.0.1"', self.get("/health"))
+        self.reactor.advance(2.0)
+        health = self.get("/health")
+        self.assertIn('"url": "http://10.0.0.1"', health)
+        self.assertIn('"uptime_seconds": 2.0', health)
         self.assertIn(" 503 ", self.get("/sd?port=1"))
         for path in ("/sd/accounts", "/debug/pprof/"):
             self.assertIn(" 404 ", self.get(path))
@@ -104,6 +131,15 @@ class OneAccountTests(ProgramTestCase):
         self.assertIn('"debug/pprof/"', self.get("/"))
         lines = [line for line in self.book.lines() if "/debug/pprof/" in line]
         self.assertEqual(1, len(lines))
+        self.assertEqual("", self.get("/debug/pprof/profile?seconds=1"))
+
+    def test_status(self) -> None:
+        """The supervisor gets the state, and each change of `up`."""
+        self.patch(os, "environ", {"NOTIFY_SOCKET": self.socket})
+        self.program(UPSTREAM_API_TOKEN="secret")
+        self.assertIn("STATUS=peers starting", self.systemd.heard())
+        self.reactor.advance(60.0)
+        self.assertIn("STATUS=peers failing: ", "".join(self.systemd.heard()))
 
     def test_reload(self) -> None:
         """A reload reads the files of tokens."""
@@ -118,7 +154,9 @@ class OneAccountTests(ProgramTestCase):
 class SeveralAccountsTests(ProgramTestCase):
     def test_pages(self) -> None:
         """An account has its own pages by its name; without one they are of all."""
+        self.patch(os, "environ", {"NOTIFY_SOCKET": self.socket})
         self.program(ACCOUNTS_DIR=self.folder("acme", "beta"))
+        self.assertIn("STATUS=0 of 2 accounts up", self.systemd.heard())
         self.assertIn("api_exporter_accounts 2.0", self.get("/metrics"))
         self.assertNotIn("build_info", self.get("/metrics?account=acme"))
         self.assertIn(" 404 ", self.get("/metrics?account=gamma"))
@@ -145,6 +183,72 @@ class SeveralAccountsTests(ProgramTestCase):
         name = "audit_events_written_total"
         found = [name in self.get(f"/metrics?account={a}") for a in ("acme", "beta")]
         self.assertEqual([True, False], found)
+
+
+class PosixReactor(Reactor, PosixReactorBase):  # type: ignore[misc]
+    """A reactor of the type that a process needs."""
+
+    nameResolver = SynchronousResolver()  # noqa: N815 - the name is Twisted's
+
+
+class MakeServiceTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        self.addCleanup(gc.unfreeze)
+        self.patch(sys, "excepthook", sys.excepthook)
+        self.patch(twisted.internet, "reactor", PosixReactor())
+
+    def made(self, *twistd: str, **settings: str) -> MultiService:
+        """Return the services as twistd makes them."""
+        environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": "secret"}
+        self.patch(os, "environ", {**environ, **settings})
+        options = Options()
+        options.parent = ServerOptions()
+        options.parent.parseOptions(["--nodaemon", *twistd])
+        options.parseOptions([])
+        return cli.makeService(options)
+
+    def test_process(self) -> None:
+        """The process yields often, handles SIGHUP, and does not collect modules."""
+        gc.unfreeze()
+        before = signal.getsignal(signal.SIGHUP)
+        service = self.made()
+        self.assertTrue(gc.isenabled())
+        self.assertGreater(gc.get_freeze_count(), 0)
+        self.assertEqual(0.001, sys.getswitchinterval())
+        self.assertNotEqual(before, signal.getsignal(signal.SIGHUP))
+        kinds = [Listener, Account, LagMeter, Notifier]
+        self.assertEqual(kinds, [type(one) for one in service])
+
+    def test_syslog(self) -> None:
+        """Twistd logs to syslog itself; then no line is dropped."""
+        for twistd, ours in (((), True), (("--syslog",), False)):
+            application = Application("test")
+            self.made(*twistd).setServiceParent(application)
+            found = application.getComponent(ILogObserver)
+            self.assertEqual(ours, isinstance(found, LineObserver))
+
+    def refused(self, **settings: str) -> str:
+        """Return why the program does not start."""
+        err = io.StringIO()
+        self.patch(sys, "stderr", err)
+        with self.assertRaises(SystemExit) as raised:
+            self.made(**settings)
+        self.assertEqual(os.EX_CONFIG, raised.exception.code)
+        return err.getvalue()
+
+    def test_refused(self) -> None:
+        """An impossible address is an error, and so is output that would be lost."""
+        start = "api-exporter: LISTEN_ADDRESS: cannot listen on tcp:http: "
+        self.assertIn(start, self.refused(LISTEN_ADDRESS="tcp:http"))
+        events = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": self.mktemp()}
+        with replaced(1):
+            self.made(**events)
+            with open(os.devnull, "wb") as nothing:
+                os.dup2(nothing.fileno(), 1)
+            self.assertIn("EVENTS_FILE: standard output is", self.refused(**events))
 
 
 class ConfigureTests(SynchronousTestCase):

@@ -63,16 +63,19 @@ class HealthTestCase(SynchronousTestCase):
 
 class AnswerTests(HealthTestCase):
     def test_good(self) -> None:
-        """200 is OK, with status 0; the page is `/health` unless a URL has another."""
-        port = self.answered(GOOD)
-        url = f"http://127.0.0.1:{port}"
-        self.assertEqual(
-            (0, f"OK: {url}/health: 200"), self.asked(LISTEN_ADDRESS=f":{port}")
-        )
-        self.assertTrue(self.heard.startswith(b"GET /health HTTP/1.1\r\n"))
-        url = f"http://127.0.0.1:{self.answered(GOOD)}/ready?a"
-        self.assertEqual((0, f"OK: {url}: 200"), self.asked(url))
-        self.assertTrue(self.heard.startswith(b"GET /ready?a HTTP/1.1\r\n"))
+        """200 is OK, with status 0; the page is `/health` unless another is given."""
+        for arguments, page in (
+            ([], "/health"),
+            (["/ready", "5"], "/ready"),
+            (["{url}/ready?a"], "/ready?a"),
+        ):
+            port = self.answered(GOOD)
+            url = f"http://127.0.0.1:{port}"
+            given = [argument.format(url=url) for argument in arguments]
+            found = self.asked(*given, LISTEN_ADDRESS=f":{port}")
+            self.assertEqual((0, f"OK: {url}{page}: 200"), found)
+            start = f"GET {page} HTTP/1.1\r\n".encode()
+            self.assertTrue(self.heard.startswith(start), self.heard)
 
     def test_bad(self) -> None:
         """Another status, or a response that is no HTTP, is critical, with status 2."""
@@ -105,15 +108,15 @@ class AnswerTests(HealthTestCase):
 
     def test_unix(self) -> None:
         """A socket in the file system is requested as well."""
-        path = self.directory / "http.sock"
-        listening = socket.socket(socket.AF_UNIX)
-        listening.bind(str(path))
-        listening.listen()
-        self.answering(listening, GOOD)
-        self.assertEqual(
-            (0, f"OK: unix:{path}: 200"),
-            self.asked(LISTEN_ADDRESS=f"unix:{path}:mode=660"),
-        )
+        for page in ("/health", "/ready"):
+            path = self.directory / f"{page[1:]}.sock"
+            listening = socket.socket(socket.AF_UNIX)
+            listening.bind(str(path))
+            listening.listen()
+            self.answering(listening, GOOD)
+            found = self.asked(page, LISTEN_ADDRESS=f"unix:{path}:mode=660")
+            self.assertEqual((0, f"OK: unix:{path}: 200"), found)
+            self.assertTrue(self.heard.startswith(f"GET {page} ".encode()))
 
     def secured(self, version: ssl.TLSVersion, demand: ssl.VerifyMode) -> int:
         """Return the port of a TLS server that may require a client certificate."""
@@ -165,36 +168,17 @@ class AnswerTests(HealthTestCase):
 
 
 class WhereTests(HealthTestCase):
-    def test_page(self) -> None:
-        """Another page of the exporter can be requested."""
-        port = self.answered(GOOD)
-        _, line = self.asked("/ready", "5", LISTEN_ADDRESS=f"127.0.0.1:{port}")
-        self.assertEqual(f"OK: http://127.0.0.1:{port}/ready: 200", line)
-        self.assertTrue(self.heard.startswith(b"GET /ready HTTP/1.1\r\n"))
-        path = self.directory / "s"
-        listening = socket.socket(socket.AF_UNIX)
-        listening.bind(str(path))
-        listening.listen()
-        self.answering(listening, GOOD)
-        self.asked("/ready", LISTEN_ADDRESS=f"unix:{path}")
-        self.assertTrue(self.heard.startswith(b"GET /ready HTTP/1.1\r\n"))
-
     def test_encrypted(self) -> None:
         """With a web configuration, HTTP is tried first, then HTTPS."""
-        port = self.answered(GOOD)
-        status, line = self.asked(
-            LISTEN_ADDRESS=f"127.0.0.1:{port}", WEB_CONFIG_FILE="/none"
-        )
-        self.assertEqual(
-            (0, f"OK: http://127.0.0.1:{port}/health: 200"), (status, line)
-        )
-        port = self.answered(b"\x15\x03\x01\x00\x02\x02\x46")
-        address = f"127.0.0.1:{port}"
-        status, line = self.asked(
-            "/health", "1", LISTEN_ADDRESS=address, WEB_CONFIG_FILE="/none"
-        )
-        self.assertEqual(2, status)
-        self.assertIn(f"https://127.0.0.1:{port}/health: ", line)
+        alert = b"\x15\x03\x01\x00\x02\x02\x46"
+        for answer, expected in ((GOOD, "OK: http"), (alert, "CRITICAL: https")):
+            port = self.answered(answer)
+            address = f"127.0.0.1:{port}"
+            status, line = self.asked(
+                "/health", "1", LISTEN_ADDRESS=address, WEB_CONFIG_FILE="/none"
+            )
+            self.assertEqual(2 * (answer == alert), status)
+            self.assertTrue(line.startswith(f"{expected}://{address}/health: "), line)
 
     def test_addresses(self) -> None:
         """The first usable address is requested, always from this machine."""

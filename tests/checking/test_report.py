@@ -1,9 +1,11 @@
 """The output of `--check` and `--once`."""
 
 import io
+import os
 import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
@@ -13,6 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking.report import (
     access_lines,
+    choose,
     print_check,
     print_metrics,
     try_reach,
@@ -25,12 +28,12 @@ from api_exporter.netbird.resources import RESOURCE_BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.settings.addresses import parse_addresses
+from api_exporter.settings.environment import read_settings
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status.findings import NO_PROBLEM
 from api_exporter.world import World
 from tests.parts import quota
 
-PEERS, TOKENS = RESOURCE_BY_NAME["peers"], RESOURCE_BY_NAME["access_tokens"]
 NOW = 1_800_000_000.0
 RUNBOOKS = "/usr/share/runbooks.html"
 EMPTY = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
@@ -56,6 +59,13 @@ def network(inventory: Inventory) -> AccountNetwork:
     return made
 
 
+def check(name: str, error: UpstreamError | None = None, **facts: Any) -> ResourceCheck:
+    return ResourceCheck(resource=RESOURCE_BY_NAME[name], error=error, **facts)
+
+
+READ = check("peers", records=0)
+
+
 class CheckTests(SynchronousTestCase):
     def checked(
         self, *checks: ResourceCheck, unreachable: str = "", known: Inventory = EMPTY
@@ -72,90 +82,67 @@ class CheckTests(SynchronousTestCase):
 
     def test_columns(self) -> None:
         """Path, outcome, records and milliseconds stand in columns of fixed width."""
-        status, text = self.checked(
-            ResourceCheck(resource=PEERS, seconds=0.0123, records=100_000),
-            ResourceCheck(
-                resource=RESOURCE_BY_NAME["proxy_tokens"], seconds=30.0, error=LIMITED
-            ),
-            ResourceCheck(resource=TOKENS),
+        _, text = self.checked(
+            check("peers", seconds=0.0123, records=100_000),
+            check("proxy_tokens", LIMITED, seconds=30.0),
+            check("access_tokens"),
         )
-        self.assertEqual(1, status)
         reachable, head, *rows, failure, _, _ = text.splitlines()
         self.assertEqual("reachable: yes", reachable)
         self.assertEqual(
             [
                 ["api/peers", "ok", "100000", "12"],
                 ["api/reverse-proxies/proxy-tokens", "rate_limited", "30000"],
-                [TOKENS.path, "skipped", "0"],
+                ["api/users/{current_user}/tokens", "skipped", "0"],
             ],
             [row.split() for row in rows],
         )
-        for row in rows:
-            self.assertEqual(len(head), len(row))
+        self.assertEqual({len(head)}, set(map(len, rows)))
         self.assertEqual(f"proxy_tokens: 429. {advice(LIMITED)}", failure)
 
-    def test_left_out(self) -> None:
-        """Invalid records are listed, up to a limit."""
-        _, text = self.checked(
-            ResourceCheck(
-                resource=PEERS,
-                records=1,
-                rejected=30,
-                record_errors=("[1]: bad", "[2]: worse"),
-            )
+    def test_failures(self) -> None:
+        """Invalid records are listed up to a limit; failures have names and advice."""
+        known, rejected = UpstreamError("http_5xx", "500", request_id="dc1djo5q"), 30
+        unauthorized = UpstreamError("auth", "401")
+        many = [ResourceCheck(resource=r, error=unauthorized) for r in RESOURCES[:5]]
+        unread = check(
+            "peers", records=1, rejected=rejected, record_errors=("[1]: bad",)
         )
-        self.assertEqual(
-            [
-                "left out: peers[1]: bad",
-                "left out: peers[2]: worse",
-                "left out: 28 more of peers",
-            ],
-            text.splitlines()[3:6],
-        )
-
-    def test_request_id(self) -> None:
-        """A failed request is reported with its request id."""
-        error = UpstreamError("http_5xx", "500", request_id="dc1djo5qmd2oq13d8pj0")
-        _, text = self.checked(
-            ResourceCheck(resource=PEERS, records=0),
-            ResourceCheck(resource=RESOURCE_BY_NAME["groups"], error=error),
-            ResourceCheck(resource=RESOURCE_BY_NAME["routes"], error=LIMITED),
-        )
-        self.assertRegex(text, r"groups: 500\. .*Request id: dc1djo5qmd2oq13d8pj0\.\n")
-        self.assertEqual(1, text.count("Request id"))
-
-    def test_many(self) -> None:
-        """Many resources with the same failure are counted, before the advice."""
-        error = UpstreamError("auth", "401")
-        checks = [ResourceCheck(resource=one, error=error) for one in RESOURCES[:5]]
-        _, text = self.checked(*checks)
-        self.assertIn("\n5 resources: 401. The token is wrong", text)
-        _, text = self.checked(*checks[:2])
-        self.assertIn("\npeers, accounts: 401. The token is wrong", text)
+        for checks, words in (
+            ([unread], "\nleft out: peers[1]: bad\nleft out: 29 more of peers\n"),
+            ([READ, check("groups", known)], " Request id: dc1djo5q.\n"),
+            (many, "\n5 resources: 401. The token is wrong"),
+            (many[:2], "\npeers, accounts: 401. The token is wrong"),
+        ):
+            _, text = self.checked(*checks)
+            self.assertIn(words, text)
+            self.assertEqual("id: " in words, "Request id" in text)
 
     def test_unreachable(self) -> None:
         """If the NetBird API is unreachable, one request is enough."""
-        refused = UpstreamError("connect", "no connection")
-        failed = ResourceCheck(resource=PEERS, error=refused)
-        status, text = self.checked(failed, failed, unreachable="no connection")
-        self.assertEqual(3, status)
+        failed = check("peers", UpstreamError("connect", "no connection"))
+        _, text = self.checked(failed, failed, unreachable="no connection")
         self.assertEqual(1, text.count("api/peers"))
         self.assertIn("reachable: no connection\n", text)
 
-    def test_partial(self) -> None:
-        """A list that may lack peers is reported."""
-        inventory = Inventory(users=(User(id="me", role="user", is_current=True),))
-        finding = ResourceCheck(resource=PEERS, records=1)
-        status, text = self.checked(finding, known=inventory)
-        self.assertEqual(1, status)
-        self.assertIn("\nneeds attention:\nwarning: The token's user has", text)
-        self.assertIn("The list of peers may be incomplete.", text)
+    def test_lists(self) -> None:
+        """Findings may be about incomplete lists and missing groups of settings."""
+        me = User(id="me", role="user", is_current=True)
+        for known, words in (
+            (Inventory(users=(me,)), "The list of peers may be incomplete."),
+            (
+                Inventory(groups=(), detail=frozenset({"servers"})),
+                "warning: Group servers does not exist, but PEER_DETAIL names it.\n",
+            ),
+        ):
+            status, text = self.checked(READ, known=known)
+            self.assertEqual(1, status)
+            self.assertIn("\nneeds attention:\nwarning: ", text)
+            self.assertIn(words, text)
 
     def test_attention(self) -> None:
         """Findings come last, with time and runbook; a line names unread resources."""
-        quiet = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
-        peers = ResourceCheck(resource=PEERS, records=0)
-        _, text = self.checked(peers, known=quiet)
+        _, text = self.checked(READ)
         self.assertEqual(f"needs attention: {NO_PROBLEM}", text.splitlines()[-1])
         key = SetupKey(
             id="k",
@@ -166,10 +153,10 @@ class CheckTests(SynchronousTestCase):
             last_used=datetime.fromtimestamp(NOW, UTC),
         )
         _, text = self.checked(
-            peers,
-            ResourceCheck(resource=TOKENS, error=UpstreamError("forbidden", "403")),
-            ResourceCheck(resource=RESOURCE_BY_NAME["routes"], error=LIMITED),
-            known=(replace(quiet, setup_keys=(key,))),
+            READ,
+            check("access_tokens", UpstreamError("forbidden", "403")),
+            check("routes", LIMITED),
+            known=(replace(EMPTY, setup_keys=(key,))),
         )
         self.assertEqual(
             [
@@ -191,33 +178,49 @@ class CheckTests(SynchronousTestCase):
             Route(id=f"{n}", network_id=f"{n}\n\x1b[2J", network="::/0", enabled=True)
             for n in range(51)
         )
-        inventory = Inventory(
-            peers=(), groups=(Group(id="g", name="servers"),), routes=routes
-        )
-        peers = ResourceCheck(resource=PEERS, records=0)
-        status, text = self.checked(peers, known=inventory)
+        status, text = self.checked(READ, known=replace(EMPTY, routes=routes))
         self.assertEqual(2, status)
         lines = text.splitlines()
         self.assertEqual(51, sum(line.startswith("critical: ") for line in lines))
         self.assertNotIn("\x1b", text)
 
-    def test_missing_groups(self) -> None:
-        """Missing groups that PEER_DETAIL names are reported."""
-        inventory = Inventory(groups=(), detail=frozenset({"servers"}))
-        finding = ResourceCheck(resource=PEERS, records=1)
-        self.assertIn(
-            "warning: Group servers does not exist, but PEER_DETAIL names it.\n",
-            self.checked(finding, known=inventory)[1],
-        )
-
     def test_strict(self) -> None:
         """An unread resource counts as a warning: its findings are unknown."""
-        routes = ResourceCheck(resource=RESOURCE_BY_NAME["routes"], error=LIMITED)
-        peers = ResourceCheck(resource=PEERS, records=0)
-        self.assertEqual(1, self.checked(peers, routes, known=EMPTY)[0])
-        self.assertEqual(0, self.checked(peers, known=EMPTY)[0])
-        unread = ResourceCheck(resource=PEERS, error=LIMITED)
-        self.assertEqual(3, self.checked(unread, known=EMPTY)[0])
+        for checks, status in (
+            ([READ, check("routes", LIMITED)], 1),
+            ([READ], 0),
+            ([check("peers", LIMITED)], 3),
+        ):
+            self.assertEqual(status, self.checked(*checks)[0])
+
+
+class ChosenTests(SynchronousTestCase):
+    def test_chosen(self) -> None:
+        """The result is all accounts, the named one, or the only one."""
+        environ = {"UPSTREAM_API_URL": "http://api.example", "UPSTREAM_API_TOKEN": "x"}
+        [account] = read_settings(environ).accounts.values()
+        both = dict.fromkeys(("acme", "beta"), account)
+        for accounts, wanted, single, expected in (
+            (both, None, False, ["acme", "beta"]),
+            (both, "acme", True, ["acme"]),
+            ({"": account}, None, True, [""]),
+            ({}, None, False, []),
+            (both, "x", True, "'x' is not allowed: it must be one of acme, beta"),
+            (both, "", True, "'' is not allowed: it must be one of acme, beta"),
+            ({"": account}, "x", True, "'x' is not allowed: no account has a name"),
+            (both, None, True, "--account, which must be one of acme, beta"),
+            ({}, None, True, "this shard has no accounts"),
+            ({}, "acme", True, "this shard has no accounts"),
+        ):
+            err = io.StringIO()
+            self.patch(sys, "stderr", err)
+            try:
+                found = [*choose(accounts, wanted, single=single)]
+            except SystemExit as exit_:
+                self.assertEqual(os.EX_CONFIG, exit_.code)
+                self.assertTrue(err.getvalue().endswith(f"{expected}\n"), expected)
+            else:
+                self.assertEqual(expected, found)
 
 
 class AccessLinesTests(SynchronousTestCase):
@@ -253,19 +256,28 @@ class ReachedTests(SynchronousTestCase):
 
 
 class OnceTests(SynchronousTestCase):
-    def test_page(self) -> None:
-        """Metrics go to standard output, failures to standard error."""
+    def printed(self, *checks: ResourceCheck) -> tuple[bool, str, str]:
+        """Return whether the peers were read, the output, and the errors."""
         out, err = io.StringIO(), io.StringIO()
         self.patch(sys, "stdout", out)
         self.patch(sys, "stderr", err)
         known = network(Inventory())
         known.pages.publish("peers", (piece(PAGE),))
-        checks = checks_of(
-            ResourceCheck(resource=PEERS, records=1),
-            ResourceCheck(resource=RESOURCE_BY_NAME["groups"], error=LIMITED),
-            ResourceCheck(resource=TOKENS, error=LIMITED),
+        done = Deferred.fromCoroutine(print_metrics(known, checks_of(*checks)))
+        return self.successResultOf(done), out.getvalue(), err.getvalue()
+
+    def test_page(self) -> None:
+        """Metrics go to standard output, failures to standard error."""
+        found = self.printed(
+            READ,
+            check("groups", LIMITED),
+            check("access_tokens", LIMITED),
+            check("routes", LIMITED),
         )
-        done = Deferred.fromCoroutine(print_metrics(known, checks))
-        self.assertTrue(self.successResultOf(done))
-        self.assertEqual(PAGE.decode(), out.getvalue())
-        self.assertEqual("groups: 429\n", err.getvalue())
+        self.assertEqual((True, PAGE.decode(), "groups: 429\nroutes: 429\n"), found)
+
+    def test_unreachable(self) -> None:
+        """After one request without a connection, no other one is sent."""
+        failed = check("peers", UpstreamError("connect", "no connection"))
+        found = self.printed(failed, failed)
+        self.assertEqual((False, PAGE.decode(), "peers: no connection\n"), found)

@@ -6,7 +6,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking.survey import ResourceCheck, read_resources
-from api_exporter.ports import Reason, ResponseBody, UpstreamError
+from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.world import World
 from tests.parts import CURRENT_USER, SERVICE_USER, quota
@@ -30,7 +30,8 @@ class SurveyTests(SynchronousTestCase):
             registry=CollectorRegistry(),
         )
 
-    async def fetch(self, path: str, _patience: float) -> ResponseBody:
+    async def fetch(self, path: str, patience: float) -> ResponseBody:
+        self.assertEqual(60.0, patience)
         self.asked.append(path)
         self.clock.advance(self.seconds)
         default = SERVICE_USER if path == CURRENT_USER else b"[]"
@@ -62,24 +63,28 @@ class SurveyTests(SynchronousTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
         return found
 
-    def peers(self, answer: bytes | Exception) -> ResourceCheck:
-        """Return the result of the peers."""
-        return self.surveyed(peers=answer)[0]
-
-    def test_good(self) -> None:
-        """Records are counted, timed and published."""
+    def test_outcomes(self) -> None:
+        """Records are counted, timed and published; a failure has its reason."""
         self.seconds = 0.25
-        found = self.peers(b'[{"id":"a"},{"id":"b"}]')
-        self.assertEqual("api/peers", self.asked[0])
-        self.assertEqual(("ok", 2, 0.25), (found.outcome, found.records, found.seconds))
-        self.assertIsNone(found.error)
-        self.assertEqual(["a", "b"], [p.id for p in self.network.inventory.peers or ()])
-
-    def test_empty(self) -> None:
-        """An empty list is a success."""
-        found = self.peers(b"[]")
-        self.assertEqual(("ok", 0, 0), (found.outcome, found.records, found.rejected))
-        self.assertEqual((), self.network.inventory.peers)
+        for answer, expected, published in (
+            (b'[{"id":"a"},{"id":"b"}]', ("ok", 2, 0), 2),
+            (b"[]", ("ok", 0, 0), 0),
+            (b'[{"id":"a"},{"id":1},{"id":"c"}]', ("ok", 2, 1), 2),
+            *((body, ("decode", None, 0), None) for body in (b"<html>", b"[1]", b"")),
+            (UpstreamError("auth", "why"), ("auth", None, 0), None),
+            (UpstreamError("http_5xx", "why"), ("http_5xx", None, 0), None),
+        ):
+            self.setUp()
+            self.seconds = 0.25
+            found, *_ = self.surveyed(peers=answer)
+            self.assertEqual("api/peers", self.asked[0])
+            facts = found.outcome, found.records, found.rejected
+            self.assertEqual((expected, 0.25), (facts, found.seconds), answer)
+            self.assertEqual(expected[0] == "ok", found.error is None)
+            peers = self.network.inventory.peers
+            self.assertEqual(published, None if peers is None else len(peers), answer)
+            places = [error.partition(": ")[0] for error in found.record_errors]
+            self.assertEqual(["[1]"] * found.rejected, places)
 
     def test_joined(self) -> None:
         """A list that names a missing id is read again."""
@@ -89,29 +94,9 @@ class SurveyTests(SynchronousTestCase):
         self.assertLessEqual(self.asked.count("api/groups"), 2)
         self.assertIn("netbird_api_route_routing_peers{", self.network.text().decode())
 
-    def test_failed(self) -> None:
-        """A failure is reported by its reason, and no records are known."""
-        reasons: tuple[Reason, ...] = ("auth", "timeout", "rate_limited", "http_5xx")
-        self.seconds = 1.5
-        for reason in reasons:
-            error = UpstreamError(reason, "why")
-            found = self.peers(error)
-            self.assertIs(error, found.error)
-            self.assertEqual(
-                (reason, None, 1.5), (found.outcome, found.records, found.seconds)
-            )
-            self.assertIsNone(self.network.inventory.peers)
-
-    def test_undecodable(self) -> None:
-        """An undecodable body is a failure with its own reason."""
-        for body in (b"<html>", b'{"a":1}', b"[1]", b""):
-            found = self.peers(body)
-            assert found.error is not None
-            self.assertEqual(("decode", "decode"), (found.outcome, found.error.reason))
-
     def test_defect(self) -> None:
         """An internal error is an outcome, too, and its traceback is in the log."""
-        found = self.peers(ZeroDivisionError("oops"))
+        found, *_ = self.surveyed(peers=ZeroDivisionError("oops"))
         self.assertEqual("internal", found.outcome)
         self.assertEqual("internal error: ZeroDivisionError", str(found.error))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
@@ -123,13 +108,6 @@ class SurveyTests(SynchronousTestCase):
         self.assertEqual(("decode", None), outcomes["peers"])
         self.assertEqual(("decode", None), outcomes["groups"])
         self.assertEqual(("ok", 0), outcomes["routes"])
-
-    def test_rejected(self) -> None:
-        """Invalid records are reported with their places."""
-        found = self.peers(b'[{"id":"a"},{"id":1},{"id":"c"}]')
-        self.assertEqual(("ok", 2, 1), (found.outcome, found.records, found.rejected))
-        [complaint] = found.record_errors
-        self.assertTrue(complaint.startswith("[1]: "), complaint)
 
     def own_tokens(self, found: list[ResourceCheck]) -> ResourceCheck:
         [tokens] = [one for one in found if one.resource.name == "access_tokens"]

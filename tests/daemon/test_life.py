@@ -1,16 +1,25 @@
-"""Failed starts, and the destinations of log lines."""
+"""Failed starts, the destinations of log lines, signals and the end."""
 
 import io
 import os
+import signal
 import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from twisted.logger import Logger, LogPublisher
+from twisted.application.service import Application, IServiceCollection, Service
+from twisted.internet.defer import Deferred
+from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import ILogObserver, Logger, LogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import life
 from api_exporter.daemon.outlets import ROTATED_AT, ROTATED_FILES, LogFile
+from api_exporter.serving.listener import ListenError
 from api_exporter.settings.environment import read_settings
+from tests.logbook import logbook
 
 SETTINGS = read_settings(
     {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
@@ -21,6 +30,19 @@ def twistd(
     *, nodaemon: bool = True, logfile: str | None = None, syslog: bool = False
 ) -> dict[str, object]:
     return {"nodaemon": nodaemon, "logfile": logfile, "syslog": syslog}
+
+
+@contextmanager
+def replaced(number: int) -> Iterator[Path]:
+    """Redirect a standard stream into a file; yield its path."""
+    copy = os.dup(number)
+    with tempfile.NamedTemporaryFile() as file:
+        os.dup2(file.fileno(), number)
+        try:
+            yield Path(file.name)
+        finally:
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 class RefusalTests(SynchronousTestCase):
@@ -35,18 +57,48 @@ class RefusalTests(SynchronousTestCase):
         expected = "api-exporter: a\napi-exporter: b\n" * 2
         self.assertEqual(expected, self.terminal.getvalue())
 
-    def test_standard_output(self) -> None:
-        """A daemon has no standard output to log to."""
-        with self.assertRaises(SystemExit) as raised:
-            life.log_file(twistd(nodaemon=False, logfile="-"))
-        self.assertEqual(os.EX_CONFIG, raised.exception.code)
+    def test_log_file(self) -> None:
+        """A daemon has no standard output; a file may be writable later."""
+        for options, status, words in (
+            (
+                twistd(nodaemon=False, logfile="-"),
+                78,
+                "a daemon cannot log to standard",
+            ),
+            (
+                twistd(logfile="/nowhere/x.log"),
+                1,
+                "cannot write the log file /nowhere/",
+            ),
+        ):
+            with self.assertRaises(SystemExit) as raised:
+                life.log_file(options)
+            self.assertEqual(status, raised.exception.code)
+            self.assertIn(words, self.terminal.getvalue())
 
-    def test_not_writable(self) -> None:
-        """A log file that cannot be written may be writable later."""
-        with self.assertRaises(SystemExit) as raised:
-            life.log_file(twistd(logfile="/nowhere/x.log"))
-        self.assertEqual(1, raised.exception.code)
-        self.assertIn("cannot write the log file /nowhere/", self.terminal.getvalue())
+    def test_output(self) -> None:
+        """Lines on standard output are lost in a daemon, or if it is /dev/null."""
+        problem = "a daemon has no standard output to write to"
+        self.assertEqual(problem, life.output_problem(twistd(nodaemon=False)))
+        with replaced(1):
+            self.assertEqual("", life.output_problem(twistd()))
+            with open(os.devnull, "wb") as nothing:
+                os.dup2(nothing.fileno(), 1)
+            self.assertIn("lines would be lost", life.output_problem(twistd()))
+
+    def test_closed_streams(self) -> None:
+        """With a closed standard stream the program starts again with /dev/null."""
+        started: list[Sequence[str]] = []
+        self.patch(os, "execv", lambda _, command: started.append(command))
+        life.reopen_standard_streams()
+        self.assertEqual([], started)
+        self.patch(sys, "__stdin__", None)
+        with replaced(0):
+            os.close(0)
+            life.reopen_standard_streams()
+            self.assertTrue(os.path.samestat(os.fstat(0), os.stat(os.devnull)))
+            self.assertTrue(os.get_inheritable(0))
+        self.assertEqual([sys.orig_argv], started)
 
 
 class LogTests(SynchronousTestCase):
@@ -83,24 +135,35 @@ class LogTests(SynchronousTestCase):
         events = read_settings(
             environ | {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
         )
-        read_end, write_end = os.pipe()
-        self.addCleanup(os.close, read_end)
-        out, err = os.dup(1), os.dup(2)
-        os.dup2(write_end, 2)
-        os.close(write_end)
-        with open(os.devnull, "wb") as nothing:
-            os.dup2(nothing.fileno(), 1)
-        try:
+        with replaced(1) as out, replaced(2) as err:
             observer = life.log_observer(events, twistd(), None)
             assert observer is not None
             log = Logger("api_exporter.test", observer=LogPublisher(observer))
             log.info("seen")
-        finally:
-            os.dup2(out, 1)
-            os.dup2(err, 2)
-            os.close(out)
-            os.close(err)
-        self.assertIn(b"info seen", os.read(read_end, 1000))
+            self.assertEqual("", out.read_text())
+            self.assertIn("info seen", err.read_text())
+
+    def test_observer(self) -> None:
+        """The application holds the log observer for twistd, if it is not twistd's."""
+        for observer in (None, life.log_observer(SETTINGS, twistd(), None)):
+            application = Application("test")
+            exporter = life.Exporter(observer)
+            exporter.setServiceParent(application)
+            self.assertIs(observer, application.getComponent(ILogObserver))
+            self.assertEqual([exporter], list(IServiceCollection(application)))
+
+    def test_stopped(self) -> None:
+        """The last line comes when all services have stopped."""
+        book = logbook(self)
+        exporter, slow = life.Exporter(None), Service()
+        ending: Deferred[None] = Deferred()
+        self.patch(slow, "stopService", lambda: ending)
+        exporter.addService(slow)
+        stopped = exporter.stopService()
+        self.assertEqual([], book.lines())
+        ending.callback(None)
+        self.successResultOf(stopped)
+        self.assertEqual(["info stopped"], book.lines())
 
     def test_elsewhere(self) -> None:
         """Otherwise lines go to the standard streams, or to syslog through twistd."""
@@ -113,3 +176,86 @@ class LogTests(SynchronousTestCase):
             self.assertIsNone(life.log_file(options))
             observer = life.log_observer(SETTINGS, options, None)
             self.assertEqual(ours, observer is not None)
+
+
+class FailedStartTests(SynchronousTestCase):
+    def test_port(self) -> None:
+        """A port in use is one log line; also for the terminal if lines are elsewhere.
+        Other errors have their traceback.
+        """
+        reported: list[BaseException] = []
+        error, defect = ListenError("port in use"), ZeroDivisionError()
+        for options, shown in (
+            (twistd(), False),
+            (twistd(logfile="-"), False),
+            (twistd(logfile="x.log"), True),
+            (twistd(syslog=True), True),
+        ):
+            book = logbook(self)
+            self.patch(sys, "excepthook", lambda _, error, __: reported.append(error))
+            life.install_exception_hook(options)
+            with replaced(2) as terminal:
+                sys.excepthook(ListenError, error, None)
+                line = "api-exporter: LISTEN_ADDRESS: port in use\n"
+                self.assertEqual(shown, line in terminal.read_text(), options)
+            self.assertEqual(["error LISTEN_ADDRESS: port in use"], book.lines())
+            sys.excepthook(ZeroDivisionError, defect, None)
+        self.assertEqual([defect] * 4, reported)
+
+
+class ThreadReactor(MemoryReactorClock):
+    """A reactor that runs calls from other threads and signal handlers at once."""
+
+    def callFromThread(  # noqa: N802 - the name is Twisted's
+        self, call: Callable[..., object], *arguments: object
+    ) -> None:
+        call(*arguments)
+
+
+class SignalTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+        self.reactor = ThreadReactor()
+        self.reloaded: list[None] = []
+        self.file: LogFile = LogFile.fromFullPath(str(Path(self.mktemp()).absolute()))
+        self.addCleanup(self.file.close)
+
+    def install(self, file: LogFile | None) -> None:
+        """Install the handlers of a daemon, and run the reactor."""
+        life.install_signal_handlers(
+            twistd(nodaemon=False),
+            file,
+            self.reactor,  # type: ignore[arg-type]
+            reload=lambda: self.reloaded.append(None),
+        )
+        self.reactor.run()
+        self.reactor.hasStopped = False
+
+    def test_terminate(self) -> None:
+        """SIGTERM stops the program; further ones are ignored."""
+        self.install(None)
+        signal.raise_signal(signal.SIGTERM)
+        self.assertTrue(self.reactor.hasStopped)
+        self.assertEqual(signal.SIG_IGN, signal.getsignal(signal.SIGTERM))
+        self.assertNotEqual(signal.SIG_IGN, signal.getsignal(signal.SIGHUP))
+
+    def test_hang_up(self) -> None:
+        """SIGHUP opens the log file again, and reloads files."""
+        path = Path(self.file.path)
+        for file in (None, self.file):
+            self.install(file)
+            path.rename(path.with_suffix(".old"))
+            signal.raise_signal(signal.SIGHUP)
+            self.assertEqual(file is not None, path.exists())
+            path.touch()
+        self.assertEqual(2, len(self.reloaded))
+        self.assertFalse(self.reactor.hasStopped)
+
+    def test_rotate(self) -> None:
+        """SIGUSR1 begins a new log file."""
+        self.install(self.file)
+        self.file.write("a\n")
+        signal.raise_signal(signal.SIGUSR1)
+        self.assertEqual("", Path(self.file.path).read_text())
+        self.assertEqual("a\n", Path(f"{self.file.path}.1").read_text())

@@ -63,24 +63,21 @@ class StreamTests(SynchronousTestCase):
         reader, writer = self.pipe()
         os.close(reader)
         stream = Stream(writer)
-        self.assertFalse(stream.write(LINE))
-        self.assertFalse(stream.write(LINE))
+        self.assertEqual([False] * 2, [stream.write(LINE) for _ in range(2)])
 
-    def test_socket(self) -> None:
-        """A socket that is not read, such as the journal's, accepts no more."""
+    def test_others(self) -> None:
+        """A socket or a terminal that is not read accepts no more."""
         ours, theirs = socket.socketpair()
-        self.addCleanup(ours.close)
         self.addCleanup(theirs.close)
-        stream = Stream(ours.fileno())
-        self.full(stream, "z" * 2 * MAX_WRITE_BYTES + "\n")
-        self.assertTrue(os.get_blocking(ours.fileno()))
-
-    def test_terminal(self) -> None:
-        """A terminal that is not read accepts no more."""
-        terminal, ours = os.openpty()
+        terminal, window = os.openpty()
         self.addCleanup(os.close, terminal)
-        self.addCleanup(os.close, ours)
-        self.full(Stream(ours))
+        for descriptor, line in (
+            (ours.detach(), "z" * 2 * MAX_WRITE_BYTES + "\n"),
+            (window, LINE),
+        ):
+            self.addCleanup(os.close, descriptor)
+            self.full(Stream(descriptor), line)
+            self.assertTrue(os.get_blocking(descriptor))
 
     def test_full_disk(self) -> None:
         """A full disk accepts nothing."""

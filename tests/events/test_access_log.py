@@ -62,7 +62,8 @@ class AccessLogTests(SynchronousTestCase):
             return ResponseBody(self.table.answer(path.partition("?")[2]))
 
         asked = self.log.fetch(fetch, "events/proxy", 1.0, Inventory())
-        self.successResultOf(Deferred.fromCoroutine(asked))
+        body = self.successResultOf(Deferred.fromCoroutine(asked))
+        self.assertIn(b'{"data":[', body.data)
 
     def test_wanted(self) -> None:
         """During a backlog a request is due at once, later after an interval."""
@@ -76,6 +77,24 @@ class AccessLogTests(SynchronousTestCase):
         self.assertFalse(self.log.is_due())
         self.clock.advance(REQUEST_INTERVAL - 10.0)
         self.assertTrue(self.log.is_due())
+
+    def test_pages(self) -> None:
+        """After more than ten pages in a row, the log is read again more than two
+        minutes later.
+        """
+        for pages, seconds in ((10, 20.0), (11, 150.0)):
+            self.setUp()
+            self.clock.advance(10_000.0)
+            for one in range(100 * pages - 50):
+                self.table.add(one)
+            self.fetch()
+            while self.journal.is_behind:
+                self.fetch()
+            self.assertEqual(pages, len(self.table.queries))
+            self.clock.advance(seconds - 1.0)
+            self.assertFalse(self.log.is_due(), pages)
+            self.clock.advance(1.0)
+            self.assertTrue(self.log.is_due(), pages)
 
     def test_busy(self) -> None:
         """Thirteen pages a minute need at most twenty requests."""

@@ -47,6 +47,9 @@ def read(body: bytes) -> Read:
         for function in _parsed(fields, 5)
     }
     mappings = {_one(mapping, 1) for mapping in _parsed(fields, 3)}
+    for mapping in _parsed(fields, 3):  # it has functions, files and lines
+        assert strings[_one(mapping, 5)] == "api-exporter"
+        assert [_one(mapping, field) for field in (7, 8, 9)] == [1, 1, 1]
     frames = {}
     addresses = {}
     for location in _parsed(fields, 4):

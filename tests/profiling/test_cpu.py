@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.profiling import cpu
 from api_exporter.profiling.cpu import Charges
-from api_exporter.profiling.pprof import Frame, Profile, Stack, encode
+from api_exporter.profiling.pprof import Frame, Profile, encode
 from tests.profiling import reader
 
 NOW = 1_700_000_000
@@ -48,6 +48,7 @@ class ProfileTests(SynchronousTestCase):
     def test_profile(self) -> None:
         """The profile shows where CPU time was used."""
         profile = self.start()
+        self.assertAlmostEqual(0.0002, sys.getswitchinterval())
         before = time.process_time_ns()
         spin(300_000_000)
         self.assertNoResult(profile)
@@ -85,54 +86,30 @@ class ProfileTests(SynchronousTestCase):
 
 
 class ChargesTests(SynchronousTestCase):
-    """Charges of a thread that is not started: its clock is an argument."""
-
-    def setUp(self) -> None:
-        self.thread = threading.Thread(name="worker")
-        self.charges = Charges({self.thread: 1000})
-
-    def add(self, now: int, where: Stack, *, running: bool) -> None:
-        clocks = {self.thread: now}
-        found = dict.fromkeys(self.charges.busy_threads(clocks), where)
-        self.charges.add(clocks, found, {self.thread: now + running})
-
-    def found(self) -> dict[Stack, tuple[int, ...]]:
-        samples = self.charges.samples()
-        self.assertLessEqual({sample.thread for sample in samples}, {"worker"})
-        return {sample.stack: sample.values for sample in samples}
-
-    def test_difference(self) -> None:
-        """A stack is charged with the CPU time since the previous sample."""
-        self.add(1010, WORK, running=True)
-        self.add(1050, WORK, running=True)
-        self.assertEqual({WORK: (2, 50)}, self.found())
-
-    def test_idle(self) -> None:
-        """A thread without CPU time is not sampled."""
-        self.add(1000, WAIT, running=False)
-        self.assertEqual({}, self.found())
-
-    def test_blocked(self) -> None:
-        """CPU time of a waiting thread is charged to its last running stack."""
-        self.add(1010, WORK, running=True)
-        self.add(1015, WAIT, running=False)
-        self.assertEqual({WORK: (2, 15)}, self.found())
-
-    def test_never_seen_running(self) -> None:
-        """CPU time of a thread never sampled running is charged where it waits."""
-        self.add(1010, WAIT, running=False)
-        self.assertEqual({WAIT: (1, 10)}, self.found())
-
-    def test_new_thread(self) -> None:
-        """A new thread is charged with all of its CPU time."""
-        self.charges = Charges({})
-        self.add(7, WORK, running=True)
-        self.assertEqual({WORK: (1, 7)}, self.found())
-
-    def test_ended(self) -> None:
-        """The CPU time of a thread that ends after a sample is charged."""
-        self.charges.add({self.thread: 1010}, {self.thread: WORK}, {})
-        self.assertEqual({WORK: (1, 10)}, self.found())
+    def test_charges(self) -> None:
+        """CPU time since the last sample is charged to the last running stack, or to
+        where the thread waits. A new thread is charged with all of its time.
+        """
+        thread = threading.Thread(name="worker")
+        running, waiting = (WORK, 1), (WAIT, 0)
+        for name, before, samples, expected in (
+            ("twice", 1000, [(1010, running), (1050, running)], {WORK: (2, 50)}),
+            ("idle", 1000, [(1000, waiting)], {}),
+            ("blocked", 1000, [(1010, running), (1015, waiting)], {WORK: (2, 15)}),
+            ("never running", 1000, [(1010, waiting)], {WAIT: (1, 10)}),
+            ("new", None, [(7, running)], {WORK: (1, 7)}),
+            ("ended", 1000, [(1010, (WORK, None))], {WORK: (1, 10)}),
+        ):
+            charges = Charges({} if before is None else {thread: before})
+            for now, (stack, step) in samples:
+                clocks = {thread: now}
+                after = {} if step is None else {thread: now + step}
+                found = dict.fromkeys(charges.busy_threads(clocks), stack)
+                charges.add(clocks, found, after)
+            charged = charges.samples()
+            self.assertLessEqual({sample.thread for sample in charged}, {"worker"})
+            found_ = {sample.stack: sample.values for sample in charged}
+            self.assertEqual(expected, found_, name)
 
 
 class ClocksTests(SynchronousTestCase):
@@ -143,19 +120,18 @@ class ClocksTests(SynchronousTestCase):
         self.assertLessEqual(before, read)
         self.assertLessEqual(read, time.thread_time_ns())
 
-    def test_ended(self) -> None:
-        """A thread that has ended, but is still listed, has no clock."""
+    def test_others(self) -> None:
+        """A thread that has not started, or has ended, has no clock."""
         ended = threading.Thread(target=int)
         ended.start()
         ended.join()
-        assert ended.ident is not None
         # Python's thread ends a moment before the kernel's.
         task = Path(f"/proc/self/task/{ended.native_id}")
         for _ in range(5000):
             if not task.exists():
                 break
             threading.Event().wait(0.001)
-        active: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
-        active[ended.ident] = ended
-        self.addCleanup(active.pop, ended.ident)
-        self.assertNotIn(ended, cpu.read_clocks())
+        current = threading.current_thread()
+        listed = [threading.Thread(), ended, current]
+        self.patch(threading, "enumerate", lambda: listed)
+        self.assertEqual([current], [*cpu.read_clocks()])

@@ -3,8 +3,10 @@
 import errno
 import socket
 from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from twisted.internet import defer
 from twisted.internet.address import IPv4Address
@@ -18,8 +20,11 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import Factory
+from twisted.internet.ssl import CertificateOptions
 from twisted.internet.task import Clock
+from twisted.internet.tcp import Port
 from twisted.internet.testing import MemoryReactorClock
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
@@ -27,11 +32,13 @@ from api_exporter.serving.listener import (
     Listener,
     ListenError,
     bind_addresses,
+    description_errors,
     endpoints,
 )
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.addresses import Address, Endpoint
 from tests.authority import Authority
+from tests.logbook import logbook
 
 
 class Refusing(MemoryReactorClock):
@@ -64,21 +71,29 @@ class Honest(MemoryReactorClock):
         return made
 
 
+class Bound(MemoryReactorClock):
+    """A reactor with a real port for TLS, which accepts no connection."""
+
+    def listenSSL(  # noqa: N802 - the same
+        self,
+        port: int,
+        factory: Factory,
+        contextFactory: CertificateOptions,  # noqa: N803 - the name is Twisted's
+        backlog: int = 50,
+        interface: str = "",
+    ) -> Port:
+        secured = TLSMemoryBIOFactory(contextFactory, False, factory)
+        self.port = Port(port, secured, backlog, interface, self)
+        self.port.startListening()
+        return self.port
+
+
 def posix(reactor: MemoryReactorClock) -> PosixReactorBase:
     """Return the reactor with the type that listeners require."""
     return cast(PosixReactorBase, reactor)
 
 
 class InterfacesTests(SynchronousTestCase):
-    def test_addresses(self) -> None:
-        """An address is returned unchanged, a name is resolved."""
-        for host, expected in (
-            ("127.0.0.1", ["127.0.0.1"]),
-            ("::1", ["::1"]),
-            ("localhost", ["127.0.0.1"]),
-        ):
-            self.assertEqual(expected, list(bind_addresses(host)))
-
     def test_unresolvable(self) -> None:
         """A name without an address raises an error of the system's."""
         with self.assertRaises(OSError):
@@ -117,7 +132,7 @@ class EndpointsTests(SynchronousTestCase):
     def test_descriptions(self) -> None:
         """A description becomes the endpoint that Twisted makes of it."""
         certificate = Path(self.mktemp())
-        issued = Authority("an authority").issue("localhost")
+        issued = Authority("test").issue("localhost")
         certificate.write_bytes(issued.pem + issued.key)
         for description, kind in (
             ("tcp:8080:interface=127.0.0.1", TCP4ServerEndpoint),
@@ -136,13 +151,17 @@ class ListenerTests(SynchronousTestCase):
         self.reported: list[str] = []
 
     def listener(
-        self, reactor: MemoryReactorClock, *addresses: Address | Endpoint
+        self,
+        reactor: MemoryReactorClock,
+        *addresses: Address | Endpoint,
+        **options: Any,
     ) -> Listener:
         return Listener(
             addresses=addresses,
             site=BoundedSite(Resource(), Clock()),
             reactor=posix(reactor),
             on_ready=self.reported.append,
+            **options,
         )
 
     def failure(
@@ -187,13 +206,8 @@ class ListenerTests(SynchronousTestCase):
         )
         for addresses, expected in cases:
             reported: list[None] = []
-            service = Listener(
-                addresses=addresses,
-                site=BoundedSite(Resource(), Clock()),
-                reactor=posix(Honest()),
-                on_ready=self.reported.append,
-                on_exposed=lambda reported=reported: reported.append(None),  # type: ignore[misc]
-            )
+            exposed = partial(reported.append, None)
+            service = self.listener(Honest(), *addresses, on_exposed=exposed)
             service.privilegedStartService()
             self.assertEqual(expected, len(reported), addresses)
             self.successResultOf(service.stopService())
@@ -206,16 +220,11 @@ class ListenerTests(SynchronousTestCase):
             behind.append(factory)
             return factory
 
-        reactor = MemoryReactorClock()
-        service = Listener(
-            addresses=[
-                Address("127.0.0.1", 1),
-                Endpoint("unix:/run/x.sock"),
-                Endpoint("tcp:2"),
-            ],
-            site=BoundedSite(Resource(), Clock()),
-            reactor=posix(reactor),
-            on_ready=self.reported.append,
+        service = self.listener(
+            MemoryReactorClock(),
+            Address("127.0.0.1", 1),
+            Endpoint("unix:/run/x.sock"),
+            Endpoint("tcp:2"),
             encrypt=secured,
         )
         service.privilegedStartService()
@@ -233,10 +242,8 @@ class ListenerTests(SynchronousTestCase):
             Endpoint("unix:/run/x.sock"),
         )
         service.privilegedStartService()
-        self.assertEqual([8080, 8081], [server[0] for server in reactor.tcpServers])
-        self.assertEqual(
-            ["127.0.0.1", "::1"], [server[3] for server in reactor.tcpServers]
-        )
+        found = [(port, *rest) for port, _, *rest in reactor.tcpServers]
+        self.assertEqual([(8080, 1024, "127.0.0.1"), (8081, 1024, "::1")], found)
         [(path, _, _, mode, locked)] = reactor.unixServers
         self.assertEqual(("/run/x.sock", 0o660, 0), (path, mode, locked))
         self.assertEqual(3, len(self.reported))
@@ -258,16 +265,17 @@ class ListenerTests(SynchronousTestCase):
             (denied, unix, "unix:/run/x.sock: Refused for a test"),
             ("No reason", unix, "unix:/run/x.sock: No reason"),
         )
+        missing = "systemd has not passed this socket"
         for cause, address, expected in cases:
             words = self.failure(Refusing(cause), address)
             self.assertEqual(f"cannot listen on {expected}", words)
-
-    def test_second_refused(self) -> None:
-        """The error names the address that failed."""
-        reactor = MemoryReactorClock()
-        first = Address("127.0.0.1", 8080)
-        words = self.failure(reactor, first, Address("no-such-host.invalid", 8080))
-        self.assertTrue(words.startswith("cannot listen on no-such-host.invalid:8080"))
+        for description, why in (
+            ("ssl:1:privateKey=/no/key", "No such file or directory"),
+            ("systemd:domain=INET:index=0", missing),
+            ("systemd:domain=INET:name=x", missing),
+        ):
+            words = self.failure(MemoryReactorClock(), Endpoint(description))
+            self.assertEqual(f"cannot listen on {description}: {why}", words)
 
     def test_wrong_descriptions(self) -> None:
         """The error of a wrong description is one line with the reason."""
@@ -280,10 +288,7 @@ class ListenerTests(SynchronousTestCase):
             "tcp:8080:interface=127.0.0.1:backlog=many",
             "unix:/run/x.sock:mode=rw",
             "systemd:domain=INET",
-            "systemd:domain=INET:index=0",
             "systemd:domain=NONSENSE:index=0",
-            "systemd:domain=INET:name=web",
-            "ssl:8443:privateKey=/nowhere/key.pem",
             f"ssl:8443:privateKey={empty}",
             "fd:x",
         ):
@@ -292,27 +297,73 @@ class ListenerTests(SynchronousTestCase):
             self.assertTrue(words.startswith(start), words)
             self.assertGreater(len(words), len(start))
 
-    def test_file_is_named(self) -> None:
-        """The error of a missing key has the system's words."""
-        words = self.failure(MemoryReactorClock(), Endpoint("ssl:1:privateKey=/no/key"))
-        expected = (
-            "cannot listen on ssl:1:privateKey=/no/key: No such file or directory"
-        )
-        self.assertEqual(expected, words)
-
-    def test_not_activated(self) -> None:
-        """The error of a missing systemd socket names systemd, not an index."""
-        for description in (
-            "systemd:domain=INET:index=0",
-            "systemd:domain=INET:name=x",
-        ):
-            words = self.failure(MemoryReactorClock(), Endpoint(description))
-            self.assertIn(
-                "systemd", words.removeprefix(f"cannot listen on {description}")
-            )
+    def test_lasting(self) -> None:
+        """Wrong descriptions are lasting errors; missing files and sockets are not."""
+        good: list[Address | Endpoint] = [
+            Address("no-such-host.invalid", 1),
+            Endpoint("tcp:8080"),
+        ]
+        missing = "ssl:8443:privateKey=/nowhere/key.pem", "systemd:domain=INET:index=0"
+        wrong = "tcp:http", "unix:/run/x.sock:mode=rw"
+        given = (*good, *map(Endpoint, (*missing, *wrong)))
+        lines = description_errors(given, posix(MemoryReactorClock()))
+        named = [line.removeprefix("cannot listen on ") for line in lines]
+        self.assertEqual([*wrong], [name.partition(": ")[0] for name in named])
 
     def test_stopped(self) -> None:
         """A listener can be stopped before it starts, and twice."""
         service = self.listener(MemoryReactorClock(), Address("127.0.0.1", 8080))
         for _ in range(2):
             self.successResultOf(service.stopService())
+
+    def test_closing(self) -> None:
+        """A stop waits until the port is closed."""
+        closed: defer.Deferred[None] = defer.Deferred()
+        reactor = Honest()
+        listen = reactor.listenTCP
+
+        def slow(*arguments: object, **options: object) -> IListeningPort:
+            port = listen(*arguments, **options)  # type: ignore[arg-type]
+            self.patch(port, "stopListening", lambda: closed)
+            return port
+
+        self.patch(reactor, "listenTCP", slow)
+        service = self.listener(reactor, Address("127.0.0.1", 8080))
+        service.privilegedStartService()
+        service.startService()
+        stopped = service.stopService()
+        self.assertNoResult(stopped)
+        closed.callback(None)
+        self.successResultOf(stopped)
+        self.assertFalse(service.running)
+
+    def test_reload(self) -> None:
+        """A valid certificate replaces the previous one, an invalid one does not."""
+        reactor = Bound()
+        file = Path(self.mktemp())
+        authority = Authority("test")
+
+        def replace() -> None:
+            issued = authority.issue("localhost")
+            file.write_bytes(issued.pem + issued.key)
+
+        replace()
+        address = f"ssl:0:interface=127.0.0.1:privateKey={file}"
+        service = self.listener(reactor, Endpoint(address))
+        service.privilegedStartService()
+        book, used = logbook(self), [reactor.port.factory]
+        for spoil in (replace, file.unlink, replace):
+            spoil()
+            service.reload()
+            used.append(reactor.port.factory)
+        self.assertEqual([False, True, False], [a is b for a, b in pairwise(used)])
+        self.assertEqual(
+            [
+                f"warning cannot listen on {address}: No such file or directory; the"
+                " previous certificate stays in use"
+            ],
+            book.lines(),
+        )
+        stopped = service.stopService()
+        reactor.advance(0)
+        self.successResultOf(stopped)

@@ -9,7 +9,6 @@ from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.refresh.life import FreshnessByName, LastBody, lives
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.freshness import Freshness
 from api_exporter.world import World
 
 DOWN = UpstreamError("timeout", "no answer")
@@ -23,8 +22,12 @@ class RecordingLog(RefreshLog):
         lives_ = lives({"peers": 30.0, "groups": 300.0})
         self.freshness = FreshnessByName(lives_)
         self.registry = CollectorRegistry()
+        self.budget: float | None = None
         self.telemetry = AccountTelemetry(
-            registry=self.registry, freshness=self.freshness
+            registry=self.registry,
+            freshness=self.freshness,
+            collectors=("peers", "routes"),
+            budget=lambda: self.budget,
         )
         world = World(Clock(), lambda: self._at, lambda: 0.5)
         super().__init__(lives=lives_, telemetry=self.telemetry, world=world)
@@ -44,11 +47,6 @@ class RecordingLog(RefreshLog):
     def attempt_ended(self, attempt: Attempt) -> None:
         self.telemetry.count_attempt(attempt)
         self.record_attempt(attempt)
-
-
-def telemetry() -> tuple[RecordingLog, CollectorRegistry]:
-    log = RecordingLog()
-    return log, log.registry
 
 
 def attempt(status: int | None = 200, number: int = 1) -> Attempt:
@@ -76,232 +74,204 @@ def failed(path: str, at: float) -> Attempt:
 
 
 class AccountTelemetryTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.log = RecordingLog()
+
+    def up(self) -> float | None:
+        return self.log.registry.get_sample_value("netbird_api_up")
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.log.registry.get_sample_value(f"api_exporter_{name}", labels)
+
+    def assert_values(self, resource: str, **expected: float | None) -> None:
+        found = {name: self.value(name, resource=resource) for name in expected}
+        self.assertEqual(expected, found)
+
     def test_at_the_start(self) -> None:
         """Counters start at 0; gauges are absent until their value is known."""
-        _, registry = telemetry()
-        value = registry.get_sample_value
         for name in ("peers", "groups"):
-            labels = {"resource": name}
-            self.assertEqual(0, value("api_exporter_refreshes_total", labels))
-            self.assertEqual(0, value("api_exporter_refresh_failures_total", labels))
-            for gauge in ("up", "supported", "records", "rejected_records"):
-                self.assertIsNone(value(f"api_exporter_resource_{gauge}", labels))
+            self.assert_values(
+                name,
+                refreshes_total=0,
+                refresh_failures_total=0,
+                resource_up=None,
+                resource_supported=None,
+                resource_records=None,
+                resource_rejected_records=None,
+            )
         for reason in REASONS:
-            name = "api_exporter_refresh_failure_reasons_total"
-            self.assertEqual(0, value(name, {"reason": reason}))
-        self.assertIsNone(value("netbird_api_up"))
-        self.assertEqual(
-            300,
-            value(
-                "api_exporter_resource_refresh_interval_seconds", {"resource": "groups"}
-            ),
-        )
+            name = "refresh_failure_reasons_total"
+            self.assertEqual(0, self.value(name, reason=reason))
+        self.assertIsNone(self.up())
+        self.assert_values("groups", resource_refresh_interval_seconds=300)
 
     def test_success(self) -> None:
         """A successful refresh sets all gauges of its resource, and `up` for peers."""
-        log, registry = telemetry()
-        log.read("peers", 1000.5, 0.4)
-        value, labels = registry.get_sample_value, {"resource": "peers"}
-        self.assertEqual(1, value("netbird_api_up"))
-        for name, expected in (
-            ("resource_up", 1),
-            ("resource_supported", 1),
-            ("resource_records", 5),
-            ("resource_rejected_records", 1),
-            ("resource_last_success_timestamp_seconds", 1000.5),
-            ("refresh_duration_seconds", 0.4),
-            ("refreshes_total", 1),
-            ("refresh_failures_total", 0),
-        ):
-            self.assertEqual(expected, value(f"api_exporter_{name}", labels), name)
+        self.log.read("peers", 1000.5, 0.4)
+        self.assertEqual(1, self.up())
+        self.assert_values(
+            "peers",
+            resource_up=1,
+            resource_supported=1,
+            resource_records=5,
+            resource_rejected_records=1,
+            resource_last_success_timestamp_seconds=1000.5,
+            refresh_duration_seconds=0.4,
+            refreshes_total=1,
+            refresh_failures_total=0,
+        )
 
     def test_no_records(self) -> None:
         """An empty network has 0 records; the series is not absent."""
-        log, registry = telemetry()
         body = LastBody(
             digest=(), records=0, rejected=0, errors=(), recognized=NO_RECORDS
         )
-        log.succeeded("peers", body, 0.4)
-        for name in ("records", "rejected_records"):
-            self.assertEqual(
-                0,
-                registry.get_sample_value(
-                    f"api_exporter_resource_{name}", {"resource": "peers"}
-                ),
-            )
+        self.log.succeeded("peers", body, 0.4)
+        self.assert_values("peers", resource_records=0, resource_rejected_records=0)
 
     def test_failure(self) -> None:
         """A failed refresh is counted once by resource and once by reason."""
-        log, registry = telemetry()
-        log.read("peers", 1000, 0.4)
-        log.fails("peers", 1030, 30)
-        value, labels = registry.get_sample_value, {"resource": "peers"}
-        self.assertEqual(0, value("netbird_api_up"))
-        self.assertEqual(0, value("api_exporter_resource_up", labels))
-        self.assertEqual(2, value("api_exporter_refreshes_total", labels))
-        self.assertEqual(1, value("api_exporter_refresh_failures_total", labels))
-        reasons = "api_exporter_refresh_failure_reasons_total"
-        self.assertEqual(1, value(reasons, {"reason": "timeout"}))
-        success = "api_exporter_resource_last_success_timestamp_seconds"
-        self.assertEqual(1000, value(success, labels))
-
-    def test_failing_from_the_start(self) -> None:
-        """`up` is 0, not absent, if the peers were never read."""
-        log, registry = telemetry()
-        log.fails("peers", 1030, 30)
-        self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
+        self.log.read("peers", 1000, 0.4)
+        self.log.fails("peers", 1030, 30)
+        self.assertEqual(0, self.up())
+        self.assert_values(
+            "peers",
+            resource_up=0,
+            refreshes_total=2,
+            refresh_failures_total=1,
+            resource_last_success_timestamp_seconds=1000,
+        )
+        name = "refresh_failure_reasons_total"
+        self.assertEqual(1, self.value(name, reason="timeout"))
 
     def test_unsupported(self) -> None:
         """A resource that the NetBird API does not have is neither up nor down."""
-        log, registry = telemetry()
-        log.unsupported("groups", "no {resource}", 0.1)
-        value, labels = registry.get_sample_value, {"resource": "groups"}
-        self.assertIsNone(value("api_exporter_resource_up", labels))
-        self.assertEqual(0, value("api_exporter_resource_supported", labels))
-        self.assertEqual(0, value("api_exporter_refresh_failures_total", labels))
+        self.log.fails("groups", 1000)
+        self.log.unsupported("groups", "no {resource}", 0.1)
+        self.assertEqual(0, self.log.freshness["groups"].failures)
+        self.assert_values(
+            "groups", resource_up=None, resource_supported=0, refresh_failures_total=1
+        )
 
     def test_withdrawn(self) -> None:
         """A resource with expired metrics is not up until the next success."""
-        log, registry = telemetry()
-        value = registry.get_sample_value
         for name in ("peers", "groups"):
-            log.read(name, 1000, 0.4)
-            log.expired(name, 300)
-            self.assertEqual("expired", log.freshness[name].state(1000))
-            self.assertEqual(0, value("api_exporter_resource_up", {"resource": name}))
-        self.assertEqual(0, value("netbird_api_up"))
-        log.read("peers", 2000, 0.4)
-        self.assertEqual(1, value("netbird_api_up"))
+            self.log.read(name, 1000, 0.4)
+            self.log.expired(name, 300)
+            self.assertEqual("expired", self.log.freshness[name].state(1000))
+            self.assert_values(name, resource_up=0)
+        self.assertEqual(0, self.up())
+        self.log.read("peers", 2000, 0.4)
+        self.assertEqual(1, self.up())
 
     def test_failed_attempt(self) -> None:
         """A failed request for the peers sets `up` to 0 before the refresh ends."""
-        log, registry = telemetry()
-        value = registry.get_sample_value
-        log.read("peers", 1000, 0.4)
-        log.attempt_ended(failed("api/groups", 1030))
-        self.assertEqual(1, value("netbird_api_up"))
-        log.attempt_ended(failed("api/peers", 1030))
-        self.assertEqual(0, value("netbird_api_up"))
-        name = "api_exporter_refresh_failures_total"
-        self.assertEqual(0, value(name, {"resource": "peers"}))
-        log.attempt_ended(attempt())  # its body has yet to be decoded
-        self.assertEqual(0, value("netbird_api_up"))
-        log.fails("peers", 1090, 30)
-        self.assertEqual(1030.3, log.freshness["peers"].failing_since)
-        log.read("peers", 1100, 0.4)
-        self.assertEqual(1, value("netbird_api_up"))
-
-    def test_first_attempt_fails(self) -> None:
-        """A failed first request sets `up` to 0."""
-        log, registry = telemetry()
-        log.attempt_ended(failed("api/peers", 1030))
-        self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
+        self.log.attempt_ended(failed("api/peers", 900))
+        self.assertEqual(0, self.up())
+        self.log.read("peers", 1000, 0.4)
+        self.log.attempt_ended(failed("api/groups", 1030))
+        self.assertEqual(1, self.up())
+        self.log.attempt_ended(failed("api/peers", 1030))
+        self.assertEqual(0, self.up())
+        self.assert_values("peers", refresh_failures_total=0)
+        self.log.attempt_ended(attempt())  # its body has yet to be decoded
+        self.assertEqual(0, self.up())
+        self.log.fails("peers", 1090, 30)
+        self.assertEqual(1030.3, self.log.freshness["peers"].failing_since)
+        self.log.read("peers", 1100, 0.4)
+        self.assertEqual(1, self.up())
 
     def test_changed(self) -> None:
         """`changed` is called exactly when `up` changes."""
-        log, registry = telemetry()
         seen: list[float | None] = []
-        value = registry.get_sample_value
-        log.telemetry.on_up_changed = lambda: seen.append(value("netbird_api_up"))
+        self.log.telemetry.on_up_changed = lambda: seen.append(self.up())
         for at in (1, 2):
-            log.attempt_ended(failed("api/peers", at))
-            log.fails("peers", at, 30)
-            log.fails("groups", at, 30)
+            self.log.attempt_ended(failed("api/peers", at))
+            self.log.fails("peers", at, 30)
+            self.log.fails("groups", at, 30)
         for at in (3, 4):
-            log.read("peers", at, 0.4)
-        log.expired("peers", 300)
+            self.log.read("peers", at, 0.4)
+        self.log.expired("peers", 300)
         self.assertEqual([0, 1, 0], seen)
 
     def test_changed_once(self) -> None:
         """`changed` is called after all values of the first refresh are set."""
-        seen: list[str] = []
-        for end in (lambda t: t.read("peers", 1, 1), lambda t: t.fails("peers", 1, 1)):
-            log, _ = telemetry()
-            telemetry_ = log.telemetry
-            telemetry_.on_up_changed = lambda t=telemetry_: seen.append(t.summary(1))  # type: ignore[misc]
-            end(log)
-        self.assertEqual(
-            ["peers fresh, 5 peers, 1.0 s", "peers failing: no answer"], seen
-        )
+        for end, expected in (
+            (RecordingLog.read, "peers fresh, 5 peers, 1.0 s"),
+            (RecordingLog.fails, "peers failing: no answer"),
+        ):
+            self.setUp()
+            seen: list[str] = []
+            telemetry = self.log.telemetry
+            telemetry.on_up_changed = lambda t=telemetry, s=seen: s.append(t.summary(1))  # type: ignore[misc]
+            end(self.log, "peers", 1, 1)
+            self.assertEqual([expected], seen)
+
+    def test_collectors(self) -> None:
+        """Bugs of enabled collectors are counted."""
+        self.log.telemetry.collector_failed("peers")
+        for collector, expected in (("peers", 1), ("routes", 0), ("users", None)):
+            found = self.value("collector_failures_total", collector=collector)
+            self.assertEqual(expected, found, collector)
 
     def test_budget(self) -> None:
         """The budget is absent while it is unknown."""
-        name, known = "api_exporter_request_budget_per_minute", [None, 4.5]
-        registry = CollectorRegistry()
-        AccountTelemetry(
-            registry=registry,
-            freshness={"peers": Freshness(period=30.0)},
-            budget=lambda: known.pop(0),
-        )
-        self.assertIsNone(registry.get_sample_value(name))
-        self.assertEqual(4.5, registry.get_sample_value(name))
+        for known in (None, 4.5):
+            self.log.budget = known
+            self.assertEqual(known, self.value("request_budget_per_minute"))
 
     def test_attempts(self) -> None:
-        """Each request is counted by its status; retries are also counted apart."""
-        log, registry = telemetry()
-        log.attempt_ended(attempt(None))
-        self.assertIs(False, log.telemetry.reachable)
-        log.attempt_ended(attempt(200, number=2))
-        self.assertIs(True, log.telemetry.reachable)
-        value = registry.get_sample_value
-        requests = "api_exporter_upstream_requests_total"
-        self.assertEqual(1, value(requests, {"code": "none"}))
-        self.assertEqual(1, value(requests, {"code": "200"}))
-        self.assertEqual(1, value("api_exporter_upstream_retries_total"))
-        self.assertEqual(20, value("api_exporter_upstream_received_bytes_total"))
-        seconds = "api_exporter_upstream_request_duration_seconds"
-        self.assertEqual(2, value(f"{seconds}_count"))
-
-    def test_no_such_status(self) -> None:
-        """Invalid status codes share one label value."""
-        log, registry = telemetry()
-        for status in (-1, 0, 99, 600, 10**9):
-            log.attempt_ended(attempt(status))
-        requests = "api_exporter_upstream_requests_total"
-        self.assertEqual(5, registry.get_sample_value(requests, {"code": "other"}))
+        """Requests are counted by status, invalid ones together; retries also apart."""
+        for status in (None, 200, -1, 0, 99, 600, 10**9):
+            self.log.attempt_ended(attempt(status, number=1 + (status == 200)))
+            self.assertEqual(status is not None, self.log.telemetry.reachable)
+        for code, count in (("none", 1), ("200", 1), ("other", 5)):
+            found = self.value("upstream_requests_total", code=code)
+            self.assertEqual(count, found, code)
+        for name, expected in (
+            ("retries_total", 1),
+            ("received_bytes_total", 70),
+            ("request_duration_seconds_count", 7),
+        ):
+            self.assertEqual(expected, self.value(f"upstream_{name}"), name)
 
     def test_recent(self) -> None:
         """The newest twenty requests are stored."""
-        log, _ = telemetry()
         for number in range(1, 31):
-            log.attempt_ended(attempt(number=number))
-        self.assertEqual(
-            list(range(11, 31)), [attempt.number for attempt in log.telemetry.recent]
-        )
+            self.log.attempt_ended(attempt(number=number))
+        numbers = [attempt.number for attempt in self.log.telemetry.recent]
+        self.assertEqual(list(range(11, 31)), numbers)
 
     def test_states(self) -> None:
         """A resource has one of five states."""
-        log, _ = telemetry()
-        log.read("peers", 1000, 0.4)
+        freshness = self.log.freshness
+        self.log.read("peers", 1000, 0.4)
         for now, state in ((1000, "fresh"), (1045, "fresh"), (1046, "late")):
-            self.assertEqual(state, log.freshness["peers"].state(now))
-        log.fails("peers", 1060, 30)
-        self.assertEqual("failing", log.freshness["peers"].state(1060))
-        self.assertEqual("starting", log.freshness["groups"].state(1060))
-        log.unsupported("groups", "no {resource}", 0.1)
-        self.assertEqual("unsupported", log.freshness["groups"].state(9000))
+            self.assertEqual(state, freshness["peers"].state(now))
+        self.log.fails("peers", 1060, 30)
+        self.assertEqual("failing", freshness["peers"].state(1060))
+        self.assertEqual("starting", freshness["groups"].state(1060))
+        self.log.unsupported("groups", "no {resource}", 0.1)
+        self.assertEqual("unsupported", freshness["groups"].state(9000))
 
     def test_failing_since(self) -> None:
         """`failing_since` is the time of the first failure in a row."""
-        log, _ = telemetry()
         for at in (0, 30, 60):
-            log.fails("peers", at, 30)
-        self.assertEqual(0, log.freshness["peers"].failing_since)
-        log.read("peers", 90, 0.4)
-        self.assertIsNone(log.freshness["peers"].failing_since)
-        log.fails("peers", 120, 30)
-        self.assertEqual(120, log.freshness["peers"].failing_since)
+            self.log.fails("peers", at, 30)
+        self.assertEqual(0, self.log.freshness["peers"].failing_since)
+        self.log.read("peers", 90, 0.4)
+        self.assertIsNone(self.log.freshness["peers"].failing_since)
+        self.log.fails("peers", 120, 30)
+        self.assertEqual(120, self.log.freshness["peers"].failing_since)
 
     def test_summary(self) -> None:
         """The summary is one line."""
-        log, _ = telemetry()
-        self.assertEqual("peers starting", log.telemetry.summary(1000))
-        log.read("peers", 1000, 0.44)
-        self.assertEqual("peers fresh, 5 peers, 0.4 s", log.telemetry.summary(1001))
-        self.assertEqual("peers late, 5 peers, 0.4 s", log.telemetry.summary(1100))
-        log.fails("groups", 1001, 1)
-        self.assertEqual(
-            "peers fresh, 5 peers, 0.4 s, failing: groups", log.telemetry.summary(1001)
-        )
-        log.fails("peers", 1002, 1)
-        self.assertEqual("peers failing: no answer", log.telemetry.summary(1003))
+        summary = self.log.telemetry.summary
+        self.assertEqual("peers starting", summary(1000))
+        self.log.read("peers", 1000, 0.44)
+        self.assertEqual("peers fresh, 5 peers, 0.4 s", summary(1001))
+        self.assertEqual("peers late, 5 peers, 0.4 s", summary(1100))
+        self.log.fails("groups", 1001, 1)
+        self.assertEqual("peers fresh, 5 peers, 0.4 s, failing: groups", summary(1001))
+        self.log.fails("peers", 1002, 1)
+        self.assertEqual("peers failing: no answer", summary(1003))

@@ -19,6 +19,7 @@ class LagMeterTests(SynchronousTestCase):
         self.assertEqual([0.0, 0.7], [round(lag, 6) for lag in seen])
         self.assertEqual(1.0, LAG_INTERVAL)
         meter.stopService()
+        self.assertFalse(meter.running)
         self.assertEqual([], clock.getDelayedCalls())
 
     def test_short_stalls(self) -> None:

@@ -4,7 +4,10 @@ from prometheus_client import CollectorRegistry
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.telemetry.process import (
+    ProcessTelemetry,
+    register_unauthorized_counter,
+)
 from api_exporter.telemetry.text import text
 from api_exporter.version import Build
 
@@ -23,6 +26,26 @@ class ProcessTelemetryTests(SynchronousTestCase):
     def test_dropped(self) -> None:
         value = self.registry.get_sample_value
         self.assertEqual(7, value("api_exporter_log_lines_dropped_total"))
+
+    def test_python(self) -> None:
+        """Memory, garbage collection and the version of Python have metrics."""
+        names = {family.name for family in self.registry.collect()}
+        expected = {"process_resident_memory_bytes", "python_gc_collections"}
+        self.assertLessEqual(expected | {"python_info"}, names)
+
+    def test_lag(self) -> None:
+        [family] = [
+            f for f in self.registry.collect() if f.name.endswith("lag_seconds")
+        ]
+        ends = [s.labels["le"] for s in family.samples if "le" in s.labels]
+        expected = ["0.01", "0.05", "0.1", "0.25", "0.5", "1.0", "5.0", "+Inf"]
+        self.assertEqual(expected, ends)
+
+    def test_unauthorized(self) -> None:
+        refuse = register_unauthorized_counter(self.registry)
+        refuse()
+        value = self.registry.get_sample_value("api_exporter_web_unauthorized_total")
+        self.assertEqual(1, value)
 
     def test_build(self) -> None:
         """The build has all labels, empty if unknown."""

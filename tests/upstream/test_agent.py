@@ -6,6 +6,7 @@ from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.agent import IDLE_SECONDS, RENEWAL_SECONDS, UpstreamAgent
 from api_exporter.upstream.connection import CLOSE_TIMEOUT
@@ -17,7 +18,21 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 class Connection(StringTransport):
-    """A connection whose peer sends and receives at once."""
+    """A connection whose peer sends and receives at once.
+
+    Args:
+        prompt: the answer to CONNECT, if the peer sends it before all else.
+    """
+
+    def __init__(self, protocol: IProtocol, prompt: bytes) -> None:
+        super().__init__()
+        self._client = protocol
+        self._prompt = prompt
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        if self._prompt and data.startswith(b"CONNECT"):
+            self._client.dataReceived(b"HTTP/1.1 %b\r\n\r\n" % self._prompt)
 
     def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
         pass
@@ -26,6 +41,7 @@ class Connection(StringTransport):
 class UpstreamAgentTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.reactor = MemoryReactorClock()
+        self.reactor.advance(5000.0)
         self.made: list[tuple[IProtocol, Connection]] = []
 
     def make_agent(self, via: Proxy | None = None) -> UpstreamAgent:
@@ -38,11 +54,12 @@ class UpstreamAgentTests(SynchronousTestCase):
             on_certificate=lambda _: None,
         )
 
-    def connected(self) -> tuple[IProtocol, Connection]:
+    def connected(self, prompt: bytes = b"") -> tuple[IProtocol, Connection]:
         """Establish and return the newest connection."""
         *_, factory, _, _ = self.reactor.tcpClients[-1]
-        protocol, connection = factory.buildProtocol(None), Connection()
+        protocol = factory.buildProtocol(None)
         assert protocol is not None
+        connection = Connection(protocol, prompt)
         protocol.makeConnection(connection)
         return protocol, connection
 
@@ -70,37 +87,26 @@ class UpstreamAgentTests(SynchronousTestCase):
         self.assertEqual([True, False], [made.disconnecting for _, made in self.made])
 
     def test_goodbye(self) -> None:
-        """A connection that the peer does not close is aborted after some seconds."""
-        agent = self.make_agent()
-        self.send(agent)
-        [(protocol, connection)] = self.made
-        self.reactor.advance(IDLE_SECONDS)
-        self.assertTrue(connection.disconnecting)
-        self.assertFalse(connection.disconnected)
-        self.reactor.advance(CLOSE_TIMEOUT)
-        self.assertTrue(connection.disconnected)
-        protocol.connectionLost(Failure(ConnectionDone()))
-        self.assertEqual([], self.reactor.getDelayedCalls())
-
-    def test_good_end(self) -> None:
-        """A connection that the peer closes in time leaves no timer behind."""
-        agent = self.make_agent()
-        self.send(agent)
-        [(protocol, connection)] = self.made
-        self.reactor.advance(IDLE_SECONDS)
-        protocol.connectionLost(Failure(ConnectionDone()))
-        self.assertEqual([], self.reactor.getDelayedCalls())
-        self.assertFalse(connection.disconnected)
-
-    def test_direct(self) -> None:
-        """Without a proxy, the request goes to the host and has a path."""
-        sent = self.send(self.make_agent())
-        self.assertTrue(sent.startswith(b"GET /api HTTP/1.1\r\n"))
+        """An idle connection is closed, and aborted if the peer does not close it."""
+        for closes in (True, False):
+            agent = self.make_agent()
+            self.send(agent)
+            protocol, connection = self.made.pop()
+            self.reactor.tcpClients.clear()
+            self.reactor.advance(IDLE_SECONDS)
+            self.assertTrue(connection.disconnecting)
+            if not closes:
+                self.reactor.advance(CLOSE_TIMEOUT)
+            self.assertEqual(closes, not connection.disconnected)
+            protocol.connectionLost(Failure(ConnectionDone()))
+            self.assertEqual([], self.reactor.getDelayedCalls())
 
     def test_whole_address(self) -> None:
-        """The proxy gets the whole address and its own credentials."""
+        """The proxy gets the whole address and its own credentials, others the path."""
+        sent = self.send(self.make_agent())
+        self.assertTrue(sent.startswith(b"GET /api HTTP/1.1\r\n"))
         sent = self.send(self.make_agent(proxy("me:secret@10.0.0.2:3128")))
-        self.assertEqual(3128, self.reactor.tcpClients[0][1])
+        self.assertEqual(3128, self.reactor.tcpClients[-1][1])
         first, *headers = sent.split(b"\r\n")
         self.assertEqual(b"GET http://10.0.0.1/api HTTP/1.1", first)
         self.assertIn(b"Proxy-Authorization: Basic bWU6c2VjcmV0", headers)
@@ -117,6 +123,54 @@ class UpstreamAgentTests(SynchronousTestCase):
         connection.clear()
         protocol.dataReceived(b"HTTP/1.1 200 Fine\r\n\r\n")
         self.assertTrue(connection.value().startswith(b"\x16\x03"), "no hello of TLS")
+
+    def test_no_tunnel(self) -> None:
+        """If the proxy opens no tunnel, the request fails with the proxy's name."""
+
+        def lose(protocol: IProtocol, _connection: Connection) -> None:
+            protocol.connectionLost(Failure(ConnectionDone()))
+
+        def refuse(protocol: IProtocol, connection: Connection) -> None:
+            protocol.dataReceived(b"HTTP/1.1 503 No\r\n\r\n")
+            self.assertTrue(connection.disconnected)
+            protocol.dataReceived(b"HTTP/1.1 200 Late\r\n\r\n")
+            protocol.connectionLost(Failure(ConnectionDone()))
+
+        for end, words in (
+            (lose, "closed the connection before it answered CONNECT"),
+            (
+                refuse,
+                "answers CONNECT with 503: the proxy cannot reach the NetBird API",
+            ),
+        ):
+            agent = self.make_agent(proxy("10.0.0.2:3128"))
+            requested = agent.request(b"GET", b"https://10.0.0.1/api")
+            end(*self.connected())
+            error = self.failureResultOf(requested, UpstreamError).value
+            self.assertEqual(f"the proxy 10.0.0.2:3128 {words}", str(error))
+            self.assertTrue(error.retryable)
+
+    def test_prompt_answer(self) -> None:
+        """The proxy may answer before the agent waits for it."""
+        for answer in (b"200 Fine", b"403 No"):
+            agent = self.make_agent(proxy("10.0.0.2:3128"))
+            requested = agent.request(b"GET", b"https://10.0.0.1/api")
+            _, connection = self.connected(answer)
+            is_open = b"\x16\x03" in connection.value()  # a hello of TLS
+            self.assertEqual(answer == b"200 Fine", is_open)
+            if not is_open:
+                self.failureResultOf(requested, UpstreamError)
+
+    def test_silent_proxy(self) -> None:
+        """Cancelling while the proxy is silent closes its connection."""
+        agent = self.make_agent(proxy("10.0.0.2:3128"))
+        requested = agent.request(b"GET", b"https://10.0.0.1/api")
+        _, connection = self.connected()
+        requested.cancel()
+        error = self.failureResultOf(requested, ProxyTimeout).value
+        words = "the proxy 10.0.0.2:3128 did not answer CONNECT"
+        self.assertEqual(words, str(error))
+        self.assertTrue(connection.disconnected)
 
     def test_held_up(self) -> None:
         """Cancelling before the proxy is connected raises an error with its name."""

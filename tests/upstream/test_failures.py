@@ -91,23 +91,18 @@ class TranslateTests(SynchronousTestCase):
             self.assertEqual(reason, raised.reason)
             self.assertNotIn("\n", str(raised))
 
-    def test_words(self) -> None:
-        """The error of a failed TLS handshake has OpenSSL's reason."""
-        broken = SSL.Error([("SSL routines", "", "certificate verify failed")])
-        wrapped = Failure(ResponseNeverReceived([Failure(broken)]))
-        raised = self.assertRaises(UpstreamError, translate, wrapped)
-        self.assertIn("certificate verify failed", str(raised))
-
-    def test_plain(self) -> None:
-        """If the server speaks plain HTTP, the error says so."""
-        plain = SSL.Error([("SSL routines", "", "wrong version number")])
-        raised = self.assertRaises(UpstreamError, translate, Failure(plain))
-        self.assertEqual("tls", raised.reason)
-        self.assertEqual(
-            "no trusted TLS connection: the server speaks plain HTTP on this port, or"
-            " another protocol without TLS (wrong version number)",
-            str(raised),
-        )
+    def test_tls(self) -> None:
+        """The error of a failed handshake has OpenSSL's reason, or "plain HTTP"."""
+        start = "no trusted TLS connection: "
+        plain = "the server speaks plain HTTP on this port, or another protocol without"
+        for cause, words in (
+            ("certificate verify failed", "certificate verify failed"),
+            ("wrong version number", f"{plain} TLS (wrong version number)"),
+        ):
+            broken = SSL.Error([("SSL routines", "", cause)])
+            wrapped = Failure(ResponseNeverReceived([Failure(broken)]))
+            raised = self.assertRaises(UpstreamError, translate, wrapped)
+            self.assertEqual(("tls", f"{start}{words}"), (raised.reason, str(raised)))
 
     def test_cancelled(self) -> None:
         """A cancelled request raises CancelledError."""

@@ -28,6 +28,7 @@ class MaskedTests(SynchronousTestCase):
             (f"the end is {SECRET[-8:]}", "the end is <token>"),
             (f"{SECRET[8:20]}, {SECRET[20:30]}", "<token>, <token>"),
             (f"it begins with {SECRET[4:11]}", f"it begins with {SECRET[4:11]}"),
+            (f"it ends with {SECRET[-7:]}", f"it ends with {SECRET[-7:]}"),
             ("no rules in the policy", "no rules in the policy"),
             ("", ""),
         ):

@@ -63,7 +63,6 @@ class LookTests(SynchronousTestCase):
         )
         book = logbook(self)
         account.startService()
-        self.addCleanup(account.stopService)
         self.assertEqual([], book.lines())
         self.assertEqual(1.0, registry.get_sample_value(READABLE))
 
@@ -87,3 +86,7 @@ class LookTests(SynchronousTestCase):
         account.reload()
         self.assertEqual(1.0, registry.get_sample_value(READABLE))
         self.assertEqual(3, " ".join(book.lines()).count(start))
+        account.stopService()
+        reactor.advance(60.0)
+        self.successResultOf(account.client.stopService())
+        self.assertEqual([], reactor.getDelayedCalls())

@@ -61,7 +61,8 @@ class OpenedTests(SynchronousTestCase):
     def test_again(self) -> None:
         """An unsent request is retryable; failed authentication is not."""
         for code, reason, retryable, unsent in (
-            (503, "proxy", True, True),
+            (500, "proxy", True, True),
+            (300, "proxy", False, False),
             (403, "proxy", False, False),
             (404, "proxy", False, False),
             (407, "proxy_auth", False, False),

@@ -1,0 +1,167 @@
+"""`--check` and `--once` from the command line to the exit status, with the demo."""
+
+import io
+import os
+import sys
+import warnings
+from functools import partial
+from socket import AddressFamily
+from typing import TextIO
+
+from twisted.internet._resolver import GAIResolver
+from twisted.internet.address import IPv4Address
+from twisted.internet.interfaces import (
+    IHostnameResolver,
+    IListeningPort,
+    IProtocolFactory,
+)
+from twisted.internet.task import react
+from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import LogBeginner, LogPublisher
+from twisted.test.iosim import FakeTransport, IOPump, connect
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter import cli
+from api_exporter.checking import report
+
+CLIENT = IPv4Address("TCP", "127.0.0.1", 40000)
+
+
+class Linked(MemoryReactorClock):
+    """A reactor that connects each client to the only server, in memory.
+
+    Attributes:
+        servers: the numbers of servers that run, after each start and stop.
+        resolver: the installed resolver of names.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.servers: list[int] = []
+        self.resolver: IHostnameResolver | None = None
+
+    def run(self) -> None:
+        """Transfer all bytes until the program stops the reactor."""
+        self.running = True
+        pumps: list[IOPump] = []
+        for call, arguments, options in self.whenRunningHooks:
+            call(*arguments, **options)
+        for _ in range(10_000):
+            pumps += [self._connect(factory) for _, _, factory, *_ in self.tcpClients]
+            self.tcpClients.clear()
+            for pump in pumps:
+                pump.flush()
+            if not self.running:
+                return
+            self.advance(0.001)
+        raise AssertionError("the program does not end")
+
+    def installNameResolver(  # noqa: N802 - the name is Twisted's
+        self,
+        nameResolver: IHostnameResolver,  # noqa: N803 - the same
+    ) -> IHostnameResolver:
+        """Store the resolver, but use no thread: there are only addresses."""
+        self.resolver = nameResolver
+        return self.nameResolver
+
+    def adoptStreamPort(  # noqa: N802 - the same
+        self,
+        fileDescriptor: int,  # noqa: N803 - the same
+        addressFamily: AddressFamily,  # noqa: N803 - the same
+        factory: IProtocolFactory,
+    ) -> IListeningPort:
+        port: IListeningPort = super().adoptStreamPort(
+            fileDescriptor, addressFamily, factory
+        )
+        self.servers.append(1)
+        port.stopListening = lambda: self.servers.append(0)  # type: ignore[method-assign]
+        return port
+
+    def _connect(self, clients: IProtocolFactory) -> IOPump:
+        [(_, _, servers)] = self.adoptedPorts
+        server, client = servers.buildProtocol(CLIENT), clients.buildProtocol(CLIENT)
+        pump: IOPump = connect(
+            server, FakeTransport(server, True), client, FakeTransport(client, False)
+        )
+        return pump
+
+
+class RunTests(SynchronousTestCase):
+    def ended(self, out: TextIO, *arguments: str, **environ: str) -> object:
+        """Return the exit status of the command."""
+        self.reactor = Linked()
+        self.patch(cli, "react", partial(react, _reactor=self.reactor))
+        self.patch(warnings, "showwarning", warnings.showwarning)
+        logs = LogBeginner(LogPublisher(), io.StringIO(), sys, warnings)
+        self.patch(report, "globalLogBeginner", logs)
+        self.patch(os, "environ", {"DEMO_PEERS": "15", **environ})
+        self.patch(sys, "stdout", out)
+        self.patch(sys, "argv", ["api-exporter", "--demo", *arguments])
+        with self.assertRaises(SystemExit) as raised:
+            cli.main()
+        self.assertIs(out, sys.stdout)
+        return raised.exception.code
+
+    def printed(self, *arguments: str, **environ: str) -> tuple[object, str]:
+        """Return the exit status, and the output."""
+        out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        status = self.ended(out, *arguments, **environ)
+        out.flush()
+        return status, out.buffer.getvalue().decode()
+
+    def test_check(self) -> None:
+        """A check reads each resource once, and prints the findings."""
+        status, text = self.printed("--check")
+        self.assertEqual(0, status)
+        for pattern in (
+            r"^access: no authentication: .*\n"
+            r"NetBird API: http://127.0.0.1:\d+\nconnection: direct\nreachable: yes\n",
+            r"\napi/peers  +ok  +15 +\d+\n",
+            r"\napi/users/current  +forbidden +\d+\n",
+            r"\nneeds attention:\ncritical: ",
+        ):
+            self.assertRegex(text, pattern)
+        self.assertNotIn("\naccount: ", text)
+        self.assertEqual([1, 0], self.reactor.servers)
+        self.assertIsInstance(self.reactor.resolver, GAIResolver)
+
+    def test_accounts(self) -> None:
+        """All accounts are read, or the named one. The peers decide about success."""
+        unread = "the peers cannot be read"
+        summary = (
+            f"\n\ncustomer-001: ok\ncustomer-002: {unread}\ncustomer-003: {unread}\n"
+        )
+        for arguments, expected, shown, end in (
+            ([], 1, 3, summary),
+            (["--strict"], 3, 3, summary),
+            (["--account=customer-001"], 0, 1, "/runbooks.html\n"),
+            (["--account=customer-001", "--strict"], 2, 1, "/runbooks.html\n"),
+            (["--account=customer-002"], 1, 1, ""),
+        ):
+            status, text = self.printed("--check", *arguments, DEMO_ACCOUNTS="3")
+            self.assertEqual(expected, status, arguments)
+            self.assertEqual(shown, text.count("\naccount: customer-"), arguments)
+            self.assertTrue(text.endswith(end), text)
+
+    def test_once(self) -> None:
+        """The metrics of one account are printed, as a scrape returns them."""
+        for arguments, expected, start in (
+            (["--account=customer-001"], 0, "# HELP netbird_api_peers "),
+            (["--account=customer-002"], 1, ""),
+            ([], 78, ""),
+        ):
+            err = io.StringIO()
+            self.patch(sys, "stderr", err)
+            status, text = self.printed("--once", *arguments, DEMO_ACCOUNTS="3")
+            self.assertEqual(expected, status, arguments)
+            self.assertTrue(text.startswith(start), text[:100])
+            self.assertEqual(expected == 0, "日本" in text)
+            self.assertEqual(expected > 0, bool(err.getvalue()))
+
+    def test_reader_gone(self) -> None:
+        """A closed pipe ends the command with the status of SIGPIPE."""
+        for command in ("--check", "--once"):
+            reader, writer = os.pipe()
+            os.close(reader)
+            with open(writer, "w") as out:
+                self.assertEqual(141, self.ended(out, command))

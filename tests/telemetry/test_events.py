@@ -1,0 +1,20 @@
+"""The metrics of the audit log."""
+
+from prometheus_client import CollectorRegistry
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.telemetry.events import EventsTelemetry
+
+
+class EventsTelemetryTests(SynchronousTestCase):
+    def test_start(self) -> None:
+        """Before the first write, the log counts as writable."""
+        registry = CollectorRegistry()
+        EventsTelemetry(registry)
+        for name, expected in (
+            ("writable", 1),
+            ("written_total", 0),
+            ("missed_total", 0),
+        ):
+            value = registry.get_sample_value(f"api_exporter_audit_events_{name}")
+            self.assertEqual(expected, value, name)

@@ -1,0 +1,167 @@
+"""Connections with TLS, and limits to what comes before a body; all in memory."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import twisted.internet.reactor  # noqa: TID251 - to replace it
+from OpenSSL.crypto import X509
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IProtocolFactory, ITransport
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.testing import MemoryReactorClock
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.test.iosim import FakeTransport, connect
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import readBody
+
+from api_exporter.ports import UpstreamError
+from api_exporter.upstream.agent import UpstreamAgent
+from api_exporter.upstream.connection import MAX_HEADER_BYTES
+from api_exporter.upstream.failures import translate
+from api_exporter.upstream.tls_policy import TlsPolicy
+from tests.authority import Authority
+
+ADDRESS, UNUSUAL = "10.0.0.1", "my_host.example"
+PEER = IPv4Address("TCP", ADDRESS, 443)
+PLAIN = ""
+"""Instead of a certificate's host: a server without TLS."""
+
+Talk = Callable[[ITransport], object]
+
+
+class Server(Protocol):
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+
+    def dataReceived(self, _data: bytes) -> None:
+        assert self.transport is not None
+        self._talk(self.transport)
+
+
+def good(transport: ITransport) -> None:
+    transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
+
+
+def close(transport: ITransport) -> None:
+    transport.loseConnection()
+
+
+def cut(transport: ITransport) -> None:
+    transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[")
+    transport.loseConnection()
+
+
+def endless(transport: ITransport) -> None:
+    hint = b"HTTP/1.1 103 Early Hints\r\nA: %b\r\n\r\n" % (b"x" * 1000)
+    for _ in range(MAX_HEADER_BYTES // 1000 + 1):
+        transport.write(hint)
+
+
+class ConnectionTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.reactor = MemoryReactorClock()
+        # Twisted's TLS writes in the next turn of the global reactor.
+        self.patch(twisted.internet, "reactor", self.reactor)
+        self.authority = Authority("test")
+        bundle = Path(self.mktemp())
+        bundle.write_bytes(self.authority.pem)
+        self.policy = TlsPolicy(bundle, None, float)
+        self.seen: list[X509] = []
+
+    def requested(
+        self,
+        talk: Talk,
+        host: str = ADDRESS,
+        certified: str = ADDRESS,
+        *,
+        scheme: str = "https",
+        times: int = 1,
+    ) -> Deferred[bytes]:
+        """Return the body of the last request.
+
+        Args:
+            certified: the host in the server's certificate.
+        """
+        agent = UpstreamAgent(
+            self.reactor,  # type: ignore[arg-type]
+            proxy=None,
+            policy=self.policy,
+            proxy_policy=self.policy,
+            timeout=5,
+            on_certificate=self.seen.append,
+        )
+        bodies: list[Deferred[bytes]] = []
+        for _ in range(times):
+            response = agent.request(b"GET", f"{scheme}://{host}/api".encode())
+            bodies.append(response.addCallback(readBody))
+            if self.reactor.tcpClients:
+                self.connect(talk, certified)
+            self.pump.flush()
+        return bodies[-1]
+
+    def connect(self, talk: Talk, certified: str) -> None:
+        """Establish the connection to a server."""
+        *_, clients, _, _ = self.reactor.tcpClients.pop()
+        servers: IProtocolFactory = Factory.forProtocol(partial(Server, talk))
+        if certified != PLAIN:
+            options = self.authority.issue(certified).server().options()
+            servers = TLSMemoryBIOFactory(options, False, servers)
+        client, server = (made.buildProtocol(PEER) for made in (clients, servers))
+        self.pump = connect(
+            server,
+            FakeTransport(server, True),
+            client,
+            FakeTransport(client, False),
+            clock=self.reactor,
+        )
+
+    def failed(self, *arguments: Any, **options: Any) -> UpstreamError:
+        """Return the error of a request."""
+        failure = self.failureResultOf(self.requested(*arguments, **options))
+        error = self.assertRaises(UpstreamError, translate, failure)
+        assert isinstance(error, UpstreamError)
+        return error
+
+    def test_tls(self) -> None:
+        """Responses are received; the certificate of a connection is reported once."""
+        for host in (ADDRESS, UNUSUAL):
+            self.seen.clear()
+            body = self.requested(good, host, host, times=2)
+            self.assertEqual(b"[]", self.successResultOf(body), host)
+            [certificate] = self.seen
+            self.assertEqual(host, certificate.get_subject().CN)
+
+    def test_another_host(self) -> None:
+        """A certificate for another host is rejected, for any kind of name."""
+        for host in (ADDRESS, UNUSUAL):
+            error = self.failed(good, host, "other.example")
+            self.assertEqual("tls", error.reason)
+            self.assertEqual([], self.seen)
+
+    def test_untrusted(self) -> None:
+        """A certificate of an unknown authority is rejected."""
+        self.authority = Authority("another")
+        for host in (ADDRESS, UNUSUAL):
+            self.assertIn(
+                "certificate verify failed", str(self.failed(good, host, host))
+            )
+
+    def test_failures(self) -> None:
+        """Each failure has its reason, with TLS and without."""
+        handshake = "the connection closed within the TLS handshake"
+        long = f"more than {MAX_HEADER_BYTES} bytes of headers"
+        for talk, certified, scheme, reason, words in (
+            (close, PLAIN, "https", "tls", handshake),
+            (close, ADDRESS, "https", "connect", ""),
+            (close, PLAIN, "http", "connect", ""),
+            (cut, ADDRESS, "https", "connect", ""),
+            (endless, ADDRESS, "https", "too_large", long),
+            (endless, PLAIN, "http", "too_large", long),
+        ):
+            error = self.failed(talk, ADDRESS, certified, scheme=scheme)
+            self.assertEqual(reason, error.reason, (talk, scheme))
+            self.assertIn(words, str(error))
+            self.assertEqual(reason != "too_large", error.retryable)
