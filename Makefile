@@ -51,8 +51,10 @@ $(VENV)/dev: $(VENV)/run
 run: $(VENV)/run ## Show a simulated network on http://localhost:8080/
 	@$(BIN)/api-exporter --demo
 
+test: export TEST_DURATIONS = $(abspath build/durations.txt)
 test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage erase
+	@mkdir -p build && rm -f $(TEST_DURATIONS)
 	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 \
 		$(filter-out $(UNTRACED),$(UNITS))
 	@$(BIN)/python -m twisted.trial -j2 $(UNTRACED)
@@ -60,6 +62,7 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
 	@$(MAKE) --no-print-directory -j2 simulation programs
+	@$(BIN)/python -m tests.durations $(TEST_DURATIONS)
 
 # Two days of a seed that stays, and two of one that each commit has for its own: so the
 # same commit fails again.

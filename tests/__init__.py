@@ -9,6 +9,7 @@ Attributes:
 """
 
 import os
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -28,3 +29,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("api-exporter")
+
+if path := os.environ.get("TEST_DURATIONS"):
+    from tests.durations import record
+
+    record(Path(path))
