@@ -78,6 +78,16 @@ def coming_and_going(every: int) -> Tick:
     return tick
 
 
+def clock(network: Prepared, ticks: int) -> None:
+    """Set `last_seen` of all connected peers to now."""
+
+    def change(_: int, peer: dict[str, object]) -> None:
+        if peer["connected"]:
+            peer["last_seen"] = f"2026-01-01T00:00:{ticks % 60:02}Z"
+
+    network.revise(PEERS, change)
+
+
 def everything(network: Prepared, ticks: int) -> None:
     """Change nearly all fields of all peers and users."""
 
@@ -95,6 +105,7 @@ KINDS: Mapping[str, Tick] = {
     "passing": passing,
     "still": coming_and_going(50),
     "few": coming_and_going(100),
+    "clock": clock,
     "everything": everything,
 }
 

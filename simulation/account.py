@@ -92,6 +92,7 @@ class Account:
         self.requests = RequestLog(Random(f"{seed}/{name}/requests"), now)
         self.delivered: dict[str, bytes] = {}
         self._agents = agents
+        self._clock_moves_peers = Random(f"{seed}/{name}/clock").random() < 0.5
         self._number = 0
         self._spoiled: list[tuple[str, int, Record]] = []
         self._deleted: dict[str, list[Record]] = {}
@@ -129,9 +130,18 @@ class Account:
         if name in TIME_DEPENDENT:
             path = next(path for path, other in PATHS.items() if other == name)
             return b"".join(self._network.body(f"/{path}?{query}", self._now()) or ())
+        if name == "peers" and self._clock_moves_peers:
+            self._update_last_seen()
         if name not in self._bodies:
             self._bodies[name] = encode(self._records[name])
         return self._bodies[name]
+
+    def _update_last_seen(self) -> None:
+        """Set `last_seen` of connected peers to now, as a later NetBird may do."""
+        for peer in filter(None, self._records["peers"]):
+            if peer.get("connected") is True and "last_seen" in peer:
+                peer["last_seen"] = rfc3339(self._now())
+        self._bodies.pop("peers", None)
 
     @property
     def removed(self) -> set[str]:

@@ -166,11 +166,10 @@ ROWS = (
     ),
     DETAILED.each(
         "netbird_api_peer_last_seen_timestamp_seconds",
-        "Time when an offline peer disconnected, or when a connected peer was last"
-        " seen, in seconds since 1970",
+        "Time when the peer disconnected, in seconds since 1970 (offline peers only)",
         "peers[].last_seen",
         lambda peer: timestamp(peer.last_seen),
-        alert="peers not connected whose last change is months old",
+        alert="peers that have been offline for months",
         of_peer=True,
     ),
     DETAILED.each(

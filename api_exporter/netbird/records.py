@@ -40,7 +40,12 @@ _MAX_SHARED_LENGTH = 256
 
 
 class Peer(Struct, frozen=True, gc=False, kw_only=True):
-    """A machine (`/api/peers`)."""
+    """A machine (`/api/peers`).
+
+    Attributes:
+        last_seen: when an offline peer disconnected; None for a connected one. NetBird
+            may move it with the clock there, and each refresh would change all peers.
+    """
 
     id: str
     name: str = ""
@@ -73,6 +78,8 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
             text = getattr(self, name)
             if len(text) <= _MAX_SHARED_LENGTH:
                 force_setattr(self, name, _interned(text))
+        if self.connected and self.last_seen is not None:
+            force_setattr(self, "last_seen", None)
 
 
 Choice = bool | None

@@ -86,7 +86,9 @@ def _peer(page: Page, peer: Record, settings: Settings) -> None:
     )
     values = {
         "connected": flag(peer, "connected"),
-        "last_seen_timestamp_seconds": instant(peer, "last_seen"),
+        "last_seen_timestamp_seconds": (
+            None if flag(peer, "connected") else instant(peer, "last_seen")
+        ),
         "created_timestamp_seconds": instant(peer, "created_at"),
         "last_login_timestamp_seconds": instant(peer, "last_login"),
         "login_expired": flag(peer, "login_expired"),
