@@ -157,7 +157,6 @@ class Listener(Service):
         self._tls_ports: list[tuple[Endpoint, Port]] = []
 
     def privilegedStartService(self) -> None:
-        super().privilegedStartService()
         for address in self._addresses:
             try:
                 for endpoint in endpoints(address, self._reactor):

@@ -24,7 +24,6 @@ class Sender:
     def __init__(self, request: Request, slices: Iterator[bytes]) -> None:
         self._request = request
         self._slices = _split(slices) if request.isSecure() else slices
-        self._paused = False
 
     def start(self) -> None:
         """Write until the transport pauses this producer, to resume it later."""
@@ -49,7 +48,6 @@ class Sender:
 
     def stopProducing(self) -> None:
         """Release the slices, and the transport's unsent bytes."""
-        self._paused = True
         self._slices = iter(())
         self._request.unregisterProducer()  # breaks a reference cycle
 

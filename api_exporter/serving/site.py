@@ -47,12 +47,11 @@ def connection_limit(wanted: int, accounts: int = 1) -> int:
     """
     soft, hard = system.getrlimit(system.RLIMIT_NOFILE)
     other_files = OTHER_FILES + FILES_PER_ACCOUNT * max(0, accounts - 1)
-    if accounts > 1 and soft != system.RLIM_INFINITY and soft < other_files + wanted:
-        most = other_files + wanted
-        soft = most if hard == system.RLIM_INFINITY else max(soft, min(most, hard))
+    if accounts > 1 and soft < other_files + wanted:
+        soft = min(other_files + wanted, hard)
         system.setrlimit(system.RLIMIT_NOFILE, (soft, hard))
     room = max(1, soft - other_files)
-    if soft == system.RLIM_INFINITY or wanted <= room:
+    if wanted <= room:
         return wanted
     log.warn(
         "MAX_CONNECTIONS is {wanted}, but {soft} open files allow only {room}",

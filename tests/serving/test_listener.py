@@ -1,13 +1,16 @@
 """Listening addresses, and the errors if listening fails."""
 
+import contextlib
 import errno
 import socket
+import tempfile
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
+from cryptography.hazmat.primitives.serialization import Encoding
+from OpenSSL import SSL
 from twisted.internet import defer
 from twisted.internet.address import IPv4Address
 from twisted.internet.endpoints import (
@@ -26,7 +29,6 @@ from twisted.internet.tcp import Port
 from twisted.internet.testing import MemoryReactorClock
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.resource import Resource
 
 from api_exporter.serving.listener import (
     Listener,
@@ -39,6 +41,7 @@ from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.addresses import Address, Endpoint
 from tests.authority import Authority
 from tests.logbook import logbook
+from tests.web.connection import CLIENT, Connection, Waiting, Wire
 
 
 class Refusing(MemoryReactorClock):
@@ -72,7 +75,11 @@ class Honest(MemoryReactorClock):
 
 
 class Bound(MemoryReactorClock):
-    """A reactor with a real port for TLS, which accepts no connection."""
+    """A reactor with real ports for TLS, which accept no connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ports: list[Port] = []
 
     def listenSSL(  # noqa: N802 - the same
         self,
@@ -83,9 +90,28 @@ class Bound(MemoryReactorClock):
         interface: str = "",
     ) -> Port:
         secured = TLSMemoryBIOFactory(contextFactory, False, factory)
-        self.port = Port(port, secured, backlog, interface, self)
-        self.port.startListening()
-        return self.port
+        self.ports.append(Port(port, secured, backlog, interface, self))
+        self.ports[-1].startListening()
+        return self.ports[-1]
+
+
+def shown(port: Port) -> bytes:
+    """Return the certificate that a new client gets, as PEM."""
+    transport = Wire()
+    assert port.factory is not None
+    server = port.factory.buildProtocol(CLIENT)
+    assert server is not None
+    server.makeConnection(transport)
+    client = SSL.Connection(SSL.Context(SSL.TLS_CLIENT_METHOD))
+    client.set_connect_state()
+    for _ in range(2):
+        with contextlib.suppress(SSL.WantReadError):
+            client.do_handshake()
+        server.dataReceived(client.bio_read(1 << 16))
+        client.bio_write(transport.value())
+    received = client.get_peer_certificate(as_cryptography=True)
+    assert received is not None
+    return received.public_bytes(Encoding.PEM)
 
 
 def posix(reactor: MemoryReactorClock) -> PosixReactorBase:
@@ -149,6 +175,8 @@ class EndpointsTests(SynchronousTestCase):
 class ListenerTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.reported: list[str] = []
+        self.page = Waiting()
+        self.site = BoundedSite(self.page, Clock())
 
     def listener(
         self,
@@ -158,7 +186,7 @@ class ListenerTests(SynchronousTestCase):
     ) -> Listener:
         return Listener(
             addresses=addresses,
-            site=BoundedSite(Resource(), Clock()),
+            site=self.site,
             reactor=posix(reactor),
             on_ready=self.reported.append,
             **options,
@@ -178,19 +206,17 @@ class ListenerTests(SynchronousTestCase):
     def test_ready(self) -> None:
         """The callback `ready` gets the address."""
         for address, expected in (
-            (Address("127.0.0.1", 8080), "http://127.0.0.1:"),
-            (Address("::1", 8080), "http://[::1]:"),
-            (Address("", 8080), "http://localhost:"),
-            (Endpoint("tcp:8080:interface=127.0.0.1"), "tcp:8080:interface=127.0.0.1"),
+            (Address("127.0.0.1", 8080), "http://127.0.0.1:8080"),
+            (Address("::1", 8080), "http://[::1]:8080"),
+            (Address("", 8080), "http://localhost:8080"),
+            (Endpoint("tcp:8080"), "tcp:8080 (0.0.0.0:8080)"),
+            (Endpoint("unix:/run/x.sock"), "unix:/run/x.sock"),
         ):
             self.reported.clear()
-            reactor = MemoryReactorClock()
-            service = self.listener(reactor, address)
+            service = self.listener(Honest(), address)
             service.privilegedStartService()
-            self.assertEqual(8080, reactor.tcpServers[0][0])
-            [reported] = self.reported
-            self.assertTrue(reported.startswith(expected), reported)
-            self.successResultOf(defer.maybeDeferred(service.stopService))
+            self.assertEqual([expected], self.reported)
+            self.successResultOf(service.stopService())
 
     def test_exposed(self) -> None:
         """The callback `exposed` is called once if other machines can connect."""
@@ -242,12 +268,19 @@ class ListenerTests(SynchronousTestCase):
             Endpoint("unix:/run/x.sock"),
         )
         service.privilegedStartService()
-        found = [(port, *rest) for port, _, *rest in reactor.tcpServers]
-        self.assertEqual([(8080, 1024, "127.0.0.1"), (8081, 1024, "::1")], found)
-        [(path, _, _, mode, locked)] = reactor.unixServers
-        self.assertEqual(("/run/x.sock", 0o660, 0), (path, mode, locked))
+        found = [
+            (name, *options)
+            for name, _, *options in reactor.tcpServers + reactor.unixServers
+        ]
+        self.assertEqual(
+            [
+                (8080, 1024, "127.0.0.1"),
+                (8081, 1024, "::1"),
+                ("/run/x.sock", 1024, 0o660, 0),
+            ],
+            found,
+        )
         self.assertEqual(3, len(self.reported))
-        self.assertEqual("unix:/run/x.sock", self.reported[2])
         self.successResultOf(service.stopService())
         self.assertEqual([], reactor.getDelayedCalls())
 
@@ -317,7 +350,7 @@ class ListenerTests(SynchronousTestCase):
             self.successResultOf(service.stopService())
 
     def test_closing(self) -> None:
-        """A stop waits until the port is closed."""
+        """A stop waits until the port is closed and all responses are sent."""
         closed: defer.Deferred[None] = defer.Deferred()
         reactor = Honest()
         listen = reactor.listenTCP
@@ -331,36 +364,58 @@ class ListenerTests(SynchronousTestCase):
         service = self.listener(reactor, Address("127.0.0.1", 8080))
         service.privilegedStartService()
         service.startService()
+        Connection(self.site).ask()
         stopped = service.stopService()
-        self.assertNoResult(stopped)
-        closed.callback(None)
-        self.successResultOf(stopped)
         self.assertFalse(service.running)
+        for end in (lambda: closed.callback(None), self.page.finish):
+            self.assertNoResult(stopped)
+            end()
+        self.successResultOf(stopped)
+
+    def test_unused_socket(self) -> None:
+        """A start removes a socket that no process listens on, and no other file."""
+        with tempfile.TemporaryDirectory() as folder:  # its name is short
+            used, unused, text = (Path(folder) / name for name in ("a", "b", "c"))
+            text.touch()
+            with socket.socket(socket.AF_UNIX) as left:
+                left.bind(str(unused))
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(str(used))
+                listening.listen()
+                for path in (used, unused, text):
+                    service = self.listener(Honest(), Endpoint(f"unix:{path}"))
+                    service.privilegedStartService()
+                    self.successResultOf(service.stopService())
+            self.assertEqual([used, text], sorted(Path(folder).iterdir()))
 
     def test_reload(self) -> None:
         """A valid certificate replaces the previous one, an invalid one does not."""
         reactor = Bound()
-        file = Path(self.mktemp())
+        files = [Path(self.mktemp()) for _ in range(2)]
         authority = Authority("test")
 
-        def replace() -> None:
+        def replace() -> bytes:
             issued = authority.issue("localhost")
-            file.write_bytes(issued.pem + issued.key)
+            for file in files:
+                file.write_bytes(issued.pem + issued.key)
+            return issued.pem
 
         replace()
-        address = f"ssl:0:interface=127.0.0.1:privateKey={file}"
-        service = self.listener(reactor, Endpoint(address))
+        addresses = [f"ssl:0:interface=127.0.0.1:privateKey={file}" for file in files]
+        service = self.listener(reactor, *map(Endpoint, addresses))
         service.privilegedStartService()
-        book, used = logbook(self), [reactor.port.factory]
-        for spoil in (replace, file.unlink, replace):
-            spoil()
-            service.reload()
-            used.append(reactor.port.factory)
-        self.assertEqual([False, True, False], [a is b for a, b in pairwise(used)])
+        book = logbook(self)
+        first = replace()
+        service.reload()
+        self.assertEqual([first, first], [*map(shown, reactor.ports)])
+        second = replace()
+        files[0].unlink()
+        service.reload()
+        self.assertEqual([first, second], [*map(shown, reactor.ports)])
         self.assertEqual(
             [
-                f"warning cannot listen on {address}: No such file or directory; the"
-                " previous certificate stays in use"
+                f"warning cannot listen on {addresses[0]}: No such file or directory;"
+                " the previous certificate stays in use"
             ],
             book.lines(),
         )

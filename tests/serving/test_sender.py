@@ -2,19 +2,21 @@
 
 import gc
 import weakref
+from collections.abc import Sequence
 
+from twisted.internet.interfaces import ISSLTransport
 from twisted.internet.task import Clock
-from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import NOT_DONE_YET, Request
+from zope.interface import directlyProvides
 
 from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
 from api_exporter.serving.site import BoundedSite
-from tests.web.connection import CLIENT, Connection
+from tests.web.connection import CLIENT, Connection, Wire
 
 
-class Transport(StringTransport):
+class Transport(Wire):
     """A transport that pauses its producer after each write of a slice."""
 
     SEND_LIMIT = 0
@@ -27,11 +29,12 @@ class Transport(StringTransport):
 
 class Long(ReadOnlyPage):
     isLeaf = True
+    slices: Sequence[bytes] = (b"<0>", b"<1>", b"<2>", b"<3>")
     sender: weakref.ref[Sender]
 
     def render_GET(self, request: Request) -> int:
-        request.setHeader(b"Content-Length", b"12")
-        sender = Sender(request, (b"<%d>" % number for number in range(4)))
+        request.setHeader(b"Content-Length", b"%d" % sum(map(len, self.slices)))
+        sender = Sender(request, iter(self.slices))
         self.sender = weakref.ref(sender)
         sender.start()
         return NOT_DONE_YET
@@ -54,6 +57,21 @@ class SenderTests(SynchronousTestCase):
             self.connection.channel.resumeProducing()
         self.assertEqual(set(), self.site.running_requests)
         self.connection.lose()
+
+    def test_tls(self) -> None:
+        """With TLS, longer slices are cut to 64 KiB."""
+        self.connection.lose()
+        self.page.slices = [b"<" * 150_000, b"<"]
+        transport = Transport(peerAddress=CLIENT)
+        directlyProvides(transport, ISSLTransport)
+        connection = Connection(self.site, transport=transport)
+        connection.ask()
+        sent = []
+        while self.site.running_requests:
+            sent.append(len(connection.heard().rpartition(b"\r\n")[2]))
+            connection.channel.resumeProducing()
+        self.assertEqual([65_536, 65_536, 18_928, 1], sent)
+        connection.lose()
 
     def test_lost(self) -> None:
         """A lost connection frees the sender at once."""

@@ -8,37 +8,10 @@ from twisted.internet.task import Clock
 from twisted.logger import LogLevel
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web import http
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.serving.site import (
-    RESERVED_CONNECTIONS,
-    STOP_GRACE,
-    BoundedSite,
-    connection_limit,
-)
+from api_exporter.serving.site import BoundedSite, connection_limit
 from tests.logbook import logbook
-from tests.web.connection import CLIENT, Connection
-
-
-class Waiting(Resource):
-    """A page that responds when the test calls `finish`."""
-
-    isLeaf = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.requests: list[Request] = []
-
-    def render_GET(self, request: Request) -> int:
-        self.requests.append(request)
-        return NOT_DONE_YET
-
-    def finish(self) -> None:
-        """Complete the oldest request."""
-        request = self.requests.pop(0)
-        request.write(b"done")
-        request.finish()
+from tests.web.connection import CLIENT, Connection, Waiting
 
 
 class SiteTests(SynchronousTestCase):
@@ -71,14 +44,14 @@ class SiteTests(SynchronousTestCase):
         self.assert_quiet()
 
     def test_requests(self) -> None:
-        """A stop waits for requests under way, for STOP_GRACE seconds."""
+        """A stop waits for requests under way, for five seconds."""
         for end in ("answered", "lost", "late"):
             self.setUp()
             self.request()
             connection = self.request()
             drained = self.site.drain(self.clock)
             self.page.finish()
-            self.clock.advance(STOP_GRACE - 0.1)
+            self.clock.advance(4.9)
             self.assertNoResult(drained)
             if end == "answered":
                 self.page.finish()
@@ -95,7 +68,7 @@ class SiteTests(SynchronousTestCase):
             connection = self.request()
             drained = self.site.drain(self.clock)
             if late:
-                self.clock.advance(STOP_GRACE)
+                self.clock.advance(5)
             self.page.finish()
             self.successResultOf(drained)
             for _ in range(2):
@@ -165,10 +138,10 @@ class RoomTests(SynchronousTestCase):
     def test_under_way(self) -> None:
         """A client that waits for or receives a response keeps its connection."""
         asking, taking, idle = self.connected(1, 1, 2)
+        for client in (taking, idle):
+            client.ask()
+            self.page.finish()
         asking.ask()
-        taking.ask()
-        self.page.requests.reverse()
-        self.page.finish()
         self.patch(taking.channel, "unsent_bytes", lambda: 1)
         self.connected(3)
         self.assertEqual([False, False, True], self.dropped(asking, taking, idle))
@@ -187,12 +160,15 @@ class RoomTests(SynchronousTestCase):
         """If none is idle, clients within the reserve get 503, others no connection."""
         for client in self.connected(1, 1, 1):
             client.ask()
-        refused = self.connected(2)[0]
+        [refused] = self.connected(2)
         refused.ask()
         self.assertRegex(
             refused.heard(), b"HTTP/1.1 503 (?s:.*)\r\nRetry-After: 10\r\n"
         )
-        for _ in range(RESERVED_CONNECTIONS):
+        self.assertTrue(refused.transport.disconnecting)
+        self.connected(2)[0].ask("/health")
+        self.assertEqual(4, len(self.page.requests))
+        for _ in range(15):
             for client in self.connected(3):
                 self.patch(client.channel, "unsent_bytes", lambda: 1)
         self.assertIsNone(self.site.buildProtocol(CLIENT))
@@ -225,6 +201,8 @@ class MaxConnectionsTests(SynchronousTestCase):
             self.assertEqual(100, connection_limit(100, 51))
             self.assertEqual(enough, getrlimit(RLIMIT_NOFILE)[0])
         self.assertEqual([], book.lines())
+        hard = getrlimit(RLIMIT_NOFILE)[1]
+        self.assertEqual(hard - 195, connection_limit(hard, 2))
 
     def test_no_room(self) -> None:
         """With too few open files, the limit is lower with a warning, but not 0."""

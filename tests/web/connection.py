@@ -3,11 +3,40 @@
 from twisted.internet.address import IPv4Address
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.serving.channel import Channel
 from api_exporter.serving.site import BoundedSite
 
 CLIENT = IPv4Address("TCP", "10.1.2.3", 40000)
+
+
+class Wire(StringTransport):
+    """A transport that may also be one below or with TLS."""
+
+    def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802 - the name is Twisted's
+        """Do nothing: there is no network."""
+
+
+class Waiting(Resource):
+    """A page that responds when the test calls `finish`."""
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[Request] = []
+
+    def render_GET(self, request: Request) -> int:
+        self.requests.append(request)
+        return NOT_DONE_YET
+
+    def finish(self) -> None:
+        """Complete the oldest request."""
+        request = self.requests.pop(0)
+        request.write(b"done")
+        request.finish()
 
 
 class Connection:
