@@ -11,8 +11,9 @@ from api_exporter.settings.environment import read_settings
 class EnvironTests(SynchronousTestCase):
     def test_events(self) -> None:
         """Simulated audit events are not written to the configured file."""
-        listening = server.bind()
+        listening, other = server.bind(), server.bind()  # each has a port of its own
         self.addCleanup(listening.close)
+        self.addCleanup(other.close)
         for output in ("/var/log/e.jsonl", "-"):
             wanted = {"EVENTS_FILE": output, "EVENTS_CURSOR_FILE": "/var/lib/e"}
             for others in ({}, {"DEMO_ACCOUNTS": "3"}):
