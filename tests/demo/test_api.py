@@ -1,7 +1,8 @@
 """The simulated API, and the tokens of many simulated accounts."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import NamedTuple
 
 from treq.client import HTTPClient
@@ -41,6 +42,16 @@ def send(transport: StringTransport, authorization: str) -> None:
     protocol.makeConnection(transport)
     request = f"GET /api/peers HTTP/1.1\r\nAuthorization: {authorization}\r\n\r\n"
     protocol.dataReceived(request.encode())
+
+
+class Sized:
+    """An account whose bodies have this length, in pieces of a byte."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def body(self, _path: str, _at: float, /) -> Iterator[bytes]:
+        return repeat(b" ", self._length)
 
 
 class Answer(NamedTuple):
@@ -87,13 +98,13 @@ class ApiTests(AskingTestCase):
 
     def test_lengths(self) -> None:
         """Each body is complete; one of more than 2 KB is chunked."""
-        lengths = []
         for path in PATHS:
             body = whole(path)
-            lengths.append(len(body))
-            known = UNKNOWN_LENGTH if lengths[-1] > 2048 else lengths[-1]
+            known = UNKNOWN_LENGTH if len(body) > 2048 else len(body)
             self.assertEqual(Answer(200, JSON, body, known), self.ask(path))
-        self.assertTrue(any(2048 < length < 20_000 for length in lengths))
+        for length, known in ((2048, 2048), (2049, UNKNOWN_LENGTH)):
+            self.api = DemoApi({TOKEN: Sized(length)}, now=lambda: NOW)
+            self.assertEqual(known, self.ask("/api/peers").length)
 
     def test_refused(self) -> None:
         """A refusal has a JSON body with the reason."""

@@ -129,6 +129,7 @@ class ContentTypeTests(SynchronousTestCase):
                 f"{openmetrics};q=0.001,*/*;q=0.002": TEXT_0,
                 f"{openmetrics};q=1.000": OPENMETRICS_0,
                 f"{openmetrics};q=0,{text};q=0.1": TEXT_0,
+                f"{text};q=0,{openmetrics};q=0.1": OPENMETRICS_0,
                 f"{openmetrics};q=0": TEXT_0,
                 f"{openmetrics};q=0.000": TEXT_0,
                 "*/*;q=0": TEXT_0,
