@@ -130,6 +130,8 @@ class ContentTypeTests(SynchronousTestCase):
                 f"{openmetrics};q=1.000": OPENMETRICS_0,
                 f"{openmetrics};q=0,{text};q=0.1": TEXT_0,
                 f"{text};q=0,{openmetrics};q=0.1": OPENMETRICS_0,
+                f"{text};version=1.0.0;escaping=dots,{text};version=1.0.0": TEXT_1
+                + "dots",
                 f"{openmetrics};q=0": TEXT_0,
                 f"{openmetrics};q=0.000": TEXT_0,
                 "*/*;q=0": TEXT_0,
