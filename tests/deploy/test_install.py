@@ -10,7 +10,7 @@ from pathlib import Path
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.demo.server import DEMO_TOKEN
-from tests.deploy.programs import DEPLOY, Exporter, run
+from tests.deploy.programs import DEPLOY, Exporter, new_folder, run
 from tests.deploy.test_systemd import UNITS, values
 from tests.integration.programs import ROOT, environment, get, program
 from tests.integration.test_daemon import installed
@@ -49,8 +49,7 @@ class InstallTests(SynchronousTestCase):
         self.root = Path(self.mktemp()).absolute()
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         [self.wheel] = installed().parent.glob("*.whl")
-        self.tools = Path(self.mktemp()).absolute()
-        self.tools.mkdir()
+        self.tools = new_folder(self)
         self.env = environment(
             PIP_IGNORE_INSTALLED="1",
             PIP_NO_DEPS="1",

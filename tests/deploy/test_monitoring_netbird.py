@@ -5,12 +5,11 @@ import socket
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.deploy.prometheus import Prometheus
 from tests.integration.programs import becomes, free_port, get, program, start, until
 
@@ -92,8 +91,7 @@ class ProbeTests(SynchronousTestCase):
         thread.start()
         self.addCleanup(thread.join)
         self.addCleanup(self.server.shutdown)
-        directory = Path(self.mktemp())
-        directory.mkdir()
+        directory = new_folder(self)
         blackbox = f"127.0.0.1:{free_port()}"
         start(
             self,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, Exporter, run
+from tests.deploy.programs import DEPLOY, Exporter, new_folder, run
 from tests.integration.programs import free_port, get, program, start, until
 
 UNITS = DEPLOY / "systemd"
@@ -119,8 +119,7 @@ class SocketTests(SynchronousTestCase):
         # systemd gives this name, and Twisted needs one.
         command = [activate, "--fdname=api-exporter.socket", "-l", host]
         command += ["-E", f"LISTEN_ADDRESS={address}"]
-        directory = Path(self.mktemp())
-        directory.mkdir(parents=True)
+        directory = new_folder(self)
         exporter = [program("api-exporter"), "--demo"]
         waiting = start(self, [*command, *exporter], directory)
         until(lambda: "Listening" in waiting.said(), "the socket")

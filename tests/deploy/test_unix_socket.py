@@ -15,7 +15,7 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import run
+from tests.deploy.programs import new_folder, run
 from tests.deploy.prometheus import Prometheus, needs
 from tests.integration.programs import ROOT, environment, program, start, until
 
@@ -52,8 +52,7 @@ class UnixSocketTestCase(SynchronousTestCase):
         """Start the exporter. Return its process id."""
         [address] = set(re.findall(r"LISTEN_ADDRESS=(\S+)", PAGE))
         address = address.replace(SOCKET, str(self.socket))
-        directory = Path(self.mktemp())
-        directory.mkdir(parents=True)
+        directory = new_folder(self)
         settings = environment(LISTEN_ADDRESS=address, DEMO_ACCOUNTS="3")
         command = [*before, sys.executable, "-m", "api_exporter", "--demo"]
         running = start(self, command, directory, {**settings, "PYTHONPATH": str(ROOT)})
