@@ -1,6 +1,7 @@
 """The installer in a scratch root, and the installed program."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -63,14 +64,10 @@ class InstallTests(SynchronousTestCase):
         script.chmod(0o755)
         return script
 
-    def install(self, *arguments: str) -> str:
+    def install(self, *arguments: str, status: int = 0, **env: str) -> str:
         into = ("--root", self.root, "--source", self.wheel)
-        return run(INSTALL, *into, *arguments, env=self.env)
-
-    def refused(self, status: int = 1, **env: str) -> str:
-        """Return the error of a failed installation."""
-        into = ("--root", self.root, "--source", self.wheel)
-        return run(INSTALL, *into, status=status, env={**self.env, **env})
+        command = (INSTALL, *into, *arguments)
+        return run(*command, status=status, env={**self.env, **env})
 
     def version(self) -> str:
         twistd = self.root / "opt/api-exporter/bin/twistd"
@@ -110,20 +107,18 @@ class InstallTests(SynchronousTestCase):
         group = self.group()
         self.assertGreater(group, 0)
         for name, mode in MODES.items():
-            stat = (self.root / name).stat()
             gid = group if name.startswith("etc/api-exporter") else 0
-            self.assertEqual(
-                (oct(mode), 0, gid),
-                (oct(stat.st_mode & 0o7777), stat.st_uid, stat.st_gid),
-                name,
-            )
+            self.assertEqual((oct(mode), 0, gid), self.mode(self.root / name), name)
+
+    def mode(self, path: Path) -> tuple[str, int, int]:
+        """Return mode, owner and group of a file."""
+        stat = path.stat()
+        return oct(stat.st_mode & 0o7777), stat.st_uid, stat.st_gid
 
     def group(self) -> int:
-        for line in (self.root / "etc/group").read_text().splitlines():
-            name, _, gid, _ = line.split(":")
-            if name == "api-exporter":
-                return int(gid)
-        raise AssertionError("no group")
+        groups = (self.root / "etc/group").read_text()
+        [gid] = re.findall(r"^api-exporter:[^:]*:(\d+):", groups, re.MULTILINE)
+        return int(gid)
 
     def test_token(self) -> None:
         """The token's drop-in exists only with the token's file, which root owns."""
@@ -134,8 +129,7 @@ class InstallTests(SynchronousTestCase):
         token.write_text(DEMO_TOKEN)
         self.install()
         self.assertTrue(dropin.exists())
-        self.assertEqual(0o600, token.stat().st_mode & 0o7777)
-        self.assertEqual((0, 0), (token.stat().st_uid, token.stat().st_gid))
+        self.assertEqual((oct(0o600), 0, 0), self.mode(token))
         token.unlink()
         self.install()
         self.assertFalse(dropin.exists())
@@ -160,22 +154,20 @@ class InstallTests(SynchronousTestCase):
             (self.tools / "none", "is not Python 3.11 or newer"),
             (bare, "cannot make virtual environments (Debian: apt-get install python3"),
         ):
-            said = self.refused(PYTHON=str(python))
+            said = self.install(status=1, PYTHON=str(python))
             self.assertIn(words, said)
             self.assertEqual(1, said.count("\n"), said)
             self.assertFalse(self.root.exists())
 
-    def test_half(self) -> None:
-        """A damaged environment, such as 0.1 left without python3-venv, is replaced."""
+    def test_damaged(self) -> None:
+        """A damaged environment is replaced: one without pip, and one without its
+        Python, for which the unit prints the remedy.
+        """
         half = self.root / "opt/api-exporter"
         run(sys.executable, "-m", "venv", "--without-pip", half)
         self.install()
         self.assertIn("api-exporter ", self.version())
         self.assertEqual(2, len(self.environments()))
-
-    def test_python_gone(self) -> None:
-        """An environment without its Python is replaced; the unit prints the remedy."""
-        self.install()
         self.assertEqual("", self.before())
         [libraries] = (self.root / "opt/api-exporter/lib").iterdir()
         libraries.rename(libraries.with_name("python3.9"))
@@ -197,7 +189,7 @@ class InstallTests(SynchronousTestCase):
 
     def test_failed(self) -> None:
         """A first installation that fails leaves nothing."""
-        self.refused(PIP_NO_DEPS="0")  # and no index
+        self.install(status=1, PIP_NO_DEPS="0")  # and no index
         self.assertEqual(["opt"], self.files())
         self.assertEqual([], self.environments())
 
@@ -213,7 +205,7 @@ class InstallTests(SynchronousTestCase):
             (127, {"PYTHON": str(mute)}),
             (1, {"PIP_NO_DEPS": "0"}),  # and no index
         ):
-            self.refused(status, **env)
+            self.install(status=status, **env)
             self.assertEqual(before, self.environments())
             self.assertEqual(version, self.version())
 

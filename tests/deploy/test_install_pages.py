@@ -5,7 +5,7 @@ import re
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions
-from tests.deploy.programs import DEPLOY
+from tests.deploy.programs import DEPLOY, blocks
 from tests.integration.programs import ROOT
 
 INSTALL = ROOT / "docs" / "install"
@@ -13,11 +13,6 @@ INSTALL = ROOT / "docs" / "install"
 OPTIONS = {"version", "help"} | {
     name for name, *_ in (*CommandOptions.optFlags, *CommandOptions.optParameters)
 }
-
-
-def blocks(text: str) -> list[str]:
-    """The commands of a page, block by block."""
-    return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 class InstallPageTests(SynchronousTestCase):
@@ -38,7 +33,9 @@ class InstallPageTests(SynchronousTestCase):
             self.assertIn(f"]({name})", self.index)
             self.assertIn(f"](docs/install/{name})", readme)
             self.assertRegex(text, r"\A# .*\n\nFrom a checkout: `[^`]+`", name)
-            commands = re.sub(r"\\\n", "", blocks(text)[0]).splitlines()
+            commands = re.sub(
+                r"\\\n", "", blocks(f"install/{name}", "sh")[0]
+            ).splitlines()
             self.assertLessEqual(len(commands), 5, name)
             for heading in ("\n## Upgrade\n", "\n## Remove\n"):
                 self.assertIn(heading, text, name)
@@ -48,7 +45,7 @@ class InstallPageTests(SynchronousTestCase):
         build = (DEPLOY / "debian/build.sh").read_text()
         goals = (ROOT / "Makefile").read_text()
         for name, text in self.texts.items():
-            commands = "".join(blocks(text))
+            commands = "".join(blocks(f"install/{name}", "sh"))
             for path in re.findall(r"(?<![\w/.])deploy/[\w./-]+", commands):
                 self.assertTrue((ROOT / path).exists(), f"{name}: {path}")
             called = r"(?<!lib/)(?<!--name )(?<!test )\bapi-exporter((?: --?[\w-]+)+)"

@@ -12,7 +12,7 @@ from api_exporter.attention.rules import EXPORTER_RUNBOOKS, RULE_FILES, all_rule
 from api_exporter.attention.rules import rules as made
 from api_exporter.attention.thresholds import default_thresholds, with_changes
 from api_exporter.telemetry.access_log import AccessLogTelemetry
-from tests.deploy.programs import DEPLOY, Exporter, documents, new_folder, run
+from tests.deploy.programs import DEPLOY, Exporter, blocks, documents, new_folder, run
 from tests.deploy.prometheus import FILES, Prometheus
 from tests.deploy.queries import (
     mark_queries,
@@ -119,8 +119,7 @@ class PromtoolTests(SynchronousTestCase):
         [received] = documents(MONITORING / "collector.yml")
         config = json.dumps(received["receivers"]["prometheus"]["config"])
         collector.write_text(config.replace("$$", "$"))
-        page = (ROOT / "docs/unix-socket.md").read_text()
-        [block] = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+        [block] = blocks("unix-socket.md", "yaml")
         socket.write_text(block)
         rule_files = [FILES / "rules.yml", FILES / "alerts.yml", OLD_NAMES, one]
         for kind, files in (
@@ -238,8 +237,7 @@ class PrometheusTests(SynchronousTestCase):
         names = {name for _, expression in sources for name in selectors(expression)}
         self.assertGreater(len(names), 60)
         becomes(ELSEWHERE, lambda: {name for name in names if not self.query(name)})
-        page = (ROOT / "docs/which-metrics.md").read_text()
-        examples = re.findall(r"```promql\n(.*?)```", page, re.DOTALL)
+        examples = blocks("which-metrics.md", "promql")
         self.assertEqual(4, len(examples))
         asked = [*panel_queries(), *mark_queries(), *variable_queries()]
         asked += [("which-metrics.md", query) for query in examples]
