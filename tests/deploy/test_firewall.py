@@ -166,7 +166,7 @@ class FirewallTests(SynchronousTestCase):
         self.tried("nft -f", NFT, word, remove, "nft list ruleset")
 
     def test_iptables(self) -> None:
-        """The rules of iptables change no other rule, and a general refusal may follow."""
+        """The rules of iptables change no other rule. A refusal of all may follow."""
         program("iptables")
         self.inside("iptables -A INPUT -p tcp --dport 9 -j DROP")
         remove = f"{IPTABLES} remove"

@@ -65,9 +65,8 @@ class InstallTests(SynchronousTestCase):
         return script
 
     def install(self, *arguments: str, status: int = 0, **env: str) -> str:
-        into = ("--root", self.root, "--source", self.wheel)
-        command = (INSTALL, *into, *arguments)
-        return run(*command, status=status, env={**self.env, **env})
+        into = (INSTALL, "--root", self.root, "--source", self.wheel)
+        return run(*into, *arguments, status=status, env={**self.env, **env})
 
     def version(self) -> str:
         twistd = self.root / "opt/api-exporter/bin/twistd"

@@ -89,9 +89,8 @@ class ReaderTests(UnixSocketTestCase):
         self.assertNotEqual(set(), own)
         tables = [Path(f"/proc/{pid}/net/{name}").read_text() for name in TABLES]
         lines = [line.split() for table in tables for line in table.splitlines()[1:]]
-        addresses = [
-            line[1] for line in lines if line[3] == LISTENING and line[9] in own
-        ]
+        listening = [line for line in lines if line[3] == LISTENING]
+        addresses = [line[1] for line in listening if line[9] in own]
         # The simulated API is in the same process, on loopback.
         self.assertEqual(["0100007F"], [x.partition(":")[0] for x in addresses])
 
