@@ -91,22 +91,14 @@ class ProbeTests(SynchronousTestCase):
         thread.start()
         self.addCleanup(thread.join)
         self.addCleanup(self.server.shutdown)
-        directory = new_folder(self)
-        blackbox = f"127.0.0.1:{free_port()}"
-        start(
-            self,
-            [
-                program("prometheus-blackbox-exporter"),
-                f"--config.file={FILES / 'blackbox.yml'}",
-                f"--web.listen-address={blackbox}",
-            ],
-            directory,
-        )
+        directory, blackbox = new_folder(self), f"127.0.0.1:{free_port()}"
+        command = [program("prometheus-blackbox-exporter")]
+        command.append(f"--config.file={FILES / 'blackbox.yml'}")
+        start(self, [*command, f"--web.listen-address={blackbox}"], directory)
         until(lambda: get(f"http://{blackbox}/-/healthy")[0] == 200, "blackbox")
         rules = directory / "rules.yml"
-        rules.write_text(
-            re.sub(r"for: \w+", "for: 0s", (FILES / "rules.yml").read_text())
-        )
+        text = (FILES / "rules.yml").read_text()
+        rules.write_text(re.sub(r"for: \w+", "for: 0s", text))
         jobs = (FILES / "prometheus.yml").read_text()
         jobs = jobs.replace("localhost:9115", blackbox)
         address = f"http://127.0.0.1:{self.server.server_address[1]}"
@@ -114,7 +106,7 @@ class ProbeTests(SynchronousTestCase):
             self,
             "global:\n"
             "  {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n"
-            f"rule_files: [{rules.absolute()}]\n"
+            f"rule_files: [{rules}]\n"
             + jobs.replace("https://netbird.example.com", address),
         )
 
