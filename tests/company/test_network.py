@@ -44,22 +44,21 @@ class PeersTests(SynchronousTestCase):
     network = SimulatedNetwork(120, seed=7)
 
     def test_deterministic(self) -> None:
-        """Only the same size, seed and time give the same bytes."""
+        """Only the same size, seed and time give the same bytes, after any requests."""
+        fresh = SimulatedNetwork(120, seed=7)
         for path in PATHS:
-            first, second = (
-                b"".join(network.body(path, NOW) or ())
-                for network in (self.network, SimulatedNetwork(120, seed=7))
+            first, _, second = (
+                b"".join(network.body(path, at) or ())
+                for network, at in (
+                    (self.network, NOW),
+                    (fresh, NOW + DAY),
+                    (fresh, NOW),
+                )
             )
             self.assertEqual(first, second)
         self.assertNotEqual(
             read(self.network, PEERS), read(SimulatedNetwork(120), PEERS)
         )
-
-    def test_order_of_reading(self) -> None:
-        """The bodies of a time do not depend on earlier requests."""
-        fresh = read(self.network, PEERS, NOW)
-        read(self.network, PEERS, NOW + DAY)
-        self.assertEqual(fresh, read(self.network, PEERS, NOW))
 
     def test_growth(self) -> None:
         """A larger network has the machines of a smaller one, and more."""
@@ -70,16 +69,14 @@ class PeersTests(SynchronousTestCase):
         self.assertLess(set(small), set(large))
 
     def test_size(self) -> None:
-        """The number of peers is as configured, except for a few ephemeral ones."""
-        for machines in (0, 1, 15, 120, 2000):
-            listed = len(read(SimulatedNetwork(machines), PEERS))
-            self.assertTrue(machines * 0.95 - 1 <= listed <= machines, listed)
-
-    def test_ids(self) -> None:
-        """No two peers share an id, an address or a DNS name."""
-        peers = read(SimulatedNetwork(3000), PEERS)
-        for key in ("id", "ip", "ipv6", "dns_label"):
-            self.assertEqual(len(peers), len({peer[key] for peer in peers}))
+        """The number of peers is as configured, except for a few ephemeral ones. No
+        two share an id, an address or a DNS name.
+        """
+        for machines in (0, 1, 15, 120, 3000):
+            peers = read(SimulatedNetwork(machines), PEERS)
+            self.assertTrue(machines * 0.95 - 1 <= len(peers) <= machines)
+            for key in ("id", "ip", "ipv6", "dns_label"):
+                self.assertEqual(len(peers), len({peer[key] for peer in peers}))
 
     def test_come_and_go(self) -> None:
         """Ephemeral peers appear under new ids and vanish; all others stay."""
@@ -282,13 +279,10 @@ class CatalogueTests(SynchronousTestCase):
         records_of_zones = {id_ for id_ in named if id_.startswith("d2h")}
         self.assertEqual(set(), named - ids - records_of_zones)
 
-    def test_unknown_path(self) -> None:
-        """A path that the API does not have has no body."""
+    def test_paths(self) -> None:
+        """A network without machines, or at time 0, has all paths, and no others."""
         for path in ("/api/health", "/api/peers/", "api/peers", ""):
             self.assertIsNone(self.network.body(path, NOW))
-
-    def test_no_machines(self) -> None:
-        """A network without machines, or at time 0, has all paths."""
         for path in PATHS:
             read(SimulatedNetwork(0), path)
             read(self.network, path, 0)

@@ -54,10 +54,6 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(joined(plain), gunzipped(compressed))
         return joined(plain)
 
-    def test_empty(self) -> None:
-        """Before the first publication the body is only the tail."""
-        self.assertEqual(b"# EOF\n", self.text())
-
     def test_series(self) -> None:
         """Samples are counted by collector, without comments."""
         pages = Pages(NAMES)
