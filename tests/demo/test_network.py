@@ -12,6 +12,7 @@ from msgspec.structs import astuple
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import default_thresholds
+from api_exporter.demo.go_json import Record
 from api_exporter.demo.network import (
     GROUPS_PATH,
     PEERS_PATH,
@@ -36,7 +37,8 @@ EXPIRING = {
     "NetBirdProxyTokenExpiresSoon",
 }
 
-Record = dict[str, object]
+CONNECTED = {one["id"] for one in bodies(0)[PEERS_PATH] if one["connected"]}
+"""Ids of recorded peers that are connected at times."""
 
 
 network = lru_cache(maxsize=4)(RecordedNetwork)
@@ -58,8 +60,8 @@ class Identity(msgspec.Struct):
     dns_label: str
 
 
-def seconds(text: object) -> float:
-    return datetime.fromisoformat(str(text)).timestamp()
+def seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def updated(row: Record) -> float:
@@ -113,16 +115,13 @@ class RecordingTests(SynchronousTestCase):
 class PeersTests(SynchronousTestCase):
     def test_connections(self) -> None:
         """A few connected peers are offline at random, for at most 15 minutes."""
-        recorded = {
-            one["id"]: one["connected"] for one in read(PEERS_PATH, RECORDED_AT)
-        }
         offline = []
         for minutes in range(0, 24 * 60, 10):
             at = int(RECORDED_AT) + 60 * minutes
             for peer in read(PEERS_PATH, at):
                 changed = seconds(peer["last_seen"])
                 self.assertLessEqual(changed, at)
-                if recorded[peer["id"]] and not peer["connected"]:
+                if peer["id"] in CONNECTED and not peer["connected"]:
                     offline.append(peer["id"])
                     self.assertLess(at - changed, 15 * 60)
         self.assertGreater(len(set(offline)), 100)
@@ -130,20 +129,14 @@ class PeersTests(SynchronousTestCase):
 
     def test_last_seen(self) -> None:
         """`last_seen` is the second in which `connected` last changed."""
-        recorded = {
-            one["id"]: one["connected"] for one in read(PEERS_PATH, RECORDED_AT)
-        }
-        for peer in read(PEERS_PATH, RECORDED_AT + 600.5, 30):
-            if not recorded[peer["id"]]:
-                continue
-            changed = seconds(peer["last_seen"])
-            after, before = (
-                {one["id"]: one["connected"] for one in read(PEERS_PATH, at, 30)}[
-                    peer["id"]
-                ]
-                for at in (changed, changed - 1)
-            )
-            self.assertEqual((peer["connected"], not after), (after, before))
+        for number, peer in enumerate(read(PEERS_PATH, RECORDED_AT + 600.5, 30)):
+            if peer["id"] in CONNECTED:
+                changed = seconds(peer["last_seen"])
+                after, before = (
+                    read(PEERS_PATH, at, 30)[number]["connected"]
+                    for at in (changed, changed - 1)
+                )
+                self.assertEqual((peer["connected"], not after), (after, before))
 
     def test_deterministic(self) -> None:
         """Only the same seed and time give the same bodies."""
@@ -168,13 +161,13 @@ class PeersTests(SynchronousTestCase):
             members = {
                 (group["id"], one["id"], one["name"])
                 for one in read(PEERS_PATH, RECORDED_AT, peers)
-                for group in one["groups"] or ()  # type: ignore[attr-defined]
+                for group in one["groups"] or ()
             }
             held = set()
             for group in read(GROUPS_PATH, RECORDED_AT, peers):
-                of: list[Record] = group["peers"] or []  # type: ignore[assignment]
-                self.assertEqual(group["peers_count"], len(of))
-                held |= {(group["id"], one["id"], one["name"]) for one in of}
+                peers_of = group["peers"] or []
+                self.assertEqual(group["peers_count"], len(peers_of))
+                held |= {(group["id"], one["id"], one["name"]) for one in peers_of}
             self.assertEqual(members, held)
 
 
@@ -206,7 +199,7 @@ class AgentsTests(SynchronousTestCase):
         for at in INSTANTS[::7]:
             for row in read(CONSUMPTION, at):
                 begin = seconds(row["window_start_utc"])
-                length = int(str(row["window_seconds"]))
+                length = row["window_seconds"]
                 self.assertEqual(0, begin % length)
                 self.assertTrue(0 <= updated(row) - begin < length)
 
