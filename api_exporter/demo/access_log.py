@@ -2,20 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
+from math import ceil
 from urllib.parse import parse_qs
 
-from api_exporter.demo.go_json import xid
+from api_exporter.demo.go_json import rfc3339, xid
 
 ACCESS_LOG_PATH = "/api/events/proxy"
 
-_INTERVAL = 1
-"""Seconds between two requests."""
-
 _RETENTION = 3600
 """Seconds for which rows are kept; NetBird keeps them for seven days."""
-
-_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 _MAX_PAGE_SIZE = 100
 """Maximum rows of a page."""
@@ -33,8 +29,8 @@ def page(query: str, services: Sequence[str], now: float) -> bytes:
     """
     filters = {name: values[-1] for name, values in parse_qs(query).items()}
     since = max(now - _RETENTION, _time(filters.get("start_date", "")))
-    first, last = -int(-since // _INTERVAL), int(now // _INTERVAL)
-    numbers = range(first, last + 1 if services else first)
+    first = ceil(since)
+    numbers = range(first, int(now) + 1 if services else first)
     if filters.get("sort_order") != "asc":
         numbers = numbers[::-1]
     size = min(_MAX_PAGE_SIZE, _number(filters.get("page_size", "")) or 50)
@@ -55,6 +51,7 @@ def page(query: str, services: Sequence[str], now: float) -> bytes:
 
 
 def _row(number: int, services: Sequence[str]) -> dict[str, object]:
+    """Return the request of a second since the epoch."""
     chance = number * 2654435761 % 2**32
     status = {0: 502, 1: 401, 2: 404}.get(chance % 17, 200)
     row: dict[str, object] = {
@@ -70,9 +67,9 @@ def _row(number: int, services: Sequence[str]) -> dict[str, object]:
         "service_id": services[min(_SERVICE_SHARES[chance % 7], len(services) - 1)],
         "source_ip": f"203.0.113.{chance % 200}",
         "status_code": status,
-        "timestamp": datetime.fromtimestamp(number * _INTERVAL, UTC).strftime(_FORMAT),
+        "timestamp": rfc3339(number),
     }
-    if status >= 400:
+    if status != 200:
         refused = status == 401
         row["reason"] = "Authentication failed" if refused else "Request failed"
     return row

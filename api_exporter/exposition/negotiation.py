@@ -49,17 +49,15 @@ class _Element(Struct, frozen=True):
 
 
 def content_type(accept: str | None) -> ContentType:
-    chosen: tuple[float, int, ContentType] | None = None
-    for element in _elements(accept or ""):
-        if element.quality == 0:
-            continue
-        for rank, format_ in enumerate(Format):
-            if _matches(element, format_) and (
-                chosen is None or (element.quality, -rank) > chosen[:2]
-            ):
-                chosen = (element.quality, -rank, _chosen(element, format_))
-                break
-    return chosen[2] if chosen else ContentType(Format.TEXT_0)
+    choices = [
+        (element.quality, -rank, _chosen(element, format_))
+        for element in _elements(accept or "")
+        for rank, format_ in enumerate(Format)
+        if element.quality > 0 and _matches(element, format_)
+    ]
+    if not choices:
+        return ContentType(Format.TEXT_0)
+    return max(choices, key=lambda choice: choice[:2])[2]
 
 
 def accepts_gzip(accept_encoding: str | None) -> bool:

@@ -25,7 +25,8 @@ NAMED = replace(
 )
 """Thresholds that name the important groups and settings of this network."""
 
-STEP = 10 * MINUTE
+STEP = 16 * MINUTE
+"""Seconds between two looks, which so fall on many minutes of the hour."""
 
 BEGIN = int((NOW - MONDAY) // WEEK) * WEEK + MONDAY
 """A Monday, in seconds since the epoch."""

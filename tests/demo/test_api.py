@@ -1,5 +1,9 @@
+"""The simulated API, and the tokens of many simulated accounts."""
+
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from typing import NamedTuple
 
 from treq.client import HTTPClient
 from treq.testing import RequestTraversalAgent
@@ -7,11 +11,13 @@ from twisted.internet.interfaces import IPushProducer
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import UNKNOWN_LENGTH, IResponse
+from twisted.web.iweb import UNKNOWN_LENGTH
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import RecordedNetwork
+from api_exporter.demo.server import customers, tokens
+from api_exporter.settings.token import Token
 from simulation.company.network import PATHS
 from simulation.company.people import EXPORTER_ID
 
@@ -19,9 +25,15 @@ NOW = 1_787_425_800.0
 TOKEN = "nbp_0123456789012345678901234567890abcde"
 NETWORK = RecordedNetwork(300)
 
+JSON = "application/json; charset=UTF-8"
+
 
 def demo_api() -> DemoApi:
     return DemoApi({TOKEN: NETWORK}, now=lambda: NOW)
+
+
+def whole(path: str) -> bytes:
+    return b"".join(NETWORK.body(path, NOW) or ())
 
 
 def send(transport: StringTransport, authorization: str) -> None:
@@ -32,129 +44,139 @@ def send(transport: StringTransport, authorization: str) -> None:
     protocol.dataReceived(request.encode())
 
 
-class ApiTests(SynchronousTestCase):
-    def setUp(self) -> None:
-        self.agent = RequestTraversalAgent(demo_api())
-        self.client = HTTPClient(self.agent)
+class Sized:
+    """An account whose bodies have this length, in pieces of a byte."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def body(self, _path: str, _at: float, /) -> Iterator[bytes]:
+        return repeat(b" ", self._length)
+
+
+class Answer(NamedTuple):
+    """A response; `length` is UNKNOWN_LENGTH if it is chunked."""
+
+    status: int
+    media: str
+    body: bytes
+    length: str | int
+
+
+class AskingTestCase(SynchronousTestCase):
+    api = demo_api()
 
     def ask(
         self,
         path: str,
         authorization: str | None = f"Bearer {TOKEN}",
         method: str = "GET",
-    ) -> tuple[IResponse, bytes]:
-        headers = Headers()
+    ) -> Answer:
+        """Return a response; only one in JSON has an id."""
+        agent, headers = RequestTraversalAgent(self.api), Headers()
         if authorization is not None:
             headers.addRawHeader("Authorization", authorization)
-        asked = self.client.request(method, f"http://demo{path}", headers=headers)
-        self.agent.flush()
+        url = f"http://demo{path}"
+        asked = HTTPClient(agent).request(method, url, headers=headers)
+        agent.flush()
         response = self.successResultOf(asked)
         content = response.content()
-        self.agent.flush()
-        return response.original, self.successResultOf(content)
+        agent.flush()
+        [media] = response.headers.getRawHeaders("Content-Type")
+        self.assertEqual(media == JSON, response.headers.hasHeader("X-Request-Id"))
+        body = self.successResultOf(content)
+        return Answer(response.code, media, body, response.original.length)
 
-    def header(self, response: IResponse, name: str) -> str | None:
-        values = response.headers.getRawHeaders(name)
-        return values[0] if values else None
 
-    def assertRefused(  # noqa: N802 - as trial's own
-        self, status: int, message: str, answer: tuple[IResponse, bytes]
-    ) -> None:
-        response, body = answer
-        self.assertEqual(status, response.code)
-        self.assertEqual(f'{{"message":"{message}","code":{status}}}\n', body.decode())
-        self.assertEqual(
-            "application/json; charset=UTF-8", self.header(response, "Content-Type")
-        )
-        self.assertIsNotNone(self.header(response, "X-Request-Id"))
-
+class ApiTests(AskingTestCase):
     def test_answer(self) -> None:
         """The token is accepted with any spelling of the scheme."""
-        expected = b"".join(NETWORK.body("/api/routes", NOW) or ())
+        expected = whole("/api/routes")
         for scheme in ("Bearer", "bearer", "Token", "TOKEN"):
-            response, body = self.ask("/api/routes", f"{scheme} {TOKEN}")
-            self.assertEqual((200, expected), (response.code, body))
-            self.assertEqual(
-                "application/json; charset=UTF-8", self.header(response, "Content-Type")
-            )
-            self.assertIsNotNone(self.header(response, "X-Request-Id"))
-            self.assertEqual(len(expected), response.length)
+            answer = self.ask("/api/routes", f"{scheme} {TOKEN}")
+            self.assertEqual(Answer(200, JSON, expected, len(expected)), answer)
 
     def test_lengths(self) -> None:
         """Each body is complete; one of more than 2 KB is chunked."""
-        lengths = []
         for path in PATHS:
-            response, body = self.ask(path)
-            self.assertEqual(b"".join(NETWORK.body(path, NOW) or ()), body, path)
+            body = whole(path)
             known = UNKNOWN_LENGTH if len(body) > 2048 else len(body)
-            self.assertEqual(known, response.length, path)
-            lengths.append(len(body))
-        self.assertTrue(any(2048 < length < 20_000 for length in lengths))
+            self.assertEqual(Answer(200, JSON, body, known), self.ask(path))
+        for length, known in ((2048, 2048), (2049, UNKNOWN_LENGTH)):
+            self.api = DemoApi({TOKEN: Sized(length)}, now=lambda: NOW)
+            self.assertEqual(known, self.ask("/api/peers").length)
 
-    def test_no_authentication(self) -> None:
-        """A request without a known scheme is refused."""
-        for authorization in (None, "", f"Basic {TOKEN}", TOKEN):
-            self.assertRefused(
-                401,
-                "no valid authentication provided",
+    def test_refused(self) -> None:
+        """A refusal has a JSON body with the reason."""
+        deleted = "3b3a7+l7k5z+drwlboc6hjrwtwuqwg7p9zsq1e959yo="
+        for authorization, status, message in (
+            (None, 401, "no valid authentication provided"),
+            ("", 401, "no valid authentication provided"),
+            (f"Basic {TOKEN}", 401, "no valid authentication provided"),
+            (TOKEN, 401, "no valid authentication provided"),
+            ("Bearer", 401, "token invalid"),
+            ("Bearer nbp_short", 401, "token invalid"),
+            (f"Bearer {TOKEN} x", 401, "token invalid"),
+            ("Bearer nbp_" + "z" * 36, 404, f"invalid token: pat: {deleted} not found"),
+        ):
+            expected = f'{{"message":"{message}","code":{status}}}\n'.encode()
+            self.assertEqual(
+                Answer(status, JSON, expected, len(expected)),
                 self.ask("/api/peers", authorization),
-            )
-
-    def test_invalid_token(self) -> None:
-        """A malformed token, or one after two spaces, is invalid."""
-        for authorization in ("Bearer", "Bearer nbp_short", f"Bearer {TOKEN} x"):
-            self.assertRefused(
-                401, "token invalid", self.ask("/api/peers", authorization)
             )
         transport = StringTransport()
         send(transport, f"Bearer  {TOKEN}")  # two spaces
         self.assertIn(b"token invalid", transport.value())
 
-    def test_deleted_token(self) -> None:
-        """An unknown well-formed token is 404 with a JSON body."""
-        response, body = self.ask("/api/peers", "Bearer nbp_" + "z" * 36)
-        self.assertEqual(404, response.code)
-        message = json.loads(body)["message"]
-        self.assertTrue(message.startswith("invalid token: pat: "), message)
-        self.assertEqual(message.lower(), message)
-
-    def test_unknown_path(self) -> None:
-        """An unknown path is 404 in plain text, also without a token."""
+    def test_not_found(self) -> None:
+        """An unknown path is 404 in plain text, also without a token. So is each
+        method but GET.
+        """
+        text = b"404 page not found\n"
+        expected = Answer(404, "text/plain; charset=utf-8", text, len(text))
         paths = ("/", "/api", "/api/health", "/api/peers/", "/peers", "/api/users/1")
         for path in paths:
             for authorization in (None, f"Bearer {TOKEN}"):
-                response, body = self.ask(path, authorization)
-                self.assertEqual((404, b"404 page not found\n"), (response.code, body))
-                self.assertEqual(
-                    "text/plain; charset=utf-8", self.header(response, "Content-Type")
-                )
-                self.assertIsNone(self.header(response, "X-Request-Id"))
-
-    def test_wrong_method(self) -> None:
-        """Other methods than GET are 404."""
-        for method, expected in (("HEAD", b""), ("POST", b"404 page not found\n")):
-            response, body = self.ask("/api/peers", method=method)
-            self.assertEqual((404, expected), (response.code, body))
+                self.assertEqual(expected, self.ask(path, authorization))
+        self.assertEqual(expected, self.ask("/api/peers", method="POST"))
+        head = self.ask("/api/peers", method="HEAD")
+        self.assertEqual(expected._replace(body=b"", length=0), head)
 
     def test_access_tokens(self) -> None:
         """The exporter may read only its own access tokens."""
-        response, body = self.ask(f"/api/users/{EXPORTER_ID}/tokens")
-        self.assertEqual((200, 3), (response.code, len(json.loads(body))))
-        for path, message in (
-            (
-                "/api/users/google-oauth2%7C1000/tokens",
-                "admin role required to perform this action",
-            ),
-            ("/api/users/current", "permission denied"),
+        for path, status, words in (
+            (f"{EXPORTER_ID}/tokens", 200, b'[{"'),
+            ("google-oauth2%7C1000/tokens", 403, b'{"message":"admin role required to'),
+            ("current", 403, b'{"message":"permission denied","code":403}'),
         ):
-            self.assertRefused(403, message, self.ask(path))
+            answer = self.ask(f"/api/users/{path}")
+            self.assertEqual(
+                (status, words), (answer.status, answer.body[: len(words)])
+            )
 
     def test_access_log(self) -> None:
         """The access log has requests of the account's services."""
-        services = b"".join(NETWORK.body("/api/reverse-proxies/services", NOW) or ())
-        _, body = self.ask("/api/events/proxy?page_size=100")
-        found = {row["service_id"] for row in json.loads(body)["data"]}
-        self.assertEqual({one["id"] for one in json.loads(services)[:3]}, found)
+        services = json.loads(whole("/api/reverse-proxies/services"))
+        rows = json.loads(self.ask("/api/events/proxy?page_size=100").body)["data"]
+        self.assertEqual(
+            {one["id"] for one in services[:3]}, {row["service_id"] for row in rows}
+        )
+
+
+class CustomersTests(AskingTestCase):
+    api = DemoApi(customers(5, 65), now=lambda: NOW)
+
+    def test_tokens(self) -> None:
+        """Each token gives access to a network of its own size; two are deleted."""
+        told = [self.ask("/api/peers", f"Bearer {x}") for x in tokens(5).values()]
+        self.assertEqual([200, 404, 200, 200, 404], [one.status for one in told])
+        peers = [len(json.loads(one.body)) for one in told if one.status == 200]
+        self.assertEqual([25, 45, 55], peers)
+
+    def test_names(self) -> None:
+        """Names sort as their numbers, and tokens are well-formed."""
+        self.assertEqual(["customer-001", "customer-002"], list(tokens(2)))
+        self.assertFalse(Token(tokens(500)["customer-500"]).mistyped())
 
 
 class FullTransport(StringTransport):
@@ -190,5 +212,4 @@ class SlowClientTests(SynchronousTestCase):
         """No more of the body is made after the client disconnects."""
         transport = FullTransport(lambda producer: producer.stopProducing())
         send(transport, f"Bearer {TOKEN}")
-        whole = sum(map(len, NETWORK.body("/api/peers", NOW) or ()))
-        self.assertLess(len(transport.value()), whole / 2)
+        self.assertLess(len(transport.value()), len(whole("/api/peers")) / 2)

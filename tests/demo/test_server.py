@@ -11,8 +11,9 @@ from api_exporter.settings.environment import read_settings
 class EnvironTests(SynchronousTestCase):
     def test_events(self) -> None:
         """Simulated audit events are not written to the configured file."""
-        listening = server.bind()
+        listening, other = server.bind(), server.bind()  # each has a port of its own
         self.addCleanup(listening.close)
+        self.addCleanup(other.close)
         for output in ("/var/log/e.jsonl", "-"):
             wanted = {"EVENTS_FILE": output, "EVENTS_CURSOR_FILE": "/var/lib/e"}
             for others in ({}, {"DEMO_ACCOUNTS": "3"}):
@@ -25,10 +26,11 @@ class EnvironTests(SynchronousTestCase):
 
 class ServerTests(SynchronousTestCase):
     def test_quiet(self) -> None:
-        """The simulation logs neither its start nor its requests."""
+        """Simulated accounts are served without a line in the log."""
         reactor, listening = MemoryReactorClock(), server.bind()
         self.addCleanup(listening.close)
-        settings = read_settings(server.demo_environment(listening))
+        many = {"DEMO_ACCOUNTS": "3", "DEMO_PEERS": "20"}
+        settings = read_settings(many | server.demo_environment(listening))
         service = server.server(
             listening, settings=settings, reactor=reactor, now=float
         )
@@ -38,6 +40,8 @@ class ServerTests(SynchronousTestCase):
             site.doStart()
             transport, protocol = StringTransport(), site.buildProtocol(None)
             protocol.makeConnection(transport)
-            protocol.dataReceived(b"GET / HTTP/1.0\r\n\r\n")
-        self.assertIn(b"404", transport.value())
+            token = server.tokens(3)["customer-001"]
+            head = f"GET /api/peers HTTP/1.0\r\nAuthorization: Bearer {token}\r\n\r\n"
+            protocol.dataReceived(head.encode())
+        self.assertEqual(16, transport.value().count(b'"dns_label":'))
         self.assertEqual([], list(logged))

@@ -1,6 +1,7 @@
 """The programs that the tests of `deploy/` start, and a running exporter."""
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -54,6 +55,19 @@ def documents(path: Path) -> list[Any]:
     return found
 
 
+def new_folder(test: SynchronousTestCase) -> Path:
+    """Return a new folder, by its absolute path."""
+    made = Path(test.mktemp()).absolute()
+    made.mkdir(parents=True)
+    return made
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the code blocks of a document in a language."""
+    text = (ROOT / "docs" / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
 class Exporter:
     """An exporter on a port of the loopback interface, until the test ends.
 
@@ -66,8 +80,7 @@ class Exporter:
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        directory = Path(test.mktemp())
-        directory.mkdir(parents=True)
+        directory = new_folder(test)
         address = f"127.0.0.1:{self.port}"
         env = environment(LISTEN_ADDRESS=address, **settings)
         demo = [program("api-exporter"), "--demo"]

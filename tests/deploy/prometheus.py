@@ -11,7 +11,7 @@ from unittest import SkipTest
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.deploy.programs import DEPLOY, run
-from tests.integration.programs import environment, free_port, get, program, start
+from tests.integration.programs import free_port, get, program, start
 
 FILES = DEPLOY / "prometheus"
 
@@ -44,17 +44,12 @@ class Prometheus:
         alerts.write_text(alerts.read_text().replace("interval: 5m", "interval: 1s"))
         port = free_port()
         self._url = f"http://127.0.0.1:{port}/api/v1"
-        start(
-            test,
-            [
-                program("prometheus"),
-                "--config.file=prometheus.yml",
-                "--storage.tsdb.path=data",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            directory,
-            environment(),
-        )
+        command = [program("prometheus"), "--config.file=prometheus.yml"]
+        command += [
+            "--storage.tsdb.path=data",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ]
+        start(test, command, directory)
 
     def read(self, path: str) -> Any:
         """Return the data of a response, or None if there is none yet."""

@@ -1,14 +1,11 @@
 """Rules and dashboards with several accounts in one exporter."""
 
-import re
-from pathlib import Path
-
 from twisted.trial.unittest import SynchronousTestCase
 
+from tests.deploy.programs import blocks, new_folder
 from tests.deploy.prometheus import Prometheus
 from tests.deploy.queries import mark_queries, panel_queries
 from tests.integration.programs import (
-    ROOT,
     becomes,
     environment,
     free_port,
@@ -29,22 +26,13 @@ class AccountsTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Four accounts, two of them with a dead token, and the documented jobs."""
         port = free_port()
-        directory = Path(self.mktemp())
-        directory.mkdir()
-        start(
-            self,
-            [program("api-exporter"), "--demo"],
-            directory,
-            environment(
-                LISTEN_ADDRESS=f"127.0.0.1:{port}",
-                DEMO_ACCOUNTS="4",
-                COLLECTORS="default,memberships",
-            ),
-        )
+        settings = {"DEMO_ACCOUNTS": "4", "COLLECTORS": "default,memberships"}
+        env = environment(LISTEN_ADDRESS=f"127.0.0.1:{port}", **settings)
+        start(self, [program("api-exporter"), "--demo"], new_folder(self), env)
         url = f"http://127.0.0.1:{port}/sd/accounts"
         until(lambda: get(url)[0] == 200, "the accounts")
-        text = (ROOT / "docs/accounts.md").read_text()
-        [jobs] = re.findall(r"```yaml\n(scrape_configs:.*?)```", text, re.DOTALL)
+        found = blocks("accounts.md", "yaml")
+        [jobs] = [block for block in found if block.startswith("scrape_configs:")]
         jobs = jobs.replace("exporter.example:8080", f"127.0.0.1:{port}")
         self.prometheus = Prometheus(self, HASTE + RULES + jobs)
 

@@ -33,7 +33,6 @@ from tests.attention.stock import (
     Thing,
 )
 from tests.attention.test_demo import BEGIN, NAMED, known
-from tests.attention.test_demo import STEP as DEMO_STEP
 from tests.bodies import STOCK_TIME
 from tests.collectors.samples import page
 from tests.deploy.agreement import Record, Rules, contradictions
@@ -52,6 +51,9 @@ LATE = 6
 
 FIRST = BEGIN + 5 * HOUR + 40 * MINUTE
 """The begin of the first window. Others include the line cut and Friday 5 p.m."""
+
+DEMO_STEP = 10 * MINUTE
+"""Seconds between two steps of the simulated company's week."""
 
 LOOKS = 2
 """Evaluations in each step of the week: a series older than five minutes ends."""

@@ -3,12 +3,13 @@
 import re
 from itertools import pairwise
 from pathlib import Path
+from stat import S_ISREG
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions
 from api_exporter.settings.definitions import SECTIONS, SETTINGS
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.deploy.test_systemd import UNITS, lines
 from tests.integration.programs import program
 from tests.manual import manual
@@ -35,7 +36,7 @@ MODES = {
 class PackageTests(SynchronousTestCase):
     def setUp(self) -> None:
         program("dpkg-deb")
-        self.program = Path(self.mktemp()).absolute()
+        self.program = new_folder(self)
         doc = self.program / "_internal/api_exporter/doc"
         doc.mkdir(parents=True)
         (doc / "runbooks.html").touch(mode=0o600)
@@ -49,6 +50,12 @@ class PackageTests(SynchronousTestCase):
         out = Path(self.mktemp()).absolute()
         said = run(DEBIAN / "build.sh", self.program, version, out, env=env)
         return Path(said.strip())
+
+    def extracted(self) -> Path:
+        """Return a folder with the files of a package."""
+        tree = new_folder(self)
+        run("dpkg-deb", "--extract", self.built(), tree)
+        return tree
 
     def field(self, package: Path, name: str) -> str:
         return run("dpkg-deb", "--field", package, name).strip()
@@ -69,11 +76,10 @@ class PackageTests(SynchronousTestCase):
 
     def test_same(self) -> None:
         """The same program makes the same bytes. Their size is that of the files."""
-        package, tree = self.built(), Path(self.mktemp())
+        package = self.built()
         self.assertEqual(package.read_bytes(), self.built().read_bytes())
-        run("dpkg-deb", "--extract", package, tree.absolute())
-        files = (x for x in tree.rglob("*") if x.is_file() and not x.is_symlink())
-        size = sum(-(-x.stat().st_size // 1024) for x in files)
+        found = [x.lstat() for x in self.extracted().rglob("*")]
+        size = sum(-(-x.st_size // 1024) for x in found if S_ISREG(x.st_mode))
         self.assertEqual(str(size), self.field(package, "Installed-Size"))
 
     def test_versions(self) -> None:
@@ -98,8 +104,7 @@ class PackageTests(SynchronousTestCase):
         """The unit is that of `deploy/systemd`, except for the program, its documents
         and the system's Python, which it does not use.
         """
-        tree = Path(self.mktemp())
-        run("dpkg-deb", "--extract", self.built(), tree.absolute())
+        tree = self.extracted()
         units = tree / "usr/lib/systemd/system"
         packaged = lines(units / "api-exporter.service")
         own = {"ExecStart=/usr/bin/api-exporter"}
@@ -136,9 +141,9 @@ class ManualTests(SynchronousTestCase):
         """No line starts an unintended roff request, and no Markdown remains."""
         for line in manual().splitlines():
             if line.startswith("."):
-                self.assertRegex(
-                    line,
-                    r'^\.(\\"|(TH|SH|SS|TP|PP|B|BR|I|IR|R[SE]|U[RE]|br|nf|fi|nh|ad)\b)',
+                requests = (
+                    r'\\"|(TH|SH|SS|TP|PP|B|BR|I|IR|R[SE]|U[RE]|br|nf|fi|nh|ad)\b'
                 )
+                self.assertRegex(line, rf"^\.({requests})")
             else:
                 self.assertNotRegex(line, r"^'|`|\]\(")

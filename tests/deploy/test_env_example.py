@@ -13,7 +13,7 @@ from api_exporter.settings.configuration_file import load_file
 from api_exporter.settings.definitions import SETTINGS
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.token import Token
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.integration.programs import program
 
 EXAMPLE = DEPLOY / "api-exporter.env.example"
@@ -25,16 +25,16 @@ GENERATOR = Path(
 
 REQUIRED = ["UPSTREAM_API_URL", "UPSTREAM_API_TOKEN"]
 
+CLEAN = {"PATH": os.environ["PATH"]}
+"""An environment without settings."""
+
 
 def loaded(environ: dict[str, str]) -> tuple[object, ...]:
     """Return the settings as comparable values."""
     checked = read_settings(environ)
     [account] = checked.accounts.values()
     values = {**asdict(account), **asdict(checked), "accounts": None, "name": None}
-    return tuple(
-        value.reveal() if isinstance(value, Token) else value
-        for value in values.values()
-    )
+    return tuple(x.reveal() if isinstance(x, Token) else x for x in values.values())
 
 
 def pairs(printed: list[str]) -> dict[str, str]:
@@ -79,24 +79,20 @@ class EnvExampleTests(SynchronousTestCase):
 
     def by_shell(self, file: Path) -> tuple[object, ...]:
         command = 'set -a; . "$0"; exec env -0'
-        printed = run("sh", "-c", command, file.absolute(), env=self.clean())
+        printed = run("sh", "-c", command, file.absolute(), env=CLEAN)
         return loaded(pairs(printed.split("\0")))
 
     def by_command_line(self, file: Path) -> tuple[object, ...]:
         """Return the values of the same lines before a command."""
         lines = file.read_text().splitlines()
         inline = " ".join(x for x in lines if x and not x.startswith("#"))
-        printed = run("sh", "-c", f"{inline} env -0", env=self.clean())
+        printed = run("sh", "-c", f"{inline} env -0", env=CLEAN)
         return loaded(pairs(printed.split("\0")))
 
     def by_systemd(self, file: Path) -> tuple[object, ...]:
         program(str(GENERATOR))
-        home = Path(self.mktemp())
-        (home / "environment.d").mkdir(parents=True)
+        home = new_folder(self)
+        (home / "environment.d").mkdir()
         (home / "environment.d/api-exporter.conf").symlink_to(file.absolute())
-        printed = run(GENERATOR, env={"XDG_CONFIG_HOME": str(home.absolute())})
+        printed = run(GENERATOR, env={"XDG_CONFIG_HOME": str(home)})
         return loaded(pairs(shlex.split(printed)))
-
-    def clean(self) -> dict[str, str]:
-        """Return an environment without settings."""
-        return {"PATH": os.environ["PATH"]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.integration.programs import program, start, until
 
 NFT = DEPLOY / "nftables/api-exporter.nft"
@@ -83,9 +83,7 @@ class FirewallTests(SynchronousTestCase):
         for number, (host, name) in enumerate(self.hosts.items()):
             self.link(host, name, f"host{number}")
         command = ["ip", "netns", "exec", self.server, sys.executable, "-c", SERVER]
-        directory = Path(self.mktemp())
-        directory.mkdir(parents=True)
-        serving = start(self, command, directory)
+        serving = start(self, command, new_folder(self))
         until(lambda: "listening" in serving.said(), "the server")
         self.assertReached(HOSTS, HOSTS)
 
@@ -113,9 +111,10 @@ class FirewallTests(SynchronousTestCase):
             run("ip", "-n", namespace, *add)
             run("ip", "-n", namespace, "link", "set", end, "up")
 
-    def inside(self, *command: str) -> str:
-        """Run a program in the server's namespace."""
-        return run("ip", "netns", "exec", self.server, *command)
+    def inside(self, *commands: str) -> str:
+        """Run programs in the server's namespace."""
+        inside = ("ip", "netns", "exec", self.server)
+        return "".join(run(*inside, *command.split()) for command in commands)
 
     def reached(self, port: int) -> set[str]:
         """Return the addresses from which the server's port is reached."""
@@ -135,72 +134,45 @@ class FirewallTests(SynchronousTestCase):
         self.assertEqual(set(port), self.reached(PORT))
         self.assertEqual(set(other), self.reached(OTHER))
 
-    def test_nft(self) -> None:
-        """nft: only private networks and the machine itself reach the port. Other ports
-        and tables stay unchanged. Loading twice is harmless, and one command removes
-        the rules.
+    def tried(self, load: str, file: Path, word: str, remove: str, lists: str) -> None:
+        """Only private networks and the machine itself reach the port. Loading twice is
+        harmless, and one command removes the rules. One word admits NetBird's own
+        range and private IPv6 addresses; the same word excludes them again.
         """
-        program("nft")
-        self.inside("nft", "add", "table", "inet", "somebody_else")
-        before = self.inside("nft", "list", "ruleset")
-        self.inside("nft", "-f", str(NFT))
-        self.assertReached(PRIVATE, HOSTS)
-        once = self.inside("nft", "list", "ruleset")
-        self.inside("nft", "-f", str(NFT))
-        self.assertEqual(once, self.inside("nft", "list", "ruleset"))
-        self.assertReached(PRIVATE, HOSTS)
-        self.inside("nft", "delete", "table", "inet", "api_exporter")
-        self.assertEqual(before, self.inside("nft", "list", "ruleset"))
+        before = self.inside(*lists.split(", "))
+        text = file.read_text()
+        self.assertEqual(1, text.count(f"{word}closed\n"))
+        opened = Path(self.mktemp()).absolute()
+        opened.write_text(text.replace(f"{word}closed\n", f"{word}open\n"))
+        opened.chmod(0o755)
+        self.inside(f"{load} {opened}")
+        self.assertReached({*PRIVATE, *OVERLAY}, HOSTS)
+        listed = set()
+        for _ in range(2):
+            self.inside(f"{load} {file}")
+            self.assertReached(PRIVATE, HOSTS)
+            listed.add(self.inside(*lists.split(", ")))
+        self.assertEqual(1, len(listed))
+        self.inside(remove)
+        self.assertEqual(before, self.inside(*lists.split(", ")))
         self.assertReached(HOSTS, HOSTS)
 
-    def opened(self, file: Path, line: str) -> str:
-        """Write a copy of a file with one changed word."""
-        text = file.read_text()
-        self.assertEqual(1, text.count(f"{line}closed\n"))
-        copy = Path(self.mktemp()).absolute()
-        copy.write_text(text.replace(f"{line}closed\n", f"{line}open\n"))
-        copy.chmod(0o755)
-        return str(copy)
-
-    def test_overlay(self) -> None:
-        """One word admits NetBird's own range and private IPv6 addresses, with nft and
-        with iptables; the same word excludes them again.
-        """
+    def test_nft(self) -> None:
+        """The rules of nft change no other table."""
         program("nft")
-        program("iptables")
-        self.inside("nft", "-f", self.opened(NFT, "define api_exporter_overlay = "))
-        self.assertReached({*PRIVATE, *OVERLAY}, HOSTS)
-        self.inside("nft", "-f", str(NFT))
-        self.assertReached(PRIVATE, HOSTS)
-        self.inside("nft", "delete", "table", "inet", "api_exporter")
-        self.inside(self.opened(IPTABLES, "overlay="))
-        self.assertReached({*PRIVATE, *OVERLAY}, HOSTS)
-        self.inside(str(IPTABLES))
-        self.assertReached(PRIVATE, HOSTS)
+        self.inside("nft add table inet somebody_else")
+        remove = "nft delete table inet api_exporter"
+        word = "define api_exporter_overlay = "
+        self.tried("nft -f", NFT, word, remove, "nft list ruleset")
 
     def test_iptables(self) -> None:
-        """iptables: the same, also if another rule refuses all other connections."""
+        """The rules of iptables change no other rule. A refusal of all may follow."""
         program("iptables")
-        somebody_else = ("INPUT", "-p", "tcp", "--dport", "9", "-j", "DROP")
-        self.inside("iptables", "-A", *somebody_else)
-        before = self.rules()
-        self.inside(str(IPTABLES))
-        self.assertReached(PRIVATE, HOSTS)
-        once = self.rules()
-        self.inside(str(IPTABLES))
-        self.assertEqual(once, self.rules())
-        self.assertReached(PRIVATE, HOSTS)
-        rest = ("INPUT", "!", "-i", "lo", "-j", "DROP")
-        self.inside("iptables", "-A", *rest)
+        self.inside("iptables -A INPUT -p tcp --dport 9 -j DROP")
+        remove = f"{IPTABLES} remove"
+        self.tried("", IPTABLES, "overlay=", remove, "iptables -S, ip6tables -S")
+        self.inside(remove, str(IPTABLES), "iptables -A INPUT ! -i lo -j DROP")
         self.assertReached(PRIVATE, IPV6)
-        self.inside("iptables", "-D", *rest)
-        for _ in range(2):
-            self.inside(str(IPTABLES), "remove")
-            self.assertEqual(before, self.rules())
-        self.assertReached(HOSTS, HOSTS)
-
-    def rules(self) -> str:
-        return self.inside("iptables", "-S") + self.inside("ip6tables", "-S")
 
 
 class OnePlaceTests(SynchronousTestCase):

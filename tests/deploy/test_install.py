@@ -1,6 +1,7 @@
 """The installer in a scratch root, and the installed program."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.demo.server import DEMO_TOKEN
-from tests.deploy.programs import DEPLOY, Exporter, run
+from tests.deploy.programs import DEPLOY, Exporter, new_folder, run
 from tests.deploy.test_systemd import UNITS, values
 from tests.integration.programs import ROOT, environment, get, program
 from tests.integration.test_daemon import installed
@@ -49,8 +50,7 @@ class InstallTests(SynchronousTestCase):
         self.root = Path(self.mktemp()).absolute()
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         [self.wheel] = installed().parent.glob("*.whl")
-        self.tools = Path(self.mktemp()).absolute()
-        self.tools.mkdir()
+        self.tools = new_folder(self)
         self.env = environment(
             PIP_IGNORE_INSTALLED="1",
             PIP_NO_DEPS="1",
@@ -64,14 +64,9 @@ class InstallTests(SynchronousTestCase):
         script.chmod(0o755)
         return script
 
-    def install(self, *arguments: str) -> str:
-        into = ("--root", self.root, "--source", self.wheel)
-        return run(INSTALL, *into, *arguments, env=self.env)
-
-    def refused(self, status: int = 1, **env: str) -> str:
-        """Return the error of a failed installation."""
-        into = ("--root", self.root, "--source", self.wheel)
-        return run(INSTALL, *into, status=status, env={**self.env, **env})
+    def install(self, *arguments: str, status: int = 0, **env: str) -> str:
+        into = (INSTALL, "--root", self.root, "--source", self.wheel)
+        return run(*into, *arguments, status=status, env={**self.env, **env})
 
     def version(self) -> str:
         twistd = self.root / "opt/api-exporter/bin/twistd"
@@ -111,20 +106,18 @@ class InstallTests(SynchronousTestCase):
         group = self.group()
         self.assertGreater(group, 0)
         for name, mode in MODES.items():
-            stat = (self.root / name).stat()
             gid = group if name.startswith("etc/api-exporter") else 0
-            self.assertEqual(
-                (oct(mode), 0, gid),
-                (oct(stat.st_mode & 0o7777), stat.st_uid, stat.st_gid),
-                name,
-            )
+            self.assertEqual((oct(mode), 0, gid), self.mode(self.root / name), name)
+
+    def mode(self, path: Path) -> tuple[str, int, int]:
+        """Return mode, owner and group of a file."""
+        stat = path.stat()
+        return oct(stat.st_mode & 0o7777), stat.st_uid, stat.st_gid
 
     def group(self) -> int:
-        for line in (self.root / "etc/group").read_text().splitlines():
-            name, _, gid, _ = line.split(":")
-            if name == "api-exporter":
-                return int(gid)
-        raise AssertionError("no group")
+        groups = (self.root / "etc/group").read_text()
+        [gid] = re.findall(r"^api-exporter:[^:]*:(\d+):", groups, re.MULTILINE)
+        return int(gid)
 
     def test_token(self) -> None:
         """The token's drop-in exists only with the token's file, which root owns."""
@@ -135,8 +128,7 @@ class InstallTests(SynchronousTestCase):
         token.write_text(DEMO_TOKEN)
         self.install()
         self.assertTrue(dropin.exists())
-        self.assertEqual(0o600, token.stat().st_mode & 0o7777)
-        self.assertEqual((0, 0), (token.stat().st_uid, token.stat().st_gid))
+        self.assertEqual((oct(0o600), 0, 0), self.mode(token))
         token.unlink()
         self.install()
         self.assertFalse(dropin.exists())
@@ -161,22 +153,20 @@ class InstallTests(SynchronousTestCase):
             (self.tools / "none", "is not Python 3.11 or newer"),
             (bare, "cannot make virtual environments (Debian: apt-get install python3"),
         ):
-            said = self.refused(PYTHON=str(python))
+            said = self.install(status=1, PYTHON=str(python))
             self.assertIn(words, said)
             self.assertEqual(1, said.count("\n"), said)
             self.assertFalse(self.root.exists())
 
-    def test_half(self) -> None:
-        """A damaged environment, such as 0.1 left without python3-venv, is replaced."""
+    def test_damaged(self) -> None:
+        """A damaged environment is replaced: one without pip, and one without its
+        Python, for which the unit prints the remedy.
+        """
         half = self.root / "opt/api-exporter"
         run(sys.executable, "-m", "venv", "--without-pip", half)
         self.install()
         self.assertIn("api-exporter ", self.version())
         self.assertEqual(2, len(self.environments()))
-
-    def test_python_gone(self) -> None:
-        """An environment without its Python is replaced; the unit prints the remedy."""
-        self.install()
         self.assertEqual("", self.before())
         [libraries] = (self.root / "opt/api-exporter/lib").iterdir()
         libraries.rename(libraries.with_name("python3.9"))
@@ -198,7 +188,7 @@ class InstallTests(SynchronousTestCase):
 
     def test_failed(self) -> None:
         """A first installation that fails leaves nothing."""
-        self.refused(PIP_NO_DEPS="0")  # and no index
+        self.install(status=1, PIP_NO_DEPS="0")  # and no index
         self.assertEqual(["opt"], self.files())
         self.assertEqual([], self.environments())
 
@@ -214,7 +204,7 @@ class InstallTests(SynchronousTestCase):
             (127, {"PYTHON": str(mute)}),
             (1, {"PIP_NO_DEPS": "0"}),  # and no index
         ):
-            self.refused(status, **env)
+            self.install(status=status, **env)
             self.assertEqual(before, self.environments())
             self.assertEqual(version, self.version())
 

@@ -5,7 +5,7 @@ import re
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions
-from tests.deploy.programs import DEPLOY
+from tests.deploy.programs import DEPLOY, blocks
 from tests.integration.programs import ROOT
 
 INSTALL = ROOT / "docs" / "install"
@@ -15,16 +15,12 @@ OPTIONS = {"version", "help"} | {
 }
 
 
-def blocks(text: str) -> list[str]:
-    """The commands of a page, block by block."""
-    return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
 class InstallPageTests(SynchronousTestCase):
     def setUp(self) -> None:
         found = sorted(INSTALL.glob("*.md"))
         self.texts = {path.name: path.read_text() for path in found}
         self.index = self.texts.pop("README.md")
+        self.commands = {name: blocks(f"install/{name}", "sh") for name in self.texts}
 
     def test_ways(self) -> None:
         """Each page is in the index and in the README. Each has a command for a
@@ -38,7 +34,7 @@ class InstallPageTests(SynchronousTestCase):
             self.assertIn(f"]({name})", self.index)
             self.assertIn(f"](docs/install/{name})", readme)
             self.assertRegex(text, r"\A# .*\n\nFrom a checkout: `[^`]+`", name)
-            commands = re.sub(r"\\\n", "", blocks(text)[0]).splitlines()
+            commands = self.commands[name][0].replace("\\\n", "").splitlines()
             self.assertLessEqual(len(commands), 5, name)
             for heading in ("\n## Upgrade\n", "\n## Remove\n"):
                 self.assertIn(heading, text, name)
@@ -47,8 +43,8 @@ class InstallPageTests(SynchronousTestCase):
         """Files, options and goals in commands exist, and the package's files."""
         build = (DEPLOY / "debian/build.sh").read_text()
         goals = (ROOT / "Makefile").read_text()
-        for name, text in self.texts.items():
-            commands = "".join(blocks(text))
+        for name, found in self.commands.items():
+            commands = "".join(found)
             for path in re.findall(r"(?<![\w/.])deploy/[\w./-]+", commands):
                 self.assertTrue((ROOT / path).exists(), f"{name}: {path}")
             called = r"(?<!lib/)(?<!--name )(?<!test )\bapi-exporter((?: --?[\w-]+)+)"

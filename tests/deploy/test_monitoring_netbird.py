@@ -5,12 +5,11 @@ import socket
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.deploy.prometheus import Prometheus
 from tests.integration.programs import becomes, free_port, get, program, start, until
 
@@ -92,23 +91,14 @@ class ProbeTests(SynchronousTestCase):
         thread.start()
         self.addCleanup(thread.join)
         self.addCleanup(self.server.shutdown)
-        directory = Path(self.mktemp())
-        directory.mkdir()
-        blackbox = f"127.0.0.1:{free_port()}"
-        start(
-            self,
-            [
-                program("prometheus-blackbox-exporter"),
-                f"--config.file={FILES / 'blackbox.yml'}",
-                f"--web.listen-address={blackbox}",
-            ],
-            directory,
-        )
+        directory, blackbox = new_folder(self), f"127.0.0.1:{free_port()}"
+        command = [program("prometheus-blackbox-exporter")]
+        command.append(f"--config.file={FILES / 'blackbox.yml'}")
+        start(self, [*command, f"--web.listen-address={blackbox}"], directory)
         until(lambda: get(f"http://{blackbox}/-/healthy")[0] == 200, "blackbox")
         rules = directory / "rules.yml"
-        rules.write_text(
-            re.sub(r"for: \w+", "for: 0s", (FILES / "rules.yml").read_text())
-        )
+        text = (FILES / "rules.yml").read_text()
+        rules.write_text(re.sub(r"for: \w+", "for: 0s", text))
         jobs = (FILES / "prometheus.yml").read_text()
         jobs = jobs.replace("localhost:9115", blackbox)
         address = f"http://127.0.0.1:{self.server.server_address[1]}"
@@ -116,7 +106,7 @@ class ProbeTests(SynchronousTestCase):
             self,
             "global:\n"
             "  {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n"
-            f"rule_files: [{rules.absolute()}]\n"
+            f"rule_files: [{rules}]\n"
             + jobs.replace("https://netbird.example.com", address),
         )
 

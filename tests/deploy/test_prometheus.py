@@ -4,7 +4,6 @@ import json
 import re
 import sys
 from collections import Counter
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 from twisted.trial.unittest import SynchronousTestCase
@@ -13,7 +12,7 @@ from api_exporter.attention.rules import EXPORTER_RUNBOOKS, RULE_FILES, all_rule
 from api_exporter.attention.rules import rules as made
 from api_exporter.attention.thresholds import default_thresholds, with_changes
 from api_exporter.telemetry.access_log import AccessLogTelemetry
-from tests.deploy.programs import DEPLOY, Exporter, documents, run
+from tests.deploy.programs import DEPLOY, Exporter, blocks, documents, new_folder, run
 from tests.deploy.prometheus import FILES, Prometheus
 from tests.deploy.queries import (
     mark_queries,
@@ -114,15 +113,13 @@ class PromtoolTests(SynchronousTestCase):
         """Promtool accepts rules and scrape configurations, those of documents and of
         an OpenTelemetry Collector included.
         """
-        folder = Path(self.mktemp()).absolute()
-        folder.mkdir()
+        folder = new_folder(self)
         one, collector, socket = (folder / f"{n}.yml" for n in ("one", "otel", "unix"))
         one.write_text(all_rules(default_thresholds(), "https://wiki.example/netbird"))
         [received] = documents(MONITORING / "collector.yml")
         config = json.dumps(received["receivers"]["prometheus"]["config"])
         collector.write_text(config.replace("$$", "$"))
-        page = (ROOT / "docs/unix-socket.md").read_text()
-        [block] = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+        [block] = blocks("unix-socket.md", "yaml")
         socket.write_text(block)
         rule_files = [FILES / "rules.yml", FILES / "alerts.yml", OLD_NAMES, one]
         for kind, files in (
@@ -144,8 +141,7 @@ class PromtoolTests(SynchronousTestCase):
 
     def test_alerts_off(self) -> None:
         """Alerts that are off by default fire with an operator's thresholds."""
-        folder = Path(self.mktemp()).absolute()
-        folder.mkdir()
+        folder = new_folder(self)
         for name in RULE_FILES:
             (folder / f"{name}.yml").write_text(made(name, with_changes(ON)))
         tests = folder / OFF.name
@@ -222,8 +218,7 @@ class PrometheusTests(SynchronousTestCase):
             request = row(1, START, service_id="a", status_code=status)
             access_log.count_rows([json.dumps(request).encode()], 0)
         text = NEIGHBOURS.format(peer_id=peer_id, dns_label=dns_label)
-        directory = Path(self.mktemp())
-        directory.mkdir()
+        directory = new_folder(self)
         text += generate_latest(registry).decode()
         (directory / "metrics.txt").write_text(text)
         port = free_port()
@@ -242,8 +237,7 @@ class PrometheusTests(SynchronousTestCase):
         names = {name for _, expression in sources for name in selectors(expression)}
         self.assertGreater(len(names), 60)
         becomes(ELSEWHERE, lambda: {name for name in names if not self.query(name)})
-        page = (ROOT / "docs/which-metrics.md").read_text()
-        examples = re.findall(r"```promql\n(.*?)```", page, re.DOTALL)
+        examples = blocks("which-metrics.md", "promql")
         self.assertEqual(4, len(examples))
         asked = [*panel_queries(), *mark_queries(), *variable_queries()]
         asked += [("which-metrics.md", query) for query in examples]

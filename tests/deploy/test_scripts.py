@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, Exporter, run
+from tests.deploy.programs import DEPLOY, Exporter, new_folder, run
 from tests.integration.programs import free_port, program
 
 CHECK = DEPLOY / "check-health.sh"
@@ -56,8 +56,7 @@ class CheckHealthTests(SynchronousTestCase):
         """A missing command is CRITICAL, and the line names it."""
         if Path("/opt/api-exporter/bin").exists():
             return
-        programs = Path(self.mktemp()).absolute()
-        programs.mkdir()
+        programs = new_folder(self)
         (programs / "sh").symlink_to(program("sh"))
         said = run(CHECK, status=2, env={"PATH": str(programs)})
         self.assertTrue(

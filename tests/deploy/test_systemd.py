@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, Exporter, run
+from tests.deploy.programs import DEPLOY, Exporter, new_folder, run
 from tests.integration.programs import free_port, get, program, start, until
 
 UNITS = DEPLOY / "systemd"
@@ -118,11 +118,13 @@ class SocketTests(SynchronousTestCase):
         host = f"[::1]:{free_port('::1')}"
         # systemd gives this name, and Twisted needs one.
         command = [activate, "--fdname=api-exporter.socket", "-l", host]
-        command += ["-E", f"LISTEN_ADDRESS={address}"]
-        directory = Path(self.mktemp())
-        directory.mkdir(parents=True)
-        exporter = [program("api-exporter"), "--demo"]
-        waiting = start(self, [*command, *exporter], directory)
+        command += [
+            "-E",
+            f"LISTEN_ADDRESS={address}",
+            program("api-exporter"),
+            "--demo",
+        ]
+        waiting = start(self, command, new_folder(self))
         until(lambda: "Listening" in waiting.said(), "the socket")
         until(lambda: get(f"http://{host}/health")[0] == 200, "the exporter")
         until(lambda: f" is at {address} ({host})" in waiting.said(), "the line")

@@ -15,9 +15,9 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import run
+from tests.deploy.programs import blocks, new_folder, run
 from tests.deploy.prometheus import Prometheus, needs
-from tests.integration.programs import ROOT, environment, program, start, until
+from tests.integration.programs import ROOT, becomes, environment, program, start, until
 
 PAGE = (ROOT / "docs/unix-socket.md").read_text()
 
@@ -28,14 +28,10 @@ PLACE = "/var/lib/prometheus"
 READERS, OTHERS = 60001, 60002
 """Groups without a name."""
 
+TABLES = ("tcp", "tcp6")
+
 LISTENING = "0A"
-"""The state of a listening socket in /proc/net/tcp."""
-
-
-def block(language: str, number: int = 0) -> str:
-    """Return one of the page's blocks."""
-    found = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    return str(found[number])
+"""The state of a listening socket in these tables of /proc."""
 
 
 class UnixSocketTestCase(SynchronousTestCase):
@@ -52,8 +48,7 @@ class UnixSocketTestCase(SynchronousTestCase):
         """Start the exporter. Return its process id."""
         [address] = set(re.findall(r"LISTEN_ADDRESS=(\S+)", PAGE))
         address = address.replace(SOCKET, str(self.socket))
-        directory = Path(self.mktemp())
-        directory.mkdir(parents=True)
+        directory = new_folder(self)
         settings = environment(LISTEN_ADDRESS=address, DEMO_ACCOUNTS="3")
         command = [*before, sys.executable, "-m", "api_exporter", "--demo"]
         running = start(self, command, directory, {**settings, "PYTHONPATH": str(ROOT)})
@@ -92,18 +87,12 @@ class ReaderTests(UnixSocketTestCase):
         links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
         own = {link[8:-1] for link in links if link.startswith("socket:[")}
         self.assertNotEqual(set(), own)
-        lines = [
-            line.split()
-            for table in ("tcp", "tcp6")
-            for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
-        ]
+        tables = [Path(f"/proc/{pid}/net/{name}").read_text() for name in TABLES]
+        lines = [line.split() for table in tables for line in table.splitlines()[1:]]
+        listening = [line for line in lines if line[3] == LISTENING]
+        addresses = [line[1] for line in listening if line[9] in own]
         # The simulated API is in the same process, on loopback.
-        ports = [
-            columns[1]
-            for columns in lines
-            if columns[3] == LISTENING and columns[9] in own
-        ]
-        self.assertEqual(["0100007F"], [port.partition(":")[0] for port in ports])
+        self.assertEqual(["0100007F"], [x.partition(":")[0] for x in addresses])
 
 
 class PrometheusTests(UnixSocketTestCase):
@@ -114,23 +103,21 @@ class PrometheusTests(UnixSocketTestCase):
         needs("prometheus", "3.15.0")
         program("curl")
         self.started()
-        here = block("sh", 1).replace(SOCKET, str(self.socket))
+        here = blocks("unix-socket.md", "sh")[1].replace(SOCKET, str(self.socket))
         run("sh", "-ec", here.replace(PLACE, str(self.place)))
         listed = json.loads((self.place / "netbird-accounts.json").read_text())
         accounts = {target["labels"]["account"] for target in listed}
         self.assertEqual(3, len(accounts))
-        text = f"global: {{scrape_interval: 1s, scrape_timeout: 1s}}\n{block('yaml')}"
+        [jobs] = blocks("unix-socket.md", "yaml")
+        text = f"global: {{scrape_interval: 1s, scrape_timeout: 1s}}\n{jobs}"
         text = text.replace(SOCKET, str(self.socket)).replace(PLACE, str(self.place))
         prometheus = Prometheus(self, text)
-        until(
-            lambda: (
-                {
-                    (s["metric"].get("account", ""), s["metric"]["instance"])
-                    for s in prometheus.query("up == 1")
-                }
-                == {(account, "netbird") for account in ("", *accounts)}
-            ),
-            "each target to be up",
+        becomes(
+            {(account, "netbird") for account in ("", *accounts)},
+            lambda: {
+                (s["metric"].get("account", ""), s["metric"]["instance"])
+                for s in prometheus.query("up == 1")
+            },
         )
         until(lambda: len(prometheus.query("netbird_api_up")) == 3, "the accounts")
 

@@ -88,7 +88,9 @@ class ContentTypeTests(SynchronousTestCase):
         )
 
     def test_versions(self) -> None:
-        """The client gets the requested version; without one, the oldest."""
+        """The client gets the requested version; without one, the oldest. An unknown
+        version is ignored.
+        """
         self.answers(
             {
                 "text/plain": TEXT_0,
@@ -99,13 +101,6 @@ class ContentTypeTests(SynchronousTestCase):
                 "application/openmetrics-text;version=1.0.0": (
                     f"{OPENMETRICS_1}underscores"
                 ),
-            }
-        )
-
-    def test_unknown_versions(self) -> None:
-        """An unknown version is ignored."""
-        self.answers(
-            {
                 "text/plain;version=9.9.9": TEXT_0,
                 "application/openmetrics-text;version=9.9.9": TEXT_0,
                 "application/openmetrics-text;version=9.9.9,"
@@ -129,6 +124,9 @@ class ContentTypeTests(SynchronousTestCase):
                 f"{openmetrics};q=0.001,*/*;q=0.002": TEXT_0,
                 f"{openmetrics};q=1.000": OPENMETRICS_0,
                 f"{openmetrics};q=0,{text};q=0.1": TEXT_0,
+                f"{text};q=0,{openmetrics};q=0.1": OPENMETRICS_0,
+                f"{text};version=1.0.0;escaping=dots,{text};version=1.0.0": TEXT_1
+                + "dots",
                 f"{openmetrics};q=0": TEXT_0,
                 f"{openmetrics};q=0.000": TEXT_0,
                 "*/*;q=0": TEXT_0,

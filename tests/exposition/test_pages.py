@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,10 +54,6 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(joined(plain), gunzipped(compressed))
         return joined(plain)
 
-    def test_empty(self) -> None:
-        """Before the first publication the body is only the tail."""
-        self.assertEqual(b"# EOF\n", self.text())
-
     def test_series(self) -> None:
         """Samples are counted by collector, without comments."""
         pages = Pages(NAMES)
@@ -93,17 +90,25 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(lines.encode() * 3 + b"# EOF\n", self.text())
 
     def test_short_pieces(self) -> None:
-        """Short and long pieces make one gzip member."""
-        texts = ["short 1\n", "long 1\n" * 50_000, "short 2\n"]
-        self.pages.publish("users", page(*texts))
-        self.assertEqual(b"", page(texts[0])[0].stored)
+        """Short and long pieces make one gzip member. Only pieces above 32 KiB keep
+        their compressed form.
+        """
+        texts = ["short 1\n", "x" * 32_768, "x" * 32_769, "long 1\n" * 50_000]
+        pieces = page(*texts)
+        self.assertEqual([False, False, True, True], [bool(p.stored) for p in pieces])
+        self.pages.publish("users", pieces)
         self.assertEqual("".join(texts).encode() + b"# EOF\n", self.text())
 
     def test_shared_slices(self) -> None:
-        """A selection of collectors shares all slices behind the first one."""
-        self.pages.publish("users", page("x" * 200_000, "y" * 200_000))
-        whole = self.pages.whole(frozenset({"users"}))
-        self.assertIs(whole.text_slices[-1], self.pages.whole().text_slices[-1])
+        """All selections share the slices behind the first one. Above 256 KiB these
+        were compressed with the pieces.
+        """
+        pieces = page(*(Random(n).randbytes(70_000).hex() for n in range(2)))
+        self.pages.publish("users", pieces)
+        for names in (frozenset({"users"}), None):
+            whole = self.pages.whole(names)
+            self.assertIs(pieces[-1].text, whole.text_slices[-1])
+            self.assertIs(pieces[-1].stored, whole.deflated_slices[-1])
 
     def test_chosen(self) -> None:
         """A selection of collectors is joined once until the next publication.

@@ -88,34 +88,11 @@ class RoundTripTests(SynchronousTestCase):
             self.assertEqual(expected, read)
 
     @settings(deadline=None)
-    @given(value=st.integers(-(2**53), 2**53))
-    def test_whole_values(self, value: int) -> None:
-        """Whole values are read as written."""
+    @given(value=st.integers(-(2**53), 2**53) | st.floats(allow_nan=False))
+    def test_values(self, value: float) -> None:
+        """Values are read exactly as written."""
         for read in read_both(text(Family(METRIC, [("", value)]))):
             self.assertEqual([(METRIC.name, {}, float(value))], read)
-
-    @settings(deadline=None)
-    @given(value=st.floats(-1e12, 1e12))
-    def test_fractions(self, value: float) -> None:
-        """Other values are read to the microsecond."""
-        for read in read_both(text(Family(METRIC, [("", value)]))):
-            self.assertLess(abs(value - read[0][2]), 1e-6)
-
-    @settings(deadline=None)
-    @given(
-        instant=st.datetimes(
-            min_value=datetime(1970, 1, 2),  # noqa: DTZ001 - hypothesis adds the zone
-            max_value=datetime(2200, 1, 1),  # noqa: DTZ001 - likewise
-            timezones=st.integers(-720, 840).map(
-                lambda minutes: timezone(timedelta(minutes=minutes))
-            ),
-        )
-    )
-    def test_instants(self, instant: datetime) -> None:
-        """Instants in any zone are read to the microsecond."""
-        for read in read_both(text(Family(METRIC, [("", seconds(instant))]))):
-            back = datetime.fromtimestamp(0, UTC) + timedelta(seconds=read[0][2])
-            self.assertLessEqual(abs(back - instant), timedelta(microseconds=1))
 
 
 class RenderTests(SynchronousTestCase):
@@ -175,12 +152,6 @@ class NumberTests(SynchronousTestCase):
         }.items():
             self.assertEqual(written, number(value))
         self.assertEqual("NaN", number(nan))
-
-    @given(value=st.floats(allow_nan=False))
-    def test_exact(self, value: float) -> None:
-        """The text is exactly the float, and a whole number has no decimal point."""
-        self.assertEqual(value, float(number(value)))
-        self.assertFalse(number(value).endswith(".0"))
 
 
 class TimestampTests(SynchronousTestCase):
