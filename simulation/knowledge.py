@@ -28,7 +28,7 @@ from tests.reference import COLLECTORS
 from tests.reference.bodies import Known, records, together
 from tests.reference.comparison import same
 from tests.reference.fields import Record
-from tests.reference.page import Key, Settings
+from tests.reference.page import Key, Page, Settings
 
 T = TypeVar("T")
 
@@ -269,7 +269,8 @@ class Knowledge:
         is_changed = not read or not read.keys().isdisjoint(TIME_DEPENDENT)
         if is_changed or any(known.get(one) is not read[one] for one in read):
             seen = _ReadRecords(known)
-            page = _REFERENCE[name](seen, settings)
+            page = Page()
+            _REFERENCE[name](page, seen, settings)
             samples = {key: float(value) for key, value in page.items()}
             self._expected[name] = seen.read, samples
         return samples
