@@ -21,9 +21,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, help="a number; without it, a fresh one")
     parser.add_argument("--days", type=float, default=1.0)
     parser.add_argument("--until", type=int, metavar="STEP", help="end with this step")
-    parser.add_argument(
-        "--seconds", type=float, default=0.0, help="of a processor, for more days"
-    )
     parser.add_argument("--seeds", metavar="A-B", type=_seeds, help="so many days each")
     parser.add_argument("--processes", type=int, default=2, help="for --seeds")
     parser.add_argument(
@@ -34,19 +31,12 @@ def main() -> None:
     if options.seeds is None:
         seed = SystemRandom().randrange(10**9) if options.seed is None else options.seed
         print(f"seed {seed} …", flush=True)
-        done = run(seed, options.days, options.until, options.seconds)
-        sys.exit(
-            _report([done], record=options.record, repeated=options.until is not None)
-        )
+        done = run(seed, options.days, options.until)
+        repeated = options.until is not None
+        sys.exit(_report([done], record=options.record, repeated=repeated))
     with get_context("fork").Pool(options.processes, maxtasksperchild=1) as pool:
-        simulate = partial(run, days=options.days)
-        sys.exit(
-            _report(
-                pool.imap_unordered(simulate, options.seeds),
-                record=options.record,
-                repeated=False,
-            )
-        )
+        runs = pool.imap_unordered(partial(run, days=options.days), options.seeds)
+        sys.exit(_report(runs, record=options.record, repeated=False))
 
 
 def _seeds(text: str) -> range:

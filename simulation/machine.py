@@ -104,7 +104,7 @@ class Threads(ThreadPool):
         *args: object,
         **kw: object,
     ) -> None:
-        """See ThreadPool."""
+        """See ThreadPool. Work runs at the end of its time: inputs must not change."""
 
         def work() -> None:
             try:
@@ -114,10 +114,14 @@ class Threads(ThreadPool):
             if onResult is not None:
                 onResult(*result)
 
-        self._timers.callLater(THREAD_SECONDS, work)
+        self._timers.callLater(self._delay(), work)
+
+    def _delay(self) -> float:
+        """Return seconds until the end of work that begins now."""
+        return THREAD_SECONDS
 
 
-class OneThread(ThreadPool):
+class OneThread(Threads):
     """A thread that does one piece of work after the other.
 
     Args:
@@ -128,8 +132,7 @@ class OneThread(ThreadPool):
     """
 
     def __init__(self, timers: Timers, next_duration: Callable[[], float]) -> None:
-        super().__init__(0, 1)
-        self._timers = timers
+        super().__init__(timers, lambda do: do())
         self._next_duration = next_duration
         self._free_at = timers.seconds()
         self.quick = False
@@ -138,26 +141,12 @@ class OneThread(ThreadPool):
     def busy(self) -> bool:
         return self._free_at > self._timers.seconds()
 
-    def callInThreadWithCallback(  # noqa: N802 - Twisted's name
-        self,
-        onResult: Callable[[bool, Any], object] | None,  # noqa: N803
-        func: Callable[..., Any],
-        *args: object,
-        **kw: object,
-    ) -> None:
-        """See ThreadPool. Work runs at the end of its time: inputs must not change."""
-
-        def work() -> None:
-            result = func(*args, **kw)
-            if onResult is not None:
-                onResult(True, result)
-
+    def _delay(self) -> float:
         if self.quick:
-            self._timers.callLater(0, work)
-            return
+            return 0.0
         now = self._timers.seconds()
         self._free_at = max(self._free_at, now) + self._next_duration()
-        self._timers.callLater(self._free_at - now, work)
+        return self._free_at - now
 
 
 class Port:

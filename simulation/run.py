@@ -55,12 +55,11 @@ class Run(Struct):
     found: Violation | None = None
 
 
-def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) -> Run:
+def run(seed: int, days: float, until: int | None = None) -> Run:
     """Simulate a number of days.
 
     Args:
         until: the last step, or None.
-        seconds: the least processor time; the run goes on for more days until then.
     """
     memory = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, _with_small_sizes():
@@ -68,7 +67,7 @@ def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) 
         gc.collect()  # Objects of earlier runs may log something at their end.
         globalLogPublisher.addObserver(world.history)
         try:
-            return _run(world, seed, days, until, seconds)
+            return _run(world, seed, days, until)
         finally:
             globalLogPublisher.removeObserver(world.history)
             if world.exporter is not None:  # A pending computation ends with it.
@@ -91,9 +90,7 @@ def _with_small_sizes() -> Iterator[None]:
             vars(module).update(values)
 
 
-def _run(
-    world: World, seed: int, days: float, until: int | None, seconds: float
-) -> Run:
+def _run(world: World, seed: int, days: float, until: int | None) -> Run:
     checks, found, collected_at = Checks(world), None, 0.0
     gc.freeze()
     gc.disable()
@@ -105,8 +102,7 @@ def _run(
             if world.seconds() >= collected_at + HOUR:
                 collected_at = world.seconds()
                 gc.collect()
-            is_over = world.seconds() >= days * DAY
-            if step == until or (is_over and time.process_time() - began_at >= seconds):
+            if step == until or world.seconds() >= days * DAY:
                 break
     except Violation as violation:
         found = violation

@@ -3,17 +3,19 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.thresholds import default_thresholds
+from api_exporter.attention.thresholds import Thresholds, default_thresholds
 from api_exporter.netbird.agent_records import AgentSettings
 from api_exporter.netbird.inventory import Inventory
 from tests.attention.looking import findings, seen
 from tests.collectors.test_agent_network import NOON, known
 
+USUAL = default_thresholds()
 
-def said(inventory: Inventory, alert: str, **dollars: float) -> list[str]:
+
+def said(
+    inventory: Inventory, alert: str, thresholds: Thresholds | None = None
+) -> list[str]:
     """Return the sentences of all findings of an alert."""
-    usual = default_thresholds()
-    thresholds = replace(usual, dollars=usual.dollars | dollars)
     every = findings(seen(inventory, now=NOON, thresholds=thresholds))
     return [one.text for one in every if one.alert == f"NetBirdAgent{alert}"]
 
@@ -46,6 +48,13 @@ class AgentNetworkTests(SynchronousTestCase):
             later = findings(seen(known(), now=NOON + 86400))
             self.assertNotIn(f"NetBirdAgent{alert}", [one.alert for one in later])
 
+        # A budget of which exactly the threshold is used has none either.
+        exact = replace(USUAL, shares=USUAL.shares | {"agent_budget_used": 0.999})
+        self.assertEqual(
+            [f"{nearly} 100,000 tokens in 1 day: contractors."],
+            said(known(), "BudgetNearlyUsed", exact),
+        )
+
     def test_cost(self) -> None:
         """A month's cost is a finding only above a threshold."""
         self.assertEqual([], said(known(), "CostHigh"))
@@ -60,7 +69,8 @@ class AgentNetworkTests(SynchronousTestCase):
             (8.2, []),
             (1e6, []),
         ):
-            self.assertEqual(words, said(known(), "CostHigh", agent_month=limit))
+            thresholds = replace(USUAL, dollars={"agent_month": limit})
+            self.assertEqual(words, said(known(), "CostHigh", thresholds))
 
     def test_missing(self) -> None:
         """Findings name kind and id of what enabled policies and rules miss."""
