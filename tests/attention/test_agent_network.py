@@ -55,6 +55,35 @@ class AgentNetworkTests(SynchronousTestCase):
             said(known(), "BudgetNearlyUsed", exact),
         )
 
+    def test_two_groups(self) -> None:
+        """If several groups have used up a budget, the finding names them."""
+        inventory = known()
+        ids = {group.name: group.id for group in inventory.groups or ()}
+        both = (ids["contractors"], ids["All"])
+        rules = tuple(
+            replace(rule, target_groups=both)
+            for rule in inventory.agent_budget_rules or ()
+            if rule.name == "Contractors"
+        )
+        [spent] = inventory.agent_consumption or ()
+        rows = tuple(
+            replace(row, dimension_id=id_)
+            for row in spent.current
+            if row.dimension_id == both[0]
+            for id_ in both
+        )
+        inventory = inventory.with_("agent_budget_rules", rules)
+        spent = replace(spent, current=rows)
+        inventory = inventory.with_("agent_consumption", (spent,))
+        nearly = "Budget rule Contractors is nearly used up: 2 groups have used up to"
+        self.assertEqual(
+            [
+                f"{nearly} 99% of 100,000 tokens in 1 day: All, contractors.",
+                f"{nearly} 99% of 10.00 USD in 1 day: All, contractors.",
+            ],
+            said(inventory, "BudgetNearlyUsed"),
+        )
+
     def test_cost(self) -> None:
         """A month's cost is a finding only above a threshold."""
         self.assertEqual([], said(known(), "CostHigh"))

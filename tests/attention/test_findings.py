@@ -142,38 +142,37 @@ class RoutingTests(FindingsTestCase):
     def test_routes(self) -> None:
         """Routes with one identifier and one network replace each other."""
         office = Route(id="", network_id="office", network="10.0.0.0/8", enabled=True)
-        for connected, lines in (
+        for connected, alert, words in (
             (
                 (False, False),
-                [
-                    "NetBirdRouteUnreachable: Route office to 10.0.0.0/8 leads to no"
-                    " connected peer: none of its 2 routing peers is connected. (since"
-                    " -3600)"
-                ],
+                "Unreachable",
+                "leads to no connected peer: none of its 2 routing peers is connected."
+                " (since -3600)",
             ),
             (
                 (True, False),
-                [
-                    "NetBirdRouteRedundancyLost: Route office to 10.0.0.0/8 has only 1"
-                    " of 2 routing peers connected (no redundancy). (since -7200)"
-                ],
+                "RedundancyLost",
+                "has only 1 of 2 routing peers connected (no redundancy). (since"
+                " -7200)",
             ),
-            ((True, True), []),
-            ((True,), []),
+            ((True, True), "", ""),
+            ((True,), "", ""),
         ):
-            routes = (
-                *(
-                    replace(office, id=f"{number}", peer=f"r{number}")
-                    for number in range(len(connected))
-                ),
-                Route(id="off", network_id="off", peer="nobody"),
-            )
+            routes = [
+                replace(office, id=f"{number}", peer=f"r{number}")
+                for number in range(len(connected))
+            ]
+            off = Route(id="off", network_id="off", peer="nobody")
             depot = self.depot(*connected)
-            self.tells(replace(depot, networks=None, routes=routes), *lines)
+            line = f"NetBirdRoute{alert}: Route office to 10.0.0.0/8 {words}"
+            self.tells(
+                replace(depot, networks=None, routes=(*routes, off)), alert and line
+            )
 
     def test_unreadable(self) -> None:
         """While the peers cannot be read, that is the only finding about peers."""
-        depot = self.depot(False, False)
+        route = Route(id="r", network_id="r", enabled=True, peer="r0")
+        depot = replace(self.depot(False, False), routes=(route,))
         freshness = {**FAILING, "users": Freshness(period=60)}
         unreadable = "ApiExporterUpstreamFailing: The peers cannot be read from the"
         self.tells(
@@ -271,7 +270,7 @@ class GroupsTests(FindingsTestCase):
                 replace(self.servers(True, True), peers=peers), chosen=SERVERS
             )
             line = f"NetBirdImportantLoginExpired: Group servers has {words}"
-            self.tells(looked, *[line] * bool(out))
+            self.tells(looked, words and line)
 
 
 class ExpirationsTests(FindingsTestCase):
@@ -336,15 +335,17 @@ class ExpirationsTests(FindingsTestCase):
                 "NetBirdLoginExpiresSoon: Login of 1 connected peer expires within"
                 f" {hours} hours: laptop. (until {left:g})"
             )
-            self.tells(inventory, *[line] * (hours is not None))
+            self.tells(inventory, line if hours else "")
             [account] = inventory.accounts or ()
             off = replace(account.settings, peer_login_expiration_enabled=False)
             never = replace(account, settings=off)
             self.tells(replace(inventory, accounts=(never,)))
 
     def key(self, **fields: object) -> Inventory:
+        """Return a setup key, and one that never has a finding."""
         key = SetupKey(id="k", name="fleet", type="reusable", state="valid")
-        return Inventory(setup_keys=(replace(key, **fields),))
+        single = SetupKey(id="o", type="one-off", state="valid")
+        return Inventory(setup_keys=(single, replace(key, **fields)))
 
     def test_setup_key(self) -> None:
         """A reusable key in use is a finding from a day before its expiry.
@@ -443,7 +444,7 @@ class ExpirationsTests(FindingsTestCase):
                 f" ({'until' if left else 'since'} {left:.0f})"
             )
             inventory = Inventory(users=(), access_tokens=(token,))
-            self.tells(inventory, *[line] * bool(alert))
+            self.tells(inventory, alert and line)
         self.tells(Inventory(users=(), access_tokens=(AccessToken(id="t"),)))
 
     def test_proxy_token(self) -> None:
@@ -466,26 +467,33 @@ class ExpirationsTests(FindingsTestCase):
 
     def test_certificates(self) -> None:
         """A certificate that expires within a week is a finding."""
-        for left, lines in (
-            (
-                7 * DAY - 1,
-                [
-                    "ApiExporterUpstreamCertificateExpiresSoon: The certificate of the"
-                    " NetBird API expires soon: peers and this exporter cannot connect"
-                    " after that. (until 604799)",
-                    "ApiExporterClientCertificateExpiresSoon: The exporter's client"
-                    " certificate expires soon: the gateway of the NetBird API refuses"
-                    " requests after that. (until 604799)",
-                ],
-            ),
-            (7 * DAY, []),
-        ):
-            end = NOW + left
-            self.tells(
-                seen(Inventory(), server_expires_at=end, client_expires_at=end), *lines
+        server, client = (
+            f"ApiExporter{kind}CertificateExpiresSoon: The {words} after that. (until"
+            " 604799)"
+            for kind, words in (
+                (
+                    "Upstream",
+                    "certificate of the NetBird API expires soon: peers and this"
+                    " exporter cannot connect",
+                ),
+                (
+                    "Client",
+                    "exporter's client certificate expires soon: the gateway of the"
+                    " NetBird API refuses requests",
+                ),
             )
-            self.tells(seen(Inventory(), server_expires_at=end), *lines[:1])
-            self.tells(seen(Inventory(), client_expires_at=end), *lines[1:])
+        )
+        soon, week = NOW + 7 * DAY - 1, NOW + 7 * DAY
+        for server_end, client_end, lines in (
+            (soon, soon, (server, client)),
+            (soon, None, (server,)),
+            (None, soon, (client,)),
+            (week, week, ()),
+        ):
+            looked = seen(
+                Inventory(), server_expires_at=server_end, client_expires_at=client_end
+            )
+            self.tells(looked, *lines)
 
 
 class ProxiesTests(FindingsTestCase):
@@ -502,25 +510,18 @@ class ProxiesTests(FindingsTestCase):
 
     def test_failed(self) -> None:
         """An enabled service that has failed is a finding."""
-        for status, alert, words in (
+        tunnel = "NetBirdProxyTunnelFailed: Proxy service wiki cannot be reached:"
+        for status, line in (
             (
                 "certificate_failed",
-                "NetBirdProxyCertificateFailed",
-                "has no certificate: NetBird could not get one.",
+                "NetBirdProxyCertificateFailed: Proxy service wiki has no certificate:"
+                " NetBird could not get one.",
             ),
-            (
-                "tunnel_not_created",
-                "NetBirdProxyTunnelFailed",
-                "cannot be reached: there is no tunnel to its target.",
-            ),
-            (
-                "error",
-                "NetBirdProxyTunnelFailed",
-                "cannot be reached: its status is error.",
-            ),
+            ("tunnel_not_created", f"{tunnel} there is no tunnel to its target."),
+            ("error", f"{tunnel} its status is error."),
         ):
             meta = ProxyServiceMeta(status=status)
-            self.tells(self.service(meta=meta), f"{alert}: Proxy service wiki {words}")
+            self.tells(self.service(meta=meta), line)
             self.tells(self.service(meta=meta, enabled=False))
         self.tells(self.service())
 
@@ -530,16 +531,17 @@ class ProxiesTests(FindingsTestCase):
             "NetBirdProxyServiceOpen: Proxy service wiki is open to the internet: it"
             " requires no authentication"
         )
-        for lists, lines in (
-            (AccessRestrictions(), [f"{line}."]),
+        everyone = ("10.0.0.0/8", "0.0.0.0/0")
+        for line_, allowed in (
+            (f"{line}.", AccessRestrictions()),
             (
-                AccessRestrictions(allowed_cidrs=("10.0.0.0/8", "0.0.0.0/0")),
-                [f"{line}, and its access list allows 0.0.0.0/0."],
+                f"{line}, and its access list allows 0.0.0.0/0.",
+                AccessRestrictions(allowed_cidrs=everyone),
             ),
-            (AccessRestrictions(allowed_cidrs=("192.0.2.0/24",)), []),
-            (AccessRestrictions(allowed_countries=("DE",)), []),
+            ("", AccessRestrictions(allowed_cidrs=("192.0.2.0/24",))),
+            ("", AccessRestrictions(allowed_countries=("DE",))),
         ):
-            self.tells(self.service(auth=None, access_restrictions=lists), *lines)
+            self.tells(self.service(auth=None, access_restrictions=allowed), line_)
 
     def test_clusters(self) -> None:
         """The finding of a cluster without a proxy names its address."""
@@ -556,28 +558,24 @@ class AccountTests(FindingsTestCase):
         """A peer that waits is a finding two hours after its registration."""
         new = Peer(id="n", approval_required=True, created_at=at(0))
         old = replace(new, created_at=None)
-        alert = "NetBirdPeerAwaitsApproval:"
-        for peers, passed, lines in (
-            ((new, peer("fine")), 2 * HOUR - 1, []),
-            (
-                (new, peer("fine")),
-                2 * HOUR,
-                [f"{alert} 1 peer waits for approval: n. (since 0)"],
-            ),
-            ((old, old), 0, [f"{alert} 2 peers wait for approval: n, n."]),
+        for peers, passed, words in (
+            ((new, peer("fine")), 2 * HOUR - 1, ""),
+            ((new, peer("fine")), 2 * HOUR, "1 peer waits for approval: n. (since 0)"),
+            ((old, old), 0, "2 peers wait for approval: n, n."),
         ):
-            self.tells(seen(Inventory(peers=peers), now=NOW + passed), *lines)
+            looked = seen(Inventory(peers=peers), now=NOW + passed)
+            self.tells(looked, words and f"NetBirdPeerAwaitsApproval: {words}")
 
     def test_user_approvals(self) -> None:
         """Users that wait are counted, not named."""
         user = User(id="u", name="Eve", pending_approval=True)
-        alert = "NetBirdUserAwaitsApproval:"
-        for users, lines in (
-            ((user, User(id="v")), [f"{alert} 1 user waits for approval."]),
-            ((user, user), [f"{alert} 2 users wait for approval."]),
-            ((), []),
+        for users, words in (
+            ((user, User(id="v")), "1 user waits for approval."),
+            ((user, user), "2 users wait for approval."),
+            ((), ""),
         ):
-            self.tells(Inventory(users=users), *lines)
+            line = f"NetBirdUserAwaitsApproval: {words}"
+            self.tells(Inventory(users=users), words and line)
 
     def checked(self, minimum: str, *, enabled: bool = True) -> Inventory:
         """Return a posture check for one of two groups with peers of three versions."""
@@ -634,18 +632,13 @@ class AccountTests(FindingsTestCase):
             NetBirdAccount(id="a", settings=settings),
             NetBirdAccount(id="b", settings=NetBirdSettings()),
         )
-        for taken, lines in (
-            (12, []),
-            (
-                13,
-                [
-                    "NetBirdAddressPoolNearlyFull: The address range is nearly full:"
-                    " peers use 13 of 14 addresses."
-                ],
-            ),
-        ):
+        full = (
+            "NetBirdAddressPoolNearlyFull: The address range is nearly full: peers use"
+            " 13 of 14 addresses."
+        )
+        for taken, line in ((12, ""), (13, full)):
             peers = tuple(peer(f"{number}") for number in range(taken))
-            self.tells(Inventory(accounts=accounts, peers=peers), *lines)
+            self.tells(Inventory(accounts=accounts, peers=peers), line)
 
     def test_policies(self) -> None:
         """A policy is a finding if a side of an enabled rule is empty."""
@@ -670,27 +663,25 @@ class AccountTests(FindingsTestCase):
 
     def test_settings(self) -> None:
         """A setting that differs from its required value is a finding."""
-        settings = NetBirdSettings(
-            local_mfa_enabled=False, lazy_connection_enabled=True
-        )
-        inventory = Inventory(accounts=(NetBirdAccount(id="a", settings=settings),))
+        chosen = {"local_mfa_enabled": False, "lazy_connection_enabled": True}
+        settings = replace(NetBirdSettings(), **chosen)
+        account = NetBirdAccount(id="a", settings=settings)
+        wrong = {name: not value for name, value in chosen.items()}
+        alert = "NetBirdSettingDiffers: Setting"
         for wanted, lines in (
-            ({}, []),
+            ({}, ()),
             (
-                {"local_mfa_enabled": True, "lazy_connection_enabled": False},
-                [
-                    "lazy_connection_enabled is on, but must be off.",
-                    "local_mfa_enabled is off, but must be on.",
-                ],
-            ),
-            ({"lazy_connection_enabled": True, "auto_update_always": True}, []),
-        ):
-            self.tells(
-                seen(
-                    inventory, thresholds=replace(default_thresholds(), settings=wanted)
+                wrong,
+                (
+                    f"{alert} lazy_connection_enabled is on, but must be off.",
+                    f"{alert} local_mfa_enabled is off, but must be on.",
                 ),
-                *(f"NetBirdSettingDiffers: Setting {line}" for line in lines),
-            )
+            ),
+            ({**chosen, "auto_update_always": True}, ()),
+        ):
+            thresholds = replace(default_thresholds(), settings=wanted)
+            inventory = Inventory(accounts=(account,))
+            self.tells(seen(inventory, thresholds=thresholds), *lines)
 
     def test_invites(self) -> None:
         """Expired invites are one finding."""
@@ -698,9 +689,10 @@ class AccountTests(FindingsTestCase):
             UserInvite(id=f"{time}", expired=True, expires_at=time)
             for time in (at(-60), None)
         )
+        later = replace(known, id="4", expires_at=at(-30))
         valid = UserInvite(id="3", expires_at=at(60))
         for invites, words in (
-            ((known, unknown, valid), "2 invites have expired"),
+            ((later, known, unknown, valid), "3 invites have expired"),
             ((known,), "1 invite has expired"),
         ):
             self.tells(
@@ -730,10 +722,10 @@ class ExporterTests(FindingsTestCase):
             "ApiExporterTokenNotWatched: The exporter's token has an unknown expiry"
             " date: no alert warns before the token expires."
         )
-        for supported, lines in ((False, [line]), (True, []), (None, [])):
+        for supported, expected in ((False, line), (True, ""), (None, "")):
             freshness = {"access_tokens": Freshness(period=600, supported=supported)}
             looked = seen(Inventory(access_tokens=()), freshness=freshness)
-            self.tells(looked, *lines)
+            self.tells(looked, expected)
             self.assertEqual((), unknown_resources(looked))
 
     def test_rejected(self) -> None:
@@ -743,14 +735,13 @@ class ExporterTests(FindingsTestCase):
             (1, "1 unreadable record"),
             (2, "2 unreadable records"),
         ):
-            freshness = {
-                "routes": Freshness(period=30, last_success=NOW, rejected=number)
-            }
+            state = Freshness(period=30, last_success=NOW, rejected=number)
             line = (
                 f"ApiExporterRecordsRejected: Resource routes has {words}, left out of"
                 " the metrics."
             )
-            self.tells(seen(Inventory(), freshness=freshness), *[line] * bool(number))
+            looked = seen(Inventory(), freshness={"routes": state})
+            self.tells(looked, words and line)
 
     def test_detail(self) -> None:
         """A missing group of PEER_DETAIL is a finding once the groups are known."""
