@@ -169,6 +169,18 @@ class RoutingTests(FindingsTestCase):
                 replace(depot, networks=None, routes=(*routes, off)), alert and line
             )
 
+    def test_without_peers(self) -> None:
+        """A network or a route without any routing peer is unreachable, too."""
+        networks = (Network(id="n", name="depot", resources=("a",)),)
+        office = Route(id="r", network_id="office", network="10.0.0.0/8", enabled=True)
+        self.tells(
+            replace(self.depot(), networks=networks, routes=(office,)),
+            "NetBirdNetworkUnreachable: Network depot cannot be reached: it has no"
+            " routing peer; 1 unreachable resource: printer.",
+            "NetBirdRouteUnreachable: Route office to 10.0.0.0/8 leads to no connected"
+            " peer: it has no routing peer.",
+        )
+
     def test_unreadable(self) -> None:
         """While the peers cannot be read, that is the only finding about peers."""
         route = Route(id="r", network_id="r", enabled=True, peer="r0")
@@ -627,16 +639,16 @@ class AccountTests(FindingsTestCase):
 
     def test_addresses(self) -> None:
         """A range with more than nine tenths of its addresses in use is a finding."""
-        settings = NetBirdSettings(network_range="100.64.0.0/28")  # 14 addresses
+        settings = NetBirdSettings(network_range="100.64.0.0/27")  # 30 addresses
         accounts = (
             NetBirdAccount(id="a", settings=settings),
             NetBirdAccount(id="b", settings=NetBirdSettings()),
         )
         full = (
             "NetBirdAddressPoolNearlyFull: The address range is nearly full: peers use"
-            " 13 of 14 addresses."
+            " 28 of 30 addresses."
         )
-        for taken, line in ((12, ""), (13, full)):
+        for taken, line in ((27, ""), (28, full)):
             peers = tuple(peer(f"{number}") for number in range(taken))
             self.tells(Inventory(accounts=accounts, peers=peers), line)
 
