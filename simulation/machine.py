@@ -3,17 +3,16 @@
 It has its own time, and all events have one order: nothing here is random.
 """
 
-import heapq
 from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.address import IPv4Address
-from twisted.internet.base import DelayedCall
 from twisted.internet.error import ConnectionRefusedError as NobodyListens
 from twisted.internet.error import TimeoutError as NoConnection
 from twisted.internet.error import UserError
 from twisted.internet.interfaces import IHostnameResolver, IPushProducer
 from twisted.internet.protocol import ClientFactory, Factory
+from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactor, StringTransport
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
@@ -34,57 +33,26 @@ class EndlessInstant(Exception):
     """An instant had too many calls."""
 
 
-class Timers:
+class Timers(Clock):
     """A clock that the caller advances. Calls of one instant keep their order."""
 
     def __init__(self, at: float) -> None:
-        self._now = at
-        self._calls: list[tuple[float, int, DelayedCall]] = []
-        self._number = 0
-
-    def seconds(self) -> float:
-        return self._now
-
-    def callLater(  # noqa: N802 - Twisted's name
-        self, delay: float, call: Callable[..., object], *args: object, **kw: object
-    ) -> DelayedCall:
-        """See IReactorTime."""
-        at = self._now + delay
-        made = DelayedCall(
-            at, call, args, kw, lambda _: None, self._add, lambda: self._now
-        )
-        self._add(made)
-        return made
-
-    def _add(self, call: DelayedCall) -> None:
-        self._number += 1
-        heapq.heappush(self._calls, (call.getTime(), self._number, call))
-
-    def getDelayedCalls(self) -> list[DelayedCall]:  # noqa: N802 - Twisted's name
-        """See IReactorTime."""
-        return [call for *_, call in self._calls if call.active()]
+        super().__init__()
+        self.rightNow = at
 
     def due_at(self) -> float:
         """Return the time of the next call, or infinity if there is none."""
-        calls = self._calls
-        while calls:
-            at, _, call = calls[0]
-            if call.active():
-                if call.getTime() == at:
-                    return at
-                self._add(call)
-            heapq.heappop(calls)
-        return float("inf")
+        self._sortCalls()  # A call may have been delayed.
+        return self.calls[0].getTime() if self.calls else float("inf")
 
     def run(self, now: float) -> None:
         """Advance the time to `now` and make all due calls."""
-        self._now = max(self._now, now)
+        self.rightNow = max(self.rightNow, now)
         for _ in range(MAX_CALLS_AT_ONCE):
-            if self.due_at() > self._now:
+            if self.due_at() > self.rightNow:
                 return
-            _, _, call = heapq.heappop(self._calls)
+            call = self.calls.pop(0)
             call.called = 1
-            assert call.func is not None
             call.func(*call.args, **call.kw)
         raise EndlessInstant(f"more than {MAX_CALLS_AT_ONCE} calls at once")
 
