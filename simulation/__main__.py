@@ -48,9 +48,9 @@ def _report(runs: Iterable[Run], *, record: bool, repeated: bool) -> bool:
     """Print every run. Return whether any run violated an invariant."""
     failed = False
     for done in runs:
-        failed |= done.found is not None
+        failed |= bool(done.found)
         _print_run(done, repeated=repeated)
-        if record and done.found is None:
+        if record and not done.found:
             from tests.correctness import record_simulation  # noqa: PLC0415 - it knows this package
 
             record_simulation(
@@ -70,9 +70,9 @@ def _print_run(done: Run, *, repeated: bool) -> None:
         f" digest {done.digest[:16]}"
     )
     print(", ".join(f"{n} {kind}" for kind, n in sorted(done.counts.items())))
-    if repeated or done.found is not None:
+    if repeated or done.found:
         print("\n".join(done.recent))
-    if done.found is not None:
+    if done.found:
         print(f"step {done.step}: {done.found}")
         again = f"--seed {done.seed} --days {done.days + 1:.0f} --until {done.step}"
         print(f"again: python -m simulation {again}")

@@ -692,4 +692,4 @@ class Checks:
         for invariant in invariants:
             self.count += 1
             for words in invariant.check(self._checker):
-                raise Violation(invariant.name, words)
+                raise Violation(f"{invariant.name}: {words}")

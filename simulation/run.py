@@ -40,7 +40,7 @@ class Run(Struct):
     Attributes:
         looks: the number of checked invariants.
         seconds: seconds of processor time.
-        found: the violation, or None.
+        found: the violation; "" if there is none.
         recent: the last events.
     """
 
@@ -52,7 +52,7 @@ class Run(Struct):
     digest: str
     counts: dict[str, int]
     recent: list[str]
-    found: Violation | None = None
+    found: str = ""
 
 
 def run(seed: int, days: float, until: int | None = None) -> Run:
@@ -91,7 +91,7 @@ def _with_small_sizes() -> Iterator[None]:
 
 
 def _run(world: World, seed: int, days: float, until: int | None) -> Run:
-    checks, found, collected_at = Checks(world), None, 0.0
+    checks, found, collected_at = Checks(world), "", 0.0
     gc.freeze()
     gc.disable()
     began_at = time.process_time()
@@ -105,9 +105,9 @@ def _run(world: World, seed: int, days: float, until: int | None) -> Run:
             if step == until or world.seconds() >= days * DAY:
                 break
     except Violation as violation:
-        found = violation
+        found = str(violation)
     except Exception:  # noqa: BLE001 - reported like a violation
-        found = Violation("the simulation", traceback.format_exc(limit=-3))
+        found = f"the simulation: {traceback.format_exc(limit=-3)}"
     finally:
         gc.enable()
         gc.unfreeze()

@@ -451,12 +451,4 @@ def _intervals(factor: int) -> str:
 
 
 class Violation(Exception):
-    """A violated invariant, with its name."""
-
-    def __init__(self, name: str, words: str) -> None:
-        super().__init__(name, words)
-        self.name = name
-        self.words = words
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.words}"
+    """A violated invariant: its name, and what is wrong."""
