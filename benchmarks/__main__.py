@@ -2,7 +2,6 @@
 
 import argparse
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,10 +16,9 @@ from benchmarks import (
     starting,
 )
 from benchmarks.client import Client, wait
-from benchmarks.processes import ROOT, Program, other_tree
+from benchmarks.processes import ROOT, Program, empty_folder, other_tree
 from benchmarks.scraping import Scrapes, percentile
 from benchmarks.table import Table
-from tests.integration.programs import free_port
 
 SMALL, SOME, MIDDLE, LARGE = 100, 1_000, 10_000, 100_000
 MEMORY_SIZE = 50_000
@@ -41,8 +39,8 @@ def main() -> None:
     table = Table(sizes)
     begin = time.monotonic()
     for size in sizes:
-        with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
-            measure(table, size, Path(name), options.beside)
+        with empty_folder() as folder:
+            measure(table, size, folder, options.beside)
         table.write(options.json)  # A later size may fail.
     table.notes.append(f"took {time.monotonic() - begin:.0f} s")
     print(table.text(), *table.verdicts(), *table.notes, sep="\n")
@@ -121,14 +119,13 @@ def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
     warm_up(upstream, directory)
     for turn in range(times):
         bare.append(starting.start_web(directory))
-        port = free_port()
         with servers.daemon(
-            upstream, directory, port, REFRESH_INTERVALS=servers.ONCE
+            upstream, directory, REFRESH_INTERVALS=servers.ONCE
         ) as daemon:
-            seen.append(starting.measure_start(daemon, port))
+            seen.append(starting.measure_start(daemon))
             if turn == times - 1:
-                scrapes(table, peers, daemon, port, directory)
-                discoveries(table, peers, daemon, port)
+                scrapes(table, peers, daemon, directory)
+                discoveries(table, peers, daemon)
     latencies = [latency for start in seen for latency in start.latencies]
     p99 = percentile(latencies, 0.99)
     table.put("/health in first refresh: p99", peers, p99 * MS, "ms", {MIDDLE: 100})
@@ -147,17 +144,14 @@ def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
 def warm_up(upstream: int, directory: Path) -> None:
     """Start both once, so that all is compiled and in the system's cache."""
     starting.start_web(directory)
-    port = free_port()
-    with servers.daemon(upstream, directory, port) as daemon:
-        wait(daemon, port, "/health")
+    with servers.daemon(upstream, directory) as daemon:
+        wait(daemon, "/health")
 
 
-def scrapes(
-    table: Table, peers: int, daemon: Program, port: int, directory: Path
-) -> None:
+def scrapes(table: Table, peers: int, daemon: Program, directory: Path) -> None:
     """Put the rows of scrapes from the exporter and from bare servers."""
     times = 40 if peers == LARGE else 200
-    found = scraping.compared(daemon, port, directory, times, library=peers <= MIDDLE)
+    found = scraping.compared(daemon, directory, times, library=peers <= MIDDLE)
     if "nginx" not in found:
         table.notes.append("no rows beside nginx: it is not installed")
     statistics: tuple[tuple[str, Callable[[Scrapes], float]], ...] = (
@@ -186,9 +180,9 @@ def scrapes(
     above = ours["gzip"].cpu_each - found["site"]["gzip"].cpu_each
     wanted = {MIDDLE: 3.0, LARGE: 3.0}
     table.put("scrape, gzip: CPU above writing", peers, above * MS, "ms", wanted)
-    rest = scraping.uncached(port, 5)
+    rest = scraping.uncached(daemon.port, 5)
     table.put("scrape, gzip, after a second's rest", peers, rest * MS, "ms")
-    packed = len(Client(port).get("/metrics", *scraping.HEADERS["gzip"]))
+    packed = len(Client(daemon.port).get("/metrics", *scraping.HEADERS["gzip"]))
     table.put("page: gzip", peers, packed / MIB, "MiB")
 
 
@@ -204,9 +198,9 @@ def beside(
             table.put(f"a minute: CPU, {server}", peers, spent, "s")
 
 
-def discoveries(table: Table, peers: int, daemon: Program, port: int) -> None:
+def discoveries(table: Table, peers: int, daemon: Program) -> None:
     """Put the rows of service discovery with all peers in one list."""
-    found = discovering.measure(daemon, port, 3 if peers == LARGE else 15)
+    found = discovering.measure(daemon, 3 if peers == LARGE else 15)
     table.put("/sd, first answer: median", peers, found.new * MS, "ms", {MIDDLE: 250})
     table.put("/sd, first answer: CPU with /health", peers, found.cpu * MS, "ms")
     stall = found.meanwhile * MS

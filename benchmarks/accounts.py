@@ -6,7 +6,6 @@ window as long as the longest interval, so that it includes every resource.
 
 import argparse
 import re
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from benchmarks.client import Client, wait
-from benchmarks.processes import ROOT, Program, module, other_tree, running, twistd
+from benchmarks.processes import (
+    ROOT,
+    Program,
+    empty_folder,
+    module,
+    other_tree,
+    running,
+    twistd,
+)
 from benchmarks.scraping import percentile
 from benchmarks.servers import MALLOC
 from benchmarks.table import Table
@@ -70,8 +77,8 @@ def main() -> None:
     cases = [case for case in CASES if options.only in {None, case.accounts}]
     table = Table([case.accounts for case in cases], counted="accounts")
     for case in cases:
-        with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
-            measure(table, case, Path(name), options.window, options.tree)
+        with empty_folder() as folder:
+            measure(table, case, folder, options.window, options.tree)
     print(table.text(), *table.verdicts(), *table.notes, sep="\n")
     table.write(options.json)
 
@@ -81,9 +88,9 @@ def measure(
 ) -> None:
     print(f"measuring {case.accounts:,} accounts …", flush=True)
     names = [f"a{number}" for number in range(case.accounts)]
-    with serving(case, directory, names, tree) as (program, port):
+    with serving(case, directory, names, tree) as program:
         everything = [*names, *(["big"] if case.big else [])]
-        client = Client(port)
+        client = Client(program.port)
         begin = time.perf_counter()
         for name in everything:
             while not is_ready(client, name):
@@ -91,8 +98,8 @@ def measure(
                 if time.perf_counter() - begin > MAX_WAIT:
                     raise TimeoutError(f"the first round of {name} does not end")
                 time.sleep(0.1)
-        first, cpu, lag = time.perf_counter() - begin, program.cpu, lags(port)
-        watch = Watch(port, names, window)
+        first, cpu, lag = time.perf_counter() - begin, program.cpu, lags(client)
+        watch = Watch(client, names, window)
         watch.run()
         core = (program.cpu - cpu) / window
         size, targets = case.accounts, case.targets
@@ -105,7 +112,7 @@ def measure(
         put("first round", first, "s", 1)
         put("processor", core, "% of a core", 100, "core")
         put("peak memory", program.memory("VmHWM") * MIB, "MiB", 1 / MIB, "memory")
-        put("lag: p99 at most", quantile(lag, lags(port), 0.99), "ms", 1e3, "lag")
+        put("lag: p99 at most", quantile(lag, lags(client), 0.99), "ms", 1e3, "lag")
         put("oldest peers", watch.max_age, "s", 1, "age")
         p99 = percentile(watch.durations, 0.99)
         put("scrape of a small one: p99", p99, "ms", 1e3, "scrape")
@@ -114,8 +121,8 @@ def measure(
 @contextmanager
 def serving(
     case: Case, directory: Path, names: list[str], tree: Path
-) -> Iterator[tuple[Program, int]]:
-    """Run the daemon with its accounts. Yield it and its port."""
+) -> Iterator[Program]:
+    """Run the daemon with its accounts."""
     upstream, port = free_port(), free_port()
     environ, settings = {"BIG": str(case.big)}, {}
     if case.tls:
@@ -134,16 +141,16 @@ def serving(
         **MALLOC,
         "PYTHONPATH": str(tree),
     }
-    with running(
-        module("benchmarks.customers", upstream, case.peers), directory, environ
-    ) as program:
+    command = module("benchmarks.customers", upstream, case.peers)
+    with running(command, directory, environ, port=upstream) as program:
         if case.tls:
             time.sleep(5)
         else:
-            wait(program, upstream, "/api/none", status=404)
-        with running(twistd("api-exporter"), directory, settings) as daemon:
-            wait(daemon, port, "/health")
-            yield daemon, port
+            wait(program, "/api/none", status=404)
+        command = twistd("api-exporter")
+        with running(command, directory, settings, port=port) as daemon:
+            wait(daemon, "/health")
+            yield daemon
 
 
 def is_ready(client: Client, name: str) -> bool:
@@ -160,8 +167,8 @@ class Watch:
         max_age: the largest age of any account's peers, in seconds.
     """
 
-    def __init__(self, port: int, names: list[str], window: float) -> None:
-        self._client = Client(port)
+    def __init__(self, client: Client, names: list[str], window: float) -> None:
+        self._client = client
         self._names = names
         self._window = window
         self.durations: list[float] = []
@@ -187,9 +194,9 @@ class Watch:
 Buckets = dict[float, float]
 
 
-def lags(port: int) -> Buckets:
+def lags(client: Client) -> Buckets:
     """Return the number of timers that were late by at most so many seconds."""
-    found = _LAG.findall(Client(port).get("/metrics"))
+    found = _LAG.findall(client.get("/metrics"))
     return {float(le): float(count) for le, count in found}
 
 

@@ -10,7 +10,6 @@ among its rows.
 import argparse
 import math
 import statistics
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -40,25 +39,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.changing")
     parser.add_argument("--peers", type=int, default=10_000)
     parser.add_argument("--beside", type=other_tree, help="another tree of the program")
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=5, help="of each turn")
-    parser.add_argument("--kind", choices=KINDS, action="append")
     options = parser.parse_args()
     trees = [tree for tree in (options.beside, ROOT) if tree is not None]
-    for kind in options.kind or KINDS:
-        report(kind, turns(trees, options.peers, kind, options.turns, options.rounds))
+    for kind in KINDS:
+        report(kind, turns(trees, options.peers, kind, rounds=5))
 
 
-def turns(
-    trees: Sequence[Path], peers: int, kind: str, count: int, rounds: int
-) -> Figures:
-    """Return the figures of each tree, measured alternately."""
+def turns(trees: Sequence[Path], peers: int, kind: str, rounds: int) -> Figures:
+    """Return the figures of each tree, measured three times alternately."""
     figures: Figures = {tree: [] for tree in trees}
-    with (
-        tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name,
-        servers.upstream(peers, Path(name), kind) as upstream,
-    ):
-        for _ in range(count):
+    with servers.upstream_and_folder(peers, kind) as (upstream, _):
+        for _ in range(3):
             for tree in trees:
                 figures[tree].append(
                     rows_of(profiles.refreshed(upstream, rounds, tree=tree))
@@ -72,7 +63,7 @@ def compare(table: Table, peers: int, beside: Path) -> None:
     for kind, targets in MAX_RATIOS.items():
         if peers not in targets:
             continue
-        found = turns((beside, ROOT), peers, kind, 3, 2 if peers == many else 5)
+        found = turns((beside, ROOT), peers, kind, 2 if peers == many else 5)
         for row, wanted in ((PER_SERIES, targets), (UNCHANGED, {})):
             before, now = (min(turn[row] for turn in each) for each in found.values())
             name = f"{kind}, {row.rpartition(',')[0]}, beside the other tree"

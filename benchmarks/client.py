@@ -78,12 +78,12 @@ def answers(port: int, path: str, status: int = 200) -> bool:
         return False
 
 
-def wait(program: Program, port: int, path: str, status: int = 200) -> float:
+def wait(program: Program, path: str, status: int = 200) -> float:
     """Return seconds until the first response. Raise an ended program's output."""
     begin = time.perf_counter()
-    while not answers(port, path, status):
+    while not answers(program.port, path, status):
         program.check()
         if time.perf_counter() - begin > MAX_WAIT:
-            raise TimeoutError(f"no answer on port {port}")
+            raise TimeoutError(f"no answer on port {program.port}")
         time.sleep(0.002)
     return time.perf_counter() - begin

@@ -31,9 +31,9 @@ class Discovery(Struct, frozen=True):
     length: int
 
 
-def measure(program: Program, port: int, times: int) -> Discovery:
+def measure(program: Program, times: int) -> Discovery:
     """Request lists of all peers with different ports, and `/health` all the time."""
-    client, other = Client(port), Client(port)
+    client, other = Client(program.port), Client(program.port)
     new, meanwhile = [], [0.0]
     before = program.cpu
     with ThreadPoolExecutor(1) as pool:

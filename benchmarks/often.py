@@ -6,7 +6,6 @@ in a hundred peers changes every five seconds. A gzip scrape follows every 15 se
 """
 
 import argparse
-import tempfile
 import time
 from pathlib import Path
 
@@ -14,10 +13,12 @@ from benchmarks import servers, starting
 from benchmarks.client import Client, wait
 from benchmarks.processes import ROOT, other_tree
 from benchmarks.table import Table
-from tests.integration.programs import free_port
 
 INTERVAL = 5.0
 """Seconds between two refreshes, and between two changes."""
+
+REFRESHES = 24
+"""Refreshes that are measured."""
 
 REFRESHES_PER_SCRAPE = 3
 """Refreshes for each scrape."""
@@ -30,42 +31,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.often")
     parser.add_argument("--peers", type=int, default=10_000)
     parser.add_argument("--beside", type=other_tree, help="another tree of the program")
-    parser.add_argument("--turns", type=int, default=2)
-    parser.add_argument("--looks", type=int, default=24, help="of each turn")
     options = parser.parse_args()
     trees = [tree for tree in (options.beside, ROOT) if tree is not None]
-    with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
-        directory = Path(name)
-        with servers.upstream(options.peers, directory, "few") as upstream:
-            for _ in range(options.turns):
-                for tree in trees:
-                    found = share(upstream, directory, options.looks, tree)
-                    print(f"{tree.name}: {found:.1%} of a core", flush=True)
+    with servers.upstream_and_folder(options.peers, "few") as (upstream, folder):
+        for tree in trees + trees:
+            found = share(upstream, folder, tree)
+            print(f"{tree.name}: {found:.1%} of a core", flush=True)
 
 
 def measure(table: Table, peers: int, directory: Path) -> None:
     with servers.upstream(peers, directory, "few") as upstream:
-        found = share(upstream, directory, 24)
+        found = share(upstream, directory)
     targets = {peers: MAX_SHARE * 100}
     table.put("peers=5s, with scrapes: processor", peers, found * 100, "%", targets)
 
 
-def share(upstream: int, directory: Path, looks: int, tree: Path = ROOT) -> float:
+def share(upstream: int, directory: Path, tree: Path = ROOT) -> float:
     """Return the daemon's share of a core after the first refresh, with scrapes."""
-    port = free_port()
     with servers.daemon(
         upstream,
         directory,
-        port,
         REFRESH_INTERVALS=f"peers={INTERVAL:.0f}s",
         PYTHONPATH=str(tree),
     ) as daemon:
-        wait(daemon, port, "/health")
-        client, changes = Client(port), Client(upstream)
+        wait(daemon, "/health")
+        client, changes = Client(daemon.port), Client(upstream)
         starting.wait_for_all(daemon, client)
         time.sleep(INTERVAL)
         cpu, begin = daemon.cpu, time.monotonic()
-        for look in range(looks):
+        for look in range(REFRESHES):
             changes.get("/tick")
             if look % REFRESHES_PER_SCRAPE == 0:
                 client.time("/metrics", "Accept-Encoding: gzip")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,14 +20,20 @@ def other_tree(word: str) -> Path:
 
 
 class Program:
-    """A running program with its output in a file."""
+    """A running program with its output in a file.
+
+    Args:
+        port: the port on which it listens.
+    """
 
     def __init__(
         self,
         command: Sequence[str],
         directory: Path,
-        environ: Mapping[str, str] | None = None,
+        environ: Mapping[str, str] | None,
+        port: int,
     ) -> None:
+        self.port = port
         self.output = directory / f"{Path(command[0]).name}-{os.urandom(4).hex()}.log"
         with self.output.open("wb") as file:
             self.process = subprocess.Popen(
@@ -95,14 +102,24 @@ class Program:
 
 @contextmanager
 def running(
-    command: Sequence[str], directory: Path, environ: Mapping[str, str] | None = None
+    command: Sequence[str],
+    directory: Path,
+    environ: Mapping[str, str] | None = None,
+    *,
+    port: int,
 ) -> Iterator[Program]:
     """Run a program until the end of the block."""
-    program = Program(command, directory, environ)
+    program = Program(command, directory, environ, port)
     try:
         yield program
     finally:
         program.stop()
+
+
+@contextmanager
+def empty_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
+        yield Path(name)
 
 
 def module(name: str, *arguments: object) -> list[str]:

@@ -7,7 +7,6 @@ import json
 import os
 import statistics
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -83,10 +82,7 @@ def published() -> Iterator[str]:
     yield "| --- |" + " ---: |" * len(SIZES)
     cells: dict[str, list[str]] = {name: [] for name in PROFILES}
     for size in SIZES:
-        with (
-            tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as directory,
-            servers.upstream(size, Path(directory)) as upstream,
-        ):
+        with servers.upstream_and_folder(size) as (upstream, _):
             for name, settings in PROFILES.items():
                 found = refreshed(upstream, 1, settings)
                 cells[name].append(

@@ -7,7 +7,6 @@ few bytes a second until the exporter aborts its connection.
 
 import argparse
 import socket
-import tempfile
 import time
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from api_exporter.serving.channel import MAX_RESPONSE_SECONDS
 from benchmarks import servers
 from benchmarks.client import Client, wait
 from benchmarks.processes import Program
-from tests.integration.programs import free_port
 
 INTERVAL = 30.0
 """Seconds between two refreshes: the default interval of the peers."""
@@ -68,24 +66,22 @@ def main() -> None:
     parser.add_argument("--form", choices=("plain", "gzip"), default="plain")
     options = parser.parse_args()
     with (
-        tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name,
-        servers.upstream(options.peers, Path(name), "everything") as upstream,
+        servers.upstream_and_folder(options.peers, "everything") as (upstream, folder),
+        servers.daemon(upstream, folder, **SETTINGS) as program,
     ):
-        port = free_port()
-        with servers.daemon(upstream, Path(name), port, **SETTINGS) as program:
-            wait(program, port, "/ready")
-            time.sleep(INTERVAL)  # Other resources are read meanwhile.
-            client = Client(port)
-            for coding in ("identity", "gzip"):
-                _, length = client.time("/metrics", f"Accept-Encoding: {coding}")
-                print(f"page, {coding}: {length / 2**20:.0f} MiB", flush=True)
-            client.close()
-            crowd, ticks = SlowReaders(port, options.form), Client(upstream)
-            step = options.readers // OLD_PAGES
-            report("before", program, crowd, ticks, grow=0, refreshes=2)
-            report("during", program, crowd, ticks, grow=step, refreshes=6)
-            report("end", program, crowd, ticks, grow=0, refreshes=OLD_PAGES + 1)
-            report("after", program, crowd, ticks, grow=0, refreshes=1)
+        wait(program, "/ready")
+        time.sleep(INTERVAL)  # Other resources are read meanwhile.
+        client = Client(program.port)
+        for coding in ("identity", "gzip"):
+            _, length = client.time("/metrics", f"Accept-Encoding: {coding}")
+            print(f"page, {coding}: {length / 2**20:.0f} MiB", flush=True)
+        client.close()
+        crowd, ticks = SlowReaders(program.port, options.form), Client(upstream)
+        step = options.readers // OLD_PAGES
+        report("before", program, crowd, ticks, grow=0, refreshes=2)
+        report("during", program, crowd, ticks, grow=step, refreshes=6)
+        report("end", program, crowd, ticks, grow=0, refreshes=OLD_PAGES + 1)
+        report("after", program, crowd, ticks, grow=0, refreshes=1)
 
 
 def report(

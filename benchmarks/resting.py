@@ -9,10 +9,10 @@ import operator
 import socket
 import ssl
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 
 from benchmarks import servers, starting
@@ -33,23 +33,12 @@ CA_BUNDLES = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("other", nargs="?", type=other_tree)
-    parser.add_argument("--pairs", type=int, default=15, help="of starts")
-    parser.add_argument("--starts", type=int, default=5, help="to look at memory")
-    parser.add_argument("--minutes", type=float, default=2, help="at rest")
     options = parser.parse_args()
     trees = {"this": ROOT} | ({"other": options.other} if options.other else {})
-    with (
-        tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name,
-        servers.upstream(PEERS, Path(name)) as upstream,
-    ):
-        each = InTurns(trees, upstream, Path(name))
-        for lines in (
-            each.starts(options.pairs),
-            each.memory(options.starts),
-            each.rest(options.minutes),
-        ):
-            for line in lines:
-                print(line, flush=True)
+    with servers.upstream_and_folder(PEERS) as (upstream, folder):
+        each = InTurns(trees, upstream, folder)
+        for line in chain(each.starts(15), each.memory(5), each.rest(minutes=2)):
+            print(line, flush=True)
 
 
 class InTurns:
@@ -82,11 +71,9 @@ class InTurns:
             )
 
     def _start(self, name: str) -> float:
-        port = free_port()
-        with servers.daemon(
-            self._upstream, self._directory, port, **self._settings(name)
-        ) as program:
-            return wait(program, port, "/health")
+        settings = self._settings(name)
+        with servers.daemon(self._upstream, self._directory, **settings) as program:
+            return wait(program, "/health")
 
     def memory(self, starts: int) -> Iterator[str]:
         """Yield the resident and the unshared memory after two scrapes. The simulated
@@ -110,19 +97,22 @@ class InTurns:
             "SSL_CERT_FILE": str(trusted),
         }
         command = module("benchmarks.upstream", upstream, PEERS, pem)
-        with running(command, self._directory) as api:
-            _shake_hands(api, upstream)
+        with running(command, self._directory, port=upstream) as api:
+            _shake_hands(api)
             for _ in range(starts):
                 port = free_port()
                 command = module("benchmarks.static", port, pages, pem)
-                with running(command, self._directory, servers.MALLOC) as site:
-                    _shake_hands(site, port)
+                with running(
+                    command, self._directory, servers.MALLOC, port=port
+                ) as site:
+                    _shake_hands(site)
                     seen[bare].append(site.memory_now())
                 for name in self._trees:
                     with ExitStack() as stack:
-                        ours, port = self._daemon(stack, name, **secured)
+                        ours = self._daemon(stack, name, **secured)
+                        client = Client(ours.port)
                         for encoding in ("identity", "gzip"):
-                            Client(port).get("/metrics", f"Accept-Encoding: {encoding}")
+                            client.get("/metrics", f"Accept-Encoding: {encoding}")
                         seen.setdefault(name, []).append(ours.memory_now())
         middle = {
             name: [statistics.median(column) for column in zip(*found, strict=True)]
@@ -140,7 +130,7 @@ class InTurns:
         """Yield processor time a minute, with default intervals and without refresh."""
         with ExitStack() as stack:
             running = {
-                (name, what): self._daemon(stack, name, **settings)[0]
+                (name, what): self._daemon(stack, name, **settings)
                 for name in self._trees
                 for what, settings in (
                     ("refreshing", {}),
@@ -158,26 +148,23 @@ class InTurns:
                     f" awake {(program.wakes - wakes) / minutes:.0f} times"
                 )
 
-    def _daemon(
-        self, stack: ExitStack, name: str, **settings: str
-    ) -> tuple[Program, int]:
-        """Return a daemon that has read everything, and its port."""
-        port = free_port()
+    def _daemon(self, stack: ExitStack, name: str, **settings: str) -> Program:
+        """Return a daemon that has read everything."""
         settings = self._settings(name) | settings
         program = stack.enter_context(
-            servers.daemon(self._upstream, self._directory, port, **settings)
+            servers.daemon(self._upstream, self._directory, **settings)
         )
-        wait(program, port, "/health")
-        client = Client(port)
+        wait(program, "/health")
+        client = Client(program.port)
         starting.wait_for_all(program, client)
         client.close()
-        return program, port
+        return program
 
     def _settings(self, name: str) -> dict[str, str]:
         return {"PYTHONPATH": str(self._trees[name])}
 
 
-def _shake_hands(program: Program, port: int) -> None:
+def _shake_hands(program: Program) -> None:
     """Wait until it listens, and make two TLS handshakes."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -186,7 +173,7 @@ def _shake_hands(program: Program, port: int) -> None:
         program.check()
         try:
             with (
-                socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
+                socket.create_connection(("127.0.0.1", program.port), 60) as plain,
                 context.wrap_socket(plain) as secured,
             ):
                 secured.sendall(b"GET /plain HTTP/1.0\r\n\r\n")

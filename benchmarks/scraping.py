@@ -78,7 +78,7 @@ def bodies(client: Client) -> dict[str, bytes]:
 
 
 def compared(
-    daemon: Program, port: int, directory: Path, times: int, *, library: bool
+    daemon: Program, directory: Path, times: int, *, library: bool
 ) -> dict[str, dict[str, Scrapes]]:
     """Return the scrapes by server and form, measured alternately.
 
@@ -87,7 +87,7 @@ def compared(
     """
     pages = directory / "pages"
     pages.mkdir(exist_ok=True)
-    client = Client(port)
+    client = Client(daemon.port)
     for form, body in bodies(client).items():
         (pages / form).write_bytes(body)
     with ExitStack() as stack:
@@ -95,13 +95,12 @@ def compared(
             "exporter": (daemon, lambda form: client.time("/metrics", *HEADERS[form]))
         }
         for name, start in (("site", servers.site), ("nginx", servers.nginx)):
-            started = stack.enter_context(start(pages, directory))
-            if started is not None:
-                program, other = started
-                asked[name] = (program, _files(Client(other)))
+            program = stack.enter_context(start(pages, directory))
+            if program is not None:
+                asked[name] = (program, _files(Client(program.port)))
         if library:
-            program, other = stack.enter_context(servers.library(pages, directory))
-            asked["library"] = (program, _closing(other))
+            program = stack.enter_context(servers.library(pages, directory))
+            asked["library"] = (program, _closing(program.port))
         return _in_turns(asked, times)
 
 

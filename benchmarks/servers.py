@@ -8,7 +8,7 @@ from pathlib import Path
 from api_exporter.demo.server import DEMO_TOKEN
 from api_exporter.netbird.resources import RESOURCES
 from benchmarks.client import wait
-from benchmarks.processes import Program, module, running, twistd
+from benchmarks.processes import Program, empty_folder, module, running, twistd
 from tests.integration.programs import free_port
 
 ONCE = ",".join(f"{resource.name}=24h" for resource in RESOURCES)
@@ -47,16 +47,24 @@ def upstream(peers: int, directory: Path, kind: str = "passing") -> Iterator[int
     """Run the simulated API with ticks of a kind. Yield its port."""
     port = free_port()
     command = module("benchmarks.upstream", port, peers)
-    with running(command, directory, {"KIND": kind}) as program:
-        wait(program, port, "/api/none", status=404)
+    with running(command, directory, {"KIND": kind}, port=port) as program:
+        wait(program, "/api/none", status=404)
         yield port
 
 
 @contextmanager
-def daemon(
-    upstream_port: int, directory: Path, port: int, **settings: str
-) -> Iterator[Program]:
+def upstream_and_folder(
+    peers: int, kind: str = "passing"
+) -> Iterator[tuple[int, Path]]:
+    """Run the simulated API in a new folder. Yield its port and the folder."""
+    with empty_folder() as folder, upstream(peers, folder, kind) as port:
+        yield port, folder
+
+
+@contextmanager
+def daemon(upstream_port: int, directory: Path, **settings: str) -> Iterator[Program]:
     """Run `twistd api-exporter` as its unit does. It may not respond yet."""
+    port = free_port()
     environ = {
         "UPSTREAM_API_URL": f"http://127.0.0.1:{upstream_port}",
         "UPSTREAM_API_TOKEN": DEMO_TOKEN,
@@ -65,30 +73,32 @@ def daemon(
         **MALLOC,
         **settings,
     }
-    with running(twistd("api-exporter"), directory, environ) as program:
+    with running(twistd("api-exporter"), directory, environ, port=port) as program:
         yield program
 
 
 @contextmanager
-def site(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
+def site(pages: Path, directory: Path) -> Iterator[Program]:
     """Run a bare Twisted site with the files of a directory in memory."""
     port = free_port()
-    with running(module("benchmarks.static", port, pages), directory) as program:
-        wait(program, port, "/plain")
-        yield program, port
+    command = module("benchmarks.static", port, pages)
+    with running(command, directory, port=port) as program:
+        wait(program, "/plain")
+        yield program
 
 
 @contextmanager
-def library(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
+def library(pages: Path, directory: Path) -> Iterator[Program]:
     """Run a bare `prometheus_client` server with the samples of the page."""
     port = free_port()
-    with running(module("benchmarks.library", port, pages), directory) as program:
-        wait(program, port, "/metrics")
-        yield program, port
+    command = module("benchmarks.library", port, pages)
+    with running(command, directory, port=port) as program:
+        wait(program, "/metrics")
+        yield program
 
 
 @contextmanager
-def nginx(pages: Path, directory: Path) -> Iterator[tuple[Program, int] | None]:
+def nginx(pages: Path, directory: Path) -> Iterator[Program | None]:
     """Run nginx with the files of a directory. Yield None if it is not installed."""
     found = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/bin")
     if found is None:
@@ -103,6 +113,6 @@ def nginx(pages: Path, directory: Path) -> Iterator[tuple[Program, int] | None]:
     text = _NGINX.format(directory=home, pages=pages, port=port)
     (home / "nginx.conf").write_text(text)
     command = [found, "-e", "stderr", "-p", str(home), "-c", str(home / "nginx.conf")]
-    with running(command, directory) as program:
-        wait(program, port, "/plain")
-        yield program, port
+    with running(command, directory, port=port) as program:
+        wait(program, "/plain")
+        yield program

@@ -47,15 +47,16 @@ def start_web(directory: Path) -> float:
     port = free_port()
     (directory / "empty").mkdir(exist_ok=True)
     listen = ["--listen", f"tcp:{port}:interface=127.0.0.1"]
-    with running(twistd("web", *listen, "--path", "empty"), directory) as program:
-        return wait(program, port, "/")
+    command = twistd("web", *listen, "--path", "empty")
+    with running(command, directory, port=port) as program:
+        return wait(program, "/")
 
 
-def measure_start(program: Program, port: int) -> Start:
+def measure_start(program: Program) -> Start:
     """Measure a newly started daemon until its first refresh is complete."""
     begin = time.perf_counter()
-    health = wait(program, port, "/health")
-    client = Client(port)
+    health = wait(program, "/health")
+    client = Client(program.port)
     latencies: list[float] = []
     looked = 0.0
     while True:
@@ -96,10 +97,9 @@ def wait_for_all(program: Program, client: Client, since: float = 1.0) -> None:
 
 def cpu_a_minute(upstream_port: int, directory: Path) -> float:
     """Return processor seconds of a minute with default intervals and four scrapes."""
-    port = free_port()
-    with servers.daemon(upstream_port, directory, port) as program:
-        wait(program, port, "/health")
-        client = Client(port)
+    with servers.daemon(upstream_port, directory) as program:
+        wait(program, "/health")
+        client = Client(program.port)
         wait_for_all(program, client)
         before = program.cpu
         for _ in range(PER_MINUTE):
@@ -113,13 +113,12 @@ def memory_after(
     upstream_port: int, directory: Path, rounds: int, **settings: str
 ) -> Memory:
     """Return the memory after several refreshes with changes, and scrapes."""
-    port = free_port()
     intervals = servers.ONCE.replace("24h", "2s")
     with servers.daemon(
-        upstream_port, directory, port, REFRESH_INTERVALS=intervals, **settings
+        upstream_port, directory, REFRESH_INTERVALS=intervals, **settings
     ) as program:
-        wait(program, port, "/health")
-        client = Client(port)
+        wait(program, "/health")
+        client = Client(program.port)
         upstream = Client(upstream_port)
         for _ in range(rounds):
             since = time.time()

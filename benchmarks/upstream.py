@@ -45,9 +45,7 @@ class Prepared(SimulatedNetwork):
         pieces = self._ready.get(path.partition("?")[0])
         return None if pieces is None else iter(pieces)
 
-    def revise(
-        self, path: str, change: Callable[[int, dict[str, object]], None]
-    ) -> None:
+    def revise(self, path: str, change: Revise) -> None:
         """Change the records of a list."""
         records = json.loads(b"".join(self._ready[path]))
         for place, record in enumerate(records):

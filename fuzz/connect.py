@@ -55,9 +55,7 @@ def attempt(data: bytes) -> None:
         assert whole == (code is not None and code < 300), (whole, code)
     for size in range(min(len(data), 300)):
         part = result(data[:size])
-        if part is True:  # the tunnel opened, and the rest came too early
-            assert isinstance(whole, str), (part, whole)
-            return
-        if part is not False:  # refused: more bytes do not change that
+        # It opened, and the rest came too early. Or it is refused, which stays so.
+        if part is not False:
             assert isinstance(whole, str), (part, whole)
             return

@@ -22,7 +22,10 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "access": ("access/*.py", ("web", "serving")),
     "attention": ("attention/*.py", ("web/status", "company")),
     "checking": ("checking/*.py", ("test_cli",)),
-    "collectors": ("collectors/*.py", ("test_golden", "reference", "joins")),
+    "collectors": (
+        "collectors/*.py",
+        ("test_golden", "test_documents", "reference", "joins"),
+    ),
     "daemon": ("daemon/*.py", ("test_service", "settings")),
     "demo": ("demo/*.py", ("company", "test_service")),
     "events": ("events/*.py", ("test_service", "telemetry")),

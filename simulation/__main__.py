@@ -21,9 +21,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, help="a number; without it, a fresh one")
     parser.add_argument("--days", type=float, default=1.0)
     parser.add_argument("--until", type=int, metavar="STEP", help="end with this step")
-    parser.add_argument(
-        "--seconds", type=float, default=0.0, help="of a processor, for more days"
-    )
     parser.add_argument("--seeds", metavar="A-B", type=_seeds, help="so many days each")
     parser.add_argument("--processes", type=int, default=2, help="for --seeds")
     parser.add_argument(
@@ -34,19 +31,12 @@ def main() -> None:
     if options.seeds is None:
         seed = SystemRandom().randrange(10**9) if options.seed is None else options.seed
         print(f"seed {seed} …", flush=True)
-        done = run(seed, options.days, options.until, options.seconds)
-        sys.exit(
-            _report([done], record=options.record, repeated=options.until is not None)
-        )
+        done = run(seed, options.days, options.until)
+        repeated = options.until is not None
+        sys.exit(_report([done], record=options.record, repeated=repeated))
     with get_context("fork").Pool(options.processes, maxtasksperchild=1) as pool:
-        simulate = partial(run, days=options.days)
-        sys.exit(
-            _report(
-                pool.imap_unordered(simulate, options.seeds),
-                record=options.record,
-                repeated=False,
-            )
-        )
+        runs = pool.imap_unordered(partial(run, days=options.days), options.seeds)
+        sys.exit(_report(runs, record=options.record, repeated=False))
 
 
 def _seeds(text: str) -> range:
@@ -58,9 +48,9 @@ def _report(runs: Iterable[Run], *, record: bool, repeated: bool) -> bool:
     """Print every run. Return whether any run violated an invariant."""
     failed = False
     for done in runs:
-        failed |= done.found is not None
+        failed |= bool(done.found)
         _print_run(done, repeated=repeated)
-        if record and done.found is None:
+        if record and not done.found:
             from tests.correctness import record_simulation  # noqa: PLC0415 - it knows this package
 
             record_simulation(
@@ -80,9 +70,9 @@ def _print_run(done: Run, *, repeated: bool) -> None:
         f" digest {done.digest[:16]}"
     )
     print(", ".join(f"{n} {kind}" for kind, n in sorted(done.counts.items())))
-    if repeated or done.found is not None:
+    if repeated or done.found:
         print("\n".join(done.recent))
-    if done.found is not None:
+    if done.found:
         print(f"step {done.step}: {done.found}")
         again = f"--seed {done.seed} --days {done.days + 1:.0f} --until {done.step}"
         print(f"again: python -m simulation {again}")

@@ -7,7 +7,7 @@ the process or by a full disk.
 import os
 import resource
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -65,7 +65,7 @@ class Disk:
         """Do the work of a thread. Raise Killed if the process ends meanwhile."""
         vars(file)["os"] = _Calls(self)
         try:
-            with self._limited_size() if self.full else _unlimited_size():
+            with self._limited_size() if self.full else nullcontext():
                 return do()
         finally:
             vars(file)["os"] = os
@@ -128,8 +128,3 @@ class _Calls:
             os.write(descriptor, self._disk.cut_off(data))
             raise
         return os.write(descriptor, data)
-
-
-@contextmanager
-def _unlimited_size() -> Iterator[None]:
-    yield

@@ -1,6 +1,5 @@
 """One process of the exporter: the whole program on a simulated machine."""
 
-import gc
 from collections.abc import Callable, Iterator, Mapping
 
 from api_exporter.account import Account
@@ -25,7 +24,6 @@ class RunningExporter:
 
     Attributes:
         accounts: the exporter's accounts by name.
-        began_at: the time of the start, in seconds of the simulated clock.
         settings: the settings of each account.
     """
 
@@ -38,7 +36,6 @@ class RunningExporter:
         jitter: Callable[[], float],
     ) -> None:
         self.machine = machine
-        self.began_at = machine.seconds()
         settings = environment.read_settings(environ)
         self.settings = settings.accounts
         self._program = assemble(
@@ -76,8 +73,3 @@ class RunningExporter:
         yield from (f"timer {call}"[:200] for call in self.machine.getDelayedCalls())
         yield from (f"connection {link}" for link in self.machine.links)
         yield from (f"port {number}" for number in self.machine.ports)
-
-
-def collect_garbage() -> None:
-    """Release the objects of a killed process now instead of at a later collection."""
-    gc.collect()

@@ -555,68 +555,62 @@ class Invariant(Struct, frozen=True, eq=False):
         every: seconds between two checks; 0 for each step.
     """
 
-    name: str
     document: str
     promise: str
     check: Callable[[Checker], Problems]
     every: float = 0.0
 
+    @property
+    def name(self) -> str:
+        return self.check.__name__.replace("_", " ")
+
 
 INVARIANTS = (
     Invariant(
-        "left over",
         "docs/operations.md",
         "An exporter that has ended leaves no timer, connection, port or open file.",
         Checker.left_over,
     ),
     Invariant(
-        "up",
         "docs/metrics.md",
         "`netbird_api_up` and `api_exporter_resource_up` are never 1 over nothing.",
         Checker.up,
     ),
     Invariant(
-        "errors",
         "docs/operations.md",
         "No error is left unhandled, and none is internal.",
         Checker.errors,
     ),
     Invariant(
-        "lines",
         "docs/operations.md",
         "The log has one line for the beginning of each failure and one for its end,"
         " and neither personal data nor a secret.",
         Checker.lines,
     ),
     Invariant(
-        "slots",
         "docs/decisions/0008-the-peers-are-the-probe.md",
         "An account has one request for peers and one for anything else under way, two"
         " where one has no header after 5 s; a token has four of each.",
         Checker.slots,
     ),
     Invariant(
-        "budget",
         "docs/decisions/0008-the-peers-are-the-probe.md",
         "Of a limit that is stated nine tenths of the rate and half of the burst are"
         " used, no more.",
         Checker.budget,
     ),
     Invariant(
-        "silence",
         "docs/operations.md",
         "After a 429 all requests with the token pause for as long as it asks.",
         Checker.silence,
     ),
     Invariant(
-        "age",
         "docs/configuration.md",
         "Nothing is published that is older than `METRICS_MAX_AGE`.",
         Checker.age,
         60.0,
     ),
     Invariant(
-        "fresh",
         "docs/decisions/0008-the-peers-are-the-probe.md",
         "The peers are fresh soon after NetBird works again, and then all else without"
         " a pause; nothing waits for ever, nor while no request is under way.",
@@ -624,7 +618,6 @@ INVARIANTS = (
         15.0,
     ),
     Invariant(
-        "pages",
         "docs/decisions/0017-a-page-is-made-of-the-one-before.md",
         "A page is byte for byte what its inventory renders, has the lines of a"
         " process that starts now, and the values of the plain reference.",
@@ -632,14 +625,12 @@ INVARIANTS = (
         QUARTER,
     ),
     Invariant(
-        "gone",
         "docs/metrics.md",
         "The series of a deleted object disappear with the next refresh.",
         Checker.gone,
         QUARTER,
     ),
     Invariant(
-        "web",
         "docs/security.md",
         "Every page answers, tells no secret and no personal data unless it may,"
         " `/sd` is 503 or true, and metrics are the same with gzip.",
@@ -647,14 +638,12 @@ INVARIANTS = (
         QUARTER,
     ),
     Invariant(
-        "findings",
         "docs/decisions/0019-findings-follow-the-rounds.md",
         "Findings are those of a fresh look.",
         Checker.findings,
         QUARTER,
     ),
     Invariant(
-        "logs",
         "docs/events.md",
         "Each event and each row of the access log is written and counted once with all"
         " fields that it may have, events in order, or counted as lost.",
@@ -662,7 +651,6 @@ INVARIANTS = (
         QUARTER,
     ),
     Invariant(
-        "memory",
         "docs/performance.md",
         "What is held is bounded by what is there.",
         Checker.memory,
@@ -704,4 +692,4 @@ class Checks:
         for invariant in invariants:
             self.count += 1
             for words in invariant.check(self._checker):
-                raise Violation(invariant.name, words)
+                raise Violation(f"{invariant.name}: {words}")

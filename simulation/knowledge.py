@@ -28,7 +28,7 @@ from tests.reference import COLLECTORS
 from tests.reference.bodies import Known, records, together
 from tests.reference.comparison import same
 from tests.reference.fields import Record
-from tests.reference.page import Key, Settings
+from tests.reference.page import Key, Page, Settings
 
 T = TypeVar("T")
 
@@ -78,7 +78,6 @@ class Knowledge:
         settings: AccountSettings,
         chance: Random,
     ) -> None:
-        self.reader = reader
         self.network = reader.network
         self.account = account
         self.bodies: dict[str, tuple[bytes, float]] = {}
@@ -99,16 +98,15 @@ class Knowledge:
         self._expected: dict[str, tuple[Read, Samples]] = {}
         self._compared: dict[str, list[object]] = {}
 
-    def update(self, seconds: float) -> list[str]:
-        """Update from refreshes since the last call. Return those that succeeded."""
+    def update(self, seconds: float) -> None:
+        """Update from refreshes since the last call."""
         freshness = self.network.telemetry.freshness
         # The inventory shows a withdrawal one computation after the freshness.
         newest: list[object] = [*freshness.values(), self.network.inventory]
         if len(newest) == len(self._newest) and all(map(is_, newest, self._newest)):
-            return []
+            return
         self._newest = newest
         self.has_changed = True
-        read = []
         for name, standing in freshness.items():
             before = self._seen.get(name)
             if standing is before:
@@ -123,7 +121,6 @@ class Knowledge:
             if standing.error is not None and standing.error.reason == "rate_limited":
                 self.refused_at = seconds
             if standing.last_success != (before and before.last_success):
-                read.append(name)
                 self.read_at[name] = seconds
                 if name == UP and (
                     before is None or before.failures or not before.ended_at
@@ -134,7 +131,6 @@ class Knowledge:
                         asked = (standing.ended_at or 0.0) - standing.seconds
                         self.bodies[one] = self.account.delivered.pop(one), asked
         self._forget()
-        return read
 
     def _forget(self) -> None:
         """Remove the bodies of resources that the exporter has withdrawn. That includes
@@ -269,7 +265,8 @@ class Knowledge:
         is_changed = not read or not read.keys().isdisjoint(TIME_DEPENDENT)
         if is_changed or any(known.get(one) is not read[one] for one in read):
             seen = _ReadRecords(known)
-            page = _REFERENCE[name](seen, settings)
+            page = Page()
+            _REFERENCE[name](page, seen, settings)
             samples = {key: float(value) for key, value in page.items()}
             self._expected[name] = seen.read, samples
         return samples

@@ -1,7 +1,7 @@
 """A connection from the exporter to a simulated HTTP/1.1 server."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from twisted.internet.address import IPv4Address
@@ -10,7 +10,7 @@ from twisted.internet.interfaces import (
     IDelayedCall,
     IProtocol,
     IPushProducer,
-    ITCPTransport,
+    ITransport,
 )
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -56,7 +56,7 @@ class Server(Protocol):
         ...
 
 
-@implementer(ITCPTransport, IPushProducer)
+@implementer(ITransport, IPushProducer)
 class Link:
     """The exporter's side of a connection."""
 
@@ -73,7 +73,7 @@ class Link:
         self._pending: list[IDelayedCall] = []
         self._open = True
         machine.links[self] = None
-        protocol.makeConnection(cast("ITCPTransport", self))
+        protocol.makeConnection(self)
 
     def write(self, data: bytes) -> None:
         self._requests += data
@@ -165,19 +165,4 @@ class Link:
         """Do nothing: requests have no bodies."""
 
     def unregisterProducer(self) -> None:  # noqa: N802
-        """Do nothing."""
-
-    def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
-        """Do nothing."""
-
-    def setTcpKeepAlive(self, enabled: bool) -> None:  # noqa: N802
-        """Do nothing."""
-
-    def getTcpNoDelay(self) -> bool:  # noqa: N802
-        return True
-
-    def getTcpKeepAlive(self) -> bool:  # noqa: N802
-        return False
-
-    def loseWriteConnection(self) -> None:  # noqa: N802
         """Do nothing."""

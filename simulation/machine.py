@@ -3,17 +3,16 @@
 It has its own time, and all events have one order: nothing here is random.
 """
 
-import heapq
 from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.address import IPv4Address
-from twisted.internet.base import DelayedCall
 from twisted.internet.error import ConnectionRefusedError as NobodyListens
 from twisted.internet.error import TimeoutError as NoConnection
 from twisted.internet.error import UserError
 from twisted.internet.interfaces import IHostnameResolver, IPushProducer
 from twisted.internet.protocol import ClientFactory, Factory
+from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactor, StringTransport
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
@@ -34,57 +33,26 @@ class EndlessInstant(Exception):
     """An instant had too many calls."""
 
 
-class Timers:
+class Timers(Clock):
     """A clock that the caller advances. Calls of one instant keep their order."""
 
     def __init__(self, at: float) -> None:
-        self._now = at
-        self._calls: list[tuple[float, int, DelayedCall]] = []
-        self._number = 0
-
-    def seconds(self) -> float:
-        return self._now
-
-    def callLater(  # noqa: N802 - Twisted's name
-        self, delay: float, call: Callable[..., object], *args: object, **kw: object
-    ) -> DelayedCall:
-        """See IReactorTime."""
-        at = self._now + delay
-        made = DelayedCall(
-            at, call, args, kw, lambda _: None, self._add, lambda: self._now
-        )
-        self._add(made)
-        return made
-
-    def _add(self, call: DelayedCall) -> None:
-        self._number += 1
-        heapq.heappush(self._calls, (call.getTime(), self._number, call))
-
-    def getDelayedCalls(self) -> list[DelayedCall]:  # noqa: N802 - Twisted's name
-        """See IReactorTime."""
-        return [call for *_, call in self._calls if call.active()]
+        super().__init__()
+        self.rightNow = at
 
     def due_at(self) -> float:
         """Return the time of the next call, or infinity if there is none."""
-        calls = self._calls
-        while calls:
-            at, _, call = calls[0]
-            if call.active():
-                if call.getTime() == at:
-                    return at
-                self._add(call)
-            heapq.heappop(calls)
-        return float("inf")
+        self._sortCalls()  # A call may have been delayed.
+        return self.calls[0].getTime() if self.calls else float("inf")
 
     def run(self, now: float) -> None:
         """Advance the time to `now` and make all due calls."""
-        self._now = max(self._now, now)
+        self.rightNow = max(self.rightNow, now)
         for _ in range(MAX_CALLS_AT_ONCE):
-            if self.due_at() > self._now:
+            if self.due_at() > self.rightNow:
                 return
-            _, _, call = heapq.heappop(self._calls)
+            call = self.calls.pop(0)
             call.called = 1
-            assert call.func is not None
             call.func(*call.args, **call.kw)
         raise EndlessInstant(f"more than {MAX_CALLS_AT_ONCE} calls at once")
 
@@ -104,7 +72,7 @@ class Threads(ThreadPool):
         *args: object,
         **kw: object,
     ) -> None:
-        """See ThreadPool."""
+        """See ThreadPool. Work runs at the end of its time: inputs must not change."""
 
         def work() -> None:
             try:
@@ -114,10 +82,14 @@ class Threads(ThreadPool):
             if onResult is not None:
                 onResult(*result)
 
-        self._timers.callLater(THREAD_SECONDS, work)
+        self._timers.callLater(self._delay(), work)
+
+    def _delay(self) -> float:
+        """Return seconds until the end of work that begins now."""
+        return THREAD_SECONDS
 
 
-class OneThread(ThreadPool):
+class OneThread(Threads):
     """A thread that does one piece of work after the other.
 
     Args:
@@ -128,8 +100,7 @@ class OneThread(ThreadPool):
     """
 
     def __init__(self, timers: Timers, next_duration: Callable[[], float]) -> None:
-        super().__init__(0, 1)
-        self._timers = timers
+        super().__init__(timers, lambda do: do())
         self._next_duration = next_duration
         self._free_at = timers.seconds()
         self.quick = False
@@ -138,26 +109,12 @@ class OneThread(ThreadPool):
     def busy(self) -> bool:
         return self._free_at > self._timers.seconds()
 
-    def callInThreadWithCallback(  # noqa: N802 - Twisted's name
-        self,
-        onResult: Callable[[bool, Any], object] | None,  # noqa: N803
-        func: Callable[..., Any],
-        *args: object,
-        **kw: object,
-    ) -> None:
-        """See ThreadPool. Work runs at the end of its time: inputs must not change."""
-
-        def work() -> None:
-            result = func(*args, **kw)
-            if onResult is not None:
-                onResult(True, result)
-
+    def _delay(self) -> float:
         if self.quick:
-            self._timers.callLater(0, work)
-            return
+            return 0.0
         now = self._timers.seconds()
         self._free_at = max(self._free_at, now) + self._next_duration()
-        self._timers.callLater(self._free_at - now, work)
+        return self._free_at - now
 
 
 class Port:

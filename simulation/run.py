@@ -40,7 +40,7 @@ class Run(Struct):
     Attributes:
         looks: the number of checked invariants.
         seconds: seconds of processor time.
-        found: the violation, or None.
+        found: the violation; "" if there is none.
         recent: the last events.
     """
 
@@ -52,15 +52,14 @@ class Run(Struct):
     digest: str
     counts: dict[str, int]
     recent: list[str]
-    found: Violation | None = None
+    found: str = ""
 
 
-def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) -> Run:
+def run(seed: int, days: float, until: int | None = None) -> Run:
     """Simulate a number of days.
 
     Args:
         until: the last step, or None.
-        seconds: the least processor time; the run goes on for more days until then.
     """
     memory = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, _with_small_sizes():
@@ -68,7 +67,7 @@ def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) 
         gc.collect()  # Objects of earlier runs may log something at their end.
         globalLogPublisher.addObserver(world.history)
         try:
-            return _run(world, seed, days, until, seconds)
+            return _run(world, seed, days, until)
         finally:
             globalLogPublisher.removeObserver(world.history)
             if world.exporter is not None:  # A pending computation ends with it.
@@ -91,10 +90,8 @@ def _with_small_sizes() -> Iterator[None]:
             vars(module).update(values)
 
 
-def _run(
-    world: World, seed: int, days: float, until: int | None, seconds: float
-) -> Run:
-    checks, found, collected_at = Checks(world), None, 0.0
+def _run(world: World, seed: int, days: float, until: int | None) -> Run:
+    checks, found, collected_at = Checks(world), "", 0.0
     gc.freeze()
     gc.disable()
     began_at = time.process_time()
@@ -105,13 +102,12 @@ def _run(
             if world.seconds() >= collected_at + HOUR:
                 collected_at = world.seconds()
                 gc.collect()
-            is_over = world.seconds() >= days * DAY
-            if step == until or (is_over and time.process_time() - began_at >= seconds):
+            if step == until or world.seconds() >= days * DAY:
                 break
     except Violation as violation:
-        found = violation
+        found = str(violation)
     except Exception:  # noqa: BLE001 - reported like a violation
-        found = Violation("the simulation", traceback.format_exc(limit=-3))
+        found = f"the simulation: {traceback.format_exc(limit=-3)}"
     finally:
         gc.enable()
         gc.unfreeze()

@@ -12,32 +12,10 @@ UNREACHABLE = ("refused", "lost")
 
 KINDS = (
     *UNREACHABLE,
-    "hung",
-    "reset",
-    "slow",
-    "very slow",
-    "cut",
-    "damaged",
-    "null",
-    "empty",
-    "page",
-    "redirect",
-    "400",
-    "401",
-    "403",
-    "404",
-    "407",
-    "408",
-    "429",
-    "429 and a wait",
-    "429 and a wait",
-    "429 and a wait",
-    "500",
-    "502",
-    "503",
-    "503 and a wait",
-    "204",
-    "999",
+    *("hung", "reset", "slow", "very slow", "cut", "damaged", "null", "empty"),
+    *("page", "redirect", "400", "401", "403", "404", "407", "408", "429"),
+    *("429 and a wait", "429 and a wait", "429 and a wait"),
+    *("500", "502", "503", "503 and a wait", "204", "999"),
 )
 
 MAX_SPELL_SECONDS = 4 * 3600.0
@@ -128,7 +106,3 @@ class Weather:
                 kind = self._chance.choice(spell.kinds)
                 return "reset" if kind in UNREACHABLE else kind
         return WELL
-
-    def bad(self, account: str) -> bool:
-        """Return whether any request of an account may fail."""
-        return any(spell.account in {None, account} for spell in self.spells)

@@ -1,5 +1,6 @@
 """The world: the NetBird API, a machine with the exporter, and the events of both."""
 
+import gc
 import heapq
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from api_exporter.netbird.resources import RESOURCES
 from api_exporter.settings.errors import ConfigurationError
 from simulation.account import PATHS, Account
 from simulation.disk import Disk, Killed
-from simulation.exporter import RunningExporter, collect_garbage
+from simulation.exporter import RunningExporter
 from simulation.history import History
 from simulation.knowledge import Knowledge
 from simulation.logs import LogFile
@@ -71,7 +72,6 @@ class World:
         self.offset = START
         self.jumped_at = -DAY
         self.step = 0
-        self.days = 0.0
         self.folder = folder
         self.history = History(self.seconds, folder)
         self._chance = self.random("world")
@@ -414,7 +414,7 @@ class World:
         self.known.clear()
         self.upstream.pending.clear()
         self.disk.close_all()
-        collect_garbage()
+        gc.collect()  # Release the objects of a killed process now.
         self.plan(self._chance.expovariate(1 / MINUTE), self.start)
 
     # Time
@@ -451,12 +451,4 @@ def _intervals(factor: int) -> str:
 
 
 class Violation(Exception):
-    """A violated invariant, with its name."""
-
-    def __init__(self, name: str, words: str) -> None:
-        super().__init__(name, words)
-        self.name = name
-        self.words = words
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.words}"
+    """A violated invariant: its name, and what is wrong."""

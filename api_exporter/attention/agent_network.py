@@ -34,7 +34,7 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
     by_unit = consumption_by_unit(inventory)
     names = {group.id: group.name for group in inventory.groups or ()}
     for limit, peak in used_ratios(inventory).items():
-        if peak <= min(share, 1.0):
+        if peak <= share:
             continue
         spent = peak >= 1
         min_amount = (1.0 if spent else share) * limit.cap
@@ -42,7 +42,7 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
         groups = [
             names[id_] or id_
             for id_ in (limit.groups if limit.per == "group" else ())
-            if id_ in names and of_groups.get(id_, 0.0) >= min_amount
+            if id_ in names and id_ in of_groups and of_groups[id_] >= min_amount
         ]
         yield snapshot.finding(
             "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",

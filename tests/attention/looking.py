@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from twisted.trial.unittest import SynchronousTestCase
+
 from api_exporter.attention.finders import FINDERS, find
 from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
@@ -57,11 +59,23 @@ def findings(looked: Snapshot) -> list[Finding]:
     return sorted(every, key=lambda one: SEVERITIES.index(one.severity))
 
 
-def found(looked: Snapshot) -> list[tuple[str, str, str]]:
-    """Return alert, object and message of each finding."""
-    return [(one.alert, one.object, one.message) for one in findings(looked)]
+def told(looked: Snapshot | Inventory) -> list[str]:
+    """Return each finding as text: alert, sentence and time, in seconds from NOW."""
+    if isinstance(looked, Inventory):
+        looked = seen(looked)
+    return [
+        f"{one.alert}: {one.text}{_time(one.since, 'since')}{_time(one.until, 'until')}"
+        for one in findings(looked)
+    ]
 
 
-def only(looked: Snapshot) -> Finding:
-    [finding] = findings(looked)
-    return finding
+def _time(at: float | None, word: str) -> str:
+    return "" if at is None else f" ({word} {at - NOW:.0f})"
+
+
+class FindingsTestCase(SynchronousTestCase):
+    maxDiff = None
+
+    def tells(self, looked: Snapshot | Inventory, *lines: str) -> None:
+        """Check all findings: see `told`. An empty line is none."""
+        self.assertEqual([line for line in lines if line], told(looked))

@@ -1,7 +1,6 @@
 """Each finding appears, stays away, and ends."""
 
 from msgspec.structs import replace
-from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finders import unknown_resources
 from api_exporter.attention.thresholds import Groups, default_thresholds
@@ -28,20 +27,19 @@ from api_exporter.netbird.records import (
     Rule,
     SetupKey,
     User,
+    UserInvite,
     VersionCheck,
 )
 from api_exporter.ports import UpstreamError
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.web.status.findings import when
 from tests.attention.looking import (
     DAY,
     HOUR,
     NOW,
+    FindingsTestCase,
     at,
     findings,
-    found,
     group,
-    only,
     peer,
     seen,
 )
@@ -86,7 +84,7 @@ FAILING = {
 }
 
 
-class RoutingTests(SynchronousTestCase):
+class RoutingTests(FindingsTestCase):
     def depot(self, *connected: bool) -> Inventory:
         """Return a network with a resource and some routing peers."""
         peers = tuple(
@@ -111,99 +109,100 @@ class RoutingTests(SynchronousTestCase):
 
     def test_network(self) -> None:
         """A network is unreachable since its last routing peer went offline."""
-        for states, words in (
-            ((False, False), "none of its 2 routing peers is connected"),
-            ((False,), "its only routing peer is offline"),
-            ((), "it has no enabled routing peer (1 disabled)"),
+        for states, words, time in (
+            (
+                (False, False),
+                "none of its 2 routing peers is connected",
+                " (since -3600)",
+            ),
+            ((False,), "its only routing peer is offline", " (since -3600)"),
+            ((), "it has no enabled routing peer (1 disabled)", ""),
         ):
-            looked = seen(self.depot(*states))
-            self.assertEqual(
-                [
-                    (
-                        "NetBirdNetworkUnreachable",
-                        "Network depot",
-                        f"cannot be reached: {words}; 1 unreachable resource: printer.",
-                    )
-                ],
-                found(looked),
+            self.tells(
+                self.depot(*states),
+                f"NetBirdNetworkUnreachable: Network depot cannot be reached: {words};"
+                f" 1 unreachable resource: printer.{time}",
             )
-        self.assertEqual([], found(seen(self.depot(True, True))))
-        self.assertEqual([], found(seen(self.depot(True))))
-
-    def test_nothing_behind(self) -> None:
-        """A network without an enabled resource has no finding."""
-        empty = replace(self.depot(False), network_resources=())
-        self.assertEqual([], found(seen(empty)))
+        # Without an enabled resource, nothing is unreachable.
+        self.tells(replace(self.depot(False), network_resources=()))
+        self.tells(self.depot(True, True))
+        self.tells(self.depot(True))
 
     def test_last(self) -> None:
-        """A network with one routing peer left of several has no redundancy."""
-        finding = only(seen(self.depot(True, False, False)))
-        self.assertEqual(
-            "Network depot has only 1 of 3 routing peers connected (no redundancy).",
-            finding.text,
-        )
-        self.assertEqual("NetBirdNetworkRedundancyLost", finding.alert)
-        self.assertEqual(NOW - 2 * HOUR, finding.since)
-
-    def test_shared(self) -> None:
-        """Networks with the same router have the same finding."""
-        depot = self.depot(True, False)
-        assert depot.networks is not None
+        """Networks with one routing peer left of several have no redundancy."""
+        depot = self.depot(True, False, False)
+        words = "has only 1 of 3 routing peers connected (no redundancy). (since -7200)"
         shed = Network(id="m", name="shed", routers=("x",))
-        looked = seen(replace(depot, networks=(*depot.networks, shed)))
-        self.assertEqual(
-            ["Network depot", "Network shed"], [named for _, named, _ in found(looked)]
+        self.tells(
+            replace(depot, networks=(*(depot.networks or ()), shed)),
+            f"NetBirdNetworkRedundancyLost: Network depot {words}",
+            f"NetBirdNetworkRedundancyLost: Network shed {words}",
         )
 
     def test_routes(self) -> None:
         """Routes with one identifier and one network replace each other."""
-
-        def routes(*connected: bool) -> Inventory:
+        office = Route(id="", network_id="office", network="10.0.0.0/8", enabled=True)
+        for connected, alert, words in (
+            (
+                (False, False),
+                "Unreachable",
+                "leads to no connected peer: none of its 2 routing peers is connected."
+                " (since -3600)",
+            ),
+            (
+                (True, False),
+                "RedundancyLost",
+                "has only 1 of 2 routing peers connected (no redundancy). (since"
+                " -7200)",
+            ),
+            ((True, True), "", ""),
+            ((True,), "", ""),
+        ):
+            routes = [
+                replace(office, id=f"{number}", peer=f"r{number}")
+                for number in range(len(connected))
+            ]
+            off = Route(id="off", network_id="off", peer="nobody")
             depot = self.depot(*connected)
-            return replace(
-                depot,
-                networks=None,
-                routes=tuple(
-                    Route(
-                        id=f"{number}",
-                        network_id="office",
-                        network="10.0.0.0/8",
-                        enabled=True,
-                        peer=f"r{number}",
-                    )
-                    for number in range(len(connected))
-                )
-                + (Route(id="off", network_id="off", peer="nobody"),),
+            line = f"NetBirdRoute{alert}: Route office to 10.0.0.0/8 {words}"
+            self.tells(
+                replace(depot, networks=None, routes=(*routes, off)), alert and line
             )
 
-        lost = only(seen(routes(False, False)))
-        self.assertEqual("NetBirdRouteUnreachable", lost.alert)
-        self.assertEqual("Route office to 10.0.0.0/8", lost.object)
-        self.assertEqual("critical", lost.severity)
-        self.assertEqual(NOW - HOUR, lost.since)
-        last = only(seen(routes(True, False)))
-        self.assertEqual("NetBirdRouteRedundancyLost", last.alert)
-        self.assertEqual([], found(seen(routes(True, True))))
-        self.assertEqual([], found(seen(routes(True))))
+    def test_without_peers(self) -> None:
+        """A network or a route without any routing peer is unreachable, too."""
+        networks = (Network(id="n", name="depot", resources=("a",)),)
+        office = Route(id="r", network_id="office", network="10.0.0.0/8", enabled=True)
+        self.tells(
+            replace(self.depot(), networks=networks, routes=(office,)),
+            "NetBirdNetworkUnreachable: Network depot cannot be reached: it has no"
+            " routing peer; 1 unreachable resource: printer.",
+            "NetBirdRouteUnreachable: Route office to 10.0.0.0/8 leads to no connected"
+            " peer: it has no routing peer.",
+        )
 
-    def test_outage(self) -> None:
+    def test_unreadable(self) -> None:
         """While the peers cannot be read, that is the only finding about peers."""
-        looked = seen(self.depot(False, False), freshness=FAILING)
-        finding = only(looked)
-        self.assertEqual("ApiExporterUpstreamFailing", finding.alert)
-        self.assertEqual("critical", finding.severity)
-        self.assertEqual(NOW - 60, finding.since)
-        self.assertIn("are old", finding.message)
+        route = Route(id="r", network_id="r", enabled=True, peer="r0")
+        depot = replace(self.depot(False, False), routes=(route,))
+        freshness = {**FAILING, "users": Freshness(period=60)}
+        unreadable = "ApiExporterUpstreamFailing: The peers cannot be read from the"
+        self.tells(
+            seen(depot, freshness=freshness),
+            f"{unreadable} NetBird API: their metrics are old. (since -60)",
+        )
+        withdrawn = seen(replace(depot, peers=None), freshness=freshness)
+        self.tells(
+            withdrawn,
+            f"{unreadable} NetBird API: their metrics are missing. (since -60)",
+        )
+        self.assertEqual(("peers", "users"), unknown_resources(withdrawn))
 
-    def test_withdrawn(self) -> None:
-        """Without peers, there is no finding that needs peers."""
-        gone = replace(self.depot(False, False), peers=None)
-        looked = seen(gone, freshness={**FAILING, "users": Freshness(period=60)})
-        self.assertIn("are missing", only(looked).message)
-        self.assertEqual(("peers", "users"), unknown_resources(looked))
 
+class GroupsTests(FindingsTestCase):
+    OFFLINE = "NetBirdImportantPeerOffline: Group servers has"
+    MISSING = "NetBirdImportantGroupMissing: Group"
 
-class GroupsTests(SynchronousTestCase):
     def servers(self, *connected: bool) -> Inventory:
         peers = tuple(peer(f"s{n}", connected=on) for n, on in enumerate(connected))
         return Inventory(
@@ -212,154 +211,153 @@ class GroupsTests(SynchronousTestCase):
 
     def test_offline(self) -> None:
         """A finding names the offline peers of an important group."""
-        finding = only(seen(self.servers(True, False), chosen=SERVERS))
-        self.assertEqual("NetBirdImportantPeerOffline", finding.alert)
-        self.assertEqual("Group servers", finding.object)
-        self.assertEqual("has 1 of 2 peers offline: s1.", finding.message)
-        self.assertEqual(NOW - HOUR, finding.since)
-        self.assertEqual(
-            "has 4 of 5 peers offline: s1, s2, s3 and 1 more.",
-            only(seen(self.servers(True, *4 * [False]), chosen=SERVERS)).message,
-        )
-        self.assertEqual([], found(seen(self.servers(True, True), chosen=SERVERS)))
-
-    def test_not_chosen(self) -> None:
-        """By default, no group is important."""
-        self.assertEqual([], found(seen(self.servers(False))))
-
-    def test_not_listed(self) -> None:
-        """An unlisted member is not offline, and a repeated member counts once."""
-        inventory = self.servers(True, False)
-        servers = group("servers", "s0", "s1", "s1", "of nobody")
-        looked = seen(replace(inventory, groups=(servers,)), chosen=SERVERS)
-        self.assertEqual("has 1 of 2 peers offline: s1.", only(looked).message)
-
-    def test_not_named(self) -> None:
-        """Peers without series of their own are only counted (`PEER_DETAIL`)."""
-        hidden = replace(self.servers(True, False), detail=frozenset())
-        finding = only(seen(hidden, chosen=SERVERS))
-        self.assertEqual("has 1 of 2 peers offline.", finding.message)
+        two = self.servers(True, False)
+        # An unlisted member is not offline, and a repeated member counts once.
+        odd = (group("servers", "s0", "s1", "s1", "of nobody"),)
+        for inventory, words in (
+            (two, "1 of 2 peers offline: s1."),
+            (replace(two, groups=odd), "1 of 2 peers offline: s1."),
+            # Peers without series of their own are only counted (`PEER_DETAIL`).
+            (replace(two, detail=frozenset()), "1 of 2 peers offline."),
+            (
+                self.servers(True, *4 * [False]),
+                "4 of 5 peers offline: s1, s2, s3 and 1 more.",
+            ),
+        ):
+            looked = seen(inventory, chosen=SERVERS)
+            self.tells(looked, f"{self.OFFLINE} {words} (since -3600)")
+        self.tells(seen(self.servers(True, True), chosen=SERVERS))
 
     def test_chosen(self) -> None:
-        """IMPORTANT_GROUPS names groups by name or id; a missing group is a finding."""
-        servers = self.servers(False)
-        lost = only(seen(servers, chosen=("g-servers",)))
-        self.assertEqual("NetBirdImportantPeerOffline", lost.alert)
-        missing = only(seen(servers, chosen=("databases",)))
-        self.assertEqual("NetBirdImportantGroupMissing", missing.alert)
-        self.assertEqual("Group databases", missing.object)
-        self.assertEqual(
-            "does not exist, but the settings name it as important.", missing.message
-        )
+        """IMPORTANT_GROUPS names groups by name or id, and else the thresholds do.
 
-    def test_thresholds(self) -> None:
-        """The thresholds name groups too; a missing routing group is a finding."""
+        A missing group is a finding.
+        """
+        servers = self.servers(False)
         named = replace(
             default_thresholds(), groups=Groups(important=["servers"], routers=["x"])
         )
-        lost, missing = findings(seen(self.servers(False), thresholds=named))
-        self.assertEqual("NetBirdImportantPeerOffline", lost.alert)
-        self.assertEqual("Group x", missing.object)
-        self.assertIn("as a group of routing peers", missing.message)
-        chosen = findings(
-            seen(self.servers(False), thresholds=named, chosen=("g-servers",))
+        lost = f"{self.OFFLINE} 1 of 1 peer offline: s0. (since -3600)"
+        words = "does not exist, but the settings name it as"
+        self.tells(servers)  # by default, no group is important
+        self.tells(seen(servers, chosen=("g-servers",)), lost)
+        self.tells(
+            seen(servers, chosen=("databases",)),
+            f"{self.MISSING} databases {words} important.",
         )
-        self.assertEqual([lost, missing], chosen)
+        for chosen in ((), ("g-servers",)):
+            self.tells(
+                seen(servers, thresholds=named, chosen=chosen),
+                lost,
+                f"{self.MISSING} x {words} a group of routing peers.",
+            )
 
     def test_routers(self) -> None:
         """A routing group is down if none of its peers is connected."""
         gates = (peer("a", connected=False), peer("b", connected=False, since=-60))
         down = Inventory(peers=gates, groups=(group("routers", "a", "b", "gone"),))
-        finding = only(seen(down, thresholds=ROUTERS))
-        self.assertEqual("NetBirdRouterGroupDown", finding.alert)
-        self.assertEqual(NOW - 60, finding.since)
-        self.assertIn("has no connected routing peer: ", finding.message)
-        bare = replace(down, groups=(group("routers"),))
-        empty = only(seen(bare, thresholds=ROUTERS))
-        self.assertIn("has no routing peer: ", empty.message)
+        for inventory, peers, time in (
+            (down, "connected routing peer", " (since -60)"),
+            (replace(down, groups=(group("routers"),)), "routing peer", ""),
+        ):
+            self.tells(
+                seen(inventory, thresholds=ROUTERS),
+                f"NetBirdRouterGroupDown: Group routers has no {peers}: networks behind"
+                f" this group cannot be reached.{time}",
+            )
         up = replace(down, peers=(gates[0], peer("b")))
-        self.assertEqual([], found(seen(up, thresholds=ROUTERS)))
+        self.tells(seen(up, thresholds=ROUTERS))
 
     def test_login(self) -> None:
-        """An expired login of an important peer is a finding."""
-        out = replace(peer("s0"), login_expired=True)
-        inventory = replace(self.servers(True), peers=(out,))
-        finding = only(seen(inventory, chosen=SERVERS))
-        self.assertEqual("NetBirdImportantLoginExpired", finding.alert)
-        self.assertEqual("has 1 peer with expired login: s0.", finding.message)
-        self.assertEqual([], found(seen(self.servers(True), chosen=SERVERS)))
-
-
-class EndingsTests(SynchronousTestCase):
-    def test_logins(self) -> None:
-        """Logins of connected peers are a finding in the day before they expire."""
-
-        def login(id_: str, left: float, *, connected: bool = True) -> Peer:
-            return replace(
-                peer(id_, connected=connected),
-                user_id="u",
-                login_expiration_enabled=True,
-                last_login=at(left - 10 * DAY),
+        """Expired logins of important peers are a finding."""
+        for out, words in (
+            ((), ""),
+            (("s0",), "1 peer with expired login: s0."),
+            (("s0", "s1"), "2 peers with expired logins: s0, s1."),
+        ):
+            peers = tuple(
+                replace(peer(id_), login_expired=id_ in out) for id_ in ("s0", "s1")
             )
+            looked = seen(
+                replace(self.servers(True, True), peers=peers), chosen=SERVERS
+            )
+            line = f"NetBirdImportantLoginExpired: Group servers has {words}"
+            self.tells(looked, words and line)
 
+
+class ExpirationsTests(FindingsTestCase):
+    def logins(self, lifetime: float, *peers: Peer) -> Inventory:
+        """Return an account with this lifetime of logins, and peers with a login."""
         settings = NetBirdSettings(
-            peer_login_expiration_enabled=True, peer_login_expiration=864000
+            peer_login_expiration_enabled=True, peer_login_expiration=round(lifetime)
         )
-        inventory = Inventory(
+        return Inventory(
             accounts=(NetBirdAccount(id="a", settings=settings),),
-            peers=(
-                login("soon", DAY - 1),
-                login("sooner", 1),
-                login("later", 2 * DAY),
-                login("over", 0),
-                login("away", 60, connected=False),
+            peers=tuple(
+                replace(one, user_id="u", login_expiration_enabled=True)
+                for one in peers
             ),
         )
-        finding = only(seen(inventory))
-        self.assertEqual("NetBirdLoginExpiresSoon", finding.alert)
-        self.assertEqual(NOW + 1, finding.until)
-        self.assertIn("Logins of 2 connected peers expire within 24 h", finding.text)
-        self.assertIn(": soon, sooner.", finding.message)
-        single = only(seen(inventory, now=NOW + 2))
-        self.assertIn("Login of 1 connected peer expires within", single.text)
-        self.assertEqual([], found(seen(inventory, now=NOW + 3 * DAY)))
+
+    def test_logins(self) -> None:
+        """Logins of connected peers are a finding in the day before they expire."""
+        inventory = self.logins(
+            10 * DAY,
+            *(
+                replace(peer(id_), last_login=at(left - 10 * DAY), connected=there)
+                for id_, left, there in (
+                    ("soon", DAY - 1, True),
+                    ("sooner", 1, True),
+                    ("later", 2 * DAY, True),
+                    ("over", 0, True),
+                    ("away", 60, False),
+                )
+            ),
+        )
+        alert = "NetBirdLoginExpiresSoon:"
+        self.tells(
+            inventory,
+            f"{alert} Logins of 2 connected peers expire within 24 hours: soon, sooner."
+            " (until 1)",
+        )
+        self.tells(
+            seen(inventory, now=NOW + 2),
+            f"{alert} Login of 1 connected peer expires within 24 hours: soon."
+            " (until 86399)",
+        )
+        self.tells(seen(inventory, now=NOW + 3 * DAY))
 
     def test_lifetime(self) -> None:
         """Soon means a tenth of the lifetime, at most a day. Below three days, a login
         is routine.
         """
-        for lifetime, left, soon in (
-            (DAY, 60, False),
-            (3 * DAY - 1, 60, False),
-            (3 * DAY, 0.3 * DAY - 1, True),
-            (3 * DAY, 0.3 * DAY, False),
-            (7 * DAY, 0.7 * DAY - 1, True),
-            (7 * DAY, 0.7 * DAY, False),
-            (180 * DAY, DAY - 1, True),
-            (180 * DAY, DAY, False),
+        for lifetime, left, hours in (
+            (DAY, 60, None),
+            (3 * DAY - 1, 60, None),
+            (3 * DAY, 0.3 * DAY - 1, 8),
+            (3 * DAY, 0.3 * DAY, None),
+            (7 * DAY, 0.7 * DAY - 1, 17),
+            (7 * DAY, 0.7 * DAY, None),
+            (180 * DAY, DAY - 1, 24),
+            (180 * DAY, DAY, None),
         ):
-            settings = NetBirdSettings(
-                peer_login_expiration_enabled=True,
-                peer_login_expiration=round(lifetime),
+            mine = replace(peer("laptop"), last_login=at(left - lifetime))
+            inventory = self.logins(lifetime, mine)
+            line = (
+                "NetBirdLoginExpiresSoon: Login of 1 connected peer expires within"
+                f" {hours} hours: laptop. (until {left:g})"
             )
-            mine = replace(
-                peer("laptop"),
-                user_id="u",
-                login_expiration_enabled=True,
-                last_login=at(left - lifetime),
-            )
-            inventory = Inventory(
-                accounts=(NetBirdAccount(id="a", settings=settings),), peers=(mine,)
-            )
-            alerts = [alert for alert, _, _ in found(seen(inventory))]
-            self.assertEqual(["NetBirdLoginExpiresSoon"] if soon else [], alerts, left)
-            off = replace(settings, peer_login_expiration_enabled=False)
-            never = replace(inventory, accounts=(NetBirdAccount(id="a", settings=off),))
-            self.assertEqual([], found(seen(never)))
+            self.tells(inventory, line if hours else "")
+            [account] = inventory.accounts or ()
+            off = replace(account.settings, peer_login_expiration_enabled=False)
+            never = replace(account, settings=off)
+            self.tells(replace(inventory, accounts=(never,)))
 
     def key(self, **fields: object) -> Inventory:
+        """Return a setup key, and one that never has a finding."""
         key = SetupKey(id="k", name="fleet", type="reusable", state="valid")
-        return Inventory(setup_keys=(replace(key, **fields),))
+        single = SetupKey(id="o", type="one-off", state="valid")
+        return Inventory(setup_keys=(single, replace(key, **fields)))
 
     def test_setup_key(self) -> None:
         """A reusable key in use is a finding from a day before its expiry.
@@ -367,19 +365,17 @@ class EndingsTests(SynchronousTestCase):
         The finding ends when the key has not been used for a week.
         """
         soon, used = at(DAY - 1), at(-7 * DAY + 1)
-        finding = only(seen(self.key(expires=soon, last_used=used)))
-        self.assertEqual("NetBirdSetupKeyExpiresSoon", finding.alert)
-        self.assertEqual(NOW + DAY - 1, finding.until)
-        self.assertEqual("Setup key fleet", finding.object)
-        self.assertEqual(
-            "expires soon: machines used this key recently.", finding.message
-        )
-        for expires, state, words in (
-            (used, "expired", "has expired"),
-            (soon, "overused", "expires soon"),
+        for expires, state, words, time in (
+            (soon, "valid", "expires soon", "until 86399"),
+            (soon, "overused", "expires soon", "until 86399"),
+            (used, "expired", "has expired", "since -604799"),
+            (at(0), "expired", "has expired", "since 0"),
         ):
-            over = only(seen(self.key(expires=expires, state=state, last_used=used)))
-            self.assertEqual(f"{words}: machines used this key recently.", over.message)
+            self.tells(
+                self.key(expires=expires, state=state, last_used=used),
+                f"NetBirdSetupKeyExpiresSoon: Setup key fleet {words}: machines used"
+                f" this key recently. ({time})",
+            )
         for fields in (
             {"expires": at(DAY), "last_used": used},
             {"expires": soon, "last_used": used, "type": "one-off"},
@@ -387,115 +383,134 @@ class EndingsTests(SynchronousTestCase):
             {"expires": soon, "last_used": at(-7 * DAY)},
             {"expires": soon, "last_used": used, "state": "revoked"},
             {"last_used": used},
+            # A new key with the dashboard's seven days.
+            {"expires": at(7 * DAY), "last_used": at(0)},
         ):
-            self.assertEqual([], found(seen(self.key(**fields))), fields)
-
-    def test_new_key(self) -> None:
-        """A new key with the dashboard's seven days is a finding on its last day."""
-        new = self.key(expires=at(7 * DAY), last_used=at(0))
-        for passed, count in ((0, 0), (6 * DAY, 0), (6 * DAY + 1, 1), (7 * DAY, 0)):
-            self.assertEqual(count, len(found(seen(new, now=NOW + passed))), passed)
+            self.tells(self.key(**fields))
 
     def test_used_up(self) -> None:
         """A key is a finding when four fifths of its uses are spent."""
-        finding = only(seen(self.key(usage_limit=10, used_times=8)))
-        self.assertEqual("NetBirdSetupKeyUsedUp", finding.alert)
-        self.assertEqual("is nearly used up: 8 of 10 uses.", finding.message)
+        for limit, used, words in (
+            (10, 8, "nearly used up: 8 of 10 uses."),
+            (10, 10, "used up: 10 of 10 uses."),
+            (1, 1, "used up: 1 of 1 use."),
+        ):
+            line = f"NetBirdSetupKeyUsedUp: Setup key fleet is {words}"
+            self.tells(self.key(usage_limit=limit, used_times=used), line)
+            spent = self.key(
+                usage_limit=limit, used_times=used, state="overused", last_used=at(-60)
+            )
+            self.tells(spent, f"{line} (since -60)")
         for fields in (
             {"usage_limit": 10, "used_times": 7},
             {"usage_limit": 0, "used_times": 100},
             {"usage_limit": 10, "used_times": 10, "state": "overused"},
             {"usage_limit": 10, "used_times": 9, "state": "revoked"},
         ):
-            self.assertEqual([], found(seen(self.key(**fields))), fields)
-        spent = self.key(
-            usage_limit=10, used_times=10, state="overused", last_used=at(0)
-        )
-        self.assertEqual("NetBirdSetupKeyUsedUp", only(seen(spent)).alert)
-        self.assertEqual("is used up: 10 of 10 uses.", only(seen(spent)).message)
-        once = self.key(usage_limit=1, used_times=1)
-        self.assertEqual("is used up: 1 of 1 use.", only(seen(once)).message)
+            self.tells(self.key(**fields))
 
     def test_expired(self) -> None:
         """An expired object has its expiry as `since`, not as `until`."""
-        key = SetupKey(
-            id="k", type="reusable", expires=at(-HOUR), last_used=at(-2 * HOUR)
-        )
+        ago = at(-HOUR)
         looked = seen(
             Inventory(
                 users=(),
                 access_tokens=(
-                    AccessToken(id="t", expiration_date=at(-HOUR), last_used=at(-60)),
+                    AccessToken(id="t", expiration_date=ago, last_used=at(-60)),
                 ),
-                proxy_tokens=(
-                    ProxyToken(id="p", expires_at=at(-HOUR), last_used=at(-60)),
-                ),
-                setup_keys=(key,),
+                proxy_tokens=(ProxyToken(id="p", expires_at=ago, last_used=at(-60)),),
             ),
             client_expires_at=NOW - HOUR,
             server_expires_at=NOW - HOUR,
         )
-        every = findings(looked)
-        self.assertEqual(5, len(every))
-        for finding in every:
-            self.assertIn("has expired: ", finding.message)
-            self.assertEqual((NOW - HOUR, None), (finding.since, finding.until))
+        self.tells(
+            looked,
+            "ApiExporterTokenExpiresVerySoon: Access token t of the exporter's user has"
+            " expired: create a new token. (since -3600)",
+            "ApiExporterUpstreamCertificateExpiresSoon: The certificate of the NetBird"
+            " API has expired: peers and this exporter cannot connect. (since -3600)",
+            "ApiExporterClientCertificateExpiresSoon: The exporter's client certificate"
+            " has expired: the gateway of the NetBird API refuses requests. (since"
+            " -3600)",
+            "NetBirdProxyTokenExpiresSoon: Proxy token p has expired: the proxy that"
+            " uses this token cannot connect. (since -3600)",
+        )
 
     def test_access_token(self) -> None:
         """The exporter's token is a finding for 14 days, and a worse one for three."""
-        for left, used, alert in (
-            (14 * DAY, 0, None),
-            (14 * DAY - 1, 0, "ApiExporterTokenExpiresSoon"),
-            (3 * DAY, 0, "ApiExporterTokenExpiresSoon"),
-            (3 * DAY - 1, 0, "ApiExporterTokenExpiresVerySoon"),
-            (-1, 0, "ApiExporterTokenExpiresVerySoon"),
-            (DAY, DAY, None),
+        for left, used, alert, words in (
+            (14 * DAY, 0, "", ""),
+            (14 * DAY - 1, 0, "Soon", "expires soon"),
+            (3 * DAY, 0, "Soon", "expires soon"),
+            (3 * DAY - 1, 0, "VerySoon", "expires very soon"),
+            (1, 0, "VerySoon", "expires very soon"),
+            (0, 0, "VerySoon", "has expired"),
+            (DAY, DAY, "", ""),
         ):
             token = AccessToken(
                 id="t", name="mine", expiration_date=at(left), last_used=at(-used)
             )
+            line = (
+                f"ApiExporterTokenExpires{alert}: Access token mine of the exporter's"
+                f" user {words}: create a new token."
+                f" ({'until' if left else 'since'} {left:.0f})"
+            )
             inventory = Inventory(users=(), access_tokens=(token,))
-            alerts = [one for one, _, _ in found(seen(inventory))]
-            self.assertEqual([alert] if alert else [], alerts, left)
-        endless = Inventory(users=(), access_tokens=(AccessToken(id="t"),))
-        self.assertEqual([], found(seen(endless)))
+            self.tells(inventory, alert and line)
+        self.tells(Inventory(users=(), access_tokens=(AccessToken(id="t"),)))
 
     def test_proxy_token(self) -> None:
         """A proxy's token in use that expires within 14 days is a finding."""
         token = ProxyToken(
             id="p", name="edge", expires_at=at(14 * DAY - 1), last_used=at(-DAY)
         )
-        finding = only(seen(Inventory(proxy_tokens=(token,))))
-        self.assertEqual("NetBirdProxyTokenExpiresSoon", finding.alert)
+        self.tells(
+            Inventory(proxy_tokens=(token,)),
+            "NetBirdProxyTokenExpiresSoon: Proxy token edge expires soon: the proxy"
+            " that uses this token stops then. (until 1209599)",
+        )
         for changes in (
             {"expires_at": at(14 * DAY)},
             {"revoked": True},
             {"last_used": at(-7 * DAY)},
             {"last_used": None},
         ):
-            changed = Inventory(proxy_tokens=(replace(token, **changes),))
-            self.assertEqual([], found(seen(changed)), changes)
+            self.tells(Inventory(proxy_tokens=(replace(token, **changes),)))
 
     def test_certificates(self) -> None:
-        """A certificate that expires within a week, or has expired, is a finding."""
-        week = 7 * DAY
-        for left, verb in ((week - 1, "until"), (-1, "since"), (week, "")):
-            for alert, mine in (
-                ("ApiExporterUpstreamCertificateExpiresSoon", False),
-                ("ApiExporterClientCertificateExpiresSoon", True),
-            ):
-                looked = seen(
-                    Inventory(),
-                    client_expires_at=NOW + left if mine else None,
-                    server_expires_at=None if mine else NOW + left,
-                )
-                shown = [(f.alert, when(f, NOW).split()[0]) for f in findings(looked)]
-                self.assertEqual([(alert, verb)] if verb else [], shown)
+        """A certificate that expires within a week is a finding."""
+        server, client = (
+            f"ApiExporter{kind}CertificateExpiresSoon: The {words} after that. (until"
+            " 604799)"
+            for kind, words in (
+                (
+                    "Upstream",
+                    "certificate of the NetBird API expires soon: peers and this"
+                    " exporter cannot connect",
+                ),
+                (
+                    "Client",
+                    "exporter's client certificate expires soon: the gateway of the"
+                    " NetBird API refuses requests",
+                ),
+            )
+        )
+        soon, week = NOW + 7 * DAY - 1, NOW + 7 * DAY
+        for server_end, client_end, lines in (
+            (soon, soon, (server, client)),
+            (soon, None, (server,)),
+            (None, soon, (client,)),
+            (week, week, ()),
+        ):
+            looked = seen(
+                Inventory(), server_expires_at=server_end, client_expires_at=client_end
+            )
+            self.tells(looked, *lines)
 
 
-class ProxiesTests(SynchronousTestCase):
-    def test_services(self) -> None:
-        """An enabled service is a finding if it has failed or is open to anyone."""
+class ProxiesTests(FindingsTestCase):
+    def service(self, **fields: object) -> Inventory:
+        """Return an enabled service, by default with a password."""
         service = ProxyService(
             id="w",
             name="wiki",
@@ -503,101 +518,102 @@ class ProxiesTests(SynchronousTestCase):
             enabled=True,
             auth={"password": ProxyAuth(enabled=True)},
         )
-        for status, alert in (
-            ("certificate_failed", "NetBirdProxyCertificateFailed"),
-            ("tunnel_not_created", "NetBirdProxyTunnelFailed"),
-            ("error", "NetBirdProxyTunnelFailed"),
+        return Inventory(proxy_services=(replace(service, **fields),))
+
+    def test_failed(self) -> None:
+        """An enabled service that has failed is a finding."""
+        tunnel = "NetBirdProxyTunnelFailed: Proxy service wiki cannot be reached:"
+        for status, line in (
+            (
+                "certificate_failed",
+                "NetBirdProxyCertificateFailed: Proxy service wiki has no certificate:"
+                " NetBird could not get one.",
+            ),
+            ("tunnel_not_created", f"{tunnel} there is no tunnel to its target."),
+            ("error", f"{tunnel} its status is error."),
         ):
-            bad = replace(service, meta=ProxyServiceMeta(status=status))
-            self.assertEqual(alert, only(seen(Inventory(proxy_services=(bad,)))).alert)
-            off = Inventory(proxy_services=(replace(bad, enabled=False),))
-            self.assertEqual([], found(seen(off)))
-        self.assertEqual([], found(seen(Inventory(proxy_services=(service,)))))
-        opened = replace(service, auth=None)
-        for lists, count in (
-            (AccessRestrictions(), 1),
-            (AccessRestrictions(allowed_cidrs=("10.0.0.0/8", "0.0.0.0/0")), 1),
-            (AccessRestrictions(allowed_cidrs=("192.0.2.0/24",)), 0),
-            (AccessRestrictions(allowed_countries=("DE",)), 0),
-        ):
-            one = replace(opened, access_restrictions=lists)
-            looked = seen(Inventory(proxy_services=(one,)))
-            alerts = [alert for alert, _, _ in found(looked)]
-            self.assertEqual(count * ["NetBirdProxyServiceOpen"], alerts, lists)
-        everyone = AccessRestrictions(allowed_cidrs=("0.0.0.0/0",))
-        one = replace(opened, access_restrictions=everyone)
-        self.assertEqual(
-            "is open to the internet: it requires no authentication, and its access"
-            " list allows 0.0.0.0/0.",
-            only(seen(Inventory(proxy_services=(one,)))).message,
+            meta = ProxyServiceMeta(status=status)
+            self.tells(self.service(meta=meta), line)
+            self.tells(self.service(meta=meta, enabled=False))
+        self.tells(self.service())
+
+    def test_open(self) -> None:
+        """A service without authentication is open, unless a list restricts it."""
+        line = (
+            "NetBirdProxyServiceOpen: Proxy service wiki is open to the internet: it"
+            " requires no authentication"
         )
+        everyone = ("10.0.0.0/8", "0.0.0.0/0")
+        for line_, allowed in (
+            (f"{line}.", AccessRestrictions()),
+            (
+                f"{line}, and its access list allows 0.0.0.0/0.",
+                AccessRestrictions(allowed_cidrs=everyone),
+            ),
+            ("", AccessRestrictions(allowed_cidrs=("192.0.2.0/24",))),
+            ("", AccessRestrictions(allowed_countries=("DE",))),
+        ):
+            self.tells(self.service(auth=None, access_restrictions=allowed), line_)
 
     def test_clusters(self) -> None:
         """The finding of a cluster without a proxy names its address."""
         cluster = ProxyCluster(address="eu.example")
-        finding = only(seen(Inventory(proxy_clusters=(cluster,))))
-        self.assertEqual("NetBirdProxyClusterOffline", finding.alert)
-        self.assertEqual("Proxy cluster eu.example", finding.object)
-        online = Inventory(proxy_clusters=(replace(cluster, online=True),))
-        self.assertEqual([], found(seen(online)))
+        self.tells(
+            Inventory(proxy_clusters=(cluster, replace(cluster, online=True))),
+            "NetBirdProxyClusterOffline: Proxy cluster eu.example has no connected"
+            " proxy: its services cannot be reached.",
+        )
 
 
-class AccountTests(SynchronousTestCase):
+class AccountTests(FindingsTestCase):
     def test_peer_approvals(self) -> None:
         """A peer that waits is a finding two hours after its registration."""
         new = Peer(id="n", approval_required=True, created_at=at(0))
-        inventory = Inventory(peers=(new, peer("fine")))
-        self.assertEqual([], found(seen(inventory, now=NOW + 2 * HOUR - 1)))
-        finding = only(seen(inventory, now=NOW + 2 * HOUR))
-        self.assertEqual("NetBirdPeerAwaitsApproval", finding.alert)
-        self.assertEqual(NOW, finding.since)
-        self.assertEqual("1 peer waits for approval: n.", finding.text)
         old = replace(new, created_at=None)
-        both = only(seen(Inventory(peers=(old, old))))
-        self.assertIsNone(both.since)
-        self.assertIn("2 peers wait", both.text)
+        for peers, passed, words in (
+            ((new, peer("fine")), 2 * HOUR - 1, ""),
+            ((new, peer("fine")), 2 * HOUR, "1 peer waits for approval: n. (since 0)"),
+            ((old, old), 0, "2 peers wait for approval: n, n."),
+        ):
+            looked = seen(Inventory(peers=peers), now=NOW + passed)
+            self.tells(looked, words and f"NetBirdPeerAwaitsApproval: {words}")
 
     def test_user_approvals(self) -> None:
         """Users that wait are counted, not named."""
         user = User(id="u", name="Eve", pending_approval=True)
-        finding = only(seen(Inventory(users=(user, User(id="v")))))
-        self.assertEqual("1 user waits for approval.", finding.text)
-        more = only(seen(Inventory(users=(user, user))))
-        self.assertEqual("2 users wait for approval.", more.text)
-        self.assertEqual([], found(seen(Inventory(users=()))))
+        for users, words in (
+            ((user, User(id="v")), "1 user waits for approval."),
+            ((user, user), "2 users wait for approval."),
+            ((), ""),
+        ):
+            line = f"NetBirdUserAwaitsApproval: {words}"
+            self.tells(Inventory(users=users), words and line)
 
     def checked(self, minimum: str, *, enabled: bool = True) -> Inventory:
-        """Return a posture check for one of two groups with peers of three versions."""
-        demanded = Checks(nb_version_check=VersionCheck(min_version=minimum))
-        names = ("0.9.0", "0.60.1", "dev")
-        laptops, phones = (tuple(f"{kind}-{v}" for v in names) for kind in ("l", "p"))
-        rule = Rule(
-            enabled=True,
-            sources=(GroupId(id="g-laptops"),),
-            destinations=(GroupId(id="g-phones"),),
+        """Return a posture check for a group with peers of three versions."""
+        versions = ("0.9.0", "0.60.1", "dev")
+        check = Checks(nb_version_check=VersionCheck(min_version=minimum))
+        laptops = (GroupId(id="g-laptops"),)
+        rule = Rule(enabled=True, sources=laptops, destinations=laptops)
+        policy = Policy(
+            id="p", enabled=enabled, rules=(rule,), source_posture_checks=("c",)
         )
         return Inventory(
-            peers=tuple(
-                replace(peer(id_), version=id_[2:]) for id_ in (*laptops, *phones)
-            ),
-            groups=(group("laptops", *laptops), group("phones", *phones)),
-            policies=(
-                Policy(
-                    id="p", enabled=enabled, rules=(rule,), source_posture_checks=("c",)
-                ),
-            ),
-            posture_checks=(PostureCheck(id="c", name="new", checks=demanded),),
+            peers=tuple(replace(peer(v), version=v) for v in versions),
+            groups=(group("laptops", *versions),),
+            policies=(policy,),
+            posture_checks=(PostureCheck(id="c", name="new", checks=check),),
         )
 
     def test_versions(self) -> None:
-        """Only peers that a posture check excludes by their version are counted."""
-        for minimum, words in (
-            ("0.60.0", "excludes 1 peer with a version below the minimum 0.60.0."),
-            ("0.61.0", "excludes 2 peers with a version below the minimum 0.61.0."),
-        ):
-            self.assertEqual(words, only(seen(self.checked(minimum))).message)
-        for minimum in ("0.9.0", "latest"):
-            self.assertEqual([], found(seen(self.checked(minimum))))
+        """A posture check that excludes peers by their version is a finding."""
+        for minimum, number in (("0.60.0", "1 peer"), ("0.61.0", "2 peers")):
+            self.tells(
+                self.checked(minimum),
+                f"NetBirdPeersOutdated: Posture check new excludes {number} with a"
+                f" version below the minimum {minimum}.",
+            )
+        self.tells(self.checked("0.9.0"))
 
     def test_unused_check(self) -> None:
         """A check that no enabled policy uses is a finding, without outdated peers."""
@@ -607,24 +623,26 @@ class AccountTests(SynchronousTestCase):
             # The alert needs neither groups nor peers.
             replace(self.checked("9.9.9"), policies=(), peers=None, groups=None),
         ):
-            finding = only(seen(inventory))
-            self.assertEqual("NetBirdPostureCheckUnused", finding.alert)
-            self.assertEqual("info", finding.severity)
-            self.assertEqual("Posture check new", finding.object)
+            self.tells(
+                inventory,
+                "NetBirdPostureCheckUnused: Posture check new has no effect: no enabled"
+                " policy uses this check.",
+            )
 
     def test_addresses(self) -> None:
         """A range with more than nine tenths of its addresses in use is a finding."""
-        for taken, full in ((12, False), (13, True)):
-            settings = NetBirdSettings(network_range="100.64.0.0/28")  # 14 addresses
-            inventory = Inventory(
-                accounts=(
-                    NetBirdAccount(id="a", settings=settings),
-                    NetBirdAccount(id="b", settings=NetBirdSettings()),
-                ),
-                peers=tuple(peer(f"{number}") for number in range(taken)),
-            )
-            alerts = [alert for alert, _, _ in found(seen(inventory))]
-            self.assertEqual(["NetBirdAddressPoolNearlyFull"] if full else [], alerts)
+        settings = NetBirdSettings(network_range="100.64.0.0/27")  # 30 addresses
+        accounts = (
+            NetBirdAccount(id="a", settings=settings),
+            NetBirdAccount(id="b", settings=NetBirdSettings()),
+        )
+        full = (
+            "NetBirdAddressPoolNearlyFull: The address range is nearly full: peers use"
+            " 28 of 30 addresses."
+        )
+        for taken, line in ((27, ""), (28, full)):
+            peers = tuple(peer(f"{number}") for number in range(taken))
+            self.tells(Inventory(accounts=accounts, peers=peers), line)
 
     def test_policies(self) -> None:
         """A policy is a finding if a side of an enabled rule is empty."""
@@ -633,54 +651,101 @@ class AccountTests(SynchronousTestCase):
             sources=(GroupId(id="g-all"),),
             destinations=(GroupId(id="g-empty"),),
         )
+        policy = Policy(id="p", name="way in", enabled=True, rules=(rule,))
         inventory = Inventory(
-            peers=(peer("a"),),
-            groups=(group("all", "a"), group("empty")),
-            policies=(Policy(id="p", name="way in", enabled=True, rules=(rule,)),),
+            peers=(peer("a"),), groups=(group("all", "a"), group("empty"))
         )
-        finding = only(seen(inventory))
-        self.assertEqual("NetBirdPolicyEmpty", finding.alert)
-        self.assertIn("has 1 rule side without members", finding.message)
-        neither = replace(rule, sources=None)
-        both = (Policy(id="p", enabled=True, rules=(neither,)),)
-        self.assertIn(
-            "2 rule sides", only(seen(replace(inventory, policies=both))).message
+        neither = replace(policy, rules=(replace(rule, sources=None),))
+        for one, sides in ((policy, "1 rule side"), (neither, "2 rule sides")):
+            self.tells(
+                replace(inventory, policies=(one,)),
+                f"NetBirdPolicyEmpty: Policy way in has {sides} without members: these"
+                " sources or destinations match no peer and no resource.",
+            )
+        self.tells(replace(inventory, policies=(replace(policy, enabled=False),)))
+        self.tells(replace(inventory, policies=(policy,), peers=()))
+
+    def test_settings(self) -> None:
+        """A setting that differs from its required value is a finding."""
+        chosen = {"local_mfa_enabled": False, "lazy_connection_enabled": True}
+        settings = replace(NetBirdSettings(), **chosen)
+        account = NetBirdAccount(id="a", settings=settings)
+        wrong = {name: not value for name, value in chosen.items()}
+        alert = "NetBirdSettingDiffers: Setting"
+        for wanted, lines in (
+            ({}, ()),
+            (
+                wrong,
+                (
+                    f"{alert} lazy_connection_enabled is on, but must be off.",
+                    f"{alert} local_mfa_enabled is off, but must be on.",
+                ),
+            ),
+            ({**chosen, "auto_update_always": True}, ()),
+        ):
+            thresholds = replace(default_thresholds(), settings=wanted)
+            inventory = Inventory(accounts=(account,))
+            self.tells(seen(inventory, thresholds=thresholds), *lines)
+
+    def test_invites(self) -> None:
+        """Expired invites are one finding."""
+        known, unknown = (
+            UserInvite(id=f"{time}", expired=True, expires_at=time)
+            for time in (at(-60), None)
         )
-        off = (Policy(id="p", rules=(rule,)),)
-        self.assertEqual([], found(seen(replace(inventory, policies=off))))
-        self.assertEqual([], found(seen(replace(inventory, peers=()))))
+        later = replace(known, id="4", expires_at=at(-30))
+        valid = UserInvite(id="3", expires_at=at(60))
+        for invites, words in (
+            ((later, known, unknown, valid), "3 invites have expired"),
+            ((known,), "1 invite has expired"),
+        ):
+            self.tells(
+                Inventory(user_invites=invites),
+                f"NetBirdInviteExpired: {words} and cannot be accepted. (since -60)",
+            )
 
 
-class ExporterTests(SynchronousTestCase):
-    def test_partial(self) -> None:
-        """The finding of a peer list that may be incomplete says what to do."""
+class ExporterTests(FindingsTestCase):
+    def test_limited(self) -> None:
+        """The finding of a user with too few rights says what to do."""
         user = User(id="me", role="user", is_current=True)
-        finding = only(seen(Inventory(users=(user,))))
-        self.assertEqual(
-            "The token's user has the role user and may not read everything. The list"
+        looked = seen(Inventory(users=(user,)))
+        self.tells(
+            looked,
+            ": The token's user has the role user and may not read everything. The list"
             " of peers may be incomplete. Use the token of a service user with the role"
             " auditor.",
-            finding.text,
         )
-        self.assertEqual("", finding.runbook("x"))
-        admin = Inventory(users=(replace(user, role="admin"),))
-        self.assertEqual([], found(seen(admin)))
+        [finding] = findings(looked)
+        self.assertEqual(("warning", ""), (finding.severity, finding.runbook("x")))
+        self.tells(Inventory(users=(replace(user, role="admin"),)))
 
     def test_not_watched(self) -> None:
         """A token with an unknown expiry is a finding if the tokens are requested."""
-        for supported, count in ((False, 1), (True, 0), (None, 0)):
+        line = (
+            "ApiExporterTokenNotWatched: The exporter's token has an unknown expiry"
+            " date: no alert warns before the token expires."
+        )
+        for supported, expected in ((False, line), (True, ""), (None, "")):
             freshness = {"access_tokens": Freshness(period=600, supported=supported)}
             looked = seen(Inventory(access_tokens=()), freshness=freshness)
-            self.assertEqual(count, len(found(looked)))
+            self.tells(looked, expected)
             self.assertEqual((), unknown_resources(looked))
 
     def test_rejected(self) -> None:
         """Records that are left out are a finding."""
-        standing = Freshness(period=30, last_success=NOW, rejected=2)
-        looked = seen(Inventory(routes=()), freshness={"routes": standing})
-        self.assertEqual("ApiExporterRecordsRejected", only(looked).alert)
-        good = {"routes": replace(standing, rejected=0)}
-        self.assertEqual([], found(seen(Inventory(), freshness=good)))
+        for number, words in (
+            (0, ""),
+            (1, "1 unreadable record"),
+            (2, "2 unreadable records"),
+        ):
+            state = Freshness(period=30, last_success=NOW, rejected=number)
+            line = (
+                f"ApiExporterRecordsRejected: Resource routes has {words}, left out of"
+                " the metrics."
+            )
+            looked = seen(Inventory(), freshness={"routes": state})
+            self.tells(looked, words and line)
 
     def test_detail(self) -> None:
         """A missing group of PEER_DETAIL is a finding once the groups are known."""
@@ -688,12 +753,11 @@ class ExporterTests(SynchronousTestCase):
         inventory = Inventory(
             detail=wanted, groups=(group("servers"), group("laptops"))
         )
-        finding = only(seen(inventory))
-        self.assertEqual(("Group gone", "warning"), (finding.object, finding.severity))
-        self.assertEqual([], found(seen(Inventory(detail=wanted))))
+        self.tells(inventory, ": Group gone does not exist, but PEER_DETAIL names it.")
+        self.tells(Inventory(detail=wanted))
 
 
-class FleetTests(SynchronousTestCase):
+class FleetTests(FindingsTestCase):
     def fleet(
         self,
         connected: int,
@@ -721,18 +785,23 @@ class FleetTests(SynchronousTestCase):
         ]
         return Inventory(peers=tuple(peers))
 
+    def drop(self, inventory: Inventory, passed: float = 0) -> float | None:
+        """Return how many seconds ago the fleet dropped, or None."""
+        began = seen(inventory, now=NOW + passed).drop_at
+        return None if began is None else NOW - began
+
     def test_dropped(self) -> None:
         """A third of the peers with a setup key, and at least five, lost within ten
         minutes are one finding, for 70 minutes.
         """
         inventory = self.fleet(10, 900, 800, 700, 600, 500)
-        finding = only(seen(inventory))
-        self.assertEqual("NetBirdFleetDropped", finding.alert)
-        self.assertEqual(NOW - 900, finding.since)
-        self.assertIn("10 of 15 peers", finding.message)
-        for passed, count in ((3300, 1), (3301, 0)):
-            later = seen(inventory, now=NOW + passed)
-            self.assertEqual(count, len(found(later)), passed)
+        self.tells(
+            inventory,
+            "NetBirdFleetDropped: Many peers lost their connection within ten minutes:"
+            " 10 of 15 peers are connected. (since -900)",
+        )
+        self.assertEqual(900, self.drop(inventory, 3300))
+        self.assertIsNone(self.drop(inventory, 3301))
         for case in (
             self.fleet(8, 60, 60, 60, 60),  # four of twelve
             self.fleet(11, *5 * [60]),  # less than a third
@@ -744,7 +813,7 @@ class FleetTests(SynchronousTestCase):
             self.fleet(6, users=(0, 60)),  # all go home
             self.fleet(0),
         ):
-            self.assertEqual([], found(seen(case)))
+            self.tells(case)
 
     def test_second_drop(self) -> None:
         """A second drop within the hour is found, with or without the first one."""
@@ -754,45 +823,40 @@ class FleetTests(SynchronousTestCase):
             ("losses one by one", self.fleet(10, 3800, 3100, 2400, *second), 300),
             ("a first drop", self.fleet(6, *7 * [3000], *second), 3000),
         ):
-            self.assertEqual(NOW - since, only(seen(inventory)).since, name)
-            later = only(seen(inventory, now=NOW + 1300))
-            self.assertEqual(NOW - 300, later.since, name)
+            self.assertEqual(since, self.drop(inventory), name)
+            self.assertEqual(300, self.drop(inventory, 1300), name)
 
     def test_all(self) -> None:
         """Half of all peers, and at least twenty, are a finding together with a third
         of those with a setup key.
         """
-        for keyed, lost, users, count in (
-            (2, 1, (18, 19), 1),
-            (2, 1, (19, 19), 0),  # less than half
-            (2, 1, (0, 18), 0),  # 19 in all
-            (3, 1, (0, 60), 0),  # a quarter of those by key
-            (1, 0, (0, 60), 0),
+        for keyed, lost, users, since in (
+            (2, 1, (18, 19), 60),
+            (2, 1, (19, 19), None),  # less than half
+            (2, 1, (0, 18), None),  # 19 in all
+            (3, 1, (0, 60), None),  # a quarter of those by key
+            (1, 0, (0, 60), None),
         ):
             inventory = self.fleet(keyed, *lost * [60], users=users)
-            self.assertEqual(count, len(found(seen(inventory))), (keyed, lost, users))
+            self.assertEqual(since, self.drop(inventory), (keyed, lost, users))
 
     def test_held_back(self) -> None:
         """During a drop, only findings that began before it are shown."""
         inventory = self.fleet(4, 7200, *6 * [60])
-        for members, count in (
-            (("l0", "k0"), 1),
-            (("l0", "l1"), 1),  # it was incomplete before
-            (("l1", "l2"), 0),
+        for members, passed, alerts in (
+            (("l0", "k0"), 0, ["FleetDropped", "ImportantPeerOffline"]),
+            # It was incomplete before.
+            (("l0", "l1"), 0, ["FleetDropped", "ImportantPeerOffline"]),
+            (("l1", "l2"), 0, ["FleetDropped"]),
+            (("l1", "l2"), 2 * HOUR, ["ImportantPeerOffline"]),
         ):
             looked = seen(
                 replace(inventory, groups=(group("servers", *members),)),
+                now=NOW + passed,
                 chosen=("servers", "nobody's"),
             )
             self.assertEqual(
-                [
-                    "NetBirdFleetDropped",
-                    *count * ["NetBirdImportantPeerOffline"],
-                    "NetBirdImportantGroupMissing",
-                ],
-                [alert for alert, _, _ in found(looked)],
+                [f"NetBird{alert}" for alert in (*alerts, "ImportantGroupMissing")],
+                [one.alert for one in findings(looked)],
                 members,
             )
-        later = replace(inventory, groups=(group("servers", "l1"),))
-        looked = seen(later, now=NOW + 2 * HOUR, chosen=("servers",))
-        self.assertEqual("NetBirdImportantPeerOffline", only(looked).alert)

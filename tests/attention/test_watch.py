@@ -65,13 +65,6 @@ class AttentionTests(SynchronousTestCase):
             {"critical": 0, "warning": 0, "info": 0}, self.look("peers").counts
         )
 
-    def test_round(self) -> None:
-        """A refresh of a resource adds new findings and removes ended ones."""
-        self.known = WAITING
-        self.assertEqual(1, self.look("users").counts["info"])
-        self.known = self.known.with_("users", ())
-        self.assertEqual(0, self.look("users").counts["info"])
-
     def test_unchanged(self) -> None:
         """A refresh without a change computes no finding."""
         self.known = WAITING.with_("setup_keys", (KEY,))

@@ -105,20 +105,9 @@ def _by_id(world: World, name: str, id_: str) -> Record:
 
 
 _EMPTY = (
-    "peers",
-    "accounts",
-    "groups",
-    "networks",
-    "network_routers",
-    "network_resources",
-    "routes",
-    "users",
-    "policies",
-    "posture_checks",
-    "agent_providers",
-    "agent_policies",
-    "agent_budget_rules",
-    "agent_guardrails",
+    *("peers", "accounts", "groups", "networks", "network_routers"),
+    *("network_resources", "routes", "users", "policies", "posture_checks"),
+    *("agent_providers", "agent_policies", "agent_budget_rules", "agent_guardrails"),
     "agent_consumption",
 )
 

@@ -23,7 +23,7 @@ from tests.reference.routes import routes
 from tests.reference.setup_keys import setup_keys
 from tests.reference.users import users
 
-COLLECTORS: tuple[Callable[[Known, Settings], Page], ...] = (
+COLLECTORS: tuple[Callable[[Page, Known, Settings], None], ...] = (
     peers,
     groups,
     users,
@@ -49,5 +49,5 @@ def reference(parsed: Mapping[str, object], settings: Settings) -> Page:
     records = known(parsed)
     page = Page()
     for collector in COLLECTORS:
-        page |= collector(records, settings)
+        collector(page, records, settings)
     return page

@@ -8,14 +8,11 @@ from tests.reference.page import Page, Settings
 from tests.reference.shapes import EXTRA, SETTINGS
 
 
-def account(known: Known, _settings: Settings) -> Page:
-    page = Page()
+def account(page: Page, known: Known, _settings: Settings) -> None:
     for record in known.get("accounts", []):
         id_ = text(record, "id")
         settings = part(record, "settings")
-        page.put(
-            "netbird_api_account_info", 1, account_id=id_, domain=text(record, "domain")
-        )
+        page.put("account_info", 1, account_id=id_, domain=text(record, "domain"))
         values = {
             "created_timestamp_seconds": instant(record, "created_at"),
             "network_addresses": _addresses(text(settings, "network_range")),
@@ -25,31 +22,23 @@ def account(known: Known, _settings: Settings) -> Page:
             values[f"{field}_enabled"] = flag(settings, f"{field}_enabled")
             values[f"{field}_seconds"] = number(settings, field)
         for family, value in values.items():
-            page.put(f"netbird_api_account_{family}", value, account_id=id_)
+            page.put(f"account_{family}", value, account_id=id_)
         for prefix, part_, names in (
             ("", settings, SETTINGS),
             ("extra.", part(settings, "extra"), EXTRA),
         ):
             for name in names.split():
                 if name in part_:
-                    page.put(
-                        "netbird_api_account_setting_enabled",
-                        flag(part_, name),
-                        account_id=id_,
-                        setting=prefix + name,
-                    )
+                    setting = {"account_id": id_, "setting": prefix + name}
+                    page.put("account_setting_enabled", flag(part_, name), **setting)
     for server in known.get("instance_version", []):
         available = flag(server, "management_update_available")
-        page.put(
-            "netbird_api_management_info",
-            1,
-            version=text(server, "management_current_version"),
-        )
-        page.put("netbird_api_management_update_available", available)
+        version = text(server, "management_current_version")
+        page.put("management_info", 1, version=version)
+        page.put("management_update_available", available)
         newer = text(server, "management_available_version")
         if available and newer:
-            page.put("netbird_api_management_available_info", 1, version=newer)
-    return page
+            page.put("management_available_info", 1, version=newer)
 
 
 def _addresses(network: str) -> int | None:

@@ -12,21 +12,24 @@ from tests.reference.fields import (
     instant,
     number,
     objects,
+    own,
     part,
     text,
 )
 from tests.reference.joins import has, members, named
 from tests.reference.page import Page, Settings, date
 
-PREFIX = "netbird_api_agent_"
+SETTINGS = (
+    *("enable_log_collection", "enable_prompt_collection", "redact_pii"),
+    "dedicated",
+)
 KINDS = ("input", "output", "cached_input", "cache_creation")
 
 
-def agent_network(known: Known, settings: Settings) -> Page:
-    page = Page()
+def agent_network(page: Page, known: Known, settings: Settings) -> None:
     _providers(page, known)
     if not known.get("agent_providers"):
-        return page  # no other resource is requested
+        return  # no other resource is requested
     _policies(page, known)
     _rules(page, known)
     if has(known, "agent_policies", "agent_budget_rules"):
@@ -35,64 +38,48 @@ def agent_network(known: Known, settings: Settings) -> Page:
         _consumption(page, known, settings)
     _usage(page, known, settings)
     for chosen in known.get("agent_settings", []):
-        for name in (
-            "enable_log_collection",
-            "enable_prompt_collection",
-            "redact_pii",
-            "dedicated",
-        ):
-            page.put(f"{PREFIX}setting_enabled", flag(chosen, name), setting=name)
+        for name in SETTINGS:
+            page.put("agent_setting_enabled", flag(chosen, name), setting=name)
         days = number(chosen, "access_log_retention_days")
         if days > 0:
-            page.put(f"{PREFIX}access_log_retention_seconds", 86400 * days)
+            page.put("agent_access_log_retention_seconds", 86400 * days)
         for denials in known.get("agent_denials", []):
             if flag(chosen, "enable_log_collection"):
                 same = date(settings.when("agent_denials")) == date(settings.now)
-                page.put(
-                    f"{PREFIX}denied_requests",
-                    number(denials, "total_records") if same else 0,
-                )
-    return page
+                denied = number(denials, "total_records") if same else 0
+                page.put("agent_denied_requests", denied)
 
 
 def _providers(page: Page, known: Known) -> None:
     if not has(known, "agent_providers"):
         return
     providers = known["agent_providers"]
-    page.halves(
-        f"{PREFIX}providers", [flag(p, "enabled") for p in providers], "enabled"
-    )
+    page.halves("agent_providers", providers, "enabled")
     for provider in providers:
-        of = {
-            "agent_provider_id": text(provider, "id"),
-            "agent_provider": text(provider, "name"),
-        }
+        of = own("agent_provider", provider)
         catalog = text(provider, "provider_id")
-        page.put(f"{PREFIX}provider_info", 1, **of, catalog_id=catalog)
-        page.put(f"{PREFIX}provider_enabled", flag(provider, "enabled"), **of)
+        page.put("agent_provider_info", 1, **of, catalog_id=catalog)
+        page.put("agent_provider_enabled", flag(provider, "enabled"), **of)
         verified = not flag(provider, "skip_tls_verification")
-        page.put(f"{PREFIX}provider_tls_verified", verified, **of)
-        page.put(f"{PREFIX}provider_models", len(objects(provider, "models")), **of)
+        page.put("agent_provider_tls_verified", verified, **of)
+        page.put("agent_provider_models", len(objects(provider, "models")), **of)
 
 
 def _policies(page: Page, known: Known) -> None:
     if not has(known, "agent_policies"):
         return
     policies = known["agent_policies"]
-    page.halves(f"{PREFIX}policies", [flag(p, "enabled") for p in policies], "enabled")
+    page.halves("agent_policies", policies, "enabled")
     providers = named(known["agent_providers"])
     for policy in policies:
-        of = {
-            "agent_policy_id": text(policy, "id"),
-            "agent_policy": text(policy, "name"),
-        }
-        page.put(f"{PREFIX}policy_enabled", flag(policy, "enabled"), **of)
+        of = own("agent_policy", policy)
+        page.put("agent_policy_enabled", flag(policy, "enabled"), **of)
         enabled = [
             id_
             for id_ in ids(policy, "destination_provider_ids")
             if id_ in providers and flag(providers[id_], "enabled")
         ]
-        page.put(f"{PREFIX}policy_providers_enabled", len(enabled), **of)
+        page.put("agent_policy_providers_enabled", len(enabled), **of)
         if has(known, "agent_guardrails", "groups"):
             missing = 0
             for field, resource in (
@@ -102,28 +89,23 @@ def _policies(page: Page, known: Known) -> None:
             ):
                 there = named(known[resource])
                 missing += sum(id_ not in there for id_ in ids(policy, field))
-            page.put(f"{PREFIX}policy_missing_references", missing, **of)
+            page.put("agent_policy_missing_references", missing, **of)
 
 
 def _rules(page: Page, known: Known) -> None:
     if not has(known, "agent_budget_rules"):
         return
     rules = known["agent_budget_rules"]
-    page.halves(f"{PREFIX}budget_rules", [flag(r, "enabled") for r in rules], "enabled")
+    page.halves("agent_budget_rules", rules, "enabled")
     for rule in rules:
-        of = {
-            "agent_budget_rule_id": text(rule, "id"),
-            "agent_budget_rule": text(rule, "name"),
-        }
-        page.put(f"{PREFIX}budget_rule_enabled", flag(rule, "enabled"), **of)
+        of = own("agent_budget_rule", rule)
+        page.put("agent_budget_rule_enabled", flag(rule, "enabled"), **of)
         if has(known, "groups", "users", "peers"):
-            groups, consumers = named(known["groups"]), _listed(known)
-            page.put(
-                f"{PREFIX}budget_rule_missing_references",
-                sum(id_ not in groups for id_ in ids(rule, "target_groups"))
-                + sum(id_ not in consumers for id_ in ids(rule, "target_users")),
-                **of,
-            )
+            groups = set(named(known["groups"]))
+            missing = set(ids(rule, "target_groups")) - groups
+            absent = set(ids(rule, "target_users")) - _listed(known)
+            number_ = len(missing) + len(absent)
+            page.put("agent_budget_rule_missing_references", number_, **of)
 
 
 def _limits(page: Page, known: Known, settings: Settings) -> None:
@@ -132,29 +114,14 @@ def _limits(page: Page, known: Known, settings: Settings) -> None:
         ("budget_rule", "agent_budget_rules"),
     ):
         for record in known[resource]:
-            if flag(record, "enabled"):
-                for per, unit, window, cap in _caps(record):
-                    of = {
-                        "limit_of": limit_of,
-                        "limit_id": text(record, "id"),
-                        "limit": text(record, "name"),
-                        "per": per,
-                        "window_seconds": str(window),
-                    }
-                    page.put(f"{PREFIX}limit_{unit}", cap, **of)
-                    if has(known, "agent_consumption", "groups", "users", "peers"):
-                        page.put(
-                            f"{PREFIX}limit_used_ratio",
-                            _ratio(
-                                known,
-                                settings,
-                                limit_of,
-                                record,
-                                (per, unit, window, cap),
-                            ),
-                            **of,
-                            unit=unit,
-                        )
+            for limit in _caps(record) if flag(record, "enabled") else ():
+                per, unit, window, cap = limit
+                of = {"limit_of": limit_of, **own("limit", record), "per": per}
+                of["window_seconds"] = str(window)
+                page.put(f"agent_limit_{unit}", cap, **of)
+                if has(known, "agent_consumption", "groups", "users", "peers"):
+                    ratio = _ratio(known, settings, limit_of, record, limit)
+                    page.put("agent_limit_used_ratio", ratio, **of, unit=unit)
 
 
 Cap = tuple[str, str, int, float]
@@ -243,13 +210,12 @@ def _current(known: Known, settings: Settings) -> list[Record]:
 
 
 def _consumption(page: Page, known: Known, settings: Settings) -> None:
-    page.put(f"{PREFIX}consumption_rows", len(known["agent_consumption"]))
+    page.put("agent_consumption_rows", len(known["agent_consumption"]))
     for row in _current(known, settings):
         kind, id_ = text(row, "dimension_kind"), text(row, "dimension_id")
         window = {"window_seconds": str(number(row, "window_seconds"))}
         if kind == "group" and has(known, "groups") and id_ in named(known["groups"]):
-            name = text(named(known["groups"])[id_], "name")
-            of = {"group_id": id_, "group": name, **window}
+            of = own("group", named(known["groups"])[id_]) | window
         elif (
             kind == "user"
             and "usage" in settings.personal
@@ -261,13 +227,9 @@ def _consumption(page: Page, known: Known, settings: Settings) -> None:
         else:
             continue
         for direction in ("input", "output"):
-            page.put(
-                f"{PREFIX}{kind}_tokens",
-                number(row, f"tokens_{direction}"),
-                **of,
-                direction=direction,
-            )
-        page.put(f"{PREFIX}{kind}_cost_usd", amount(row, "cost_usd"), **of)
+            tokens = number(row, f"tokens_{direction}")
+            page.put(f"agent_{kind}_tokens", tokens, **of, direction=direction)
+        page.put(f"agent_{kind}_cost_usd", amount(row, "cost_usd"), **of)
 
 
 def _usage(page: Page, known: Known, settings: Settings) -> None:
@@ -289,4 +251,4 @@ def _usage(page: Page, known: Known, settings: Settings) -> None:
             for unit in ("tokens", "cost_usd"):
                 name = f"{kind}_{unit}"
                 total = sum(Fraction(amount(bucket, name)) for bucket in buckets)
-                page.put(f"{PREFIX}usage_{unit}", total, **of)
+                page.put(f"agent_usage_{unit}", total, **of)

@@ -86,6 +86,11 @@ def parse(time: str) -> Fraction | None:
     )
 
 
+def own(kind: str, record: Record) -> dict[str, str]:
+    """Return the labels of an object: its id and its name."""
+    return {f"{kind}_id": text(record, "id"), kind: text(record, "name")}
+
+
 def part(record: Record, name: str) -> Record:
     """Return an object in an object."""
     value = record.get(name, {})

@@ -1,13 +1,12 @@
 """Members of groups."""
 
 from tests.reference.bodies import Known
-from tests.reference.fields import objects, text
+from tests.reference.fields import objects, own, text
 from tests.reference.joins import detailed
 from tests.reference.page import Page, Settings, cut
 
 
-def memberships(known: Known, settings: Settings) -> Page:
-    page = Page()
+def memberships(page: Page, known: Known, settings: Settings) -> None:
     chosen = detailed(known, settings)
     for group in known.get("groups", []):
         last = {cut(text(peer, "id")): peer for peer in objects(group, "peers")}
@@ -15,11 +14,5 @@ def memberships(known: Known, settings: Settings) -> Page:
             id_ = text(member, "id")
             if id_ and (chosen is None or id_ in chosen):
                 page.put(
-                    "netbird_api_group_member",
-                    1,
-                    group_id=text(group, "id"),
-                    group=text(group, "name"),
-                    peer_id=id_,
-                    peer=text(member, "name"),
+                    "group_member", 1, **own("group", group), **own("peer", member)
                 )
-    return page

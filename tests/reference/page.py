@@ -5,10 +5,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 
+from tests.reference.fields import Record, flag, instant, text
+
 Key = tuple[str, frozenset[tuple[str, str]]]
 
 NOON = 1_779_451_650.0
 """2026-05-22 12:07:30 UTC, the time of the made-up bodies."""
+
+PREFIX = "netbird_api_"
+"""Begins the name of every family."""
 
 MAX_LABEL_BYTES = 4096
 """The maximum of a label value's bytes."""
@@ -39,6 +44,10 @@ class Settings:
         """Return when a resource was requested."""
         return self.asked_of.get(resource, self.asked)
 
+    def shown(self, record: Record, *fields: str) -> dict[str, str]:
+        """Return the personal data of a record that are published."""
+        return {name: text(record, name) for name in fields if name in self.personal}
+
 
 class Page(dict[Key, float | Fraction]):
     """Samples of families."""
@@ -59,12 +68,18 @@ class Page(dict[Key, float | Fraction]):
             key = _key(family, of)
             self[key] = max(self.get(key, value), value)
 
-    def halves(self, family: str, which: Iterable[bool], label: str, /) -> None:
-        """Count the true and the false values."""
+    def time(self, family: str, record: Record, field: str, /, **of: str) -> None:
+        """Set the instant of a field, unless that is "never"."""
+        self.put(f"{family}_timestamp_seconds", instant(record, field), **of)
+
+    def halves(
+        self, family: str, records: Iterable[Record], field: str, /, **of: str
+    ) -> None:
+        """Count the records by a flag."""
         for half in (True, False):
-            self.add(family, 0, **{label: boolean(half)})
-        for half in which:
-            self.add(family, 1, **{label: boolean(half)})
+            self.add(family, 0, **of, **{field: boolean(half)})
+        for record in records:
+            self.add(family, 1, **of, **{field: boolean(flag(record, field))})
 
     def states(
         self,
@@ -99,4 +114,4 @@ def cut(value: str) -> str:
 
 
 def _key(family: str, of: dict[str, str]) -> Key:
-    return family, frozenset((name, cut(value)) for name, value in of.items())
+    return PREFIX + family, frozenset((name, cut(value)) for name, value in of.items())

@@ -10,6 +10,7 @@ from tests.reference.fields import (
     ids,
     number,
     objects,
+    own,
     part,
     text,
 )
@@ -19,38 +20,27 @@ from tests.reference.page import Page, Settings, boolean
 Release = tuple[int, int, int]
 
 
-def policies(known: Known, _settings: Settings) -> Page:
-    page = Page()
+def policies(page: Page, known: Known, _settings: Settings) -> None:
     if has(known, "policies"):
-        page.halves(
-            "netbird_api_policies",
-            (flag(policy, "enabled") for policy in known["policies"]),
-            "enabled",
-        )
+        page.halves("policies", known["policies"], "enabled")
         for policy in known["policies"]:
             _policy(page, known, policy)
     if has(known, "posture_checks"):
-        page.put("netbird_api_posture_checks", len(known["posture_checks"]))
+        page.put("posture_checks", len(known["posture_checks"]))
         for check in known["posture_checks"]:
             _check(page, known, check)
-    return page
 
 
 def _policy(page: Page, known: Known, policy: Record) -> None:
-    of = {"policy_id": text(policy, "id"), "policy": text(policy, "name")}
+    of = own("policy", policy)
     rules = distinct(objects(policy, "rules"))
     enabled = [rule for rule in rules if flag(rule, "enabled")]
     for rule in rules:
-        page.add(
-            "netbird_api_policy_rules",
-            1,
-            action=text(rule, "action"),
-            protocol=text(rule, "protocol"),
-            enabled=boolean(flag(rule, "enabled")),
-        )
-    page.put("netbird_api_policy_info", 1, **of)
-    page.put("netbird_api_policy_enabled", flag(policy, "enabled"), **of)
-    page.put("netbird_api_policy_enabled_rules", len(enabled), **of)
+        kind = {name: text(rule, name) for name in ("action", "protocol")}
+        page.add("policy_rules", 1, **kind, enabled=boolean(flag(rule, "enabled")))
+    page.put("policy_info", 1, **of)
+    page.put("policy_enabled", flag(policy, "enabled"), **of)
+    page.put("policy_enabled_rules", len(enabled), **of)
     if has(known, "groups"):
         empty = sum(
             _empty(known, objects(rule, side), part(rule, single))
@@ -60,11 +50,7 @@ def _policy(page: Page, known: Known, policy: Record) -> None:
                 ("destinations", "destinationResource"),
             )
         )
-        page.put(
-            "netbird_api_policy_empty_sides",
-            empty if flag(policy, "enabled") else 0,
-            **of,
-        )
+        page.put("policy_empty_sides", empty if flag(policy, "enabled") else 0, **of)
 
 
 def _empty(known: Known, groups: list[Record], resource: Record) -> bool:
@@ -82,8 +68,8 @@ def _empty(known: Known, groups: list[Record], resource: Record) -> bool:
 
 def _check(page: Page, known: Known, check: Record) -> None:
     id_ = text(check, "id")
-    of = {"posture_check_id": id_, "posture_check": text(check, "name")}
-    page.put("netbird_api_posture_check_info", 1, **of)
+    of = own("posture_check", check)
+    page.put("posture_check_info", 1, **of)
     if not has(known, "policies"):
         return
     users = [
@@ -91,7 +77,7 @@ def _check(page: Page, known: Known, check: Record) -> None:
         for policy in known["policies"]
         if flag(policy, "enabled") and id_ in ids(policy, "source_posture_checks")
     ]
-    page.put("netbird_api_posture_check_policies", len(users), **of)
+    page.put("posture_check_policies", len(users), **of)
     minimum = part(part(check, "checks"), "nb_version_check")
     oldest = _release(text(minimum, "min_version"))
     if oldest is None or not has(known, "groups", "peers"):
@@ -112,7 +98,7 @@ def _check(page: Page, known: Known, check: Record) -> None:
         release = _release(text(peer, "version"))
         if text(peer, "id") in concerned and release is not None:
             below += release < oldest
-    page.put("netbird_api_posture_check_peers_below_min_version", below, **of)
+    page.put("posture_check_peers_below_min_version", below, **of)
 
 
 def _release(version: str) -> Release | None:

@@ -1,97 +1,55 @@
 """The reverse proxy."""
 
 from tests.reference.bodies import Known
-from tests.reference.fields import Record, flag, instant, number, part, text, texts
+from tests.reference.fields import Record, flag, number, own, part, text, texts
 from tests.reference.joins import has
 from tests.reference.page import Page, Settings
 
 STATUSES = (
-    "pending",
-    "active",
-    "tunnel_not_created",
-    "certificate_pending",
-    "certificate_failed",
-    "error",
+    *("pending", "active", "tunnel_not_created", "certificate_pending"),
+    *("certificate_failed", "error"),
 )
 ANYWHERE = {"0.0.0.0/0", "::/0"}
 
 
-def reverse_proxy(known: Known, _settings: Settings) -> Page:
-    page = Page()
+def reverse_proxy(page: Page, known: Known, _settings: Settings) -> None:
     if has(known, "proxy_services"):
         for status in STATUSES:
-            page.add("netbird_api_proxy_services", 0, status=status)
+            page.add("proxy_services", 0, status=status)
     for service in known.get("proxy_services", []):
         _service(page, service)
     for domain in known.get("proxy_domains", []):
         if text(domain, "type") == "custom":
-            page.put(
-                "netbird_api_proxy_domain_validated",
-                flag(domain, "validated"),
-                proxy_domain_id=text(domain, "id"),
-                domain=text(domain, "domain"),
-            )
+            of = {"proxy_domain_id": text(domain, "id")}
+            of["domain"] = text(domain, "domain")
+            page.put("proxy_domain_validated", flag(domain, "validated"), **of)
     for cluster in known.get("proxy_clusters", []):
-        address = text(cluster, "address")
-        page.put(
-            "netbird_api_proxy_cluster_online",
-            flag(cluster, "online"),
-            proxy_cluster=address,
-        )
-        page.put(
-            "netbird_api_proxy_cluster_connected_proxies",
-            number(cluster, "connected_proxies"),
-            proxy_cluster=address,
-        )
+        of = {"proxy_cluster": text(cluster, "address")}
+        page.put("proxy_cluster_online", flag(cluster, "online"), **of)
+        proxies = number(cluster, "connected_proxies")
+        page.put("proxy_cluster_connected_proxies", proxies, **of)
     for token in known.get("proxy_tokens", []):
-        of = {"proxy_token_id": text(token, "id"), "proxy_token": text(token, "name")}
+        of = own("proxy_token", token)
         if not flag(token, "revoked"):
-            page.put(
-                "netbird_api_proxy_token_expiration_timestamp_seconds",
-                instant(token, "expires_at"),
-                **of,
-            )
-        page.put(
-            "netbird_api_proxy_token_last_used_timestamp_seconds",
-            instant(token, "last_used"),
-            **of,
-        )
-    return page
+            page.time("proxy_token_expiration", token, "expires_at", **of)
+        page.time("proxy_token_last_used", token, "last_used", **of)
 
 
 def _service(page: Page, service: Record) -> None:
-    of = {
-        "proxy_service_id": text(service, "id"),
-        "proxy_service": text(service, "name"),
-    }
+    of = own("proxy_service", service)
     meta = part(service, "meta")
     status = text(meta, "status")
-    page.add("netbird_api_proxy_services", 1, status=status)
-    page.put(
-        "netbird_api_proxy_service_info",
-        1,
-        **of,
-        mode=text(service, "mode"),
-        domain=text(service, "domain"),
-    )
-    page.states("netbird_api_proxy_service_status", STATUSES, status, "status", **of)
-    page.put("netbird_api_proxy_service_enabled", flag(service, "enabled"), **of)
-    if text(service, "mode") == "http":
-        page.put(
-            "netbird_api_proxy_service_authenticated",
-            flag(service, "private") or _is_authenticated(part(service, "auth")),
-            **of,
-        )
-    page.put(
-        "netbird_api_proxy_service_restricted",
-        _restricted(part(service, "access_restrictions")),
-        **of,
-    )
-    page.put(
-        "netbird_api_proxy_service_certificate_issued_timestamp_seconds",
-        instant(meta, "certificate_issued_at"),
-        **of,
-    )
+    page.add("proxy_services", 1, status=status)
+    mode, domain = text(service, "mode"), text(service, "domain")
+    page.put("proxy_service_info", 1, **of, mode=mode, domain=domain)
+    page.states("proxy_service_status", STATUSES, status, "status", **of)
+    page.put("proxy_service_enabled", flag(service, "enabled"), **of)
+    if mode == "http":
+        safe = flag(service, "private") or _is_authenticated(part(service, "auth"))
+        page.put("proxy_service_authenticated", safe, **of)
+    restricted = _restricted(part(service, "access_restrictions"))
+    page.put("proxy_service_restricted", restricted, **of)
+    page.time("proxy_service_certificate_issued", meta, "certificate_issued_at", **of)
 
 
 def _is_authenticated(auth: Record) -> bool:

@@ -1,26 +1,19 @@
 """Setup keys."""
 
 from tests.reference.bodies import Known
-from tests.reference.fields import flag, ids, instant, number, text
+from tests.reference.fields import flag, ids, instant, number, own, text
 from tests.reference.page import Page, Settings, boolean
 
 STATES = ("valid", "expired", "revoked", "overused")
 
 
-def setup_keys(known: Known, _settings: Settings) -> Page:
-    page = Page()
+def setup_keys(page: Page, known: Known, _settings: Settings) -> None:
     for key in known.get("setup_keys", []):
-        of = {"setup_key_id": text(key, "id"), "setup_key": text(key, "name")}
+        of = own("setup_key", key)
         type_ = text(key, "type")
         state = text(key, "state")
         ephemeral = boolean(flag(key, "ephemeral"))
-        page.add(
-            "netbird_api_setup_keys",
-            1,
-            key_type=type_,
-            state=state,
-            ephemeral=ephemeral,
-        )
+        page.add("setup_keys", 1, key_type=type_, state=state, ephemeral=ephemeral)
         values = {
             "valid": flag(key, "valid"),
             "expiration_timestamp_seconds": instant(key, "expires"),
@@ -29,10 +22,7 @@ def setup_keys(known: Known, _settings: Settings) -> Page:
             "used_times": number(key, "used_times"),
             "usage_limit": number(key, "usage_limit") or None,  # 0 is no limit
         }
-        page.put(
-            "netbird_api_setup_key_info", 1, **of, key_type=type_, ephemeral=ephemeral
-        )
+        page.put("setup_key_info", 1, **of, key_type=type_, ephemeral=ephemeral)
         for family, value in values.items():
-            page.put(f"netbird_api_setup_key_{family}", value, **of)
-        page.states("netbird_api_setup_key_state", STATES, state, "state", **of)
-    return page
+            page.put(f"setup_key_{family}", value, **of)
+        page.states("setup_key_state", STATES, state, "state", **of)

@@ -32,7 +32,7 @@ from api_exporter.netbird.records import (
 )
 from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.ports import UpstreamError
-from tests.attention.looking import found, seen
+from tests.attention.looking import findings, seen
 from tests.bodies import decoded
 
 IDS = st.sampled_from("abcd")
@@ -173,7 +173,7 @@ class HostileTests(SynchronousTestCase):
         route = Route(id="r", enabled=True, peer_groups=NAMES)
         known = replace_(BIG, routes=(route,), **routed(100))
         CountedId.lookups = 0
-        alerts = {alert for alert, _, _ in found(seen(known))}
+        alerts = {one.alert for one in findings(seen(known))}
         self.assertLess(CountedId.lookups, 20 * MANY * 20)
         self.assertIn("NetBirdRouteUnreachable", alerts)
 
