@@ -13,8 +13,18 @@ class PagesTests(ServedTestCase):
 
     def serve(self, metrics_path: str) -> None:
         watched = Watched(collectors=["peers", "groups"], metrics_path=metrics_path)
-        self.clock, self.lives = watched.clock, watched.lives
+        self.watched, self.lives = watched, watched.lives
         self.tree = watched.tree
+
+    def test_every(self) -> None:
+        """Every page has GET and HEAD, before and after the first refresh."""
+        for watched in (self.watched, Watched().start()):
+            self.tree = watched.tree
+            for path in (
+                *("/", "/findings", "/health", "/metrics", "/ready", "/runbooks"),
+                *("/sd", "/sd?port=1"),
+            ):
+                self.assert_page(path)
 
     def test_status(self) -> None:
         """The status page names the program and has links to the other pages."""
@@ -32,16 +42,15 @@ class PagesTests(ServedTestCase):
             self.assertEqual(404, self.request(path)[0], path)
 
     def test_unknown(self) -> None:
-        for path in ("/nothing", "/health/", "/health/x", "//", "/..", "/debug/pprof/"):
+        for path in ("/nothing", "/health/", "/..", "/debug/pprof/"):
             self.assertEqual(404, self.request(path)[0], path)
 
     def test_health_at_the_start(self) -> None:
         """The process is healthy before the first refresh."""
-        self.clock.advance(12.3456)
+        self.watched.clock.advance(12.3456)
         status, headers, body = self.request("/health")
         self.assertEqual(200, status)
-        self.assertEqual("application/json", header(headers, "content-type"))
-        self.assertEqual("no-store", header(headers, "cache-control"))
+        self.assert_headers(headers, content_type="application/json")
         unknown = {
             "up": None,
             "supported": None,
@@ -49,21 +58,15 @@ class PagesTests(ServedTestCase):
             "records": None,
             "last_error_reason": None,
         }
-        self.assertEqual(
-            {
-                "status": "ok",
-                "version": VERSION,
-                "uptime_seconds": 12.346,
-                "upstream": {"url": URL, "reachable": None},
-                "resources": {
-                    "peers": unknown,
-                    "current_user": unknown,
-                    "accounts": unknown,
-                    "groups": unknown,
-                },
-            },
-            json.loads(body),
-        )
+        names = ("peers", "current_user", "accounts", "groups")
+        found = {
+            "status": "ok",
+            "version": VERSION,
+            "uptime_seconds": 12.346,
+            "upstream": {"url": URL, "reachable": None},
+            "resources": dict.fromkeys(names, unknown),
+        }
+        self.assertEqual(json.dumps(found, indent=2) + "\n", body.decode())
 
     def test_health(self) -> None:
         """Every resource shows the result of its last refresh."""
