@@ -4,20 +4,19 @@ import json
 import re
 from collections.abc import Mapping
 
-from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
-from twisted.internet.testing import StringTransport
-from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
-from twisted.web.server import Request, Site
+from twisted.web.server import Request
 
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.telemetry.account import accounts_summary
 from api_exporter.web.accounts import summary_pages
 from api_exporter.web.context import SiteContext
 from api_exporter.web.tree import tree
+from tests.web.connection import Connection
 from tests.web.served import ServedTestCase
 from tests.web.watched import Watched
 
@@ -194,6 +193,8 @@ class StateTests(AccountsTestCase):
             self.assertIn(f'href="{link}?account=acme"', page)
         self.assertIn('href="./"', page)
         self.assertNotIn("beta", page)
+        findings = self.text("/findings?account=acme")
+        self.assertIn('<a href="./?account=acme">Status page</a>', findings)
 
     def test_summary(self) -> None:
         """The supervisor's status has the number of accounts that are up."""
@@ -240,23 +241,13 @@ class TargetsTests(AccountsTestCase):
 
     def test_two_hosts(self) -> None:
         """A request with two Host headers is refused."""
-        wire = StringTransport()
-        channel = Site(self.tree, reactor=Clock()).buildProtocol(wire.getPeer())
-        channel.makeConnection(wire)
-        channel.dataReceived(
-            b"GET /sd/accounts HTTP/1.1\r\nHost: a:1\r\nHost: b:1\r\n\r\n"
-        )
-        self.assertIn(b" 400 ", wire.value().splitlines()[0])
-        channel.connectionLost(Failure(ConnectionDone()))
+        connection = Connection(BoundedSite(self.tree, Clock()))
+        connection.send(b"GET /sd/accounts HTTP/1.1\r\nHost: a:1\r\nHost: b:1\r\n\r\n")
+        self.assertIn(b" 400 ", connection.heard().splitlines()[0])
 
 
 class DiscoveryTests(AccountsTestCase):
     """Service discovery of each account's peers."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
-        self.tree = several(accounts, self.context)
 
     def test_of_one(self) -> None:
         """An account's list has its own peers, labelled with its name."""
