@@ -215,7 +215,6 @@ class Listener(Service):
             closed = port.stopListening()
             if closed is not None:
                 await closed
-        self._ports.clear()
         await self._site.drain(self._reactor)
 
 

@@ -15,6 +15,7 @@ from api_exporter.serving.channel import Channel
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
+from api_exporter.web.discovery.targets import MAX_RESPONSE_BYTES
 
 T = TypeVar("T")
 
@@ -50,8 +51,8 @@ PROFILES_PATH = "debug/pprof"
 MAX_PENDING = 16
 """The maximum number of pending service discovery responses, for all accounts."""
 
-MAX_PENDING_BYTES = 256 * 1024 * 1024
-"""The maximum bytes of such responses that are being sent."""
+MAX_PENDING_BYTES = MAX_RESPONSE_BYTES
+"""The maximum bytes of such responses that are being sent: those of the longest one."""
 
 
 class PendingResponses:

@@ -95,6 +95,8 @@ PROFILE_KINDS = {
 class ProfilePage(ReadOnlyPage):
     """A page that records a profile of one kind; a disconnect cancels it."""
 
+    _ends_at: float
+
     def __init__(
         self, kind: ProfileKind, clock: IReactorTime, now: Now, in_thread: InThread
     ) -> None:
@@ -104,7 +106,6 @@ class ProfilePage(ReadOnlyPage):
         self._now = now
         self._in_thread = in_thread
         self._running: Deferred[bytes] | None = None
-        self._ends_at = 0.0
 
     def render_GET(self, request: Request) -> bytes | int:
         forbid_other_sites(request)

@@ -4,7 +4,7 @@ import contextlib
 import errno
 import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -351,6 +351,10 @@ class ListenerTests(SynchronousTestCase):
 
     def test_closing(self) -> None:
         """A stop waits until the port is closed and all responses are sent."""
+        for order in (1, -1):
+            self.assert_waiting(order)
+
+    def assert_waiting(self, order: int) -> None:
         closed: defer.Deferred[None] = defer.Deferred()
         reactor = Honest()
         listen = reactor.listenTCP
@@ -367,7 +371,9 @@ class ListenerTests(SynchronousTestCase):
         Connection(self.site).ask()
         stopped = service.stopService()
         self.assertFalse(service.running)
-        for end in (lambda: closed.callback(None), self.page.finish):
+        ends: list[Callable[[], None]] = [partial(closed.callback, None)]
+        ends.append(self.page.finish)
+        for end in ends[::order]:
             self.assertNoResult(stopped)
             end()
         self.successResultOf(stopped)

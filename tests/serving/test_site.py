@@ -163,7 +163,8 @@ class RoomTests(SynchronousTestCase):
         [refused] = self.connected(2)
         refused.ask()
         self.assertRegex(
-            refused.heard(), b"HTTP/1.1 503 (?s:.*)\r\nRetry-After: 10\r\n"
+            refused.heard(),
+            b"HTTP/1.1 503 (?s:.*)\r\nConnection: close\r\nRetry-After: 10\r\n",
         )
         self.assertTrue(refused.transport.disconnecting)
         self.connected(2)[0].ask("/health")

@@ -4,23 +4,23 @@ import json
 import re
 from collections.abc import Mapping
 
-from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
-from twisted.internet.testing import StringTransport
-from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
-from twisted.web.server import Request, Site
+from twisted.web.server import Request
 
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.telemetry.account import accounts_summary
 from api_exporter.web.accounts import summary_pages
 from api_exporter.web.context import SiteContext
 from api_exporter.web.tree import tree
-from tests.web.served import ServedTestCase, header
+from tests.web.connection import Connection
+from tests.web.served import ServedTestCase
 from tests.web.watched import Watched
 
+ALL_PATHS = ("/", "/findings", "/health", "/metrics", "/ready", "/sd")
 REFUSED = UpstreamError("auth", "401: token <invalid>")
 PEERS = re.compile(r"netbird_api_peers\{connected=\"true\"\} (\d+)")
 
@@ -101,16 +101,17 @@ class MetricsTests(AccountsTestCase):
 
     def test_unknown(self) -> None:
         """An unknown name is 404 on every page, without a list; so are two names."""
-        for path in ("/metrics", "/health", "/ready", "/"):
+        for path in ALL_PATHS:
             for query in ("?account=x", "?account=", "?account=acme&account=beta"):
                 text = self.text(path + query, 404)
                 self.assertEqual("There is no such account.\n", text)
 
-    def test_other_methods(self) -> None:
-        """Methods other than GET and HEAD are refused."""
-        for path in ("/metrics?account=acme", "/metrics", "/sd/accounts"):
-            self.assertEqual(405, self.request(path, "POST")[0])
-            self.assertEqual(200, self.request(path, "HEAD")[0])
+    def test_methods(self) -> None:
+        """Every page has GET and HEAD, with and without a name."""
+        for path in ("/", "/health", "/metrics", "/ready"):
+            self.assert_page(path)
+            self.assert_page(f"{path}?account=acme")
+        self.assert_page("/sd/accounts")
 
 
 class StateTests(AccountsTestCase):
@@ -192,6 +193,8 @@ class StateTests(AccountsTestCase):
             self.assertIn(f'href="{link}?account=acme"', page)
         self.assertIn('href="./"', page)
         self.assertNotIn("beta", page)
+        findings = self.text("/findings?account=acme")
+        self.assertIn('<a href="./?account=acme">Status page</a>', findings)
 
     def test_summary(self) -> None:
         """The supervisor's status has the number of accounts that are up."""
@@ -204,9 +207,8 @@ class StateTests(AccountsTestCase):
 class TargetsTests(AccountsTestCase):
     def test_targets(self) -> None:
         """Each account is a target at the requested address."""
-        status, headers, body = self.request("/sd/accounts")
-        self.assertEqual(200, status)
-        self.assertEqual("application/json", header(headers, "content-type"))
+        _, headers, body = self.request("/sd/accounts")
+        self.assert_headers(headers, content_type="application/json")
         self.assertEqual(
             [
                 {
@@ -239,28 +241,13 @@ class TargetsTests(AccountsTestCase):
 
     def test_two_hosts(self) -> None:
         """A request with two Host headers is refused."""
-        wire = StringTransport()
-        channel = Site(self.tree, reactor=Clock()).buildProtocol(wire.getPeer())
-        channel.makeConnection(wire)
-        channel.dataReceived(
-            b"GET /sd/accounts HTTP/1.1\r\nHost: a:1\r\nHost: b:1\r\n\r\n"
-        )
-        self.assertIn(b" 400 ", wire.value().splitlines()[0])
-        channel.connectionLost(Failure(ConnectionDone()))
-
-    def test_other_paths(self) -> None:
-        """Other paths below `/sd` are 404."""
-        for path in ("/sd/", "/sd/accounts/x"):
-            self.text(path, 404)
+        connection = Connection(BoundedSite(self.tree, Clock()))
+        connection.send(b"GET /sd/accounts HTTP/1.1\r\nHost: a:1\r\nHost: b:1\r\n\r\n")
+        self.assertIn(b" 400 ", connection.heard().splitlines()[0])
 
 
 class DiscoveryTests(AccountsTestCase):
     """Service discovery of each account's peers."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
-        self.tree = several(accounts, self.context)
 
     def test_of_one(self) -> None:
         """An account's list has its own peers, labelled with its name."""
@@ -276,13 +263,6 @@ class DiscoveryTests(AccountsTestCase):
             self.assertEqual(
                 "account is missing: request /sd?account=NAME&port=9100\n",
                 self.text(f"/sd{query}", 400),
-            )
-
-    def test_unknown(self) -> None:
-        """An unknown name is 404, as on all pages."""
-        for query in ("?port=1&account=x", "?port=1&account=acme&account=beta"):
-            self.assertEqual(
-                "There is no such account.\n", self.text(f"/sd{query}", 404)
             )
 
     def test_wrong(self) -> None:

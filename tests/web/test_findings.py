@@ -44,6 +44,7 @@ class FindingsTests(ServedTestCase):
         number = re.findall(r'href="findings">Show all ([\d,]+)</a>', status)
         self.assertEqual([str(every.count("<li>"))], number)
         self.assertEqual(51, len(set(self.routes(every)) & {f"{n}" for n in range(51)}))
+        self.assertIn('<a href="./">Status page</a>', every)
         self.assertIn("<h1>The network: 51 critical", every)
         self.assertIn("<title>51 critical – findings – api-exporter</title>", every)
         self.assertNotIn("Next", every)

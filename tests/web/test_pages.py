@@ -3,7 +3,7 @@
 import json
 
 from api_exporter.ports import UpstreamError
-from tests.web.served import ServedTestCase, header
+from tests.web.served import ServedTestCase
 from tests.web.watched import URL, VERSION, Watched
 
 
@@ -13,16 +13,18 @@ class PagesTests(ServedTestCase):
 
     def serve(self, metrics_path: str) -> None:
         watched = Watched(collectors=["peers", "groups"], metrics_path=metrics_path)
-        self.clock, self.lives = watched.clock, watched.lives
+        self.watched, self.lives = watched, watched.lives
         self.tree = watched.tree
 
-    def test_status(self) -> None:
-        """The status page names the program and has links to the other pages."""
-        status, headers, body = self.request("/")
-        self.assertEqual(200, status)
-        self.assertEqual("text/html; charset=utf-8", header(headers, "content-type"))
-        for text in (f"api-exporter {VERSION}", 'href="metrics"', 'href="health"', URL):
-            self.assertIn(text, body.decode())
+    def test_every(self) -> None:
+        """Every page has GET and HEAD, before and after the first refresh."""
+        for watched in (self.watched, Watched().start()):
+            self.tree = watched.tree
+            for path in (
+                *("/", "/findings", "/health", "/metrics", "/ready", "/runbooks"),
+                *("/sd", "/sd?port=1"),
+            ):
+                self.assert_page(path)
 
     def test_metrics_path(self) -> None:
         """The metrics are only at the path of the setting."""
@@ -32,16 +34,15 @@ class PagesTests(ServedTestCase):
             self.assertEqual(404, self.request(path)[0], path)
 
     def test_unknown(self) -> None:
-        for path in ("/nothing", "/health/", "/health/x", "//", "/..", "/debug/pprof/"):
+        for path in ("/nothing", "/health/", "/..", "/debug/pprof/"):
             self.assertEqual(404, self.request(path)[0], path)
 
     def test_health_at_the_start(self) -> None:
         """The process is healthy before the first refresh."""
-        self.clock.advance(12.3456)
+        self.watched.clock.advance(12.3456)
         status, headers, body = self.request("/health")
         self.assertEqual(200, status)
-        self.assertEqual("application/json", header(headers, "content-type"))
-        self.assertEqual("no-store", header(headers, "cache-control"))
+        self.assert_headers(headers, content_type="application/json")
         unknown = {
             "up": None,
             "supported": None,
@@ -49,50 +50,44 @@ class PagesTests(ServedTestCase):
             "records": None,
             "last_error_reason": None,
         }
-        self.assertEqual(
-            {
-                "status": "ok",
-                "version": VERSION,
-                "uptime_seconds": 12.346,
-                "upstream": {"url": URL, "reachable": None},
-                "resources": {
-                    "peers": unknown,
-                    "current_user": unknown,
-                    "accounts": unknown,
-                    "groups": unknown,
-                },
-            },
-            json.loads(body),
-        )
+        names = ("peers", "current_user", "accounts", "groups")
+        found = {
+            "status": "ok",
+            "version": VERSION,
+            "uptime_seconds": 12.346,
+            "upstream": {"url": URL, "reachable": None},
+            "resources": dict.fromkeys(names, unknown),
+        }
+        self.assertEqual(json.dumps(found, indent=2) + "\n", body.decode())
 
     def test_health(self) -> None:
         """Every resource shows the result of its last refresh."""
-        peers, groups = self.lives["peers"], self.lives["groups"]
+        peers, groups, accounts = (
+            self.lives[name] for name in ("peers", "groups", "accounts")
+        )
         peers.freshness = peers.known_freshness.succeeded(
             records=0, rejected=0, seconds=1, at=1000.5
         )
         error = UpstreamError("forbidden", "403: permission denied")
         groups.freshness = groups.known_freshness.failed(error, 1, 1001)
-        resources = json.loads(self.request("/health")[2])["resources"]
-        self.assertEqual(
-            (True, 0, 1000.5),
-            tuple(
-                resources["peers"][name]
-                for name in ("up", "records", "last_success_timestamp_seconds")
-            ),
-        )
-        self.assertEqual(
-            (False, "forbidden"),
-            tuple(resources["groups"][name] for name in ("up", "last_error_reason")),
-        )
-        self.assertNotIn("last_error_request_id", resources["groups"])
-
-    def test_request_id(self) -> None:
-        """The request id of a failed refresh is shown."""
         error = UpstreamError("forbidden", "403", request_id="dc1djo5qmd2oq13d8pj0")
-        groups = self.lives["groups"]
-        groups.freshness = groups.known_freshness.failed(error, 1, 1001)
+        accounts.freshness = accounts.known_freshness.failed(error, 1, 1001)
         resources = json.loads(self.request("/health")[2])["resources"]
-        self.assertEqual(
-            "dc1djo5qmd2oq13d8pj0", resources["groups"]["last_error_request_id"]
-        )
+        success = {
+            "up": True,
+            "supported": True,
+            "last_success_timestamp_seconds": 1000.5,
+            "records": 0,
+            "last_error_reason": None,
+        }
+        failure = {
+            "up": False,
+            "supported": None,
+            "last_success_timestamp_seconds": None,
+            "records": None,
+            "last_error_reason": "forbidden",
+        }
+        self.assertEqual(success, resources["peers"])
+        self.assertEqual(failure, resources["groups"])
+        failure["last_error_request_id"] = "dc1djo5qmd2oq13d8pj0"
+        self.assertEqual(failure, resources["accounts"])

@@ -4,22 +4,15 @@ import sys
 import threading
 import tracemalloc
 from collections.abc import Callable
-from typing import cast
 
-import treq
-from treq.client import HTTPClient
-from treq.testing import RequestTraversalAgent
 from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
-from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.client import ResponseNeverReceived
-from twisted.web.iweb import IResponse
 from twisted.web.resource import Resource
 
 from api_exporter.web.pprof import Pprof
 from tests.profiling import reader
+from tests.web.served import Asked, ServedTestCase, header
 
-URL = "http://exporter.invalid/debug/pprof"
 NOW = 1_800_000_000
 
 
@@ -28,7 +21,7 @@ def at_once(work: Callable[[], bytes]) -> Deferred[bytes]:
     return execute(work)
 
 
-class PprofTestCase(SynchronousTestCase):
+class PprofTestCase(ServedTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         self.mount(at_once)
@@ -37,27 +30,11 @@ class PprofTestCase(SynchronousTestCase):
         self, in_thread: Callable[[Callable[[], bytes]], Deferred[bytes]]
     ) -> None:
         self.pprof = Pprof(self.clock, lambda: NOW, in_thread)
-        tree, debug = Resource(), Resource()
-        tree.putChild(b"debug", debug)
-        debug.putChild(b"pprof", self.pprof)
-        self.agent = RequestTraversalAgent(tree)
+        self.tree = Resource()
+        self.tree.putChild(b"pprof", self.pprof)
 
-    def ask(self, path: str, method: str = "GET") -> Deferred[IResponse]:
-        client = HTTPClient(self.agent)
-        asked = client.request(method, URL + path, allow_redirects=False)
-        self.agent.flush()
-        return cast(Deferred[IResponse], asked)
-
-    def answer(self, asked: Deferred[IResponse]) -> tuple[int, bytes, dict[str, str]]:
-        """Return status, body and the first value of each header."""
-        self.agent.flush()
-        response = self.successResultOf(asked)
-        body: bytes = self.successResultOf(treq.content(response))
-        headers = {
-            name.decode().lower(): values[0].decode()
-            for name, values in response.headers.getAllRawHeaders()
-        }
-        return response.code, body, headers
+    def ask(self, path: str, method: str = "GET", **headers: str) -> Asked:
+        return super().ask(f"/pprof{path}", method, **headers)
 
     def assertNothingRuns(self) -> None:  # noqa: N802 - named like unittest's methods
         self.assertEqual([], self.clock.getDelayedCalls())
@@ -68,21 +45,21 @@ class PprofTestCase(SynchronousTestCase):
 class IndexTests(PprofTestCase):
     def test_links(self) -> None:
         """The index has a link to every profile."""
-        status, body, headers = self.answer(self.ask("/"))
+        status, headers, body = self.request("/")
         self.assertEqual(200, status)
-        self.assertEqual("text/html; charset=utf-8", headers["content-type"])
-        self.assertEqual("same-origin", headers["cross-origin-resource-policy"])
+        self.assertEqual("text/html; charset=utf-8", header(headers, "content-type"))
+        self.assertEqual("same-origin", header(headers, "cross-origin-resource-policy"))
         for name in (b"profile", b"heap", b"goroutine"):
             self.assertIn(b'<a href="%s">' % name, body)
 
     def test_slash(self) -> None:
         """Without its slash the index redirects, so that its links work."""
-        status, _, headers = self.answer(self.ask(""))
-        self.assertEqual((302, "pprof/"), (status, headers["location"]))
+        status, headers, _ = self.request("")
+        self.assertEqual((302, "pprof/"), (status, header(headers, "location")))
 
     def test_unknown(self) -> None:
         for path in ("/allocs", "/block", "/mutex", "/profile/", "/heap/x"):
-            self.assertEqual(404, self.answer(self.ask(path))[0], path)
+            self.assertEqual(404, self.request(path)[0], path)
 
 
 class ProfileTests(PprofTestCase):
@@ -99,10 +76,10 @@ class ProfileTests(PprofTestCase):
             asked = self.ask(path)
             if seconds:
                 self.clock.advance(seconds - 0.1)
-                self.agent.flush()
-                self.assertNoResult(asked)
+                asked.agent.flush()
+                self.assertNoResult(asked.response)
                 self.clock.advance(0.2)
-            status, body, _ = self.answer(asked)
+            status, _, body = self.answer(asked)
             read = reader.read(body)
             self.assertEqual((200, kind), (status, read.types[-1][0]), path)
             self.assertEqual(NOW * 10**9, read.started, path)
@@ -110,37 +87,35 @@ class ProfileTests(PprofTestCase):
 
     def test_headers(self) -> None:
         """A profile has the headers of a file download."""
-        _, _, headers = self.answer(self.ask("/goroutine"))
-        self.assertEqual("application/octet-stream", headers["content-type"])
-        self.assertEqual(
-            "attachment; filename=goroutine.pb.gz", headers["content-disposition"]
+        _, headers, _ = self.request("/goroutine")
+        self.assert_headers(
+            headers,
+            content_type="application/octet-stream",
+            content_disposition="attachment; filename=goroutine.pb.gz",
+            cross_origin_resource_policy="same-origin",
         )
-        self.assertEqual("nosniff", headers["x-content-type-options"])
-        self.assertEqual("same-origin", headers["cross-origin-resource-policy"])
 
     def test_head(self) -> None:
         """HEAD has the headers of GET, without making a profile."""
-        status, body, headers = self.answer(self.ask("/profile", "HEAD"))
-        self.assertEqual((200, b""), (status, body))
-        self.assertEqual("application/octet-stream", headers["content-type"])
-        self.assertNothingRuns()
-
-    def test_other_methods(self) -> None:
-        """Methods other than GET and HEAD are refused."""
-        for method in ("POST", "PUT", "DELETE"):
-            status, _, headers = self.answer(self.ask("/profile", method))
-            self.assertEqual((405, "GET, HEAD"), (status, headers["allow"]))
+        for path in ("/profile", "/heap", "/goroutine"):
+            status, headers, body = self.request(path, "HEAD")
+            self.assertEqual((200, b""), (status, body))
+            self.assert_headers(headers, content_type="application/octet-stream")
+            self.assertNothingRuns()
 
 
 class BadQueryTests(PprofTestCase):
     def assertRefused(self, query: str, line: str) -> None:  # noqa: N802 - likewise
         for path in ("/profile", "/heap", "/goroutine"):
-            status, body, headers = self.answer(self.ask(f"{path}?{query}"))
+            status, headers, body = self.request(f"{path}?{query}")
             self.assertEqual((400, f"{line}\n"), (status, body.decode()))
-            self.assertEqual("text/plain; charset=utf-8", headers["content-type"])
-            self.assertEqual("nosniff", headers["x-content-type-options"])
-            self.assertEqual("1", headers["x-go-pprof"])
-            self.assertNotIn("content-disposition", headers)
+            self.assert_headers(
+                headers,
+                content_type="text/plain; charset=utf-8",
+                cache_control="no-store",
+                x_go_pprof="1",
+                content_disposition="",
+            )
         self.assertNothingRuns()
 
     def test_seconds(self) -> None:
@@ -174,20 +149,20 @@ class OneAtATimeTests(PprofTestCase):
         """A second profile of a kind gets 409 and Retry-After; the first continues."""
         first = self.ask("/profile?seconds=20")
         self.clock.advance(5.5)
-        status, body, headers = self.answer(self.ask("/profile"))
-        self.assertEqual((409, "15"), (status, headers["retry-after"]))
+        status, headers, body = self.request("/profile")
+        self.assertEqual((409, "15"), (status, header(headers, "retry-after")))
         self.assertEqual(b"the CPU sampler is in use; retry later\n", body)
         self.clock.advance(15)
         self.assertEqual(200, self.answer(first)[0])
-        self.assertEqual(200, self.answer(self.ask("/goroutine"))[0])
+        self.assertEqual(200, self.request("/goroutine")[0])
         self.assertNothingRuns()
 
     def test_kinds_run_together(self) -> None:
         """Profiles of memory exclude each other, but not the CPU profile."""
         heap = self.ask("/heap")
-        self.assertEqual(409, self.answer(self.ask("/heap"))[0])
+        self.assertEqual(409, self.request("/heap")[0])
         cpu = self.ask("/profile?seconds=5")
-        self.assertNoResult(cpu)
+        self.assertNoResult(cpu.response)
         self.clock.advance(5)
         self.assertEqual([200, 200], [self.answer(a)[0] for a in (heap, cpu)])
         self.assertNothingRuns()
@@ -207,9 +182,7 @@ class EndTests(PprofTestCase):
         for path in ("/profile", "/heap"):
             asked = self.ask(path)
             self.assertEqual(1, len(self.clock.getDelayedCalls()))
-            asked.cancel()
-            self.agent.flush()
-            self.failureResultOf(asked, ResponseNeverReceived)
+            self.leave(asked)
             self.assertNothingRuns()
         self.assertEqual(switch_interval, sys.getswitchinterval())
 
@@ -222,15 +195,12 @@ class EndTests(PprofTestCase):
             return encoding[-1]
 
         self.mount(in_thread)
-        asked = self.ask("/goroutine")
-        asked.cancel()
-        self.agent.flush()
-        self.failureResultOf(asked, ResponseNeverReceived)
+        self.leave(self.ask("/goroutine"))
         # The thread cannot be stopped; its result is ignored.
         encoding[0].callback(b"late")
         second = self.ask("/goroutine")
         encoding[1].callback(b"in time")
-        self.assertEqual(b"in time", self.answer(second)[1])
+        self.assertEqual(b"in time", self.answer(second)[2])
 
     def test_stop(self) -> None:
         """Shutdown ends all profiles, with a response for each client."""
@@ -238,7 +208,7 @@ class EndTests(PprofTestCase):
         self.pprof.stop()
         self.assertNothingRuns()
         for one in asked:
-            status, body, _ = self.answer(one)
+            status, _, body = self.answer(one)
             self.assertEqual((503, b"the exporter is stopping\n"), (status, body))
 
     def test_stop_idle(self) -> None:
@@ -253,11 +223,11 @@ class EndTests(PprofTestCase):
             return succeed(b"").addCallback(lambda _: 1 // 0).addCallback(bytes)
 
         self.mount(in_thread)
-        status, body, _ = self.answer(self.ask("/goroutine"))
+        status, _, body = self.request("/goroutine")
         self.assertEqual(
             (500, b"the exporter cannot make the profile; see the log\n"),
             (status, body),
         )
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-        self.assertEqual(500, self.answer(self.ask("/goroutine"))[0])
+        self.assertEqual(500, self.request("/goroutine")[0])
         self.flushLoggedErrors(ZeroDivisionError)

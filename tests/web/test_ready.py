@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from api_exporter.ports import UpstreamError
 from api_exporter.upstream.advice import advice
-from tests.web.served import ServedTestCase, header
+from tests.web.served import ServedTestCase
 from tests.web.watched import Watched
 
 BROKEN = UpstreamError("http_5xx", "500: broken")
@@ -19,9 +19,7 @@ class ReadyTests(ServedTestCase):
 
     def ready(self) -> tuple[int, list[str]]:
         """Return the status and one word for each reason."""
-        status, headers, body = self.request("/ready")
-        self.assertEqual("application/json", header(headers, "content-type"))
-        self.assertEqual("no-store", header(headers, "cache-control"))
+        status, _, body = self.request("/ready")
         answer = json.loads(body)
         self.assertEqual(status == 200, answer["ready"])
         return status, [reason["reason"] for reason in answer["reasons"]]
@@ -72,16 +70,3 @@ class ReadyTests(ServedTestCase):
             self.watched.lives["peers"].known_freshness, withdrawn=True
         )
         self.assertEqual((503, ["too_old"]), self.ready())
-
-    def test_no_requests(self) -> None:
-        """A request sends none to NetBird."""
-        self.watched.start()
-        requests = len(self.watched.telemetry.recent)
-        for _ in range(5):
-            self.ready()
-        self.assertEqual(requests, len(self.watched.telemetry.recent))
-
-    def test_head(self) -> None:
-        """HEAD has the status without the body; other methods are refused."""
-        self.assertEqual((503, b""), self.request("/ready", "HEAD")[::2])
-        self.assertEqual(405, self.request("/ready", "POST")[0])
