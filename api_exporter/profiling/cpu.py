@@ -8,7 +8,8 @@ main thread. There are no signals: SIGPROF would interrupt the reactor's system 
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from threading import Thread
 
 from twisted.internet.interfaces import IReactorTime
@@ -104,6 +105,12 @@ class Charges:
         ]
 
 
+def intervals() -> Iterator[float]:
+    """Yield the seconds between samples: periodic work could fall between even ones."""
+    for number in count():
+        yield SAMPLE_PERIOD * (0.5 + number * GOLDEN_RATIO % 1)
+
+
 class Sampler:
     """The sampling thread."""
 
@@ -127,12 +134,10 @@ class Sampler:
 
     def _run(self) -> None:
         known: dict[Frame, Frame] = {}
-        phase, due = 0.0, time.monotonic()
-        stopped = False
+        due, stopped = time.monotonic(), False
+        seconds = intervals()
         while not stopped:
-            # At uneven intervals: periodic work could fall between even ones.
-            phase = (phase + GOLDEN_RATIO) % 1
-            due = max(due + SAMPLE_PERIOD * (0.5 + phase), time.monotonic())
+            due = max(due + next(seconds), time.monotonic())
             stopped = self._stopped.wait(due - time.monotonic())
             now = read_clocks()
             found = stacks(self._charges.busy_threads(now), known)

@@ -1,6 +1,7 @@
 """TLS contexts of client connections, and the state of their files."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ Options = dict[str, Any]
 
 _OPENSSL_PATHS = tuple(
     f"{folder}/{name}"
-    for folder in SSL.OpenSSL_version(SSL.OPENSSL_DIR).decode().split('"')[1:2]
+    for folder in re.findall('"(.+)"', SSL.OpenSSL_version(SSL.OPENSSL_DIR).decode())
     for name in ("cert.pem", "certs")
 )
 """OpenSSL's own paths of certificate authorities, if it reports them."""

@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -110,6 +111,13 @@ class ChargesTests(SynchronousTestCase):
             self.assertLessEqual({sample.thread for sample in charged}, {"worker"})
             found_ = {sample.stack: sample.values for sample in charged}
             self.assertEqual(expected, found_, name)
+
+
+class IntervalsTests(SynchronousTestCase):
+    def test_uneven(self) -> None:
+        """Intervals are spread evenly around their mean of 10 ms."""
+        for place, seconds in enumerate(sorted(islice(cpu.intervals(), 1000))):
+            self.assertLess(abs(0.005 + place / 1e5 - seconds), 5e-5)
 
 
 class ClocksTests(SynchronousTestCase):

@@ -46,9 +46,9 @@ class ProfileTests(SynchronousTestCase):
         self.assertFalse(tracemalloc.is_tracing())
         self.assertEqual([], self.clock.getDelayedCalls())
         read = self.read(profile)
-        self.assertEqual(
-            [("inuse_objects", "count"), ("inuse_space", "bytes")], read.types
-        )
+        space = ("inuse_space", "bytes")
+        self.assertEqual([("inuse_objects", "count"), space], read.types)
+        self.assertEqual((space, 1), (read.period_type, read.period))
         self.assertEqual("inuse_space", read.default_type)
         self.assertEqual(5 * 10**9, read.duration)
         self.assertEqual(NOW * 10**9, read.started)

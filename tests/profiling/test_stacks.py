@@ -57,6 +57,7 @@ class ProfileTests(SynchronousTestCase):
         profile = Deferred.fromCoroutine(stacks.profile(Clock(), 30))
         read = reader.read(encode(self.successResultOf(profile)(), 1_700_000_000))
         self.assertEqual([("goroutine", "count")], read.types)
+        self.assertEqual(1, read.period)
         self.assertEqual(1_700_000_000 * 10**9, read.started)
         found = {label["thread"]: stack for stack, _, label in read.samples}
         self.assertIn("threading.Event.wait", [f.function for f in found["worker"]])

@@ -39,9 +39,9 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual([[0, 600, 1200]], times(history, 1200))
 
     def test_gap(self) -> None:
-        """Counts before and after a pause are separate runs."""
-        history = observed(0, 60, 600, 660)
-        self.assertEqual([[0, 60], [600, 660]], times(history, 660))
+        """Counts before and after a pause of three steps are separate runs."""
+        history = observed(0, 150, 330, 390)
+        self.assertEqual([[0, 150], [330, 390]], times(history, 390))
 
     def test_forgotten(self) -> None:
         """Counts older than the span are not returned."""

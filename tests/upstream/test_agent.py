@@ -136,18 +136,18 @@ class UpstreamAgentTests(SynchronousTestCase):
             protocol.dataReceived(b"HTTP/1.1 200 Late\r\n\r\n")
             protocol.connectionLost(Failure(ConnectionDone()))
 
-        for end, words in (
-            (lose, "closed the connection before it answered CONNECT"),
-            (
-                refuse,
-                "answers CONNECT with 503: the proxy cannot reach the NetBird API",
-            ),
+        lost = "closed the connection before it answered CONNECT"
+        refused = "answers CONNECT with 503: the proxy cannot reach the NetBird API"
+        for scheme, end, words in (
+            ("http", lose, f"the proxy 10.0.0.2:3128 {lost}"),
+            ("https", lose, "no trusted TLS connection to the proxy 10.0.0.2:3128"),
+            ("http", refuse, f"the proxy 10.0.0.2:3128 {refused}"),
         ):
-            agent = self.make_agent(proxy("10.0.0.2:3128"))
+            agent = self.make_agent(proxy(f"{scheme}://10.0.0.2:3128"))
             requested = agent.request(b"GET", b"https://10.0.0.1/api")
             end(*self.connected())
             error = self.failureResultOf(requested, UpstreamError).value
-            self.assertEqual(f"the proxy 10.0.0.2:3128 {words}", str(error))
+            self.assertEqual(words, str(error))
             self.assertTrue(error.retryable)
 
     def test_prompt_answer(self) -> None:

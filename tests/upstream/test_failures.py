@@ -1,4 +1,4 @@
-"""Exceptions of the network, as Twisted wraps them, become one reason each."""
+"""Failed responses, and exceptions as Twisted wraps them, become one reason each."""
 
 from OpenSSL import SSL
 from service_identity import VerificationError
@@ -18,97 +18,107 @@ from api_exporter.upstream.failures import (
 )
 
 
+def never(cause: Exception) -> ResponseNeverReceived:
+    """Return a failure before the response, as Twisted wraps it."""
+    return ResponseNeverReceived([Failure(cause)])
+
+
+def within(cause: Exception) -> ResponseFailed:
+    """Return a failure within the response, as Twisted wraps it."""
+    return ResponseFailed([Failure(cause)])
+
+
+def openssl(why: str) -> SSL.Error:
+    return SSL.Error([("SSL routines", "", why)])
+
+
 class RefusalTests(SynchronousTestCase):
     def test_login(self) -> None:
         """A 407 has the reason `proxy_auth`; the proxy's own words are not repeated."""
-        for schemes, words in (
-            ([], "407: a proxy requires a valid user and password"),
-            (["Basic realm=x"], "407: a proxy requires a valid user and password"),
-            (["NTLM", "basic"], "407: a proxy requires a valid user and password"),
-            (["c4nary"], "407: a proxy requires a valid user and password"),
-            (
-                ["Negotiate abc", "ntlm"],
-                "407: a proxy requires authentication by NTLM or Negotiate; only"
-                " Basic is supported",
-            ),
+        valid = "a valid user and password"
+        other = "authentication by NTLM or Negotiate; only Basic is supported"
+        for schemes, needed in (
+            ([], valid),
+            (["Basic realm=x"], valid),
+            (["NTLM", "basic"], valid),
+            (["c4nary"], valid),
+            (["Negotiate abc", "ntlm"], other),
         ):
             headers = Headers({"Proxy-Authenticate": schemes})
             error = response_error(407, headers, b"", now=0, secrets=())
             self.assertEqual("proxy_auth", error.reason)
-            self.assertEqual(words, str(error))
+            self.assertEqual(f"407: a proxy requires {needed}", str(error))
             self.assertFalse(error.retryable)
 
     def test_tls(self) -> None:
         """Answers of Go, nginx and Apache to a request without TLS are recognized."""
-        for body in (
-            b"Client sent an HTTP request to an HTTPS server.\n",
-            b"<center>The plain HTTP request was sent to HTTPS port</center>",
-            b"Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+        tls = (
+            "tls",
+            "400: the server speaks TLS on this port, not plain HTTP; set"
+            " UPSTREAM_API_URL to its https address",
+        )
+        for body, expected in (
+            (b"Client sent an HTTP request to an HTTPS server.\n", tls),
+            (b"<p>The plain HTTP request was sent to HTTPS port</p>", tls),
+            (b"You're speaking plain HTTP to an SSL-enabled server port.<br />", tls),
+            (b"Client sent nothing", ("http_4xx", "400")),
         ):
             error = response_error(400, Headers(), body, now=0, secrets=())
-            self.assertEqual("tls", error.reason)
-            self.assertEqual(
-                "400: the server speaks TLS on this port, not plain HTTP; set"
-                " UPSTREAM_API_URL to its https address",
-                str(error),
-            )
-        other = response_error(
-            400, Headers(), b"Client sent nothing", now=0, secrets=()
-        )
-        self.assertEqual("http_4xx", other.reason)
+            self.assertEqual(expected, (error.reason, str(error)))
 
     def test_late(self) -> None:
         """A timeout while connecting to the proxy names the proxy."""
         held = ProxyTimeout("the proxy did not answer")
-        wrapped = Failure(ResponseNeverReceived([Failure(held)]))
+        wrapped = Failure(never(held))
         for result, reason, words in (
             (wrapped, "proxy", "the proxy did not answer within 3 s"),
             (Failure(CancelledError()), "timeout", "no response within 3 s"),
             (None, "timeout", "no response within 3 s"),
         ):
             error = self.assertRaises(UpstreamError, raise_timeout, result, 3.0)
-            self.assertEqual(reason, error.reason)
-            self.assertEqual(words, str(error))
+            self.assertEqual((reason, words), (error.reason, str(error)))
 
 
 class TranslateTests(SynchronousTestCase):
     def test_reasons(self) -> None:
         """The innermost cause decides, however deep it is wrapped."""
-        broken = SSL.Error([("SSL routines", "", "certificate verify failed")])
-        for cause, reason in (
-            (error.DNSLookupError("no such host"), "dns"),
-            (error.TCPTimedOutError(), "timeout"),
-            (error.ConnectionRefusedError(), "connect"),
-            (error.NoRouteError(), "connect"),
-            (ResponseFailed([Failure(error.ConnectionLost())]), "connect"),
-            (ResponseNeverReceived([Failure(error.ConnectionDone())]), "connect"),
-            (ResponseNeverReceived([Failure(broken)]), "tls"),
-            (ResponseNeverReceived([Failure(VerificationError(errors=[]))]), "tls"),
-            (ResponseFailed([Failure(ValueError("no HTTP"))]), "decode"),
-            (ResponseFailed([Failure(MemoryError())]), "internal"),
+        name = "the host name cannot be resolved: DNS lookup failed: no such host"
+        late = "no connection in time: TCP connection timed out"
+        refused = "no connection: Connection was refused by other side"
+        lost = "the connection was lost before the end of the response"
+        tls = "no trusted TLS connection"
+        plain = "the server speaks plain HTTP on this port, or another protocol without"
+        invalid = "the response does not match its headers (ResponseFailed)"
+        for cause, reason, words in (
+            (error.DNSLookupError("no such\nhost."), "dns", name),
+            (error.TCPTimedOutError(), "timeout", late),
+            (error.ConnectionRefusedError(), "connect", refused),
+            (within(error.ConnectionLost()), "connect", f"{lost} (ConnectionLost)"),
+            (never(error.ConnectionDone()), "connect", f"{lost} (ConnectionDone)"),
+            (never(openssl("verify failed")), "tls", f"{tls}: verify failed"),
+            (
+                never(openssl("wrong version number")),
+                "tls",
+                f"{tls}: {plain} TLS (wrong version number)",
+            ),
+            (never(SSL.Error()), "tls", f"{tls} (Error)"),
+            (never(VerificationError(errors=[])), "tls", f"{tls} (VerificationError)"),
+            (within(ValueError("no HTTP")), "decode", invalid),
+            (within(MemoryError()), "internal", "not enough memory (MemoryError)"),
         ):
             raised = self.assertRaises(UpstreamError, translate, Failure(cause))
-            self.assertEqual(reason, raised.reason)
-            self.assertNotIn("\n", str(raised))
-
-    def test_tls(self) -> None:
-        """The error of a failed handshake has OpenSSL's reason, or "plain HTTP"."""
-        start = "no trusted TLS connection: "
-        plain = "the server speaks plain HTTP on this port, or another protocol without"
-        for cause, words in (
-            ("certificate verify failed", "certificate verify failed"),
-            ("wrong version number", f"{plain} TLS (wrong version number)"),
-        ):
-            broken = SSL.Error([("SSL routines", "", cause)])
-            wrapped = Failure(ResponseNeverReceived([Failure(broken)]))
-            raised = self.assertRaises(UpstreamError, translate, wrapped)
-            self.assertEqual(("tls", f"{start}{words}"), (raised.reason, str(raised)))
+            self.assertEqual((reason, words), (raised.reason, str(raised)))
+            is_retried = reason in {"dns", "connect", "tls"}
+            is_unsent = words in {name, late, refused}
+            self.assertEqual(
+                (is_retried, is_unsent), (raised.retryable, raised.unsent), words
+            )
 
     def test_cancelled(self) -> None:
         """A cancelled request raises CancelledError."""
-        wrapped = ResponseNeverReceived([Failure(CancelledError())])
         connecting = error.ConnectingCancelledError(None)
-        for cause in (CancelledError(), wrapped, connecting, ProxyTimeout("x")):
+        cancelled = CancelledError()
+        for cause in (cancelled, never(cancelled), connecting, ProxyTimeout("x")):
             self.assertRaises(CancelledError, translate, Failure(cause))
 
     def test_untouched(self) -> None:

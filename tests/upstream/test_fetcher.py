@@ -231,6 +231,7 @@ class FetchTests(SynchronousTestCase):
             (gzip.compress(words), "gzip", "429: too many requests"),
             (words, "gzip", "429"),
             (gzip.compress(words), "gzip, gzip", "429"),
+            (words + b" " * 64 * 1024, "identity", "429"),
         ):
             bench = Bench(says(429, body, content_encoding=coding), attempts=1)
             fetched = bench.fetch()
