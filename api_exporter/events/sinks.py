@@ -43,10 +43,6 @@ class Sink(Protocol[C]):
         """Finish writing the accepted lines, and save their cursor."""
         ...
 
-    def reopen(self) -> None:
-        """Open the file again before the next write."""
-        ...
-
 
 class FileSink(Generic[C, Id]):
     """Writes lines to a file: of each batch all lines or none.
@@ -68,7 +64,6 @@ class FileSink(Generic[C, Id]):
         self._cursor = CursorFile(cursor, type(kind.first))
         self._in_thread = in_thread
         self._unsaved: C | None = None
-        self._reopen = False
 
     async def load_cursor(self) -> C:
         def load_cursor() -> C:
@@ -81,9 +76,6 @@ class FileSink(Generic[C, Id]):
 
     async def commit(self, lines: bytes, cursor: C) -> None:
         def commit() -> None:
-            if self._reopen:
-                self._reopen = False
-                self._file.close()
             self._file.append(lines)
             self._unsaved = cursor
 
@@ -97,9 +89,6 @@ class FileSink(Generic[C, Id]):
                 self._unsaved = None
 
         await self._in_thread(save)
-
-    def reopen(self) -> None:
-        self._reopen = True
 
 
 READER_TIMEOUT = 10.0
@@ -153,9 +142,6 @@ class OutputSink(Generic[C, Id]):
             await self._in_thread(lambda: self._cursor.save(unsaved))
             self._unsaved = None
 
-    def reopen(self) -> None:
-        """Do nothing: the process has one standard output."""
-
 
 class NullSink(Generic[C]):
     """Writes nothing; rows are only counted.
@@ -176,7 +162,4 @@ class NullSink(Generic[C]):
         """Drop the lines."""
 
     async def flush(self) -> None:
-        """Do nothing."""
-
-    def reopen(self) -> None:
         """Do nothing."""

@@ -143,8 +143,14 @@ class SlotTests(SynchronousTestCase):
         """One account has two requests under way, many have eight; half of both are for
         the peers alone.
         """
-        for accounts, seconds, most in ((1, 20.0, 1), (30, 5.0, SLOTS)):
-            crowd = Crowd([DEFAULT] * accounts, seconds=seconds).until(HOUR / 4)
+        for accounts, seconds, limit, most in (
+            (1, 20.0, None, 1),
+            (30, 5.0, None, SLOTS),
+            (30, 5.0, (600, 6000), SLOTS),
+        ):
+            crowd = Crowd(
+                [DEFAULT] * accounts, budget=Budget(limit), seconds=seconds
+            ).until(HOUR / 4)
             self.assertEqual({True: most, False: most}, crowd.in_flight)
 
     def test_freed(self) -> None:

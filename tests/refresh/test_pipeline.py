@@ -14,11 +14,12 @@ from api_exporter.netbird import references
 from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCE_BY_NAME
-from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import LastBody, lives
 from api_exporter.refresh.pipeline import AccountFeature, BodyReader, Pipeline
 from api_exporter.world import World
+from tests.parts import DelayedCompute
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
@@ -28,7 +29,12 @@ GROUPS = RESOURCE_BY_NAME["groups"]
 class Bench:
     """Bodies of groups, published by two collectors; the first may have a defect."""
 
-    def __init__(self, page_max_bytes: int = 10_000, *readers: BodyReader) -> None:
+    def __init__(
+        self,
+        page_max_bytes: int = 10_000,
+        *readers: BodyReader,
+        compute: Compute = compute_at_once,
+    ) -> None:
         self.body = b"[]"
         self.packed = False
         self.held = 0
@@ -45,7 +51,7 @@ class Bench:
             inventory=Inventory(),
             fetch=self.fetch,
             pages=self.pages,
-            compute=compute_at_once,
+            compute=compute,
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             page_max_bytes=page_max_bytes,
             on_collector_failed=self.failures.append,
@@ -93,6 +99,12 @@ class Bench:
     def turn(self) -> None:
         for _ in range(50):
             self.clock.advance(0)
+
+    def compute_all(self, compute: DelayedCompute) -> None:
+        self.turn()
+        while compute.waiting:
+            compute.go()
+            self.turn()
 
     def published(self) -> list[str]:
         page = b"".join(p.text for p in self.pages.whole().pieces).decode()
@@ -155,6 +167,29 @@ class DefectTests(SynchronousTestCase):
         self.successResultOf(self.bench.withdraw())
         self.assertEqual([], self.bench.published())
         self.flushLoggedErrors(ZeroDivisionError)
+
+
+class TurnTests(SynchronousTestCase):
+    def test_one_by_one(self) -> None:
+        """A list that is published again does not replace another one's new records."""
+        compute = DelayedCompute()
+        bench = Bench(compute=compute)
+        bench.read("a")
+        bench.compute_all(compute)
+        routes = RESOURCE_BY_NAME["routes"]
+        bench.body = b'[{"id":"r"}]'
+        read = Deferred.fromCoroutine(bench.pipeline.read(routes, routes.path, 1))
+        bench.turn()
+        for _ in range(2):  # the body is decoded and settled, and not yet published
+            compute.go()
+            bench.turn()
+        again = Deferred.fromCoroutine(bench.pipeline.republish("groups"))
+        bench.compute_all(compute)
+        self.successResultOf(read)
+        self.successResultOf(again)
+        inventory = bench.pipeline.inventory
+        self.assertEqual(["r"], [route.id for route in inventory.routes or ()])
+        self.assertEqual(samples("a"), bench.published())
 
 
 class TooManyNamesTests(SynchronousTestCase):
