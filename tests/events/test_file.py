@@ -145,6 +145,10 @@ class RecoveryTests(FileTestCase):
             ({"": range(1, 151 + MAX_BATCH_ROWS)}, 150 + MAX_BATCH_ROWS),
             ({".1": range(1, 161)}, 160),
             ({".1": range(1, 161), "": range(161, 170)}, 169),
+            (
+                {".1": range(1, 161), "": range(161, 161 + MAX_BATCH_ROWS)},
+                160 + MAX_BATCH_ROWS,
+            ),
             (moved, 160),
             ({**moved, "": range(161, 170)}, 169),
             ({".7": range(999, 1000)}, 150),

@@ -239,6 +239,7 @@ class LostTests(SynchronousTestCase):
         reading = self.reading()
         del reading.table.rows[10:]
         reading.now += 60 * SECOND
+        reading.read_all()
         for one in (900, 901):
             reading.table.add(one, reading.now)
             reading.read_all()

@@ -90,7 +90,7 @@ class EarlyTests(SynchronousTestCase):
         self.assertLess(working.times("groups", routers)[0] - routers, 2)
 
     def test_at_most_once_a_minute(self) -> None:
-        """Other peers every half minute refresh groups once a minute."""
+        """Other peers every half minute refresh groups once a minute, and no peers."""
         working = Working(CREATED)
         begin = working.clock.seconds()
         for number in range(40):
@@ -108,6 +108,8 @@ class EarlyTests(SynchronousTestCase):
         self.assertLessEqual(len(times), 20)
         for one, other in pairwise(times):
             self.assertLessEqual(30, other - one)
+        peers = working.times("peers", begin)
+        self.assertEqual({30.0}, {other - one for one, other in pairwise(peers)})
 
     def test_nothing_changes(self) -> None:
         """An account without changes needs no extra request."""

@@ -86,6 +86,9 @@ class ElementsTests(SynchronousTestCase):
             b'{"id":"' + b"x" * 2_000_000 + b'"} {}',
         ):
             self.assertRaises(UpstreamError, self.pieces, b'[{"id":1},' + long + b"]")
+        many = b'[{"id":[' + b'"xx",' * 500_000 + b'""]}]'
+        error = self.assertRaises(UpstreamError, self.pieces, many)
+        self.assertEqual("a record has too many values", str(error))
 
     def test_deep(self) -> None:
         """A record that is nested too deeply is null, and no other one."""
@@ -96,6 +99,15 @@ class ElementsTests(SynchronousTestCase):
             self.assertEqual(len(found), 3 + more.count(b'"c"'))
             self.assertEqual([b"null", b'{"id":"d"}'], found[-2:])
             self.assertEqual(b'{"id":"a","x":"\\ufffd"}', found[0])
+
+    def test_error(self) -> None:
+        """An error tells from which byte it counts, unless from the first one."""
+        piece = b'{"id":"a"},' * 120_000
+        for before, where in ((b"", ""), (piece, ", counted from byte 1048586")):
+            body = b"[" + before + b'{"id":"b"},{"id"]'
+            error = self.assertRaises(UpstreamError, self.pieces, body)
+            self.assertIn(where, str(error))
+            self.assertEqual(where != "", "counted from" in str(error))
 
     def test_other_first_key(self) -> None:
         """The first record may begin with another key than all others."""

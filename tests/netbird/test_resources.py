@@ -90,6 +90,10 @@ class ResourcesTests(SynchronousTestCase):
             ("network_routers", (unknown_path, too_old), (forbidden, role)),
             ("user_invites", (unknown_path, not_embedded), (forbidden, role)),
             ("access_tokens", (unknown_path,), (too_old, forbidden, gone, role)),
+            (
+                *("current_user", (unknown_path,)),
+                (too_old, forbidden, gone, role, not_embedded),
+            ),
         ):
             resource = RESOURCE_BY_NAME[name]
             for error in (unknown_path, too_old, forbidden, gone, role, not_embedded):

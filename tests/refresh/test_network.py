@@ -15,6 +15,7 @@ from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.pipeline import AccountFeature, BodyReader
 from api_exporter.refresh.quotas import Quota
 from api_exporter.world import World
+from tests.logbook import logbook
 
 EVENTS = b'[{"id":"1"},{"id":"2"},{"no":"id"}]'
 
@@ -94,7 +95,7 @@ class NetworkTests(SynchronousTestCase):
             fails = (some, answer, state)
             read = (some, page, (True, True))
             for steps in ([unneeded, fails], [read, unneeded, fails]):
-                self.answers = {}
+                self.answers, book = {}, logbook(self)
                 network = self.network(collectors=("peers",), beside=("access_log",))
                 for services, log, expected in steps:
                     self.answers["api/reverse-proxies/services"] = services
@@ -102,23 +103,25 @@ class NetworkTests(SynchronousTestCase):
                     self.turn(660)
                     found = network.telemetry.freshness["access_log"]
                     self.assertEqual(expected, (found.up, found.supported))
+                self.assertNotIn(
+                    "metrics of access_log have expired", str(book.lines())
+                )
 
     def test_defect(self) -> None:
         """A defect in the findings is logged when it begins, and ends no refresh."""
-        network = self.network(collectors=("peers",))
-        defects = [True, True, False, True]
+        is_broken = True
 
         def look(_: Snapshot, resource: str, last: AttentionState) -> AttentionState:
-            if defects.pop(0):
+            if is_broken:
                 raise ValueError(resource)
             return last
 
         self.patch(network_, "update_findings", look)
-        errors = []
-        for _ in range(4):
+        network = self.network(collectors=("peers",))
+        for broken, errors in ((True, 1), (True, 0), (False, 0), (True, 1)):
+            is_broken = broken
             self.turn(30)
-            errors.append(len(self.flushLoggedErrors(ValueError)))
-        self.assertEqual([1, 0, 0, 1], errors)
+            self.assertEqual(errors, len(self.flushLoggedErrors(ValueError)))
         self.assertEqual(120, network.telemetry.freshness["peers"].last_success)
 
     def test_stopped(self) -> None:

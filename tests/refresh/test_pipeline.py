@@ -23,7 +23,6 @@ from tests.parts import DelayedCompute
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
-GROUPS = RESOURCE_BY_NAME["groups"]
 
 
 class Bench:
@@ -80,15 +79,19 @@ class Bench:
     def others(
         self, inventory: Inventory, _: Mapping[str, Inputs] = {}
     ) -> Iterator[Family]:
-        for group in inventory.groups or ():
+        for group in inventory.joined.groups or ():
             yield Family(OTHER, [(labels(id=group.id), 1)])
 
     def read(self, *ids: str) -> Deferred[LastBody]:
         listed = ",".join(f'{{"id":"{id_}"}}' for id_ in ids)
-        self.body = f"[{listed}]".encode()
-        reading = Deferred.fromCoroutine(self.pipeline.read(GROUPS, GROUPS.path, 1))
+        return self.read_body("groups", f"[{listed}]".encode())
+
+    def read_body(self, name: str, body: bytes) -> Deferred[LastBody]:
+        self.body, resource = body, RESOURCE_BY_NAME[name]
+        reading = self.pipeline.read(resource, resource.path, 1)
+        read = Deferred.fromCoroutine(reading)
         self.turn()
-        return reading
+        return read
 
     def withdraw(self) -> Deferred[None]:
         self.pipeline.forget("groups")
@@ -176,10 +179,7 @@ class TurnTests(SynchronousTestCase):
         bench = Bench(compute=compute)
         bench.read("a")
         bench.compute_all(compute)
-        routes = RESOURCE_BY_NAME["routes"]
-        bench.body = b'[{"id":"r"}]'
-        read = Deferred.fromCoroutine(bench.pipeline.read(routes, routes.path, 1))
-        bench.turn()
+        read = bench.read_body("routes", b'[{"id":"r"}]')
         for _ in range(2):  # the body is decoded and settled, and not yet published
             compute.go()
             bench.turn()
@@ -213,10 +213,7 @@ class TooManyNamesTests(SynchronousTestCase):
                 "networks name 6 groups",
             ),
         ):
-            bench.body, resource = b"[%b]" % body, RESOURCE_BY_NAME[name]
-            reading = bench.pipeline.read(resource, resource.path, 1)
-            read = Deferred.fromCoroutine(reading)
-            bench.turn()
+            read = bench.read_body(name, b"[%b]" % body)
             if not problem:
                 self.successResultOf(read)
                 continue
@@ -261,3 +258,21 @@ class TooLongTests(SynchronousTestCase):
         self.fails("a", "b")
         self.successResultOf(self.bench.withdraw())
         self.assertEqual([], self.bench.published())
+
+    def test_joins(self) -> None:
+        """A list is published even if other lists, which joins use from then on, are
+        too long.
+        """
+        room = 10_000
+        for most in (samples("a", "b"), samples("a", "b")[:3]):
+            bench = Bench(room)
+            self.successResultOf(bench.read_body("peers", b'[{"id":"p"}]'))
+            self.successResultOf(bench.read("a"))
+            groups = b'[{"id":"a"},{"id":"b","peers":[{"id":"q"}]}]'
+            self.successResultOf(bench.read_body("groups", groups))
+            self.assertEqual(samples("a", "b")[:3], bench.published())
+            room = sum(bench.pages.lengths().values())
+            peers = b'[{"id":"p"},{"id":"q"}]'
+            self.successResultOf(bench.read_body("peers", peers))
+            self.assertEqual(most, bench.published())
+            self.assertEqual(2, len(bench.pipeline.inventory.peers or ()))

@@ -130,7 +130,8 @@ If the first resource gets a 429, it is first after the pause, alone.
 A resource keeps its place after one 429; after two it waits.
 0: → peers ok, groups 429 20
 90: → peers ok, groups 429 20
-180: → peers ok, users
+149: → peers ok, users ok until 150
+150: → groups
 """
 
 SETTLED = """
