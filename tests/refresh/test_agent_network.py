@@ -224,10 +224,10 @@ class RefusedTests(SynchronousTestCase):
         )
         for error in (forbidden, unknown):
             network = Agents(agent_providers=error)
-            network.advance(5 * HOUR)
+            network.advance(3 * HOUR)
             standing = network.telemetry.freshness["agent_providers"]
             self.assertIs(False, standing.supported)
-            self.assertLessEqual(len(network.requests), 7)
+            self.assertLessEqual(len(network.requests), 5)
 
     def test_invites(self) -> None:
         """Without the embedded identity provider there are no invites: no failure."""

@@ -138,6 +138,22 @@ class Crowd:
         ]
 
 
+class AloneTests(SynchronousTestCase):
+    def test_day(self) -> None:
+        """The strictest limiter sends no 429, and all resources are refreshed."""
+        crowd = Crowd([DEFAULT], limiter=bucket(6, 30), seconds=1.0).until(24 * HOUR)
+        self.assertEqual(0, crowd.refused())
+        names = [name for _, _, name, _ in crowd.requests]
+        for name, period in DEFAULT.items():
+            self.assertGreater(names.count(name), 0.9 * 24 * HOUR / period, name)
+        self.assertLess(crowd.oldest[0, "peers"], 60.0)
+
+    def test_slow_upstream(self) -> None:
+        """An upstream that takes a minute for each response gets all requests."""
+        crowd = Crowd([DEFAULT], seconds=60.0).until(6 * HOUR)
+        self.assertEqual(DEFAULT.keys(), {name for _, name in crowd.read})
+
+
 class SlotTests(SynchronousTestCase):
     def test_slots(self) -> None:
         """One account has two requests under way, many have eight; half of both are for
@@ -166,7 +182,7 @@ class SlotTests(SynchronousTestCase):
         them than slots delay all others, and starve none.
         """
         for hung, peers, others in (
-            *((n, 34.0, 331.0) for n in (1, 2, 3)),
+            *((n, 34.0, 331.0) for n in (1, 3)),
             (8, 150.0, HOUR),
         ):
             crowd = Crowd([FEW] * 20, hung=frozenset(range(hung))).until(HOUR)
@@ -215,11 +231,11 @@ class TurnTests(SynchronousTestCase):
     def test_fair(self) -> None:
         """With a small limit, all peers and all other resources are still refreshed."""
         crowd = Crowd([FEW] * 12, budget=self.budget(), limiter=bucket(6, 12))
-        crowd.until(8 * HOUR)
+        crowd.until(4 * HOUR)
         late = [(number, name) for _, number, name, ok in crowd.requests if ok]
         for name in FEW:
             made = [late.count((number, name)) for number in range(12)]
-            self.assertGreater(min(made), 20, name)
+            self.assertGreater(min(made), 10, name)
             self.assertLess(max(made), 1.5 * min(made), name)
 
     def test_pause_that_ends(self) -> None:
@@ -258,11 +274,11 @@ class LimitTests(SynchronousTestCase):
 
     def test_five(self) -> None:
         """Five accounts at six a minute: few 429s, and none if the limit is stated."""
-        crowd = Crowd([DEFAULT] * 5, limiter=bucket(6, 30)).until(6 * HOUR)
-        self.assertLess(crowd.refused(since=HOUR), 5 * 10)
+        crowd = Crowd([DEFAULT] * 5, limiter=bucket(6, 30)).until(4 * HOUR)
+        self.assertLess(crowd.refused(since=HOUR), 3 * 10)
         self.assertLess(max(crowd.ages()), 300.0)
         self.assertLess(max(crowd.ages("users")), 2 * HOUR)
-        crowd = self.lived(5, (6, 30), 6)
+        crowd = self.lived(5, (6, 30), 3)
         self.assertEqual(0, crowd.refused())
         self.assertLess(max(crowd.ages()), 200.0)
 

@@ -123,11 +123,3 @@ class NetworkTests(SynchronousTestCase):
             self.turn(30)
             self.assertEqual(errors, len(self.flushLoggedErrors(ValueError)))
         self.assertEqual(120, network.telemetry.freshness["peers"].last_success)
-
-    def test_stopped(self) -> None:
-        """A stop during a computation leaves no task."""
-        network = self.network(collectors=("peers",))
-        self.clock.advance(31)
-        self.successResultOf(network.stopService())
-        self.turn(1)
-        self.assertEqual([], self.clock.getDelayedCalls())

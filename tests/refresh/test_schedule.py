@@ -9,23 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES
+from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.life import lives
 from api_exporter.refresh.schedule import Schedule
-from tests.parts import limiter as bucket
 
 HOUR = 3600.0
-DAY = 24 * HOUR
 
 PERIODS = {"peers": 30.0, "groups": 300.0, "users": 600.0}
 
 MANY = {"peers": 30.0, **{f"r{n}": 300.0 for n in range(19)}}
 
 BUSY_PERIODS = {"peers": 10.0, "groups": 20.0, "users": 30.0, "routes": 40.0}
-
-DEFAULT_PERIODS = {r.name: r.period for r in RESOURCES if r.name != "events"}
 
 BROKEN = UpstreamError("http_5xx", "500")
 HUNG = UpstreamError("timeout", "no answer")
@@ -511,7 +507,6 @@ class Upstream:
 
     Attributes:
         now: seconds.
-        started: when each resource was requested.
         ended: when each resource was refreshed.
     """
 
@@ -520,7 +515,6 @@ class Upstream:
             lives(periods), now=0.0, jitter=random.random, budget=Budget()
         )
         self.now = 0.0
-        self.started: dict[str, list[float]] = {name: [] for name in periods}
         self.ended: dict[str, list[float]] = {name: [] for name in periods}
         self._ends: dict[str, float] = {}
         self._quiet_until = 0.0
@@ -531,7 +525,6 @@ class Upstream:
             quiet = self._quiet_until - ROUNDING
             assert self.now >= quiet, f"{name} was asked for in a pause"
             assert name not in self._ends, f"{name} was asked for twice at once"
-            self.started[name].append(self.now)
             self._ends[name] = self.now + seconds(name)
         others = self._ends.keys() - {self.schedule.peers_name}
         assert len(others) <= 1
@@ -603,37 +596,3 @@ class AnyAnswersTests(SynchronousTestCase):
                     world.schedule.skipped(name, world.now)
         for name, ends in world.ended.items():
             self.assertGreater(max(ends, default=0.0), calm_since, name)
-
-
-class DefaultPeriodsTests(SynchronousTestCase):
-    def play(self, mean: float, until: float) -> Upstream:
-        """Simulate an upstream with a limiter and this average response time."""
-        random, limiter = Random(1), bucket(6, 30)
-        world = Upstream(DEFAULT_PERIODS, random)
-
-        def seconds(name: str) -> float:
-            self.assertEqual(0, limiter.take(world.now), f"429 for {name}")
-            return random.uniform(0, 2 * mean)
-
-        while world.now < until:
-            world.ask(seconds)
-            for name in world.advance():
-                world.refreshed(name)
-        return world
-
-    def test_two_days(self) -> None:
-        """The strictest limiter sends no 429, and all resources are refreshed.
-
-        The peers are never older than a minute since their request.
-        """
-        world = self.play(1.0, 2 * DAY)
-        for name, period in DEFAULT_PERIODS.items():
-            self.assertGreater(len(world.ended[name]), 0.9 * 2 * DAY / period, name)
-        asked, answered = world.started["peers"], world.ended["peers"]
-        ages = [end - start for start, end in zip(asked, answered[1:], strict=False)]
-        self.assertLess(max(ages), 60.0)
-
-    def test_slow_upstream(self) -> None:
-        """An upstream that takes a minute for each response gets all requests."""
-        world = self.play(60.0, 6 * HOUR)
-        self.assertEqual([], [name for name, ends in world.ended.items() if not ends])
