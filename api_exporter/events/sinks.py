@@ -36,7 +36,10 @@ class Sink(Protocol[C]):
         ...
 
     async def commit(self, lines: bytes, cursor: C) -> None:
-        """Accept lines and their cursor; accepted lines are written once."""
+        """Accept lines and their cursor; accepted lines are written once.
+
+        All lines that were accepted earlier must have been flushed.
+        """
         ...
 
     async def flush(self) -> None:
@@ -79,7 +82,6 @@ class FileSink(Generic[C, Id]):
             self._file.append(lines)
             self._unsaved = cursor
 
-        await self.flush()
         await self._in_thread(commit)
 
     async def flush(self) -> None:
@@ -123,7 +125,6 @@ class OutputSink(Generic[C, Id]):
         return self._first if found is None else found
 
     async def commit(self, lines: bytes, cursor: C) -> None:
-        await self.flush()
         self._remaining, self._unsaved = lines, cursor
 
     async def flush(self) -> None:

@@ -129,6 +129,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
         journal.receive(body(range(1, 201)))
         for last in (203, 202, 201):
             journal.receive(body(range(1, last)))
+        self.assertEqual(1, len(waiting))
         waiting.pop(0).callback(None)
         stopped = journal.stopService()
         self.assertNoResult(stopped)
@@ -327,6 +328,11 @@ class OutputTests(AuditTestCase):
             except BlockingIOError:
                 return
 
+    def read_all(self) -> None:
+        for _ in range(200):
+            self.read()
+            self.clock.advance(0.05)
+
     def received(self) -> list[int]:
         found = map(event_key, self.got.splitlines())
         return [one[0] for one in found if one is not None]
@@ -336,9 +342,7 @@ class OutputTests(AuditTestCase):
         for last in (1001, 1011):
             journal = self.journal(self.sink())
             journal.receive(body(range(1, last)))
-            for _ in range(200):
-                self.read()
-                self.clock.advance(0.05)
+            self.read_all()
         self.assertEqual(list(range(1, 1011)), self.received())
         self.assertEqual([], self.clock.getDelayedCalls())
 
@@ -353,9 +357,7 @@ class OutputTests(AuditTestCase):
         self.assertEqual(2, len(logged))
         self.assertIn("no program reads standard output", logged[1])
         journal.receive(body(range(1, 1001)))
-        for _ in range(200):
-            self.read()
-            self.clock.advance(0.05)
+        self.read_all()
         self.assertEqual(list(range(1, 1001)), self.received())
 
     def test_reads_slowly(self) -> None:
@@ -384,8 +386,6 @@ class OutputTests(AuditTestCase):
             journals.append(self.journal(sink))
         for journal in journals:
             journal.receive(body(range(1, 501)))
-        for _ in range(200):
-            self.read()
-            self.clock.advance(0.05)
+        self.read_all()
         self.assertEqual(1000, len(self.got.splitlines()))
         self.assertEqual(sorted([*range(1, 501)] * 2), sorted(self.received()))

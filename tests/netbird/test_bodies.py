@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -249,13 +249,11 @@ class HostileTests(SynchronousTestCase):
             self.assertRegex(complaint, r"^\[\d+\]: .")
         msgspec.json.encode(decoded.records)  # it can be written as UTF-8
 
-    @settings(deadline=None)
     @given(body=BODIES, value=VALUES | st.lists(RECORDS | VALUES))
     def test_json(self, body: BodyDecoder, value: object) -> None:
         """Any JSON is decoded, refused, or refused in part with the places reported."""
         self.check(body, json.dumps(value).encode())
 
-    @settings(deadline=None)
     @given(
         body=BODIES,
         value=st.lists(RECORDS, min_size=1),
@@ -270,13 +268,11 @@ class HostileTests(SynchronousTestCase):
         cut %= len(text)
         self.check(body, text[:cut] + junk + text[cut:])
 
-    @settings(deadline=None)
     @given(body=BODIES, text=st.binary())
     def test_bytes(self, body: BodyDecoder, text: bytes) -> None:
         """Any bytes raise no other error."""
         self.check(body, text)
 
-    @settings(deadline=None)
     @given(records=st.lists(RECORDS | VALUES, max_size=20))
     def test_places(self, records: list[object]) -> None:
         """Every record with an id is read, replaced, or rejected with its place."""
@@ -432,29 +428,29 @@ class StallTests(SynchronousTestCase):
         """Megabytes of hostile text block no call for long."""
         work = Work(self, GROUPS)
         for text in (
-            b"[" + b"1," * 10_000_000 + b"1]",
+            b"[" + b"1," * 2_000_000 + b"1]",
             b"[" + b"1," * 150_000 + b"1]",
-            b'[{"id":"a"}' + b",1" * 10_000_000 + b"]",
+            b'[{"id":"a"}' + b",1" * 2_000_000 + b"]",
             b'[{"id":"a"}' + b",1" * 180_000 + b"]",
-            b"[" + b"[]," * 5_000_000 + b"[]]",
-            b"[" + b"{}," * 5_000_000 + b"{}]",
+            b"[" + b"[]," * 2_000_000 + b"[]]",
+            b"[" + b"{}," * 2_000_000 + b"{}]",
             b"[" + b"null," * 200_000 + b"null]",
-            b"[" + b'"aaa",' * 5_000_000 + b"1]",
+            b"[" + b'"aaa",' * 2_000_000 + b"1]",
             listed(*[b'{"id":7}'] * 50_000),
             listed(*[b'{"id":""}'] * 50_000),
             listed(*[b'{"id":"","name":null,"peers":null}'] * 50_000),
             b"[" * 2_000_000,
-            b'[{"id":"' + b"a" * 5_000_000 + b'"}]',
-            b'[{"id":"' + b"},{" * 5_000_000 + b'"}]',
-            b'[{"id":"' + b"]" * 5_000_000 + b'"}]',
-            b'[{"id":"' + b"\xff" * 5_000_000 + b'"}]',
-            b'[{"id":"a","peers_count":' + b"9" * 5_000_000 + b"}]",
+            b'[{"id":"' + b"a" * 2_000_000 + b'"}]',
+            b'[{"id":"' + b"},{" * 2_000_000 + b'"}]',
+            b'[{"id":"' + b"]" * 2_000_000 + b'"}]',
+            b'[{"id":"' + b"\xff" * 2_000_000 + b'"}]',
+            b'[{"id":"a","peers_count":' + b"9" * 2_000_000 + b"}]",
             b'[{"id":"g","peers":[' + b",".join([MEMBER] * 10_000) + b"]}]",
             b'[{"id":"\\ud800' + b"\\n" * 1_000_000 + b'"}]',
             b'[{"id":"' + rb"\ud800" * 40_000 + b'"}]',
             b'[{"id":"' + rb"\ud800" * 1_200_000 + b'"}]',
             b'[{"id":"a","x":[' + b'{},{"id":"b"},' * 500_000 + b"1]}]",
-            b'[{"id":"a"}' + b" " * 5_000_000 + b"]",
+            b'[{"id":"a"}' + b" " * 2_000_000 + b"]",
         ):
             self.assertLess(max(work.calls(text), default=0), STALL, text[:30])
 

@@ -228,7 +228,7 @@ class EstimateTests(SynchronousTestCase):
                 budget.observe(attempt, 0.0)
             self.assertEqual(opens, budget.allowed_at(peers=True))
 
-    @settings(deadline=None, max_examples=tries(30))
+    @settings(max_examples=tries(30))
     @given(rate=st.floats(4, 30), burst=st.integers(5, 60))
     def test_settles(self, rate: float, burst: int) -> None:
         """A busy client gets few 429s from any limiter once the limit is estimated."""

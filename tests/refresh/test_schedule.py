@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -561,7 +561,6 @@ CALM = ("refreshed", 1.0, None, HUNG)
 
 
 class AnyAnswersTests(SynchronousTestCase):
-    @settings(deadline=None)
     @given(
         answers=st.lists(ANSWERS, min_size=10, max_size=60), seed=st.integers(0, 2**32)
     )
