@@ -107,11 +107,13 @@ class AppendTests(FileTestCase):
             assert other.stdin is not None
             assert other.stdout is not None
             self.assertEqual(b"held\n", other.stdout.readline())
+            opened = len(os.listdir("/proc/self/fd"))
             refusal = "^another process writes to this file$"
             with self.assertRaisesRegex(ValueError, refusal):
                 self.file.append(lines([2]))
             with self.assertRaisesRegex(ValueError, refusal):
                 self.file.recover(None)
+            self.assertEqual(opened, len(os.listdir("/proc/self/fd")))
             other.stdin.close()
         self.file.append(lines([2]))
         self.assertEqual(lines([1, 2]), self.path.read_bytes())

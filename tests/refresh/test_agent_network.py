@@ -228,12 +228,3 @@ class RefusedTests(SynchronousTestCase):
             standing = network.telemetry.freshness["agent_providers"]
             self.assertIs(False, standing.supported)
             self.assertLessEqual(len(network.requests), 5)
-
-    def test_invites(self) -> None:
-        """Without the embedded identity provider there are no invites: no failure."""
-        message = "invite links are only available with embedded identity provider"
-        error = UpstreamError("http_4xx", f"412: {message}", server_message=message)
-        network = Agents(user_invites=error)
-        network.advance(HOUR)
-        standing = network.telemetry.freshness["user_invites"]
-        self.assertEqual((False, None), (standing.supported, standing.error))

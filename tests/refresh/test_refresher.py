@@ -187,6 +187,7 @@ class Bench(AccountNetwork):
             **replies,
         }
         self.asked: list[str] = []
+        self.registry = CollectorRegistry()
         self.clock = Clock()
         super().__init__(
             fetch=self.fetch,
@@ -196,7 +197,7 @@ class Bench(AccountNetwork):
                 metric_filter=metric_filter,
             ),
             world=World(self.clock, self.now, lambda: 0.5),
-            registry=CollectorRegistry(),
+            registry=self.registry,
             test_connection=test_connection,
             compute=compute,
             options=NetworkOptions(detail=metric_filter.detail),
@@ -311,6 +312,8 @@ class RefresherTests(SynchronousTestCase):
             self.assertEqual((peers, groups), counts)
         bench.advance(200)
         self.assertEqual(3, bench.asked.count("groups"))
+        name, labels = "api_exporter_refreshes_total", {"resource": "groups"}
+        self.assertEqual(3, bench.registry.get_sample_value(name, labels))
 
     def test_observed(self) -> None:
         """The history gets each good refresh of the peers, changed or not."""
