@@ -62,6 +62,14 @@ class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
         self.assertEqual([1, 2, 3, 4, 5], self.ids(moved))
         self.assertEqual(list(range(100, 100 + MAX_EVENTS)), self.ids())
 
+    def test_behind(self) -> None:
+        """A list that is behind is one gap, also for the next process."""
+        journal = self.journal()
+        for last in (51, 31):
+            journal.receive(body(range(1, last)))
+        self.journal().receive(body(range(1, 31)))
+        self.assertEqual(1, self.telemetry.gaps)
+
     def test_too_long(self) -> None:
         """A very long event is written."""
         long = b'{"id":"7","meta":{"name":"' + b"x" * 9_000_000 + b'"}},'

@@ -176,6 +176,7 @@ class Bench(AccountNetwork):
         self,
         *collectors: str,
         metric_filter: MetricFilter = EVERYTHING,
+        important_groups: tuple[str, ...] = (),
         test_connection: Callable[[], Awaitable[None]] | None = None,
         compute: Compute = compute_at_once,
         **replies: Reply,
@@ -200,7 +201,9 @@ class Bench(AccountNetwork):
             registry=self.registry,
             test_connection=test_connection,
             compute=compute,
-            options=NetworkOptions(detail=metric_filter.detail),
+            options=NetworkOptions(
+                important_groups=important_groups, detail=metric_filter.detail
+            ),
         )
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
