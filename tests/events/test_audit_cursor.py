@@ -158,11 +158,14 @@ class CursorTests(SynchronousTestCase):
 
     def test_without_cursor(self) -> None:
         """Without a cursor, events before the last lines count as written: in a new
-        file, too, and with a late event among the lines.
+        file, too, and with a late event among the lines. With one that is a batch
+        behind, they do not.
         """
         for before, written, listed, new in (
             (NOTHING, range(200, 301), range(1, 302), [301]),
             (after(range(1, 8)), range(200, 301), range(1, 302), [301]),
+            (after(range(1, 8)), range(8, 108), range(1, 109), [108]),
+            (after(range(1, 8)), range(9, 109), range(1, 110), [8, 109]),
             (NOTHING, range(6, 20), range(1, 22), [20, 21]),
             (NOTHING, [*range(100, 149), 3, *range(149, 300)], range(1, 301), [300]),
         ):

@@ -156,10 +156,10 @@ class EstimateTests(SynchronousTestCase):
     def test_reserve(self) -> None:
         """A request for others must leave enough for the next one for the peers."""
         budget = Budget()
-        budget.record_429(asked(budget, 0.0), 0.0, None)  # so three a minute
-        self.assertEqual(15.0, budget.allowed_at(peers=True))
-        self.assertEqual(15.0, budget.allowed_at(peers=False, reserved=36.0))
-        self.assertEqual(35.0, budget.allowed_at(peers=False, reserved=34.0))
+        budget.record_429(asked(budget, 0.0), 30.0, None)  # so three a minute
+        self.assertEqual(45.0, budget.allowed_at(peers=True))
+        self.assertEqual(45.0, budget.allowed_at(peers=False, reserved=66.0))
+        self.assertEqual(65.0, budget.allowed_at(peers=False, reserved=64.0))
 
     def test_refusals_pay_nothing(self) -> None:
         """After any number of 429s, the allowed rate is not exceeded."""
