@@ -252,16 +252,6 @@ class TurnTests(SynchronousTestCase):
         crowd.until(40.0 + 400.0)
         self.assertLess(max(crowd.ages()), 240.0)
 
-    def test_strangers(self) -> None:
-        """Accounts with different tokens do not affect each other."""
-        mine, other = Crowd([FEW]), Crowd([FEW])
-        mine.until(100.0)
-        mine.budget.record_429(100.0, 100.0, HOUR)
-        other.until(400.0)
-        self.assertLess(max(other.ages()), 34.0)
-        self.assertIsNone(other.budget.per_minute)
-        self.assertEqual([1, 1], [len(c.budget.shares) for c in (mine, other)])
-
 
 class LimitTests(SynchronousTestCase):
     def lived(self, accounts: int, limit: RateLimit, hours: float) -> Crowd:
