@@ -3,7 +3,7 @@
 import gc
 import re
 import tracemalloc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
@@ -11,15 +11,19 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
+from api_exporter.collectors.selection import selection
 from api_exporter.netbird.resources import OFF, PROBE_PATH, RESOURCES
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
+from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.refresh.pipeline import AccountFeature
+from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY
 from api_exporter.telemetry.history import PeerCount
 from api_exporter.world import World
 from tests.logbook import logbook
-from tests.parts import DelayedCompute, quota
+from tests.parts import DelayedCompute
 
 Reply = bytes | UpstreamError | Deferred[bytes]
 
@@ -179,6 +183,8 @@ class Bench(AccountNetwork):
         important_groups: tuple[str, ...] = (),
         test_connection: Callable[[], Awaitable[None]] | None = None,
         compute: Compute = compute_at_once,
+        beside: tuple[str, ...] = (),
+        features: Sequence[AccountFeature] = (),
         **replies: Reply,
     ) -> None:
         self.replies: dict[str, Reply] = {
@@ -192,10 +198,14 @@ class Bench(AccountNetwork):
         self.clock = Clock()
         super().__init__(
             fetch=self.fetch,
-            quota=quota(
-                collectors or ("peers", "groups"),
-                {"current_user": OFF},
-                metric_filter=metric_filter,
+            quota=Quota(
+                Budget(),
+                selection(
+                    collectors or ("peers", "groups"),
+                    {"current_user": OFF},
+                    metric_filter=metric_filter,
+                    beside=beside,
+                ),
             ),
             world=World(self.clock, self.now, lambda: 0.5),
             registry=self.registry,
@@ -204,6 +214,7 @@ class Bench(AccountNetwork):
             options=NetworkOptions(
                 important_groups=important_groups, detail=metric_filter.detail
             ),
+            features=features,
         )
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
