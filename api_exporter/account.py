@@ -157,7 +157,7 @@ class Account(MultiService):
             features=features,
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
-        self._reload = [client.token, client.reload, *(f.reload for f in features)]
+        self._reload = [client.token, client.reload]
         log_services = [f.service for f in features if f.service is not None]
         self.addService(
             ServicesWithDeadline(log_services, MAX_LOG_STOP_SECONDS, reactor)

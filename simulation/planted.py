@@ -209,9 +209,9 @@ BUGS = (
     ),
     Bug(
         "a log's file stays open after its rotation",
-        "events/sinks.py",
-        "self._file.close()",
-        "self._file._file = None",
+        "events/file.py",
+        "self.close()",
+        "self._file = None",
     ),
     Bug(
         "an unknown field of an event is written",

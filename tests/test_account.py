@@ -108,18 +108,15 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual([], self.reactor.getDelayedCalls())
 
     def test_reload(self) -> None:
-        """A reload logs missing files, and reloads those of optional features."""
+        """A reload logs missing files."""
         token = Path(self.mktemp())
         token.write_text("secret")
-        looked: list[None] = []
-        feature = AccountFeature(reload=lambda: looked.append(None))
-        account = self.account(feature, UPSTREAM_API_TOKEN_FILE=str(token.absolute()))
+        account = self.account(UPSTREAM_API_TOKEN_FILE=str(token.absolute()))
         book = logbook(self)
         token.unlink()
         account.reload()
         [line] = book.lines()
         self.assertIn("the token file cannot be read", line)
-        self.assertEqual([None], looked)
         self.assertEqual(
             0, self.registry.get_sample_value("api_exporter_token_readable")
         )

@@ -170,7 +170,7 @@ class LinesFile(Generic[C, Id]):
     def _is_moved(self, file: int) -> bool:
         try:
             return not os.path.samestat(os.stat(self.path), os.fstat(file))
-        except FileNotFoundError:
+        except OSError:  # removed, or a stale handle of a network file system
             return True
 
 

@@ -101,10 +101,6 @@ class Journal(Service, Generic[C, Id]):
         if self.running and self._working is None:
             self._start(self._write_lists())
 
-    def reopen(self) -> None:
-        """Open the file again: it may have been moved."""
-        self._sink.reopen()
-
     def stopService(self) -> Deferred[None]:
         """Stop; the result fires after the current write."""
         super().stopService()

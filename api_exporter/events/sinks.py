@@ -36,15 +36,14 @@ class Sink(Protocol[C]):
         ...
 
     async def commit(self, lines: bytes, cursor: C) -> None:
-        """Accept lines and their cursor; accepted lines are written once."""
+        """Accept lines and their cursor; accepted lines are written once.
+
+        All lines that were accepted earlier must have been flushed.
+        """
         ...
 
     async def flush(self) -> None:
         """Finish writing the accepted lines, and save their cursor."""
-        ...
-
-    def reopen(self) -> None:
-        """Open the file again before the next write."""
         ...
 
 
@@ -68,7 +67,6 @@ class FileSink(Generic[C, Id]):
         self._cursor = CursorFile(cursor, type(kind.first))
         self._in_thread = in_thread
         self._unsaved: C | None = None
-        self._reopen = False
 
     async def load_cursor(self) -> C:
         def load_cursor() -> C:
@@ -81,13 +79,9 @@ class FileSink(Generic[C, Id]):
 
     async def commit(self, lines: bytes, cursor: C) -> None:
         def commit() -> None:
-            if self._reopen:
-                self._reopen = False
-                self._file.close()
             self._file.append(lines)
             self._unsaved = cursor
 
-        await self.flush()
         await self._in_thread(commit)
 
     async def flush(self) -> None:
@@ -97,9 +91,6 @@ class FileSink(Generic[C, Id]):
                 self._unsaved = None
 
         await self._in_thread(save)
-
-    def reopen(self) -> None:
-        self._reopen = True
 
 
 READER_TIMEOUT = 10.0
@@ -134,7 +125,6 @@ class OutputSink(Generic[C, Id]):
         return self._first if found is None else found
 
     async def commit(self, lines: bytes, cursor: C) -> None:
-        await self.flush()
         self._remaining, self._unsaved = lines, cursor
 
     async def flush(self) -> None:
@@ -152,9 +142,6 @@ class OutputSink(Generic[C, Id]):
         if unsaved is not None:
             await self._in_thread(lambda: self._cursor.save(unsaved))
             self._unsaved = None
-
-    def reopen(self) -> None:
-        """Do nothing: the process has one standard output."""
 
 
 class NullSink(Generic[C]):
@@ -176,7 +163,4 @@ class NullSink(Generic[C]):
         """Drop the lines."""
 
     async def flush(self) -> None:
-        """Do nothing."""
-
-    def reopen(self) -> None:
         """Do nothing."""

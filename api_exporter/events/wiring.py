@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
@@ -63,25 +63,16 @@ class LogFactory:
         services = MultiService()
         readers: dict[str, BodyReader] = {}
         sources: dict[str, ResourceSource] = {}
-        journals: list[Journal[Any, Any]] = []
         if settings.events_file is not None:
-            journals.append(audit := self.audit_log(settings, registry, log))
+            audit = self.audit_log(settings, registry, log)
+            services.addService(audit)
             readers["events"] = audit.receive
         if settings.reads_access_log:
             period = periods[ACCESS_LOG]
             source = self.access_log(settings, registry, log, period=period)
-            journals.append(source.journal)
+            services.addService(source.journal)
             sources[ACCESS_LOG] = source
-        for journal in journals:
-            services.addService(journal)
-
-        def reload() -> None:
-            for journal in journals:
-                journal.reopen()
-
-        return AccountFeature(
-            service=services, body_readers=readers, sources=sources, reload=reload
-        )
+        return AccountFeature(service=services, body_readers=readers, sources=sources)
 
     def audit_log(
         self, settings: AccountSettings, registry: CollectorRegistry, log: Logger

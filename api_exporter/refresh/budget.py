@@ -123,7 +123,7 @@ class Budget:
     def begin(self, now: float, *, peers: bool) -> None:
         """Count a request that is sent now. `end` must follow."""
         self._free_slots[peers] -= 1
-        if peers and now < self._paused_until:
+        if peers:
             self._probed_at = now
         self.spend(now)
 

@@ -73,13 +73,11 @@ class AccountFeature(Struct, frozen=True, kw_only=True):
         service: starts and stops with the account.
         body_readers: a function for the bodies of each resource that it reads.
         sources: a source for each resource that it requests in its own way.
-        reload: reloads its files.
     """
 
     service: IService | None = None
     body_readers: Mapping[str, BodyReader] = {}
     sources: Mapping[str, ResourceSource] = {}
-    reload: Callable[[], object] = lambda: None
 
 
 class Pipeline:

@@ -39,9 +39,9 @@ class RefreshLog:
         error = UpstreamError(
             attempt.reason, attempt.error, request_id=attempt.request_id
         )
-        since = attempt.started + attempt.seconds
-        if before.error is not None and before.failing_since is not None:
-            since = before.failing_since
+        since = before.failing_since
+        if since is None:
+            since = attempt.started + attempt.seconds
         self._change(UP, replace(before, error=error, failing_since=since))
 
     def succeeded(self, name: str, body: LastBody, seconds: float) -> None:

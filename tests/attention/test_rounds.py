@@ -2,26 +2,26 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.refresh import test_refresher
-from tests.refresh.test_refresher import DOWN
+from tests.refresh.test_refresher import DOWN, Bench
 
 OFFLINE = b'[{"id":"p1","name":"web","connected":false}]'
 ONLINE = b'[{"id":"p1","name":"web","connected":true}]'
 SERVERS = b'[{"id":"g","name":"servers","peers_count":1,"peers":[{"id":"p1"}]}]'
 
 
-class Bench(test_refresher.Bench):
-    important_groups = ("servers",)
+def watched(peers: bytes) -> Bench:
+    """Return a network whose servers are important."""
+    return Bench(important_groups=("servers",), peers=peers, groups=SERVERS)
 
 
-def alerts(bench: test_refresher.Bench) -> list[str]:
+def alerts(bench: Bench) -> list[str]:
     return [finding.alert for finding in bench.attention.found.findings]
 
 
 class RoundsTests(SynchronousTestCase):
     def test_follow(self) -> None:
         """A finding appears after the refresh that shows it and ends after the next."""
-        bench = Bench(peers=ONLINE, groups=SERVERS).start()
+        bench = watched(ONLINE).start()
         self.assertEqual([], alerts(bench))
         bench.replies["peers"] = OFFLINE
         bench.advance(31)
@@ -32,7 +32,7 @@ class RoundsTests(SynchronousTestCase):
 
     def test_failing(self) -> None:
         """While the peers fail, that is the finding. After recovery, it ends."""
-        bench = Bench(peers=OFFLINE, groups=SERVERS).start()
+        bench = watched(OFFLINE).start()
         bench.replies["peers"] = DOWN
         bench.advance(31)
         self.assertEqual(["ApiExporterUpstreamFailing"], alerts(bench))
@@ -47,7 +47,7 @@ class RoundsTests(SynchronousTestCase):
 
     def test_between(self) -> None:
         """Between two refreshes, nothing is computed."""
-        bench = Bench(peers=OFFLINE, groups=SERVERS).start()
+        bench = watched(OFFLINE).start()
         before = bench.attention.found
         bench.advance(20)
         self.assertIs(before, bench.attention.found)
@@ -60,7 +60,7 @@ class RoundsTests(SynchronousTestCase):
 
     def test_stop(self) -> None:
         """A stop in the middle of an update leaves no delayed call."""
-        bench = Bench(peers=OFFLINE, groups=SERVERS)
+        bench = watched(OFFLINE)
         bench.startService()
         for _ in range(12):
             bench.clock.advance(0)

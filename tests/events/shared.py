@@ -190,6 +190,17 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual([f"{self.kind.rows} are written to {self.path} again"], logged)
         self.assertEqual(list(range(1, 303)), self.ids())
 
+    def test_bad_list(self) -> None:
+        """An invalid list is not logged here, and the next list is written."""
+        journal = self.journal()
+        with capturedLogs() as captured:
+            for bad in (b"{", b'{"data":3}', b"[3"):
+                journal.receive(bad)
+            self.feed(journal, [1])
+        logged = [formatEvent(event) for event in captured]
+        self.assertEqual([f"{self.kind.rows} go to {self.path}"], logged)
+        self.assertEqual([1], self.ids())
+
     def test_no_room_for_the_cursor(self) -> None:
         """A batch waits until the cursor of the previous batch is saved."""
         blocked = self.folder / "cursor.new"
@@ -206,12 +217,11 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual(list(range(1, 301)), self.ids())
 
     def test_moved(self) -> None:
-        """After a move, or SIGHUP, lines go to a new file."""
+        """After a move, lines go to a new file."""
         journal = self.journal()
         self.feed(journal, range(1, 6))
         moved = self.path.rename(f"{self.path}.1")
         self.feed(journal, range(1, 8))
-        journal.reopen()
         self.feed(journal, range(1, 9))
         self.assertEqual([1, 2, 3, 4, 5], self.ids(moved))
         self.assertEqual([6, 7, 8], self.ids())

@@ -19,6 +19,7 @@ from api_exporter.events.lines import event_line, row_line
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from api_exporter.events.log_cursor import MAX_BATCH_ROWS, batches
 from api_exporter.events.position import Position
+from tests import THOROUGH
 from tests.events import body, events, finish, keys, limited
 from tests.events.paging import START, Table
 
@@ -106,11 +107,13 @@ class AppendTests(FileTestCase):
             assert other.stdin is not None
             assert other.stdout is not None
             self.assertEqual(b"held\n", other.stdout.readline())
+            opened = len(os.listdir("/proc/self/fd"))
             refusal = "^another process writes to this file$"
             with self.assertRaisesRegex(ValueError, refusal):
                 self.file.append(lines([2]))
             with self.assertRaisesRegex(ValueError, refusal):
                 self.file.recover(None)
+            self.assertEqual(opened, len(os.listdir("/proc/self/fd")))
             other.stdin.close()
         self.file.append(lines([2]))
         self.assertEqual(lines([1, 2]), self.path.read_bytes())
@@ -145,6 +148,10 @@ class RecoveryTests(FileTestCase):
             ({"": range(1, 151 + MAX_BATCH_ROWS)}, 150 + MAX_BATCH_ROWS),
             ({".1": range(1, 161)}, 160),
             ({".1": range(1, 161), "": range(161, 170)}, 169),
+            (
+                {".1": range(1, 161), "": range(161, 161 + MAX_BATCH_ROWS)},
+                160 + MAX_BATCH_ROWS,
+            ),
             (moved, 160),
             ({**moved, "": range(161, 170)}, 169),
             ({".7": range(999, 1000)}, 150),
@@ -161,7 +168,7 @@ class RecoveryTests(FileTestCase):
     def test_cut(self) -> None:
         """An incomplete last line is removed."""
         whole = lines(range(1, 160))
-        for cut in range(1, len(lines([159]))):
+        for cut in range(1, len(lines([159])), 1 if THOROUGH else 10):
             self.path.write_bytes(whole[:-cut])
             expected = self.cursor.with_(keys(range(151, 159)))
             self.assertEqual(expected, self.recover(), cut)

@@ -75,12 +75,15 @@ class ListingTests(SynchronousTestCase):
 class MoreTests(SynchronousTestCase):
     def test_more(self) -> None:
         """The rows on following pages are counted; without a total, the maximum."""
-        page = b'{"data":[],"page":%d,"page_size":100,"total_pages":3%s}'
-        for number, total, expected in (
-            (1, b"", 200),
-            (1, b',"total_records":250', 150),
-            (1, b',"total_records":50', 1),
-            (3, b',"total_records":250', 0),
+        page = b'{"data":[%s],"page_size":100,"total_pages":3%s}'
+        row = b'{"id":"a","timestamp":"2026-11-21T19:00:00Z"}'
+        for more, expected in (
+            (b"", 200),
+            (b',"page":2', 100),
+            (b',"total_records":250', 150),
+            (b',"total_records":50', 1),
+            (b',"page":3,"total_records":250', 0),
         ):
-            found = decode_page(page % (number, total))
+            found = decode_page(page % (row, more))
             self.assertEqual(expected, found.following_count)
+            self.assertEqual(["a"], [row.id for row in found.rows])

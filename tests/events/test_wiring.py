@@ -1,6 +1,6 @@
 """The construction of an account's logs."""
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import Logger
@@ -13,12 +13,13 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.settings.environment import read_settings
+from tests.events.paging import Table
 from tests.events.shared import NOW
 
 
 class JournalsTests(SynchronousTestCase):
     def test_counted(self) -> None:
-        """Without a file, rows are requested from the start time on."""
+        """Without a file, rows are requested from the start time on, and counted."""
         settings = read_settings(
             {
                 "UPSTREAM_API_URL": "https://netbird.example",
@@ -32,23 +33,25 @@ class JournalsTests(SynchronousTestCase):
             compute_at_once,
             lambda: NOW,
         )
-        log = journals.access_log(
-            settings.accounts[""], CollectorRegistry(), Logger(), period=10.0
+        registry = CollectorRegistry()
+        feature = journals.feature(
+            settings.accounts[""], registry, Logger(), {"access_log": 10.0}
         )
-        asked: list[str] = []
+        assert feature.service is not None
+        feature.service.startService()
+        log = feature.sources["access_log"]
+        table = Table()
+        start = int(NOW) * NANOSECONDS_PER_SECOND
+        table.add(1, start + 1)
 
         async def fetch(path: str, _: float) -> ResponseBody:
-            asked.append(path)
-            return ResponseBody(
-                b'{"data":[],"page":1,"total_records":0,"total_pages":0}'
-            )
+            return ResponseBody(table.answer(path.partition("?")[2]))
 
-        log.journal.startService()
         self.successResultOf(
             Deferred.fromCoroutine(log.fetch(fetch, "events/proxy", 1.0, Inventory()))
         )
-        self.assertTrue(
-            asked[0].endswith(
-                f"&start_date={format_time(int(NOW) * NANOSECONDS_PER_SECOND)}"
-            )
-        )
+        [query] = table.queries
+        self.assertTrue(query.endswith(f"&start_date={format_time(start)}"), query)
+        page = generate_latest(registry).decode()
+        self.assertRegex(page, r"api_exporter_access_log_requests_total\{.*\} 1\.0")
+        self.assertNotIn("lines", page)

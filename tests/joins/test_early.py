@@ -90,26 +90,26 @@ class EarlyTests(SynchronousTestCase):
         self.assertLess(working.times("groups", routers)[0] - routers, 2)
 
     def test_at_most_once_a_minute(self) -> None:
-        """A peer that is removed every half minute refreshes groups once a minute."""
+        """Other peers every half minute refresh groups once a minute, and no peers."""
         working = Working(CREATED)
         begin = working.clock.seconds()
-        for number in range(20):
-            leaving = {"id": f"peer-{number}", "name": "ephemeral", "ephemeral": True}
-            member = {"id": leaving["id"], "name": leaving["name"]}
-            everyone = working.world["groups"][0]
+        for number in range(40):
+            coming = {"id": f"peer-{number}", "name": "ephemeral", "ephemeral": True}
+            member = {"id": coming["id"], "name": coming["name"]}
+            everyone = CREATED["groups"][0]
             peers = [*everyone["peers"], member]
             working.world = {
                 **CREATED,
-                "peers": [*CREATED["peers"], leaving],
+                "peers": [*CREATED["peers"], coming],
                 "groups": [{**everyone, "peers": peers}, *CREATED["groups"][1:]],
             }
-            working.advance(30)
-            working.world = CREATED
             working.advance(30)
         times = working.times("groups", begin)
         self.assertLessEqual(len(times), 20)
         for one, other in pairwise(times):
             self.assertLessEqual(30, other - one)
+        peers = working.times("peers", begin)
+        self.assertEqual({30.0}, {other - one for one, other in pairwise(peers)})
 
     def test_nothing_changes(self) -> None:
         """An account without changes needs no extra request."""

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -33,8 +33,22 @@ GROUPS = ListDecoder(Group)
 POLICIES = ListDecoder(Policy)
 DNS_SETTINGS = DocumentDecoder(DnsSettings)
 
+PAGES = PageDecoder()
+
 DEEP = b"[" * 100_000 + b"]" * 100_000
 """JSON that is nested too deeply for any decoder."""
+
+NO_LISTS = (
+    *(b"", b"{}", b'{"peers":[]}', b'"a"', b"7", b"\xff\xfe", b"[NaN]", DEEP),
+    *(b'[{"id":"a"}', b'[{"id":"a"},{"i', b'[{"id":"a"}]x'),
+    b"<!DOCTYPE html><html><body>Bad gateway</body></html>",
+)
+
+NO_DOCUMENTS = (
+    *(b"", b"null", b"[]", b"{", b"<html>", b"\xff"),
+    b'{"disabled_management_groups":"a"}',
+    *(b'{"new":' + DEEP + b"}", b'{"new":' + b"9" * 5000 + b"}"),
+)
 
 
 def decode(
@@ -141,25 +155,17 @@ class ListingTests(SynchronousTestCase):
             str(caught.exception),
         )
 
-    def test_not_a_list(self) -> None:
-        """A body that is no list of records is refused."""
-        for text in (
-            b"",
-            b"{}",
-            b'{"peers":[]}',
-            b'"a"',
-            b"7",
-            b"<!DOCTYPE html><html><body>Bad gateway</body></html>",
-            b'[{"id":"a"}',
-            b'[{"id":"a"},{"i',
-            b'[{"id":"a"}]x',
-            b"[NaN]",
-            b"\xff\xfe",
-            DEEP,
+    def test_refused(self) -> None:
+        """A body of another form than promised is refused."""
+        for body, texts in (
+            (PEERS, NO_LISTS),
+            (PAGES, (b"[]", b"{}", b'{"data": {}}', b"{")),
+            (DNS_SETTINGS, NO_DOCUMENTS),
         ):
-            with self.assertRaises(UpstreamError, msg=text) as caught:
-                decode(PEERS, text)
-            self.assertNotEqual("", str(caught.exception))
+            for text in texts:
+                error = self.assertRaises(UpstreamError, decode, body, text)
+                self.assertEqual("decode", error.reason, text)
+                self.assertNotEqual("", str(error), text)
 
     def test_deep(self) -> None:
         """A record that is nested too deeply is left out, and no other one."""
@@ -186,32 +192,15 @@ class PageTests(SynchronousTestCase):
     def test_counted(self) -> None:
         """The records of a page of a log are counted; `null` counts 0."""
         for body, unread in ((b'{"data": [{}, {"id": 1}]}', 2), (b'{"data": null}', 0)):
-            self.assertEqual(
-                Decoded((), unread_count=unread), decode(PageDecoder(), body)
-            )
-
-    def test_no_page(self) -> None:
-        for body in (b"[]", b"{}", b'{"data": {}}', b"{"):
-            error = self.assertRaises(UpstreamError, decode, PageDecoder(), body)
-            self.assertEqual("decode", error.reason)
+            self.assertEqual(Decoded((), unread_count=unread), decode(PAGES, body))
 
 
 class DocumentTests(SynchronousTestCase):
-    def test_not_a_document(self) -> None:
-        """A body that is no such object is refused."""
-        for text in (
-            b"",
-            b"null",
-            b"[]",
-            b"{",
-            b"<html>",
-            b"\xff",
-            b'{"disabled_management_groups":"a"}',
-            b'{"new":' + DEEP + b"}",
-            b'{"new":' + b"9" * 5000 + b"}",
-        ):
-            with self.assertRaises(UpstreamError, msg=text):
-                decode(DNS_SETTINGS, text)
+    def test_too_long(self) -> None:
+        """A document that is far too long is not decoded."""
+        text = b" " * 2**20 + b"{}"
+        error = self.assertRaises(UpstreamError, decode, DNS_SETTINGS, text)
+        self.assertEqual("too_large", error.reason)
 
 
 FIELDS = sorted(
@@ -249,13 +238,11 @@ class HostileTests(SynchronousTestCase):
             self.assertRegex(complaint, r"^\[\d+\]: .")
         msgspec.json.encode(decoded.records)  # it can be written as UTF-8
 
-    @settings(deadline=None)
     @given(body=BODIES, value=VALUES | st.lists(RECORDS | VALUES))
     def test_json(self, body: BodyDecoder, value: object) -> None:
         """Any JSON is decoded, refused, or refused in part with the places reported."""
         self.check(body, json.dumps(value).encode())
 
-    @settings(deadline=None)
     @given(
         body=BODIES,
         value=st.lists(RECORDS, min_size=1),
@@ -270,13 +257,11 @@ class HostileTests(SynchronousTestCase):
         cut %= len(text)
         self.check(body, text[:cut] + junk + text[cut:])
 
-    @settings(deadline=None)
     @given(body=BODIES, text=st.binary())
     def test_bytes(self, body: BodyDecoder, text: bytes) -> None:
         """Any bytes raise no other error."""
         self.check(body, text)
 
-    @settings(deadline=None)
     @given(records=st.lists(RECORDS | VALUES, max_size=20))
     def test_places(self, records: list[object]) -> None:
         """Every record with an id is read, replaced, or rejected with its place."""
@@ -294,15 +279,6 @@ class HostileTests(SynchronousTestCase):
         self.assertEqual(
             ids - {""}, {msgspec.to_builtins(r)["id"] for r in decoded.records}
         )
-
-
-class LongDocumentTests(SynchronousTestCase):
-    def test_too_long(self) -> None:
-        """A document that is far too long is not decoded."""
-        error = self.assertRaises(
-            UpstreamError, decode, DNS_SETTINGS, b" " * 2**20 + b"{}"
-        )
-        self.assertEqual("too_large", error.reason)
 
 
 class BeforeTests(SynchronousTestCase):
@@ -432,29 +408,29 @@ class StallTests(SynchronousTestCase):
         """Megabytes of hostile text block no call for long."""
         work = Work(self, GROUPS)
         for text in (
-            b"[" + b"1," * 10_000_000 + b"1]",
+            b"[" + b"1," * 2_000_000 + b"1]",
             b"[" + b"1," * 150_000 + b"1]",
-            b'[{"id":"a"}' + b",1" * 10_000_000 + b"]",
+            b'[{"id":"a"}' + b",1" * 2_000_000 + b"]",
             b'[{"id":"a"}' + b",1" * 180_000 + b"]",
-            b"[" + b"[]," * 5_000_000 + b"[]]",
-            b"[" + b"{}," * 5_000_000 + b"{}]",
+            b"[" + b"[]," * 2_000_000 + b"[]]",
+            b"[" + b"{}," * 2_000_000 + b"{}]",
             b"[" + b"null," * 200_000 + b"null]",
-            b"[" + b'"aaa",' * 5_000_000 + b"1]",
+            b"[" + b'"aaa",' * 2_000_000 + b"1]",
             listed(*[b'{"id":7}'] * 50_000),
             listed(*[b'{"id":""}'] * 50_000),
             listed(*[b'{"id":"","name":null,"peers":null}'] * 50_000),
             b"[" * 2_000_000,
-            b'[{"id":"' + b"a" * 5_000_000 + b'"}]',
-            b'[{"id":"' + b"},{" * 5_000_000 + b'"}]',
-            b'[{"id":"' + b"]" * 5_000_000 + b'"}]',
-            b'[{"id":"' + b"\xff" * 5_000_000 + b'"}]',
-            b'[{"id":"a","peers_count":' + b"9" * 5_000_000 + b"}]",
+            b'[{"id":"' + b"a" * 2_000_000 + b'"}]',
+            b'[{"id":"' + b"},{" * 2_000_000 + b'"}]',
+            b'[{"id":"' + b"]" * 2_000_000 + b'"}]',
+            b'[{"id":"' + b"\xff" * 2_000_000 + b'"}]',
+            b'[{"id":"a","peers_count":' + b"9" * 2_000_000 + b"}]",
             b'[{"id":"g","peers":[' + b",".join([MEMBER] * 10_000) + b"]}]",
             b'[{"id":"\\ud800' + b"\\n" * 1_000_000 + b'"}]',
             b'[{"id":"' + rb"\ud800" * 40_000 + b'"}]',
             b'[{"id":"' + rb"\ud800" * 1_200_000 + b'"}]',
             b'[{"id":"a","x":[' + b'{},{"id":"b"},' * 500_000 + b"1]}]",
-            b'[{"id":"a"}' + b" " * 5_000_000 + b"]",
+            b'[{"id":"a"}' + b" " * 2_000_000 + b"]",
         ):
             self.assertLess(max(work.calls(text), default=0), STALL, text[:30])
 

@@ -53,11 +53,6 @@ class InventoryTests(SynchronousTestCase):
             for other in others:
                 self.assertNotEqual(before.edition([other]), after.edition([other]))
 
-    def test_frozen(self) -> None:
-        """An inventory cannot be changed."""
-        with self.assertRaises(AttributeError):
-            Inventory().peers = ()  # type: ignore[misc]
-
     def test_unknown_resource(self) -> None:
         """An unknown resource is an error."""
         self.assertRaises(TypeError, Inventory().with_, "sheep", ())

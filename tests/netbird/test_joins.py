@@ -1,13 +1,17 @@
 """The records that joins use, list by list."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from operator import attrgetter
+from typing import Any
 
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.agent_records import AgentBudgetRule, AgentProvider
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.joins import SETTLED, Reading
+from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.records import (
     Group,
     Member,
@@ -19,13 +23,120 @@ from api_exporter.netbird.records import (
     User,
 )
 
+MADE: Mapping[str, Callable[..., Any]] = {
+    "peers": lambda id_: Peer(id=id_),
+    "groups": lambda id_, *peers: Group(
+        id=id_, peers=tuple(Member(id=peer) for peer in peers)
+    ),
+    "routes": lambda id_, *groups: Route(
+        id=id_,
+        peer="".join(name[1:] for name in groups if name[0] == "@"),
+        peer_groups=tuple(name for name in groups if name[0] != "@"),
+    ),
+    "networks": lambda id_, *parts: Network(
+        id=id_,
+        routers=tuple(part[1:] for part in parts if part[0] == ">"),
+        resources=tuple(part for part in parts if part[0] != ">"),
+    ),
+    "network_routers": lambda id_, *peer: NetworkRouter(id=id_, peer="".join(peer)),
+    "network_resources": lambda id_: NetworkResource(id=id_),
+    "users": lambda id_, role="user": User(id=id_, is_current=True, role=role),
+}
+"""Functions that return a record of a list: its id, and the ids that it names."""
 
-def group(id_: str, *peers: str) -> Group:
-    return Group(id=id_, peers=tuple(Member(id=peer) for peer in peers))
+ONE = "peers p q, groups g(p) h(q), routes r(g)"
+NETWORK = "networks n(>w s), network_routers w(p), network_resources s"
 
+STORIES = f"""
+Joins use all records if all ids exist.
+{ONE} → settled
 
-def route(id_: str, *groups: str, peer: str = "") -> Route:
-    return Route(id=id_, peer=peer, peer_groups=groups)
+So do joins of a token that sees only some peers.
+users me(user), {ONE} → settled
+
+A new record is left out until the lists that it names were read after it.
+{ONE}, routes r(g) new(later) n(h) → routes r(g), due groups peers
+peers again, groups g(p) h(q) later(p) → routes r(g) n(h), groups g(p) h(q)
+peers again → routes r(g) n(h) new(later), settled
+
+Joins use the previous version of a record, even after more changes.
+{ONE}, routes r(h) → routes r(g)
+routes r(g h) → routes r(g)
+groups again, peers again → routes r(g h)
+
+A list whose ids no join names changes nothing.
+{ONE}, setup_keys → settled
+
+No record waits for a withdrawn list, and none of that list is kept.
+{ONE}, routes r(g) new(g), groups gone → due peers
+routes gone, peers gone → settled
+
+A new record that is removed again leaves no trace.
+{ONE}, routes r(g) new(g), routes r(g) → settled
+
+After a first reading only records with missing ids wait: both may be deleted by now.
+peers p q, groups g(p) h(q) odd(x) → groups g(p) h(q), due peers
+peers again → groups g(p) h(q), due groups
+groups again → groups g(p) h(q) odd(x), due
+
+An id that counts as missing once stays missing until it exists.
+peers p q, groups odd(x), peers again, groups again → groups odd(x), due
+peers again, peers again → groups odd(x), due
+
+One reading of groups is enough after several readings of peers.
+peers p q, groups odd(x), peers again, peers again, peers again → groups
+groups again → groups odd(x)
+
+Joins use a group that names a missing id and changes at each reading.
+peers p q, groups odd(x), peers again, groups odd(x p), peers again → groups odd(x p)
+groups odd(x p q), peers again → groups odd(x p)
+
+A removed record stays until the list that names it was read again.
+{ONE}, groups h(q) → groups g(p) h(q), due routes
+routes other(h), groups again, peers again → groups h(q)
+
+A removed record that is named after that is missing.
+{ONE}, groups h(q), routes again → groups h(q), due
+
+A removed record that no other record names is removed at once.
+{ONE}, groups g(p) → groups g(p), due
+
+A removed record that returns is used in its new version.
+{ONE}, peers q → peers p q
+peers p q → settled
+
+A record that a previous version names stays while joins use that version.
+{ONE}, groups h(q), routes r(h) → groups g(p) h(q)
+groups again, peers again → groups h(q)
+
+A record that a removed record names stays, too.
+{ONE}, groups h(q), peers q → peers p q
+routes → peers q
+
+A group that lost its last peer keeps it until its routes are read again.
+{ONE}, groups g h(q), peers again → groups g(p) h(q), due routes
+groups h(q) → groups g(p) h(q)
+routes → groups h(q)
+
+A new resource in a network waits for the list of networks.
+{NETWORK}, network_resources s t → network_resources s, due networks
+networks n(>w s t), network_routers again → networks n(>w s)
+network_resources again → networks n(>w s t), network_resources s t
+
+A network and its resource are used together, in any order of reading.
+{NETWORK}, networks n(>w s) m(t), network_resources s t → networks n(>w s)
+network_routers again → network_resources s
+networks again → network_resources s t, networks n(>w s) m(t)
+
+A removed network stays while the list of its resources is older.
+{NETWORK}, networks → networks n(>w s)
+network_resources → networks
+
+A token that sees only some peers draws no conclusion from other peers.
+peers p q, users me(user), groups g(p) h(q) odd(p hidden) → groups g(p) h(q)
+routes r(g) odd(odd) hidden(@hidden), peers again, groups again → routes r(g)
+routes again, peers again, groups again, routes again → routes r(g), groups g(p) h(q)
+"""
 
 
 class Lists:
@@ -45,250 +156,104 @@ class Lists:
             self.inventory = after.settle(before, name, reading)
         return self
 
-    def repeat(self, name: str) -> "Lists":
-        """Read the same body again."""
-        self._clock += 2
-        reading = Reading(self._clock, self._clock + 1)
-        self.inventory = self.inventory.settle(self.inventory, name, reading)
+    def go(self, steps: str) -> "Lists":
+        """Read lists: other records, `again` the same body, or `gone` for none."""
+        for step in steps.split(", "):
+            name, _, text = step.partition(" ")
+            if text == "again":
+                self._clock += 2
+                reading = Reading(self._clock, self._clock + 1)
+                self.inventory = self.inventory.settle(self.inventory, name, reading)
+            else:
+                self.read(**{name: None if text == "gone" else records(name, text)})
         return self
 
-    def used(self, name: str) -> list[str]:
-        """Return the ids of the records that joins use."""
-        return sorted(record.id for record in getattr(self.inventory.joined, name))
+    def used(self, name: str) -> list[object]:
+        """Return the records that joins use."""
+        return sorted(getattr(self.inventory.joined, name), key=attrgetter("id"))
 
     @property
     def due(self) -> set[str]:
         return set(self.inventory.joins.due)
 
 
-PEERS = (Peer(id="p"), Peer(id="q"))
-GROUPS = (group("g", "p"), group("h", "q"))
-ROUTES = (route("r", "g"),)
+def records(name: str, text: str) -> tuple[object, ...]:
+    """Return the records of a text such as `g(p q) h`: ids, and the ids they name."""
+    found = re.findall(r"(\w+)(?:\(([^)]*)\))?", text)
+    return tuple(record(name, id_, names) for id_, names in found)
 
 
-class NewTests(SynchronousTestCase):
+@cache
+def record(name: str, id_: str, names: str) -> object:
+    """Return a record: the same object each time, as after decoding."""
+    return MADE[name](id_, *names.split())
+
+
+class StoryTests(SynchronousTestCase):
+    def test_stories(self) -> None:
+        """All stories. A line is a step: the lists that are read, one by one, and then
+        the records that joins use, and the lists that are due early. `settled` means
+        that all records are used.
+        """
+        for story in STORIES.strip().split("\n\n"):
+            lists = Lists()
+            for line in story.splitlines()[1:]:
+                steps, _, claims = line.partition(" → ")
+                lists.go(steps)
+                for claim in claims.split(", "):
+                    name, _, text = claim.partition(" ")
+                    said = f"{line} in:\n{story}"
+                    if name == "settled":
+                        self.assertIs(lists.inventory, lists.inventory.joined, said)
+                        self.assertEqual(set(), lists.due, said)
+                    elif name == "due":
+                        self.assertEqual(set(text.split()), lists.due, said)
+                    else:
+                        expected = sorted(records(name, text), key=attrgetter("id"))
+                        self.assertEqual(expected, lists.used(name), said)
+
+
+class ListTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.lists = Lists().read(peers=PEERS, groups=GROUPS, routes=ROUTES)
-
-    def test_settled(self) -> None:
-        """Joins use all records if all ids exist."""
-        self.assertIs(self.lists.inventory, self.lists.inventory.joined)
-        self.assertEqual(set(), self.lists.due)
-
-    def test_new(self) -> None:
-        """A new record is left out until the lists that it names were read after it."""
-        self.lists.read(routes=(*ROUTES, route("new", "later"), route("n", "h")))
-        self.assertEqual(["r"], self.lists.used("routes"))
-        self.assertEqual({"groups", "peers"}, self.lists.due)
-        self.lists.repeat("peers")
-        self.lists.read(groups=(*GROUPS, group("later", "p")))
-        self.assertEqual(["n", "r"], self.lists.used("routes"))
-        self.assertEqual(["g", "h"], self.lists.used("groups"))
-        self.lists.repeat("peers")
-        self.assertEqual(["n", "new", "r"], self.lists.used("routes"))
-        self.assertEqual(set(), self.lists.due)
-
-    def test_changed(self) -> None:
-        """Joins use the previous version of a record, even after more changes."""
-        for groups in (("h",), ("g", "h")):
-            self.lists.read(routes=(route("r", *groups),))
-            self.assertEqual(ROUTES, self.lists.inventory.joined.routes)
-        self.lists.repeat("groups").repeat("peers")
-        self.assertEqual((route("r", "g", "h"),), self.lists.inventory.joined.routes)
+        self.lists = Lists().go(ONE)
 
     def test_overlap(self) -> None:
         """A reading that had begun earlier does not count."""
         before = self.lists.inventory
-        after = before.with_("routes", (*ROUTES, route("new", "g")))
+        after = before.with_("routes", records("routes", "r(g) new(g)"))
         after = after.settle(before, "routes", Reading(50, 60))
         for name, began in (("groups", 61), ("peers", 55)):
             after = after.settle(after, name, Reading(began, began + 10))
-        self.assertEqual(ROUTES, after.joined.routes)
+        self.assertEqual(before.routes, after.joined.routes)
         self.assertEqual({"peers"}, set(after.joins.due))
-
-    def test_other_lists(self) -> None:
-        """A list whose ids no join names changes nothing."""
-        self.lists.read(setup_keys=())
-        self.assertEqual(set(), self.lists.due)
 
     def test_unaffected(self) -> None:
         """Metrics of other lists are not made again after a change in one list."""
         before = self.lists.inventory.changes
-        self.lists.read(peers=(Peer(id="p", connected=True), PEERS[1]))
+        self.lists.read(peers=(Peer(id="p", connected=True), Peer(id="q")))
         after = self.lists.inventory.changes
         self.assertEqual({"peers"}, {n for n in after if after[n] is not before[n]})
 
-    def test_withdrawn(self) -> None:
-        """No record waits for a withdrawn list, and none of that list is kept."""
-        self.lists.read(routes=(*ROUTES, route("new", "g")), groups=None)
-        self.assertEqual({"peers"}, self.lists.due)
-        self.lists.read(routes=None, peers=None)
-        self.assertEqual(set(), self.lists.due)
-        self.assertEqual({}, self.lists.inventory.joins.held)
-        self.assertEqual({}, self.lists.inventory.joins.removed)
-
-    def test_gone_again(self) -> None:
-        """A new record that is removed again leaves no trace."""
-        self.lists.read(routes=(*ROUTES, route("new", "g")))
-        self.lists.read(routes=ROUTES)
-        self.assertEqual(SETTLED.held, self.lists.inventory.joins.held)
-        self.assertIs(self.lists.inventory, self.lists.inventory.joined)
-
-
-class FirstTests(SynchronousTestCase):
-    def test_missing(self) -> None:
-        """After a first reading only records with missing ids wait."""
-        lists = Lists().read(peers=PEERS, groups=(*GROUPS, group("odd", "x")))
-        self.assertEqual(["g", "h"], lists.used("groups"))
-        self.assertEqual({"peers"}, lists.due)
-        lists.repeat("peers")
-        self.assertEqual(["g", "h"], lists.used("groups"))
-        self.assertEqual({"groups"}, lists.due, "both may be deleted by now")
-        lists.repeat("groups")
-        self.assertEqual(["g", "h", "odd"], lists.used("groups"))
-        self.assertEqual(set(), lists.due)
-
-    def test_stays(self) -> None:
-        """An id that counts as missing once stays missing until it exists."""
-        lists = Lists().read(peers=PEERS, groups=(group("odd", "x"),))
-        lists.repeat("peers").repeat("groups").repeat("peers").repeat("peers")
-        self.assertEqual(["odd"], lists.used("groups"))
-        self.assertEqual(set(), lists.due)
-
-    def test_missing_meanwhile(self) -> None:
-        """One reading of groups is enough after several readings of peers."""
-        lists = Lists().read(peers=PEERS, groups=(group("odd", "x"),))
-        lists.repeat("peers").repeat("peers").repeat("peers")
-        self.assertEqual([], lists.used("groups"))
-        lists.repeat("groups")
-        self.assertEqual(["odd"], lists.used("groups"))
-
-    def test_changes_each_time(self) -> None:
-        """Joins use a group that names a missing id and changes at each reading."""
-        lists = Lists().read(peers=PEERS, groups=(group("odd", "x"),))
-        for number in range(4):
-            lists.repeat("peers")
-            lists.read(groups=(group("odd", "x", *["p", "q"][: number % 2 + 1]),))
-        lists.repeat("peers")
-        self.assertEqual(["odd"], lists.used("groups"))
+    def test_known_later(self) -> None:
+        """Metrics of peers are made again when the list turns out to be complete."""
+        before = self.lists.go("users me(user)").inventory.changes["peers"]
+        self.lists.go("users me(admin)")
+        self.assertIsNot(before, self.lists.inventory.changes["peers"])
 
     def test_two_lists(self) -> None:
         """A target user of a rule may be a user or a peer."""
-        rule = AgentBudgetRule(id="rule", target_users=("p", "u"))
-        lists = Lists().read(agent_providers=(AgentProvider(id="a"),))
-        lists.read(peers=PEERS, users=(User(id="u"),), agent_budget_rules=(rule,))
-        self.assertEqual(["rule"], lists.used("agent_budget_rules"))
-
-
-class RemovedTests(SynchronousTestCase):
-    def setUp(self) -> None:
-        self.lists = Lists().read(peers=PEERS, groups=GROUPS, routes=ROUTES)
-
-    def test_named(self) -> None:
-        """A removed record stays until the list that names it was read again."""
-        self.lists.read(groups=GROUPS[1:])
-        self.assertEqual(["g", "h"], self.lists.used("groups"))
-        self.assertEqual({"routes"}, self.lists.due)
-        self.lists.read(routes=(route("other", "h"),))
-        self.lists.repeat("groups").repeat("peers")
-        self.assertEqual(["h"], self.lists.used("groups"))
-
-    def test_still_named(self) -> None:
-        """A removed record that is named after that is missing."""
-        self.lists.read(groups=GROUPS[1:]).repeat("routes")
-        self.assertEqual(["h"], self.lists.used("groups"))
-        self.assertEqual(set(), self.lists.due)
-
-    def test_not_named(self) -> None:
-        """A removed record that no other record names is removed at once."""
-        self.lists.read(groups=GROUPS[:1])
-        self.assertEqual(["g"], self.lists.used("groups"))
-        self.assertEqual(set(), self.lists.due)
-
-    def test_back(self) -> None:
-        """A removed record that returns is used in its new version."""
-        self.lists.read(peers=PEERS[1:])
-        self.assertEqual(["p", "q"], self.lists.used("peers"))
-        self.lists.read(peers=PEERS)
-        self.assertEqual({}, self.lists.inventory.joins.removed)
-
-    def test_of_a_held_version(self) -> None:
-        """A record that a previous version names stays while joins use that version."""
-        self.lists.read(groups=GROUPS[1:], routes=(route("r", "h"),))
-        self.assertEqual(["g", "h"], self.lists.used("groups"))
-        self.lists.repeat("groups").repeat("peers")
-        self.assertEqual(["h"], self.lists.used("groups"))
-
-    def test_chain(self) -> None:
-        """A record that a removed record names stays, too."""
-        self.lists.read(groups=GROUPS[1:], peers=PEERS[1:])
-        self.assertEqual(["p", "q"], self.lists.used("peers"))
-        self.lists.read(routes=())
-        self.assertEqual(["q"], self.lists.used("peers"))
-
-    def test_emptied(self) -> None:
-        """A group that lost its last peer keeps it until its routes are read again."""
-        self.lists.read(groups=(group("g"), GROUPS[1])).repeat("peers")
-        self.assertEqual(
-            GROUPS,
-            tuple(sorted(self.lists.inventory.joined.groups or (), key=lambda g: g.id)),
-        )
-        self.assertEqual({"routes"}, self.lists.due)
-        self.lists.read(groups=GROUPS[1:])
-        self.assertIn(GROUPS[0], self.lists.inventory.joined.groups or ())
-        self.lists.read(routes=())
-        self.assertEqual(["h"], self.lists.used("groups"))
-
-
-class NetworkTests(SynchronousTestCase):
-    def setUp(self) -> None:
-        self.network = Network(id="n", routers=("w",), resources=("s",))
-        self.lists = Lists().read(
-            peers=PEERS,
-            groups=GROUPS,
-            networks=(self.network,),
-            network_routers=(NetworkRouter(id="w", peer="p"),),
-            network_resources=(NetworkResource(id="s"),),
-        )
-
-    def test_new_resource(self) -> None:
-        """A new resource in a network waits for the list of networks."""
-        both = (NetworkResource(id="s"), NetworkResource(id="t"))
-        self.lists.read(network_resources=both)
-        self.assertEqual(["s"], self.lists.used("network_resources"))
-        self.assertEqual({"networks"}, self.lists.due)
-        listing = Network(id="n", routers=("w",), resources=("s", "t"))
-        self.lists.read(networks=(listing,))
-        self.lists.repeat("network_routers").repeat("network_resources")
-        self.assertEqual(["s", "t"], self.lists.used("network_resources"))
-        self.assertEqual((listing,), self.lists.inventory.joined.networks)
-
-    def test_new_network(self) -> None:
-        """A network and its resource are used together, in any order of reading."""
-        listing = Network(id="m", routers=(), resources=("t",))
-        both = (NetworkResource(id="s"), NetworkResource(id="t"))
-        self.lists.read(networks=(self.network, listing), network_resources=both)
-        self.assertEqual(["n"], self.lists.used("networks"))
-        self.lists.repeat("network_routers")
-        self.assertEqual(["s"], self.lists.used("network_resources"))
-        self.lists.repeat("networks")
-        self.assertEqual(["s", "t"], self.lists.used("network_resources"))
-        self.assertEqual(["m", "n"], self.lists.used("networks"))
+        rule = AgentBudgetRule(id="rule", target_users=("p", "me"))
+        self.lists.go("users me(admin)").read(agent_providers=(AgentProvider(id="a"),))
+        self.lists.read(agent_budget_rules=(rule,))
+        self.assertEqual([rule], self.lists.used("agent_budget_rules"))
 
     def test_other_router(self) -> None:
         """A network that is older than its new router keeps the previous router."""
-        [before] = self.lists.inventory.network_routers or ()
+        [before] = self.lists.go(NETWORK).inventory.network_routers or ()
         routers = (NetworkRouter(id="w", enabled=True, peer="p"), NetworkRouter(id="v"))
-        self.lists.read(network_routers=routers).repeat("groups").repeat("peers")
-        self.assertIn(before, self.lists.inventory.joined.network_routers or ())
+        self.lists.read(network_routers=routers).go("groups again, peers again")
+        self.assertIn(before, self.lists.used("network_routers"))
         self.assertEqual({"networks"}, self.lists.due)
-
-    def test_removed_network(self) -> None:
-        """A removed network stays while the list of its resources is older."""
-        self.lists.read(networks=())
-        self.assertEqual(["n"], self.lists.used("networks"))
-        self.lists.read(network_resources=())
-        self.assertEqual([], self.lists.used("networks"))
 
     def test_long_chain(self) -> None:
         """A long chain of waiting records needs few look-ups of each record."""
@@ -317,32 +282,3 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(count, len(waiting["networks"]))
         self.assertEqual(count + 1, len(waiting["network_resources"]))
         self.assertLess(looked, 20 * count)
-
-
-class PartialTests(SynchronousTestCase):
-    def test_hidden(self) -> None:
-        """A token that sees only some peers draws no conclusion from other peers."""
-        me = User(id="me", is_current=True, role="user")
-        lists = Lists().read(peers=PEERS, users=(me,))
-        groups = (*GROUPS, group("odd", "p", "hidden"))
-        routes = (*ROUTES, route("odd", "odd"), route("hidden", peer="hidden"))
-        lists.read(groups=groups, routes=routes)
-        for _ in range(3):
-            lists.repeat("peers").repeat("groups").repeat("routes")
-        self.assertEqual(["g", "h"], lists.used("groups"))
-        self.assertEqual(["r"], lists.used("routes"))
-        self.assertEqual(["p", "q"], lists.used("peers"))
-
-    def test_known_later(self) -> None:
-        """Metrics of peers are made again when the list turns out to be complete."""
-        me = User(id="me", is_current=True, role="user")
-        lists = Lists().read(peers=PEERS, users=(me,))
-        before = lists.inventory.changes["peers"]
-        lists.read(users=(User(id="me", is_current=True, role="admin"),))
-        self.assertIsNot(before, lists.inventory.changes["peers"])
-
-    def test_all_seen(self) -> None:
-        """Nothing is left out if all ids exist."""
-        me = User(id="me", is_current=True, role="user")
-        lists = Lists().read(peers=PEERS, users=(me,), groups=GROUPS, routes=ROUTES)
-        self.assertIs(lists.inventory, lists.inventory.joined)

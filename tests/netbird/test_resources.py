@@ -1,5 +1,6 @@
 """The table of resources."""
 
+from collections import Counter
 from typing import get_args, get_type_hints
 from urllib.parse import unquote
 
@@ -90,6 +91,10 @@ class ResourcesTests(SynchronousTestCase):
             ("network_routers", (unknown_path, too_old), (forbidden, role)),
             ("user_invites", (unknown_path, not_embedded), (forbidden, role)),
             ("access_tokens", (unknown_path,), (too_old, forbidden, gone, role)),
+            (
+                *("current_user", (unknown_path,)),
+                (too_old, forbidden, gone, role, not_embedded),
+            ),
         ):
             resource = RESOURCE_BY_NAME[name]
             for error in (unknown_path, too_old, forbidden, gone, role, not_embedded):
@@ -102,7 +107,8 @@ class ResourcesTests(SynchronousTestCase):
 
         No list is read less than once an hour.
         """
-        self.assertEqual(3600, max(resource.period for resource in RESOURCES))
+        periods = Counter(resource.period / 60 for resource in RESOURCES)
+        self.assertEqual({0.5: 1, 5: 7, 10: 15, 15: 6, 60: 2}, periods)
         self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
         self.assertEqual(
             30, RESOURCE_BY_NAME[ACCESS_LOG].period

@@ -30,7 +30,7 @@ class UnpackingTests(SynchronousTestCase):
 
     def test_unpacked(self) -> None:
         """A body is unchanged, compressed or not, up to its limit."""
-        for body in (b"", b'[{"id":"a"}]', b"[1,2]" * 10**6, bytes(64 * MIB)):
+        for body in (b"", b'[{"id":"a"}]', b"[1,2]" * 10**6, bytes(16 * MIB)):
             for level in (0, 1, 9):
                 packed = gzip.compress(body, level)
                 self.assertEqual(body, unpack(ResponseBody(packed, True, len(body))))

@@ -224,16 +224,7 @@ class RefusedTests(SynchronousTestCase):
         )
         for error in (forbidden, unknown):
             network = Agents(agent_providers=error)
-            network.advance(5 * HOUR)
+            network.advance(3 * HOUR)
             standing = network.telemetry.freshness["agent_providers"]
             self.assertIs(False, standing.supported)
-            self.assertLessEqual(len(network.requests), 7)
-
-    def test_invites(self) -> None:
-        """Without the embedded identity provider there are no invites: no failure."""
-        message = "invite links are only available with embedded identity provider"
-        error = UpstreamError("http_4xx", f"412: {message}", server_message=message)
-        network = Agents(user_invites=error)
-        network.advance(HOUR)
-        standing = network.telemetry.freshness["user_invites"]
-        self.assertEqual((False, None), (standing.supported, standing.error))
+            self.assertLessEqual(len(network.requests), 5)

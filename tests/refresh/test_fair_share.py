@@ -138,13 +138,35 @@ class Crowd:
         ]
 
 
+class AloneTests(SynchronousTestCase):
+    def test_day(self) -> None:
+        """The strictest limiter sends no 429, and all resources are refreshed."""
+        crowd = Crowd([DEFAULT], limiter=bucket(6, 30), seconds=1.0).until(24 * HOUR)
+        self.assertEqual(0, crowd.refused())
+        names = [name for _, _, name, _ in crowd.requests]
+        for name, period in DEFAULT.items():
+            self.assertGreater(names.count(name), 0.9 * 24 * HOUR / period, name)
+        self.assertLess(crowd.oldest[0, "peers"], 60.0)
+
+    def test_slow_upstream(self) -> None:
+        """An upstream that takes a minute for each response gets all requests."""
+        crowd = Crowd([DEFAULT], seconds=60.0).until(6 * HOUR)
+        self.assertEqual(DEFAULT.keys(), {name for _, name in crowd.read})
+
+
 class SlotTests(SynchronousTestCase):
     def test_slots(self) -> None:
         """One account has two requests under way, many have eight; half of both are for
         the peers alone.
         """
-        for accounts, seconds, most in ((1, 20.0, 1), (30, 5.0, SLOTS)):
-            crowd = Crowd([DEFAULT] * accounts, seconds=seconds).until(HOUR / 4)
+        for accounts, seconds, limit, most in (
+            (1, 20.0, None, 1),
+            (30, 5.0, None, SLOTS),
+            (30, 5.0, (600, 6000), SLOTS),
+        ):
+            crowd = Crowd(
+                [DEFAULT] * accounts, budget=Budget(limit), seconds=seconds
+            ).until(120.0)
             self.assertEqual({True: most, False: most}, crowd.in_flight)
 
     def test_freed(self) -> None:
@@ -160,7 +182,7 @@ class SlotTests(SynchronousTestCase):
         them than slots delay all others, and starve none.
         """
         for hung, peers, others in (
-            *((n, 34.0, 331.0) for n in (1, 2, 3)),
+            *((n, 34.0, 331.0) for n in (1, 3)),
             (8, 150.0, HOUR),
         ):
             crowd = Crowd([FEW] * 20, hung=frozenset(range(hung))).until(HOUR)
@@ -209,11 +231,11 @@ class TurnTests(SynchronousTestCase):
     def test_fair(self) -> None:
         """With a small limit, all peers and all other resources are still refreshed."""
         crowd = Crowd([FEW] * 12, budget=self.budget(), limiter=bucket(6, 12))
-        crowd.until(8 * HOUR)
+        crowd.until(4 * HOUR)
         late = [(number, name) for _, number, name, ok in crowd.requests if ok]
         for name in FEW:
             made = [late.count((number, name)) for number in range(12)]
-            self.assertGreater(min(made), 20, name)
+            self.assertGreater(min(made), 10, name)
             self.assertLess(max(made), 1.5 * min(made), name)
 
     def test_pause_that_ends(self) -> None:
@@ -230,16 +252,6 @@ class TurnTests(SynchronousTestCase):
         crowd.until(40.0 + 400.0)
         self.assertLess(max(crowd.ages()), 240.0)
 
-    def test_strangers(self) -> None:
-        """Accounts with different tokens do not affect each other."""
-        mine, other = Crowd([FEW]), Crowd([FEW])
-        mine.until(100.0)
-        mine.budget.record_429(100.0, 100.0, HOUR)
-        other.until(400.0)
-        self.assertLess(max(other.ages()), 34.0)
-        self.assertIsNone(other.budget.per_minute)
-        self.assertEqual([1, 1], [len(c.budget.shares) for c in (mine, other)])
-
 
 class LimitTests(SynchronousTestCase):
     def lived(self, accounts: int, limit: RateLimit, hours: float) -> Crowd:
@@ -252,11 +264,11 @@ class LimitTests(SynchronousTestCase):
 
     def test_five(self) -> None:
         """Five accounts at six a minute: few 429s, and none if the limit is stated."""
-        crowd = Crowd([DEFAULT] * 5, limiter=bucket(6, 30)).until(6 * HOUR)
-        self.assertLess(crowd.refused(since=HOUR), 5 * 10)
+        crowd = Crowd([DEFAULT] * 5, limiter=bucket(6, 30)).until(4 * HOUR)
+        self.assertLess(crowd.refused(since=HOUR), 3 * 10)
         self.assertLess(max(crowd.ages()), 300.0)
         self.assertLess(max(crowd.ages("users")), 2 * HOUR)
-        crowd = self.lived(5, (6, 30), 6)
+        crowd = self.lived(5, (6, 30), 3)
         self.assertEqual(0, crowd.refused())
         self.assertLess(max(crowd.ages()), 200.0)
 
@@ -272,19 +284,21 @@ class LimitTests(SynchronousTestCase):
 
     def test_started_again(self) -> None:
         """A second start right after the first is within the limit, too."""
-        limiter, limit = bucket(120, 1200), (120, 1200)
+        accounts = tries(40)
+        limit = (3 * accounts, 30 * accounts)
+        limiter = bucket(*limit)
         for _ in range(2):
             crowd = Crowd(
-                list(stretched([DEFAULT] * 40, limit)),
+                list(stretched([DEFAULT] * accounts, limit)),
                 budget=Budget(limit=limit),
                 limiter=limiter,
             ).until(60.0)
             self.assertEqual(0, crowd.refused())
-            limiter = bucket(120, 1200)
+            limiter = bucket(*limit)
             for at, *_ in crowd.requests:
                 limiter.take(at - 60.0)
 
-    @settings(deadline=None, max_examples=tries(15))
+    @settings(max_examples=tries(15))
     @given(
         st.integers(1, 30), st.integers(1, 300), st.integers(1, 600), st.floats(0.01, 9)
     )

@@ -85,9 +85,11 @@ class Checking(Bench):
     def __init__(self, **replies: bytes) -> None:
         self.walk = Walk()
         self.functions: set[str] = set()
-        super().__init__(*(c.name for c in COLLECTORS), **replies)
+        names = (collector.name for collector in COLLECTORS)
+        super().__init__(*names, compute=self.check)
+        self.replies.update(replies)
 
-    def compute(
+    def check(
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
         self.functions.add(function.__name__)

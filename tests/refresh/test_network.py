@@ -1,81 +1,47 @@
 """A network: its body readers, and what follows a refresh."""
 
-from prometheus_client import CollectorRegistry
-from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Snapshot
 from api_exporter.attention.watch import AttentionState
-from api_exporter.collectors.selection import selection
-from api_exporter.netbird.resources import OFF
-from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.ports import UpstreamError
 from api_exporter.refresh import network as network_
-from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.network import AccountNetwork
-from api_exporter.refresh.pipeline import AccountFeature, BodyReader
-from api_exporter.refresh.quotas import Quota
-from api_exporter.world import World
+from api_exporter.refresh.pipeline import AccountFeature
+from tests.logbook import logbook
+from tests.refresh.test_refresher import Bench
 
 EVENTS = b'[{"id":"1"},{"id":"2"},{"no":"id"}]'
 
 
 class NetworkTests(SynchronousTestCase):
-    def setUp(self) -> None:
-        self.clock = Clock()
-        self.answers: dict[str, bytes | UpstreamError] = {"api/events/audit": EVENTS}
-
-    async def fetch(self, path: str, _patience: float) -> ResponseBody:
-        answer = self.answers.get(path, b"[]")
-        if isinstance(answer, UpstreamError):
-            raise answer
-        return ResponseBody(answer)
-
-    def network(
-        self,
-        *readers: BodyReader,
-        collectors: tuple[str, ...],
-        beside: tuple[str, ...] = ("events",),
-    ) -> AccountNetwork:
-        off = {"current_user": OFF}
-        network = AccountNetwork(
-            fetch=self.fetch,
-            quota=Quota(Budget(), selection(collectors, off, beside=beside)),
-            world=World(self.clock, self.clock.seconds, lambda: 0.5),
-            registry=CollectorRegistry(),
-            features=[AccountFeature(body_readers={"events": r}) for r in readers],
-        )
-        network.startService()
-        self.addCleanup(network.stopService)
-        self.turn()
-        return network
-
-    def turn(self, seconds: int = 0) -> None:
-        for step in [1] * seconds + [0] * 100:
-            self.clock.advance(step)
-
     def test_body_readers(self) -> None:
         """A reader gets all bodies of its resource, changed or not, and no others."""
         first: list[bytes] = []
         second: list[bytes] = []
-        self.network(first.append, second.append, collectors=("peers",))
-        self.turn(601)
+        features = [
+            AccountFeature(body_readers={"events": read.append})
+            for read in (first, second)
+        ]
+        beside = ("events",)
+        bench = Bench("peers", beside=beside, features=features, events=EVENTS).start()
+        bench.advance(601)
         self.assertEqual([EVENTS, EVENTS], first)
         self.assertEqual(first, second)
 
     def test_unread(self) -> None:
         """Without a collector the records are counted, and not decoded."""
-        network = self.network(collectors=("peers",))
+        network = Bench("peers", beside=("events",), events=EVENTS).start()
         self.assertEqual((), network.inventory.events)
         self.assertEqual(3, network.telemetry.freshness["events"].records)
-        network = self.network(collectors=("events",))
+        network = Bench("events", events=EVENTS).start()
         self.assertEqual(2, len(network.inventory.events or ()))
         standing = network.telemetry.freshness["events"]
         self.assertEqual((2, 1), (standing.records, standing.rejected))
 
     def test_malformed(self) -> None:
         """A body that is no list is a failure, with any reader."""
-        self.answers["api/events/audit"] = b"{}"
-        error = self.network(collectors=("peers",)).telemetry.freshness["events"].error
+        bench = Bench("peers", beside=("events",), events=b"{}").start()
+        error = bench.telemetry.freshness["events"].error
         assert error is not None
         self.assertEqual("decode", error.reason)
 
@@ -94,37 +60,31 @@ class NetworkTests(SynchronousTestCase):
             fails = (some, answer, state)
             read = (some, page, (True, True))
             for steps in ([unneeded, fails], [read, unneeded, fails]):
-                self.answers = {}
-                network = self.network(collectors=("peers",), beside=("access_log",))
+                book = logbook(self)
+                bench = Bench("peers", beside=("access_log",)).start()
                 for services, log, expected in steps:
-                    self.answers["api/reverse-proxies/services"] = services
-                    self.answers["api/events/proxy"] = log
-                    self.turn(660)
-                    found = network.telemetry.freshness["access_log"]
+                    bench.replies["proxy_services"] = services
+                    bench.replies["api/events/proxy"] = log
+                    bench.advance(660)
+                    found = bench.telemetry.freshness["access_log"]
                     self.assertEqual(expected, (found.up, found.supported))
+                self.assertNotIn(
+                    "metrics of access_log have expired", str(book.lines())
+                )
 
     def test_defect(self) -> None:
         """A defect in the findings is logged when it begins, and ends no refresh."""
-        network = self.network(collectors=("peers",))
-        defects = [True, True, False, True]
+        is_broken = True
 
         def look(_: Snapshot, resource: str, last: AttentionState) -> AttentionState:
-            if defects.pop(0):
+            if is_broken:
                 raise ValueError(resource)
             return last
 
         self.patch(network_, "update_findings", look)
-        errors = []
-        for _ in range(4):
-            self.turn(30)
-            errors.append(len(self.flushLoggedErrors(ValueError)))
-        self.assertEqual([1, 0, 0, 1], errors)
-        self.assertEqual(120, network.telemetry.freshness["peers"].last_success)
-
-    def test_stopped(self) -> None:
-        """A stop during a computation leaves no task."""
-        network = self.network(collectors=("peers",))
-        self.clock.advance(31)
-        self.successResultOf(network.stopService())
-        self.turn(1)
-        self.assertEqual([], self.clock.getDelayedCalls())
+        bench = Bench("peers").start()
+        for broken, errors in ((True, 1), (True, 0), (False, 0), (True, 1)):
+            is_broken = broken
+            bench.advance(30)
+            self.assertEqual(errors, len(self.flushLoggedErrors(ValueError)))
+        self.assertEqual(1_800_000_120, bench.telemetry.freshness["peers"].last_success)

@@ -14,21 +14,26 @@ from api_exporter.netbird import references
 from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCE_BY_NAME
-from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import LastBody, lives
 from api_exporter.refresh.pipeline import AccountFeature, BodyReader, Pipeline
 from api_exporter.world import World
+from tests.parts import DelayedCompute
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
-GROUPS = RESOURCE_BY_NAME["groups"]
 
 
 class Bench:
     """Bodies of groups, published by two collectors; the first may have a defect."""
 
-    def __init__(self, page_max_bytes: int = 10_000, *readers: BodyReader) -> None:
+    def __init__(
+        self,
+        page_max_bytes: int = 10_000,
+        *readers: BodyReader,
+        compute: Compute = compute_at_once,
+    ) -> None:
         self.body = b"[]"
         self.packed = False
         self.held = 0
@@ -45,7 +50,7 @@ class Bench:
             inventory=Inventory(),
             fetch=self.fetch,
             pages=self.pages,
-            compute=compute_at_once,
+            compute=compute,
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             page_max_bytes=page_max_bytes,
             on_collector_failed=self.failures.append,
@@ -74,15 +79,19 @@ class Bench:
     def others(
         self, inventory: Inventory, _: Mapping[str, Inputs] = {}
     ) -> Iterator[Family]:
-        for group in inventory.groups or ():
+        for group in inventory.joined.groups or ():
             yield Family(OTHER, [(labels(id=group.id), 1)])
 
     def read(self, *ids: str) -> Deferred[LastBody]:
         listed = ",".join(f'{{"id":"{id_}"}}' for id_ in ids)
-        self.body = f"[{listed}]".encode()
-        reading = Deferred.fromCoroutine(self.pipeline.read(GROUPS, GROUPS.path, 1))
+        return self.read_body("groups", f"[{listed}]".encode())
+
+    def read_body(self, name: str, body: bytes) -> Deferred[LastBody]:
+        self.body, resource = body, RESOURCE_BY_NAME[name]
+        reading = self.pipeline.read(resource, resource.path, 1)
+        read = Deferred.fromCoroutine(reading)
         self.turn()
-        return reading
+        return read
 
     def withdraw(self) -> Deferred[None]:
         self.pipeline.forget("groups")
@@ -93,6 +102,12 @@ class Bench:
     def turn(self) -> None:
         for _ in range(50):
             self.clock.advance(0)
+
+    def compute_all(self, compute: DelayedCompute) -> None:
+        self.turn()
+        while compute.waiting:
+            compute.go()
+            self.turn()
 
     def published(self) -> list[str]:
         page = b"".join(p.text for p in self.pages.whole().pieces).decode()
@@ -157,6 +172,26 @@ class DefectTests(SynchronousTestCase):
         self.flushLoggedErrors(ZeroDivisionError)
 
 
+class TurnTests(SynchronousTestCase):
+    def test_one_by_one(self) -> None:
+        """A list that is published again does not replace another one's new records."""
+        compute = DelayedCompute()
+        bench = Bench(compute=compute)
+        bench.read("a")
+        bench.compute_all(compute)
+        read = bench.read_body("routes", b'[{"id":"r"}]')
+        for _ in range(2):  # the body is decoded and settled, and not yet published
+            compute.go()
+            bench.turn()
+        again = Deferred.fromCoroutine(bench.pipeline.republish("groups"))
+        bench.compute_all(compute)
+        self.successResultOf(read)
+        self.successResultOf(again)
+        inventory = bench.pipeline.inventory
+        self.assertEqual(["r"], [route.id for route in inventory.routes or ()])
+        self.assertEqual(samples("a"), bench.published())
+
+
 class TooManyNamesTests(SynchronousTestCase):
     def test_not_published(self) -> None:
         """A list whose records name too many objects is not published, nor networks
@@ -178,10 +213,7 @@ class TooManyNamesTests(SynchronousTestCase):
                 "networks name 6 groups",
             ),
         ):
-            bench.body, resource = b"[%b]" % body, RESOURCE_BY_NAME[name]
-            reading = bench.pipeline.read(resource, resource.path, 1)
-            read = Deferred.fromCoroutine(reading)
-            bench.turn()
+            read = bench.read_body(name, b"[%b]" % body)
             if not problem:
                 self.successResultOf(read)
                 continue
@@ -226,3 +258,21 @@ class TooLongTests(SynchronousTestCase):
         self.fails("a", "b")
         self.successResultOf(self.bench.withdraw())
         self.assertEqual([], self.bench.published())
+
+    def test_joins(self) -> None:
+        """A list is published even if other lists, which joins use from then on, are
+        too long.
+        """
+        room = 10_000
+        for most in (samples("a", "b"), samples("a", "b")[:3]):
+            bench = Bench(room)
+            self.successResultOf(bench.read_body("peers", b'[{"id":"p"}]'))
+            self.successResultOf(bench.read("a"))
+            groups = b'[{"id":"a"},{"id":"b","peers":[{"id":"q"}]}]'
+            self.successResultOf(bench.read_body("groups", groups))
+            self.assertEqual(samples("a", "b")[:3], bench.published())
+            room = sum(bench.pages.lengths().values())
+            peers = b'[{"id":"p"},{"id":"q"}]'
+            self.successResultOf(bench.read_body("peers", peers))
+            self.assertEqual(most, bench.published())
+            self.assertEqual(2, len(bench.pipeline.inventory.peers or ()))

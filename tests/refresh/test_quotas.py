@@ -55,18 +55,22 @@ class QuotaTests(SynchronousTestCase):
         self.assertEqual("", a.intervals_note)
         self.assertEqual(30.0, a.selection.periods["peers"])
 
-    def test_access_log(self) -> None:
-        """If the access log is written, its setting is its interval."""
-        more = {"ACCESS_LOG_METRICS": "true", "ACCESS_LOG_REQUESTS_PER_MINUTE": "6"}
-        a, b = of(a={}, b=more)
-        self.assertNotIn("access_log", a.selection.periods)
-        self.assertEqual(10.0, b.selection.periods["access_log"])
-
-    def test_access_tokens(self) -> None:
-        """An account that is read with another one's token has no access tokens."""
-        a, b = of(a={}, b={"UPSTREAM_ACCOUNT": "tenant"})
-        self.assertIn("access_tokens", a.selection.periods)
-        self.assertNotIn("access_tokens", b.selection.periods)
+    def test_periods(self) -> None:
+        """Resources that some settings add, remove or request at another interval."""
+        events = {"EVENTS_FILE": "/var/log/e"}
+        log = {"ACCESS_LOG_METRICS": "true", "ACCESS_LOG_REQUESTS_PER_MINUTE": "6"}
+        for given, name, period in (
+            ({}, "access_log", None),
+            (log, "access_log", 10.0),
+            ({}, "access_tokens", 600.0),
+            ({"UPSTREAM_ACCOUNT": "tenant"}, "access_tokens", None),
+            ({}, "events", None),
+            (events, "events", 60.0),
+            ({**events, "REFRESH_INTERVALS": "events=5m"}, "events", 300.0),
+        ):
+            usual, quota = of(usual={}, changed=given)
+            self.assertEqual(period, quota.selection.periods.get(name), given)
+            self.assertEqual(usual.selection.collectors, quota.selection.collectors)
 
     def test_choice(self) -> None:
         """A resource that no enabled family needs takes no share."""
@@ -76,15 +80,3 @@ class QuotaTests(SynchronousTestCase):
         self.assertEqual(
             {"peers", "current_user", "accounts", "groups"}, set(b.selection.periods)
         )
-
-    def test_events(self) -> None:
-        """If events are written, they are requested every minute, or as configured."""
-        off, on, slow = of(
-            off={},
-            on={"EVENTS_FILE": "/var/log/e"},
-            slow={"EVENTS_FILE": "/var/log/e", "REFRESH_INTERVALS": "events=5m"},
-        )
-        self.assertNotIn("events", off.selection.periods)
-        self.assertEqual(60, on.selection.periods["events"])
-        self.assertEqual(300, slow.selection.periods["events"])
-        self.assertEqual(off.selection.collectors, on.selection.collectors)

@@ -82,7 +82,7 @@ class StretchedTests(SynchronousTestCase):
             )
         )
 
-    @settings(deadline=None, max_examples=tries(60))
+    @settings(max_examples=tries(60))
     @given(ACCOUNTS, LIMITS)
     def test_fits(
         self, accounts: list[dict[str, float]], limit: tuple[int, int]
@@ -144,7 +144,7 @@ class StretchedTests(SynchronousTestCase):
             self.assertEqual(enough, words == "")
         self.assertEqual("", describe_access_log(DEFAULT, DEFAULT, (1, 1)))
 
-    @settings(deadline=None, max_examples=tries(60))
+    @settings(max_examples=tries(60))
     @given(ACCOUNTS.map(without_dormant), LIMITS)
     def test_order(
         self, accounts: list[dict[str, float]], limit: tuple[int, int]

@@ -6,18 +6,22 @@ from api_exporter.netbird.facts.join_size import check_joins
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Checks,
+    Group,
     GroupId,
+    Member,
     Network,
     NetworkRouter,
     Policy,
     PostureCheck,
+    Route,
     Rule,
     VersionCheck,
 )
-from api_exporter.netbird.references import MAX_NAMED_IDS
+from api_exporter.netbird.references import MAX_NAMED_IDS, check_named_ids
 from api_exporter.ports import UpstreamError
 
 NAMES = 1000
+NAMED = MAX_NAMED_IDS + 1
 PAIRS = MAX_NAMED_IDS // NAMES
 
 
@@ -71,6 +75,12 @@ class JoinSizeTests(SynchronousTestCase):
                 self.refused(posture_checks(PAIRS + 1), changed),
             )
             check_joins(posture_checks(PAIRS + 1, "any"), changed)
+
+    def test_members(self) -> None:
+        """The members of groups do not count: a network of any size has them."""
+        check_named_ids("groups", [Group(id="g", peers=(Member(id="p"),) * NAMED)])
+        routes = [Route(id="r", peer_groups=("g",) * NAMED)]
+        self.assertRaises(UpstreamError, check_named_ids, "routes", routes)
 
     def test_other(self) -> None:
         """Other lists change nothing."""

@@ -100,7 +100,7 @@ class CountedId(str):
 MANY = 500
 _COUNTED = [CountedId(f"p{n}") for n in range(MANY)]
 BIG = Inventory(
-    peers=tuple(Peer(id=id_) for id_ in _COUNTED),
+    peers=tuple(Peer(id=id_, version="0.1.0") for id_ in _COUNTED),
     groups=tuple(
         Group(id=f"g{g}", peers=tuple(Member(id=id_) for id_ in _COUNTED[g:]))
         for g in range(20)
@@ -114,13 +114,10 @@ class UnionsTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         CountedId.lookups = 0
-        ids = [CountedId(f"p{n}") for n in range(500)]
-        members = tuple(Member(id=id_) for id_ in ids)
-        self.groups = tuple(Group(id=f"g{n}", peers=members[n:]) for n in range(20))
-        self.peers = tuple(Peer(id=id_, version="0.1.0") for id_ in ids)
+        self.peers, self.groups = BIG.peers or (), BIG.groups or ()
         names = [group.id for group in self.groups]
         self.sets = list(islice(combinations(names, 4), 200))
-        self.once = 500 + sum(len(group.peers or ()) for group in self.groups)
+        self.once = MANY + sum(len(group.peers or ()) for group in self.groups)
 
     def test_routes(self) -> None:
         """Members are looked up for each group, not for each route."""
