@@ -92,13 +92,12 @@ class UnitTests(SynchronousTestCase):
 
 class PromiseTests(SynchronousTestCase):
     def test_service(self) -> None:
-        """Unit and drop-in set the specified directives."""
+        """Unit and drop-in set the specified directives. None breaks TLS, the process
+        metrics or the daemon.
+        """
         self.assertLessEqual(set(SERVICE), set(lines(UNITS / "api-exporter.service")))
         hardened = lines(UNITS / "api-exporter.service.d/hardened.conf")
         self.assertLessEqual({*HARDENED, FAMILIES}, set(hardened))
-
-    def test_left_out(self) -> None:
-        """No directive breaks TLS, the process metrics or the daemon."""
         for path in UNITS.rglob("*"):
             if path.is_file():
                 names = {line.partition("=")[0] for line in lines(path)}
