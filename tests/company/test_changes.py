@@ -1,14 +1,11 @@
 """The changes in the simulated network within an hour."""
 
-from collections.abc import Mapping
-
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import RESOURCES
 from simulation.company.network import SimulatedNetwork
-from simulation.company.people import EXPORTER_ID
 from tests import tries
+from tests.attention.test_demo import known
 from tests.bodies import decoded
 from tests.collectors.samples import PREFIX, Key, page, parsed
 from tests.company.test_network import INSTANTS
@@ -26,16 +23,9 @@ LIVELY = (
 """Families of states and counts that change within an hour."""
 
 
-def seen(network: SimulatedNetwork, at: float) -> Mapping[Key, float]:
+def seen(network: SimulatedNetwork, at: float) -> dict[Key, float]:
     """Return all samples of the page at a time."""
-    known = Inventory()
-    for resource in RESOURCES:
-        if resource.name == "events":  # many events, and none of these families
-            continue
-        path = f"/{resource.path}".replace("{current_user}", EXPORTER_ID)
-        body = b"".join(network.body(path, at) or ())
-        known = known.with_(resource.name, decoded(resource.name, body).records)
-    return dict(parsed(page(known)))
+    return dict(parsed(page(known(network, at))))
 
 
 class ChangesTests(SynchronousTestCase):
@@ -62,12 +52,10 @@ class ChangesTests(SynchronousTestCase):
             for at in (INSTANTS[0], INSTANTS[0] + 3600)
         ]
         self.assertEqual(2, len(set(bodies)))
-        known = [decoded("proxy_clusters", body).records for body in bodies]
-        series = [
-            {
-                key
-                for key, _ in parsed(page(Inventory().with_("proxy_clusters", records)))
-            }
-            for records in known
-        ]
-        self.assertEqual(series[0], series[1])
+        first, second = (
+            Inventory().with_("proxy_clusters", decoded("proxy_clusters", body).records)
+            for body in bodies
+        )
+        self.assertEqual(
+            *({key for key, _ in parsed(page(x))} for x in (first, second))
+        )

@@ -1,5 +1,7 @@
 """Weekly changes that are reverted."""
 
+from typing import Any
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from simulation.company.incidents import OPEN, SETTINGS_LOST
@@ -12,9 +14,9 @@ HOUR = 3600
 class IncidentsTests(SynchronousTestCase):
     network = SimulatedNetwork(10)
 
-    def week(self, path: str, name: str, key: str) -> dict[int, object]:
+    def week(self, path: str, name: str, key: str) -> dict[int, Any]:
         """Return a field of the record with a name, for each hour of a week."""
-        found: dict[int, object] = {}
+        found = {}
         for hour in range(7 * 24):
             records = read(self.network, path, NOW + hour * HOUR)
             [record] = (one for one in records if one.get("name", "") == name)
@@ -24,7 +26,6 @@ class IncidentsTests(SynchronousTestCase):
     def test_settings_lost(self) -> None:
         """The account's settings are off for an hour."""
         for hour, settings in self.week("/api/accounts", "", "settings").items():
-            assert isinstance(settings, dict)
             lost = SETTINGS_LOST.is_active(NOW + hour * HOUR)
             self.assertEqual(not lost, settings["lazy_connection_enabled"])
 

@@ -72,7 +72,7 @@ class AskingTestCase(SynchronousTestCase):
         authorization: str | None = f"Bearer {TOKEN}",
         method: str = "GET",
     ) -> Answer:
-        """Return a response; only one in JSON has an id."""
+        """Return a response, which has a date; only one in JSON has an id."""
         agent, headers = RequestTraversalAgent(self.api), Headers()
         if authorization is not None:
             headers.addRawHeader("Authorization", authorization)
@@ -82,6 +82,8 @@ class AskingTestCase(SynchronousTestCase):
         response = self.successResultOf(asked)
         content = response.content()
         agent.flush()
+        [date] = response.headers.getRawHeaders("Date")
+        self.assertEqual("Sat, 22 Aug 2026 19:10:00 GMT", date)
         [media] = response.headers.getRawHeaders("Content-Type")
         self.assertEqual(media == JSON, response.headers.hasHeader("X-Request-Id"))
         body = self.successResultOf(content)

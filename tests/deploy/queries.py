@@ -43,12 +43,14 @@ def panels(path: Path) -> list[dict[str, Any]]:
     return [p for p in dashboard(path)["panels"] if p["type"] != "row"]
 
 
-def panel_queries() -> Iterator[tuple[str, str]]:
-    """Yield each panel and its expression, as Grafana sends it."""
+def panel_queries(*, filled: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield each panel and its expression, by default as Grafana sends it."""
     for path in DASHBOARDS:
         for panel in panels(path):
             for target in panel["targets"]:
-                yield f"{path.stem}: {panel['title']}", _filled(target["expr"])
+                written = target["expr"]
+                text = _filled(written) if filled else written
+                yield f"{path.stem}: {panel['title']}", text
 
 
 def mark_queries() -> Iterator[tuple[str, str]]:

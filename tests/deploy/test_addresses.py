@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.deploy.addresses import addresses
-from tests.deploy.programs import DEPLOY
+from tests.deploy.programs import DEPLOY, run
 from tests.integration.programs import ROOT
 
 SCRIPT = DEPLOY / "release/addresses.py"
@@ -97,31 +97,17 @@ class AddressesTests(SynchronousTestCase):
 
 
 class PublishedTests(SynchronousTestCase):
-    def setUp(self) -> None:
-        listed = subprocess.run(
-            ["git", "ls-files", "*.md", "api_exporter", "deploy", ".github"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        self.texts = {
-            name: (ROOT / name).read_text(errors="replace")
-            for name in listed
-            if (ROOT / name).exists()
-        }
-
-    def test_one_place(self) -> None:
-        """Texts contain no other address of the project."""
-        known = addresses()
-        for name, text in self.texts.items():
-            for found in re.findall(
-                r"[\w.]+\.\w+/api-exporter/api-exporter|ghcr\.io", text
-            ):
-                self.assertIn(found, "".join(known.values()), name)
-
-    def test_no_index(self) -> None:
-        """No text installs a name that anyone may register in a package index."""
-        for name, text in self.texts.items():
-            found = re.findall(r"pip install [^\n]*[ '\"]api-exporter\b(?!-)", text)
-            self.assertEqual([], found, name)
+    def test_texts(self) -> None:
+        """Texts contain no other address of the project. None installs a name that
+        anyone may register in a package index.
+        """
+        own = re.compile(r"[\w.]+\.\w+/api-exporter/api-exporter|ghcr\.io")
+        index = re.compile(r"pip install [^\n]*[ '\"]api-exporter\b(?!-)")
+        known = "".join(addresses().values())
+        where = ("*.md", "api_exporter", "deploy", ".github")
+        for name in run("git", "-C", ROOT, "ls-files", *where).split():
+            if (ROOT / name).exists():
+                text = (ROOT / name).read_text(errors="replace")
+                for found in own.findall(text):
+                    self.assertIn(found, known, name)
+                self.assertEqual([], index.findall(text), name)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import datetime
 
 from msgspec.structs import replace
 from prometheus_client import generate_latest
@@ -99,16 +100,16 @@ class StockTests(SynchronousTestCase):
         for thing, record, mended in lives:
             alerts = fired[thing.name]
             wrong += contradictions(record, alerts, rules.waits, STEP)
-            before, during = (
-                frozenset(x.split()) for x in (thing.before, thing.alerts)
-            )
-            for when, look, right, others in (
-                ("before", BEFORE - 1, before, thing.others if before else ""),
-                ("while it lasts", mended - 1, during, thing.others),
-                ("after", -1, before, thing.others if before else ""),
+            for when, look, expected in (
+                ("before", BEFORE - 1, thing.before),
+                ("while it lasts", mended - 1, thing.alerts),
+                ("after", -1, thing.before),
             ):
-                found, firing = record.findings[look], frozenset(alerts[look])
-                if (found, firing) != (right, right | set(others.split())):
+                right = set(expected.split())
+                lasts = right or look == mended - 1
+                others = set(thing.others.split() if lasts else ())
+                found, firing = set(record.findings[look]), set(alerts[look])
+                if (found, firing) != (right, right | others):
                     told = f"findings {sorted(found)}, alerts {sorted(firing)}"
                     wrong.append(f"{thing.name}, {when}: {told}, not {sorted(right)}")
         self.assertEqual([], wrong, "\n".join(["", *wrong]))
@@ -161,7 +162,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
     """
     days, shares = thresholds.days, thresholds.shares
 
-    def ends(name: str) -> object:
+    def ends(name: str) -> datetime:
         return at(days[name] * DAY - side * MARGIN)
 
     limit = min(days["login_soon"] * DAY, shares["login_soon"] * LIFETIME)
@@ -182,11 +183,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
     key = SetupKey(id="", type="reusable", state="valid", last_used=at(0))
     spent = round(USES * shares["setup_key_used"]) - (1 - side) // 2
     tokens = [
-        AccessToken(
-            id=name,
-            expiration_date=ends(name),  # type: ignore[arg-type]
-            last_used=at(0),
-        )
+        AccessToken(id=name, expiration_date=ends(name), last_used=at(0))
         for name in ("access_token_soon", "access_token_very_soon")
     ]
     settings = NetBirdSettings(
@@ -206,11 +203,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
             replace(key, id="spent", usage_limit=USES, used_times=spent),
         ),
         proxy_tokens=(
-            ProxyToken(
-                id="soon",
-                expires_at=ends("proxy_token_soon"),  # type: ignore[arg-type]
-                last_used=at(0),
-            ),
+            ProxyToken(id="soon", expires_at=ends("proxy_token_soon"), last_used=at(0)),
             ProxyToken(id="idle", expires_at=at(DAY), last_used=in_use),
         ),
         network_resources=(NetworkResource(id="of no network", enabled=True),),
@@ -272,22 +265,16 @@ class ThresholdsTests(SynchronousTestCase):
                 group("routers", "up", "down", "of nobody"),
             ),
         )
-        named = replace(
-            default_thresholds(),
-            groups=Groups(
-                important=["servers", "g-databases", "gone"],
-                routers=["routers", "g-gates", "g-gone"],
-            ),
+        groups = Groups(
+            important=["servers", "g-databases", "gone"],
+            routers=["routers", "g-gates", "g-gone"],
         )
-        for thresholds, told in (
-            (
-                named,
-                {
-                    "NetBirdImportantGroupMissing": 2,
-                    "NetBirdImportantPeerOffline": 2,
-                    "NetBirdRouterGroupDown": 1,
-                },
-            ),
-            (default_thresholds(), {}),
-        ):
-            self.assertEqual(told, self.counted(inventory, thresholds))
+        expected = {
+            "NetBirdImportantGroupMissing": 2,
+            "NetBirdImportantPeerOffline": 2,
+            "NetBirdRouterGroupDown": 1,
+        }
+        usual = default_thresholds()
+        named = replace(usual, groups=groups)
+        self.assertEqual(expected, self.counted(inventory, named))
+        self.assertEqual({}, self.counted(inventory, usual))

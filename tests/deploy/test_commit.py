@@ -1,12 +1,11 @@
 """The commit of a tree, with git and without."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.integration.programs import ROOT, program
 
 BUILD = 'COMMIT = "abcdef012345"\nBUILT = "2026-08-22T19:10:00Z"\n'
@@ -16,9 +15,9 @@ BUILD = 'COMMIT = "abcdef012345"\nBUILT = "2026-08-22T19:10:00Z"\n'
 class CommitTests(SynchronousTestCase):
     def setUp(self) -> None:
         program("git")
-        self.tree = Path(self.mktemp()).absolute()
-        (self.tree / "deploy").mkdir(parents=True)
-        (self.tree / "api_exporter").mkdir()
+        self.tree = new_folder(self)
+        for name in ("deploy", "api_exporter"):
+            (self.tree / name).mkdir()
         shutil.copy(DEPLOY / "commit.sh", self.tree / "deploy")
         shutil.copy(ROOT / ".gitattributes", self.tree)
 
@@ -52,11 +51,6 @@ class CommitTests(SynchronousTestCase):
     def test_broken(self) -> None:
         """If git cannot read the repository, the script fails, and so does a build."""
         (self.tree / ".git").write_text("gitdir: /nowhere\n")
-        done = subprocess.run(
-            [self.tree / "deploy/commit.sh", "hash"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        self.assertEqual("unknown\n", done.stdout)
-        self.assertIn("not a git repository", done.stderr)
+        said = run(self.tree / "deploy/commit.sh", "hash")
+        self.assertIn("not a git repository", said)
+        self.assertEqual("unknown", said.splitlines()[-1])

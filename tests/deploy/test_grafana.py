@@ -2,12 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.deploy.programs import DEPLOY, documents
-from tests.deploy.queries import DASHBOARDS, dashboard, panels, selectors
+from tests.deploy.queries import DASHBOARDS, dashboard, panel_queries, panels, selectors
 from tests.prometheus import THRESHOLDS
 
 FOLDER = DEPLOY / "grafana/dashboards"
@@ -20,14 +19,6 @@ PROCESS = re.compile(
     r"process_|python_|api_exporter_(?:build_info|reactor_|scrapes_in_flight)"
 )
 """Metrics of a process for all its accounts."""
-
-
-def targets() -> Iterator[tuple[str, str]]:
-    """Yield the panel and the expression of each query."""
-    for path in DASHBOARDS:
-        for panel in panels(path):
-            for target in panel["targets"]:
-                yield panel["title"], target["expr"]
 
 
 class DashboardTests(SynchronousTestCase):
@@ -61,7 +52,7 @@ class DashboardTests(SynchronousTestCase):
         """Each selector uses the variables; counters $__rate_interval, or an hour. Each
         join keeps targets apart.
         """
-        for title, expression in targets():
+        for title, expression in panel_queries(filled=False):
             for name in selectors(expression):
                 chosen = 'job=~"$job", instance=~"$instance"'
                 if not PROCESS.match(name):

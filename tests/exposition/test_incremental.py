@@ -18,11 +18,13 @@ from api_exporter.exposition.incremental import (
     RenderedPage,
     render_page,
 )
-from api_exporter.exposition.pages import PIECE_BYTES, piece
+from api_exporter.exposition.pages import piece
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
 from api_exporter.exposition.text import Family, Metric, Sample, UnchangedFamily, labels
 from tests import tries
 from tests.collectors.samples import rendered
+
+PIECE_BYTES = 512 * 1024
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="others")
