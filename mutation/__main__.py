@@ -20,7 +20,10 @@ ROOT_TESTS = (
 
 ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "access": ("access/*.py", ("web", "serving")),
-    "attention": ("attention/*.py", ("web/status", "company")),
+    "attention": (
+        "attention/*.py",
+        ("web/status", "company", "joins/test_joined_lists"),
+    ),
     "checking": ("checking/*.py", ("test_cli",)),
     "collectors": (
         "collectors/*.py",

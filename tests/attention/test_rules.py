@@ -65,7 +65,12 @@ class RulesTests(SynchronousTestCase):
                 "days: 'login_son' is not one of access_token_soon,",
             ),
             ("hours", "approval", "two", "hours: approval: 'two': Expected `int`"),
-            ("shares", "addresses_used", 90, "shares: addresses_used: 90: Expected"),
+            (
+                "shares",
+                "addresses_used",
+                1,
+                "addresses_used: 1: Expected `float` < 1.0",
+            ),
             ("groups", "important", "servers", "groups: important: 'servers': Exp"),
             ("groups", "important", [1], "groups: important: [1]: Expected `str`"),
             ("groups", "routers", [""], "groups: routers: ['']: Expected `str` of len"),
