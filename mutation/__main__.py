@@ -25,10 +25,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("web/status", "company", "joins/test_joined_lists"),
     ),
     "checking": ("checking/*.py", ("test_cli",)),
-    "collectors": (
-        "collectors/*.py",
-        ("test_golden", "test_documents", "reference", "joins"),
-    ),
+    "collectors": ("collectors/*.py", ("test_golden", "reference", "joins")),
     "daemon": ("daemon/*.py", ("test_service", "settings")),
     "demo": ("demo/*.py", ("company", "test_service")),
     "events": ("events/*.py", ("test_service", "telemetry")),
