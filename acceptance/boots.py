@@ -55,23 +55,12 @@ class System(Struct, frozen=True):
         """Run a program in the system. Return its output, or raise Failed."""
         return run("nsenter", f"--target={self.leader}", "--all", *clean(command))
 
-    def get(
-        self, where: str, path: str, user: str = "nobody", group: str = "nogroup"
-    ) -> str:
+    def get(self, where: str, path: str, group: str = "nogroup") -> str:
         """Return a response to a user of the system. `where` is a host and port, or the
         path of a socket.
         """
-        return self.run(
-            "setpriv",
-            f"--reuid={user}",
-            f"--regid={group}",
-            "--clear-groups",
-            "python3",
-            "-c",
-            _GET,
-            where,
-            path,
-        )
+        as_nobody = ("setpriv", "--reuid=nobody", f"--regid={group}", "--clear-groups")
+        return self.run(*as_nobody, "python3", "-c", _GET, where, path)
 
     def wait_until(self, text: str, *command: str) -> str:
         """Run a program until it prints a text. Return its output."""

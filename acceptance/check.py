@@ -86,11 +86,16 @@ def run(
 
 def run_refused(*command: str | Path, **options: Any) -> str:
     """Return the output of a program that must fail; options as those of `run`."""
+    return refused(lambda: run(*command, **options))
+
+
+def refused(attempt: Callable[[], str]) -> str:
+    """Return the text of the failure of what must fail."""
     try:
-        printed = run(*command, **options)
+        output = attempt()
     except Failed as error:
         return str(error)
-    raise Failed(f"{' '.join(map(str, command))}: succeeded\n{printed}")
+    raise Failed(f"it was not refused: {output}")
 
 
 @contextmanager

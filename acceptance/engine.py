@@ -3,7 +3,6 @@
 They need only root: no daemon, service manager, network of their own or control groups.
 """
 
-import json
 import shlex
 import time
 from collections.abc import Iterator, Mapping
@@ -118,11 +117,9 @@ class Engine(Struct, frozen=True):
         self.buildah("commit", "--quiet", "--timestamp", "0", container, name)
         self.buildah("rm", container)
 
-    def save(self, image: str, folder: Path) -> dict[str, object]:
-        """Return the manifest of an image. Write the image's blobs into a folder."""
+    def save(self, image: str, folder: Path) -> None:
+        """Write an image's manifest and blobs into a folder."""
         self.buildah("push", "--quiet", image, f"dir:{folder}")
-        manifest: dict[str, object] = json.loads((folder / "manifest.json").read_text())
-        return manifest
 
     @contextmanager
     def started(
@@ -142,8 +139,7 @@ class Engine(Struct, frozen=True):
         name = f"api-exporter-{port}"
         settings = {"LISTEN_ADDRESS": f"127.0.0.1:{port}", **env}
         options = [*HARDENED, *NESTED, "--name", name]
-        for key, value in settings.items():
-            options += ["--env", f"{key}={value}"]
+        options += _environment(settings)
         for source, target in (mounts or {}).items():
             options += ["--volume", f"{source}:{target}:ro"]
         begin = time.monotonic()
@@ -156,7 +152,9 @@ class Engine(Struct, frozen=True):
 
     def run_to_end(self, image: str, *command: str, env: Mapping[str, str]) -> str:
         """Return the output of a container that ends. Raise Failed if it fails."""
-        options = [*HARDENED, *NESTED, "--rm"]
-        for key, value in env.items():
-            options += ["--env", f"{key}={value}"]
+        options = [*HARDENED, *NESTED, "--rm", *_environment(env)]
         return self.podman("run", *options, image, *command)
+
+
+def _environment(settings: Mapping[str, str]) -> list[str]:
+    return [f"--env={name}={value}" for name, value in settings.items()]

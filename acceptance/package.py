@@ -12,6 +12,7 @@ from acceptance.roots import Root, make_bare
 from acceptance.service import (
     ADDRESS,
     READ,
+    UNIT,
     exposure,
     log_lines,
     main_process,
@@ -28,8 +29,6 @@ _CREATED = {
     "etc/systemd/system/api-exporter.service.d/token.conf",
 }
 """Files that the page's commands create."""
-
-UNIT = "api-exporter.service"
 
 CONFIG = "/etc/api-exporter/config"
 

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from acceptance.boots import System, booted, wait_until
-from acceptance.check import Failed, expect
+from acceptance.check import Failed, expect, refused
 from acceptance.credentials import check_credentials
 from acceptance.guarded import check_access
 from acceptance.installing import INSTALL, UNINSTALL
@@ -136,14 +137,9 @@ def _check_socket(system: System, started: Callable[[Mapping[str, str]], None]) 
     group = "prometheus"
     wait_until(lambda: system.get(SOCKET, "/metrics", group=group), READ, SOCKET)
     for where in (SOCKET, ADDRESS):
-        try:
-            system.get(where, "/health")
-        except Failed as error:
-            refused = "Permission" if where == SOCKET else "Connection refused"
-            if refused not in str(error):
-                raise
-        else:
-            raise Failed(f"{where} answers to another user")
+        refusal = refused(partial(system.get, where, "/health"))
+        if ("Permission" if where == SOCKET else "Connection refused") not in refusal:
+            raise Failed(f"{where}: {refusal}")
     system.run("rm", f"/etc/systemd/system/{UNIT}.d/unix-socket.conf")
     system.run("systemctl", "daemon-reload")
     system.run("userdel", "prometheus")

@@ -20,12 +20,12 @@ ROOT_TESTS = (
 
 ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "access": ("access/*.py", ("web", "serving")),
-    "attention": ("attention/*.py", ("web/status", "company")),
-    "checking": ("checking/*.py", ("test_cli",)),
-    "collectors": (
-        "collectors/*.py",
-        ("test_golden", "test_documents", "reference", "joins"),
+    "attention": (
+        "attention/*.py",
+        ("web/status", "company", "joins/test_joined_lists"),
     ),
+    "checking": ("checking/*.py", ("test_cli",)),
+    "collectors": ("collectors/*.py", ("test_golden", "reference", "joins")),
     "daemon": ("daemon/*.py", ("test_service", "settings")),
     "demo": ("demo/*.py", ("company", "test_service")),
     "events": ("events/*.py", ("test_service", "telemetry")),

@@ -22,7 +22,7 @@ MAX_NAME_LENGTH = 60
 """Maximum number of characters of a name in a finding."""
 
 
-class Members(Struct):
+class Members(Struct, frozen=True):
     """The members of a group, without those that the list of peers lacks.
 
     Attributes:
@@ -32,10 +32,10 @@ class Members(Struct):
         expired: the members whose login has expired.
     """
 
-    peer_count: int = 0
-    offline: list[Peer] = []
-    offline_since: list[float] = []
-    expired: list[Peer] = []
+    peer_count: int
+    offline: list[Peer]
+    offline_since: list[float]
+    expired: list[Peer]
 
 
 class Finding(Struct, frozen=True, kw_only=True):

@@ -67,19 +67,16 @@ def expired_logins(snapshot: Snapshot) -> Iterator[Finding]:
 def _members(snapshot: Snapshot, group: Group) -> Members:
     if group.id in snapshot.members:
         return snapshot.members[group.id]
-    found, ids = Members(), set[str]()
-    for member in group.peers or ():
-        peer = snapshot.peers.get(member.id)
-        if peer is None or peer.id in ids:
-            continue
-        ids.add(peer.id)
-        if not peer.connected:
-            found.offline.append(peer)
-            if (lost_at := timestamp(peer.last_seen)) is not None:
-                found.offline_since.append(lost_at)
-        if peer.login_expired:
-            found.expired.append(peer)
-    found.peer_count = len(ids)
+    ids = dict.fromkeys(member.id for member in group.peers or ())
+    peers = [snapshot.peers[id_] for id_ in ids if id_ in snapshot.peers]
+    offline = [peer for peer in peers if not peer.connected]
+    times = [timestamp(peer.last_seen) for peer in offline]
+    found = Members(
+        peer_count=len(peers),
+        offline=offline,
+        offline_since=[at for at in times if at is not None],
+        expired=[peer for peer in peers if peer.login_expired],
+    )
     snapshot.members[group.id] = found
     return found
 

@@ -1,11 +1,12 @@
 """An exporter of a stock account, and single changes of the account."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
@@ -88,7 +89,6 @@ class Thing(Struct, frozen=True):
         noticed: seconds until a refused resource is requested again.
     """
 
-    name: str
     alerts: str
     replies: dict[str, Reply]
     base: dict[str, Reply] = {}
@@ -96,6 +96,11 @@ class Thing(Struct, frozen=True):
     important: tuple[str, ...] = ()
     others: str = ""
     noticed: int = 0
+    name: str = ""
+
+
+def _named(things: Mapping[str, Thing]) -> tuple[Thing, ...]:
+    return tuple(replace(thing, name=name) for name, thing in things.items())
 
 
 PEERS = "api/peers"
@@ -238,200 +243,158 @@ EMPTY = {
 OPS = ("ops",)
 
 
-THINGS = (
-    Thing(
-        "a network without a router",
-        "NetBirdNetworkUnreachable",
-        network("srv-ci"),
-        others="NetBirdResourceUnreachable",
-    ),
-    Thing(
-        "a network with its last router",
-        "NetBirdNetworkRedundancyLost",
-        network("srv-ci", "nas"),
-    ),
-    Thing("a route to nowhere", "NetBirdRouteUnreachable", routes("srv-ci")),
-    Thing(
-        "a route with its last router",
-        "NetBirdRouteRedundancyLost",
-        routes("srv-ci", "nas"),
-    ),
-    Thing("peers fail", "ApiExporterUpstreamFailing", {PEERS: BROKEN}),
-    Thing(
-        "a peer that cannot be read",
-        "ApiExporterRecordsRejected",
-        each(PEERS, "iPhone", connected="perhaps"),
-    ),
-    Thing("groups are null", "", {GROUPS: b"null"}, others="ApiExporterDataLate"),
-    Thing(
-        "our token ends in ten days",
-        "ApiExporterTokenExpiresSoon",
-        each(TOKENS, expiration_date=at(10 * DAY)),
-    ),
-    Thing(
-        "our token ends in two days",
-        "ApiExporterTokenExpiresVerySoon",
-        each(TOKENS, expiration_date=at(2 * DAY)),
-    ),
-    Thing(
-        "our tokens are not told",
-        "ApiExporterTokenNotWatched",
-        {TOKENS: FORBIDDEN},
-        noticed=HOUR,
-    ),
-    Thing(
-        "a proxy cluster is offline",
-        "NetBirdProxyClusterOffline",
-        added("api/reverse-proxies/clusters", address="own.example", online=False),
-    ),
-    Thing(
-        "a service without a certificate",
-        "NetBirdProxyCertificateFailed",
-        service("certificate_failed", auth=ASKED),
-    ),
-    Thing(
-        "a service without a tunnel",
-        "NetBirdProxyTunnelFailed",
-        service("tunnel_not_created", auth=ASKED),
-    ),
-    Thing(
-        "a service in error", "NetBirdProxyTunnelFailed", service("error", auth=ASKED)
-    ),
-    Thing("an open service", "NetBirdProxyServiceOpen", service()),
-    Thing(
-        "a service that allows everybody",
-        "NetBirdProxyServiceOpen",
-        service(access_restrictions={"allowed_cidrs": ["10.0.0.0/8", "::/0"]}),
-    ),
-    Thing(
-        "a service that only blocks",
-        "NetBirdProxyServiceOpen",
-        service(access_restrictions={"blocked_countries": ["XK"]}),
-    ),
-    Thing(
-        "a proxy's token ends",
-        "NetBirdProxyTokenExpiresSoon",
-        added(
-            "api/reverse-proxies/proxy-tokens",
-            name="edge",
-            expires_at=at(3 * DAY),
-            last_used=at(0),
+THINGS = _named(
+    {
+        "a network without a router": Thing(
+            "NetBirdNetworkUnreachable",
+            network("srv-ci"),
+            others="NetBirdResourceUnreachable",
         ),
-    ),
-    Thing(
-        "a setup key is used up",
-        "NetBirdSetupKeyUsedUp",
-        key(usage_limit=10, used_times=9, last_used=at(-HOUR)),
-    ),
-    Thing(
-        "a setup key in use ends",
-        "NetBirdSetupKeyExpiresSoon",
-        key(expires=at(12 * HOUR), last_used=at(-DAY), used_times=3),
-    ),
-    Thing(
-        "a peer waits",
-        "NetBirdPeerAwaitsApproval",
-        each(PEERS, "iPhone", approval_required=True),
-    ),
-    Thing(
-        "a user waits",
-        "NetBirdUserAwaitsApproval",
-        added("api/users", name="New", pending_approval=True, status="blocked"),
-    ),
-    Thing(
-        "a policy for nobody",
-        "NetBirdPolicyEmpty",
-        {**group("nobody"), **policy(destinations=[NOBODY])},
-    ),
-    Thing(
-        "a narrow range",
-        "NetBirdAddressPoolNearlyFull",
-        settings(network_range="100.123.0.0/29"),
-    ),
-    Thing(
-        "an old client where a policy demands a newer one",
-        "NetBirdPeersOutdated",
-        check("0.75.0", used=True),
-    ),
-    Thing(
-        "a posture check that nothing uses",
-        "NetBirdPostureCheckUnused",
-        check("0.99.0", used=False),
-    ),
-    Thing(
-        "a login of a month ends",
-        "NetBirdLoginExpiresSoon",
-        {
-            **settings(peer_login_expiration=30 * DAY),
-            **each(PEERS, "iPhone", last_login=at(-29.5 * DAY)),
-        },
-    ),
-    Thing("servers are lost at once", "NetBirdFleetDropped", LOST),
-    Thing(
-        "servers are lost while a network is",
-        "NetBirdFleetDropped NetBirdNetworkUnreachable",
-        LOST,
-        base=network("srv-ci"),
-        before="NetBirdNetworkUnreachable",
-        others="NetBirdResourceUnreachable",
-    ),
-    Thing(
-        "an important peer is offline",
-        "NetBirdImportantPeerOffline",
-        group("ops", "nas", "srv-ci"),
-        base=group("ops", "nas"),
-        important=OPS,
-    ),
-    Thing(
-        "an important login has ended",
-        "NetBirdImportantPeerOffline NetBirdImportantLoginExpired",
-        group("ops", "nas", "Pixel 8"),
-        base=group("ops", "nas"),
-        important=OPS,
-    ),
-    Thing(
-        "an important group is missing",
-        "NetBirdImportantGroupMissing",
-        {GROUPS: stock()[GROUPS]},
-        base=group("ops", "nas"),
-        important=OPS,
-    ),
+        "a network with its last router": Thing(
+            "NetBirdNetworkRedundancyLost", network("srv-ci", "nas")
+        ),
+        "a route to nowhere": Thing("NetBirdRouteUnreachable", routes("srv-ci")),
+        "a route with its last router": Thing(
+            "NetBirdRouteRedundancyLost", routes("srv-ci", "nas")
+        ),
+        "peers fail": Thing("ApiExporterUpstreamFailing", {PEERS: BROKEN}),
+        "a peer that cannot be read": Thing(
+            "ApiExporterRecordsRejected", each(PEERS, "iPhone", connected="perhaps")
+        ),
+        "groups are null": Thing("", {GROUPS: b"null"}, others="ApiExporterDataLate"),
+        "our token ends in ten days": Thing(
+            "ApiExporterTokenExpiresSoon", each(TOKENS, expiration_date=at(10 * DAY))
+        ),
+        "our token ends in two days": Thing(
+            "ApiExporterTokenExpiresVerySoon", each(TOKENS, expiration_date=at(2 * DAY))
+        ),
+        "our tokens are not told": Thing(
+            "ApiExporterTokenNotWatched", {TOKENS: FORBIDDEN}, noticed=HOUR
+        ),
+        "a proxy cluster is offline": Thing(
+            "NetBirdProxyClusterOffline",
+            added("api/reverse-proxies/clusters", address="own.example", online=False),
+        ),
+        "a service without a certificate": Thing(
+            "NetBirdProxyCertificateFailed", service("certificate_failed", auth=ASKED)
+        ),
+        "a service without a tunnel": Thing(
+            "NetBirdProxyTunnelFailed", service("tunnel_not_created", auth=ASKED)
+        ),
+        "a service in error": Thing(
+            "NetBirdProxyTunnelFailed", service("error", auth=ASKED)
+        ),
+        "an open service": Thing("NetBirdProxyServiceOpen", service()),
+        "a service that allows everybody": Thing(
+            "NetBirdProxyServiceOpen",
+            service(access_restrictions={"allowed_cidrs": ["10.0.0.0/8", "::/0"]}),
+        ),
+        "a service that only blocks": Thing(
+            "NetBirdProxyServiceOpen",
+            service(access_restrictions={"blocked_countries": ["XK"]}),
+        ),
+        "a proxy's token ends": Thing(
+            "NetBirdProxyTokenExpiresSoon",
+            added(
+                "api/reverse-proxies/proxy-tokens",
+                name="edge",
+                expires_at=at(3 * DAY),
+                last_used=at(0),
+            ),
+        ),
+        "a setup key is used up": Thing(
+            "NetBirdSetupKeyUsedUp",
+            key(usage_limit=10, used_times=9, last_used=at(-HOUR)),
+        ),
+        "a setup key in use ends": Thing(
+            "NetBirdSetupKeyExpiresSoon",
+            key(expires=at(12 * HOUR), last_used=at(-DAY), used_times=3),
+        ),
+        "a peer waits": Thing(
+            "NetBirdPeerAwaitsApproval", each(PEERS, "iPhone", approval_required=True)
+        ),
+        "a user waits": Thing(
+            "NetBirdUserAwaitsApproval",
+            added("api/users", name="New", pending_approval=True, status="blocked"),
+        ),
+        "a policy for nobody": Thing(
+            "NetBirdPolicyEmpty", {**group("nobody"), **policy(destinations=[NOBODY])}
+        ),
+        "a narrow range": Thing(
+            "NetBirdAddressPoolNearlyFull", settings(network_range="100.123.0.0/29")
+        ),
+        "an old client where a policy demands a newer one": Thing(
+            "NetBirdPeersOutdated", check("0.75.0", used=True)
+        ),
+        "a posture check that nothing uses": Thing(
+            "NetBirdPostureCheckUnused", check("0.99.0", used=False)
+        ),
+        "a login of a month ends": Thing(
+            "NetBirdLoginExpiresSoon",
+            {
+                **settings(peer_login_expiration=30 * DAY),
+                **each(PEERS, "iPhone", last_login=at(-29.5 * DAY)),
+            },
+        ),
+        "servers are lost at once": Thing("NetBirdFleetDropped", LOST),
+        "servers are lost while a network is": Thing(
+            "NetBirdFleetDropped NetBirdNetworkUnreachable",
+            LOST,
+            base=network("srv-ci"),
+            before="NetBirdNetworkUnreachable",
+            others="NetBirdResourceUnreachable",
+        ),
+        "an important peer is offline": Thing(
+            "NetBirdImportantPeerOffline",
+            group("ops", "nas", "srv-ci"),
+            base=group("ops", "nas"),
+            important=OPS,
+        ),
+        "an important login has ended": Thing(
+            "NetBirdImportantPeerOffline NetBirdImportantLoginExpired",
+            group("ops", "nas", "Pixel 8"),
+            base=group("ops", "nas"),
+            important=OPS,
+        ),
+        "an important group is missing": Thing(
+            "NetBirdImportantGroupMissing",
+            {GROUPS: stock()[GROUPS]},
+            base=group("ops", "nas"),
+            important=OPS,
+        ),
+    }
 )
 """Changes with alerts of their own, and no others."""
 
-TRIFLES = (
-    Thing("nothing", "", {}),
-    Thing(
-        "a service that a network may use",
-        "",
-        service(access_restrictions={"allowed_cidrs": ["203.0.113.0/24"]}),
-    ),
-    Thing(
-        "a service for a country",
-        "",
-        service(access_restrictions={"allowed_countries": ["DE"]}),
-    ),
-    Thing("laptops are closed", "", connected(but=LAPTOPS), base=connected()),
-    Thing("a setup key of a week", "", key(updated_at=at(0))),
-    Thing(
-        "a revoked setup key",
-        "",
-        key(
-            expires=at(HOUR),
-            last_used=at(-HOUR),
-            used_times=1,
-            revoked=True,
-            valid=False,
-            state="revoked",
+TRIFLES = _named(
+    {
+        "nothing": Thing("", {}),
+        "a service that a network may use": Thing(
+            "", service(access_restrictions={"allowed_cidrs": ["203.0.113.0/24"]})
         ),
-    ),
-    Thing(
-        "a member that is not listed",
-        "",
-        added(GROUPS, name="ops", peers=[{"id": "proxy"}], peers_count=1),
-        base=group("ops", "nas"),
-        important=OPS,
-    ),
-    Thing("no peers", "", EMPTY, base=EMPTY),
+        "a service for a country": Thing(
+            "", service(access_restrictions={"allowed_countries": ["DE"]})
+        ),
+        "laptops are closed": Thing("", connected(but=LAPTOPS), base=connected()),
+        "a setup key of a week": Thing("", key(updated_at=at(0))),
+        "a revoked setup key": Thing(
+            "",
+            key(
+                expires=at(HOUR),
+                last_used=at(-HOUR),
+                used_times=1,
+                revoked=True,
+                valid=False,
+                state="revoked",
+            ),
+        ),
+        "a member that is not listed": Thing(
+            "",
+            added(GROUPS, name="ops", peers=[{"id": "proxy"}], peers_count=1),
+            base=group("ops", "nas"),
+            important=OPS,
+        ),
+        "no peers": Thing("", EMPTY, base=EMPTY),
+    }
 )
 """Changes without a finding."""

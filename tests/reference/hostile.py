@@ -23,7 +23,7 @@ _WORDS = (
     *("future",),
 )
 
-_TIMES = (
+TIMES = (
     *("0001-01-01T00:00:00Z", "0001-01-01T00:00:00+02:00", "0000-12-31T19:00:00-05:00"),
     *("1969-12-31T23:59:59.999999Z", "1970-01-01T00:00:00Z"),
     *("1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00.5Z", "1970-01-01T00:00:01Z"),
@@ -62,7 +62,7 @@ def words(parsed: Mapping[str, object]) -> list[str]:
         for inner, key in places([body])
         if isinstance(value := inner[key], str)  # type: ignore[index]
     }
-    return [*_WORDS, *_TIMES, *sorted(found)]
+    return [*_WORDS, *TIMES, *sorted(found)]
 
 
 def changed(parsed: Mapping[str, object]) -> st.SearchStrategy[dict[str, bytes]]:
@@ -129,5 +129,5 @@ def _replacement(value: object, strings: list[str]) -> st.SearchStrategy[object]
     elif isinstance(value, int):
         same = st.sampled_from(_NUMBERS)
     elif isinstance(value, str):
-        same = st.sampled_from(_TIMES if "T00:" in value else strings)
+        same = st.sampled_from(TIMES if "T00:" in value else strings)
     return st.integers(0, 5).flatmap(lambda which: same if which else others)
