@@ -62,6 +62,8 @@ def measure(table: Table, peers: int, directory: Path, beside: Path | None) -> N
         memories(table, peers, starting.memory_after(upstream, directory, rounds=3))
         if beside is not None and peers == MEMORY_SIZE:
             changing.compare_memory(table, peers, upstream, directory, beside)
+    if peers not in {SMALL, MEMORY_SIZE}:
+        changing.measure_clock(table, peers)
     if beside is not None:
         changing.compare(table, peers, beside)
 

@@ -29,6 +29,10 @@ MAX_RATIOS = {
 }
 """The largest ratios of processor time to the other tree's, by kind and peers."""
 
+MAX_CLOCK_RATIO = 2.0
+"""The largest ratio of a refresh in which `last_seen` of connected peers moves, to one
+without any change."""
+
 MAX_MEMORY_RATIO = 1.15
 """The largest ratio of peak memory, with 50,000 peers."""
 
@@ -68,6 +72,19 @@ def compare(table: Table, peers: int, beside: Path) -> None:
             before, now = (min(turn[row] for turn in each) for each in found.values())
             name = f"{kind}, {row.rpartition(',')[0]}, beside the other tree"
             table.put(name, peers, now / before, "ratio", wanted)
+
+
+def measure_clock(table: Table, peers: int) -> None:
+    """Put the processor time of a refresh in which only `last_seen` moves."""
+    rows = turns((ROOT,), peers, "clock", rounds=8)[ROOT]
+    moved, unchanged = (
+        min(turn[row] for turn in rows) for row in ("changed: CPU, ms", UNCHANGED)
+    )
+    table.put("last_seen moves: CPU", peers, moved, "ms")
+    targets = dict.fromkeys((1_000, 10_000, 100_000), MAX_CLOCK_RATIO)
+    table.put(
+        "last_seen moves, beside unchanged", peers, moved / unchanged, "ratio", targets
+    )
 
 
 def compare_memory(

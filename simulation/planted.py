@@ -119,7 +119,7 @@ BUGS = (
     Bug(
         "a record that is as long as before is not read again",
         "netbird/record_cache.py",
-        "self._digest = fingerprint(bytes(raw))",
+        "self._digest = fingerprint(text)",
         "self._digest = len(raw)",
     ),
     Bug(

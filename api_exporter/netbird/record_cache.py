@@ -1,6 +1,7 @@
 """A cache of decoded records, by their bytes."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Hashable, Mapping
 from hashlib import sha256
@@ -17,6 +18,13 @@ _LOOKUPS_PER_HIT = 3
 
 _FREE_LOOKUPS = 32
 """Look-ups that are made even if no record is recognized."""
+
+_CONNECTED = b'"connected":true'
+_LAST_SEEN = re.compile(rb'"last_seen":"[^"]*"')
+"""A field of peers that says nothing about a connected one. It may move with the clock.
+
+Both are keys in the form of Go's encoder, which escapes a quote inside a text.
+"""
 
 KnownRecords = Mapping[Hashable, Struct]
 """Records by the fingerprint of the bytes that they were decoded from."""
@@ -64,11 +72,17 @@ class RecordCache:
         self._digest: Hashable | None = None
 
     def find(self, raw: msgspec.Raw) -> Struct | None:
-        """Return the record that was decoded from the same bytes, or None."""
+        """Return the record that was decoded from the same bytes, or None.
+
+        The bytes of `last_seen` do not count if the record is connected.
+        """
         self._digest = None
         if self._wasted_lookups > 0 and len(raw) % _SAMPLED_LENGTHS:
             return None
-        self._digest = fingerprint(bytes(raw))
+        text = bytes(raw)
+        if _CONNECTED in text:
+            text = _LAST_SEEN.sub(b"", text, 1)
+        self._digest = fingerprint(text)
         found = self._before.get(self._digest)
         self._wasted_lookups += 1 if found is None else 1 - _LOOKUPS_PER_HIT
         return found

@@ -57,3 +57,19 @@ class CacheTests(SynchronousTestCase):
             for number in range(unknown):
                 self.assertIsNone(cache.find(Raw(b"%017d" % number)))
             self.assertEqual(found, cache.find(Raw(raw)) is record)
+
+    def test_last_seen(self) -> None:
+        """A connected peer is recognized without `last_seen`, an offline one is not."""
+        cache = RecordCache({})
+        text = '{"id":"a","connected":%s,"last_seen":"2026-01-01T00:0%s:00Z","os":"%s"}'
+        for before, after, recognized in (
+            (("true", 1, "x"), ("true", 2, "x"), True),
+            (("true", 1, "x"), ("true", 2, "y"), False),
+            (("false", 1, "x"), ("false", 2, "x"), False),
+            (("false", 1, "x"), ("true", 1, "x"), False),
+        ):
+            record = Struct()
+            cache.find(Raw((text % before).encode()))
+            cache.learn(record)
+            found = RecordCache(cache.learned).find(Raw((text % after).encode()))
+            self.assertEqual(recognized, found is record, (before, after))
