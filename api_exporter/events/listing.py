@@ -145,10 +145,8 @@ class _Page(Struct, frozen=True):
     @property
     def following_count(self) -> int:
         """The number of rows on the following pages."""
-        if self.page >= self.total_pages:
-            return 0
         size = max(0, self.page_size)
-        max_rows = (self.total_pages - self.page) * size
+        max_rows = max(0, self.total_pages - self.page) * size
         if self.total_records is None:
             return max_rows
         return min(max_rows, max(1, self.total_records - self.page * size))

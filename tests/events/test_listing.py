@@ -80,6 +80,8 @@ class MoreTests(SynchronousTestCase):
         for more, expected in (
             (b"", 200),
             (b',"page":2', 100),
+            (b',"page":4', 0),
+            (b',"page_size":-1', 0),
             (b',"total_records":250', 150),
             (b',"total_records":50', 1),
             (b',"page":3,"total_records":250', 0),
