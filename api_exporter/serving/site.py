@@ -88,6 +88,9 @@ class BoundedSite(Site):
         self.full_page: IResource = ErrorPage(503, "Too many connections: retry later.")
         self._drained: Deferred[None] | None = None
 
+    def startFactory(self) -> None:
+        """Do nothing: Twisted would start a timer for the times of its access log."""
+
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
         """Return a channel, or None to close the connection at once."""
         if len(self.connections) >= self._max_connections:

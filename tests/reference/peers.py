@@ -90,5 +90,6 @@ def _login_expiry(peer: Record, accounts: list[Record]) -> Fraction | None:
         and flag(peer, "login_expiration_enabled")
     ):
         return None
-    end = login + number(chosen, "peer_login_expiration")
+    # The page has the sum of rounded seconds.
+    end = Fraction(float(login)) + number(chosen, "peer_login_expiration")
     return end if end > 0 else None
