@@ -189,10 +189,10 @@ ROWS = (
     ),
     DETAILED.each(
         "netbird_api_peer_login_expired",
-        "Whether the peer's login has expired (1 = yes, 0 = no)",
+        "Always 1, for each peer whose login has expired (absent for other peers)",
         "peers[].login_expired",
-        lambda peer: int(peer.login_expired),
-        alert="1 for a peer that is in use",
+        lambda peer: 1 if peer.login_expired else None,
+        alert="a peer that is in use",
         of_peer=True,
     ),
     DETAILED.joined(
@@ -209,10 +209,10 @@ ROWS = (
     ),
     DETAILED.each(
         "netbird_api_peer_approval_required",
-        "Whether the peer waits for approval (1 = yes, 0 = no)",
+        "Always 1, for each peer that waits for approval (absent for other peers)",
         "peers[].approval_required",
-        lambda peer: int(peer.approval_required),
-        self_hosted="0",
+        lambda peer: 1 if peer.approval_required else None,
+        self_hosted="absent",
         of_peer=True,
     ),
 )

@@ -32,7 +32,7 @@ class Metric(Struct, frozen=True, kw_only=True):
         source: the NetBird field from which the value comes.
         alert: a suggested alert, "" for none.
         of_peer: if each peer has series of its own, limited by PEER_DETAIL.
-        self_hosted: the constant value on a self-hosted server, "" if it varies.
+        self_hosted: "0" or "absent" if it is always so on a self-hosted server.
     """
 
     name: str

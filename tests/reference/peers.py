@@ -58,8 +58,9 @@ def _peer(page: Page, peer: Record, settings: Settings) -> None:
         **personal,
         country=text(peer, "country_code"),
     )
-    for field in ("connected", "login_expired", "approval_required"):
-        page.put(f"peer_{field}", flag(peer, field), **of)
+    page.put("peer_connected", flag(peer, "connected"), **of)
+    for field in ("login_expired", "approval_required"):
+        page.put(f"peer_{field}", flag(peer, field) or None, **of)
     page.time("peer_created", peer, "created_at", **of)
     page.time("peer_last_login", peer, "last_login", **of)
     if not flag(peer, "connected"):
