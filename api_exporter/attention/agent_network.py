@@ -37,7 +37,7 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
         if peak <= share:
             continue
         spent = peak >= 1
-        min_amount = (1.0 if spent else share) * limit.cap
+        min_amount = limit.cap if spent else share * limit.cap
         of_groups = by_unit.get(("group", limit.window_seconds, limit.unit), {})
         groups = [
             names[id_] or id_

@@ -103,7 +103,7 @@ def fill_template(
     head, *parts = re.split(r"(?=- alert: )", text)
     made = [_Rules(head).substitute({**MACROS, **words})]
     for part in parts:
-        alert = part.split(maxsplit=3)[2]
+        alert = part.split()[2]
         own = {
             "severity": thresholds.severities[alert],
             "runbook": runbook_url(runbooks or EXPORTER_RUNBOOKS, alert),

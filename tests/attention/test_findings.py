@@ -570,7 +570,10 @@ class AccountTests(FindingsTestCase):
         """A peer that waits is a finding two hours after its registration."""
         new = Peer(id="n", approval_required=True, created_at=at(0))
         old = replace(new, created_at=None)
+        late = replace(new, id="m", created_at=at(HOUR))
+        both = "2 peers wait for approval: m, n. (since 0)"
         for peers, passed, words in (
+            ((late, new), 3 * HOUR, both),
             ((new, peer("fine")), 2 * HOUR - 1, ""),
             ((new, peer("fine")), 2 * HOUR, "1 peer waits for approval: n. (since 0)"),
             ((old, old), 0, "2 peers wait for approval: n, n."),

@@ -60,6 +60,13 @@ class SectionTests(SynchronousTestCase):
             self.assertEqual(expected, findings.when(finding(0, **fields), NOW))
         self.assertIn("Since 07:59 UTC.", self.markup(of(finding(since=NOW - 60))))
 
+    def test_line(self) -> None:
+        """A terminal's line has the time and the alert, where there are any."""
+        known: dict[str, object] = {"since": NOW - 60, "alert": "NetBirdX"}
+        for fields, rest in (({}, ""), (known, " (since 07:59 UTC) [NetBirdX]")):
+            line = findings.finding_line(finding(0, **fields), NOW)
+            self.assertEqual(f"warning: Network 0 Lost.{rest}", line)
+
     def test_counts(self) -> None:
         self.assertEqual(
             "2 critical, 1 info", findings.counts_text(of(critical=2, info=1))
