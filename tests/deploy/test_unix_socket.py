@@ -1,5 +1,6 @@
 """`docs/unix-socket.md`: no TCP port, readers of one group, and a Prometheus."""
 
+import contextlib
 import grp
 import json
 import os
@@ -10,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from unittest import SkipTest
 
@@ -87,7 +87,7 @@ class ReaderTests(UnixSocketTestCase):
         pid = self.started()
         own = set()
         for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(FileNotFoundError):  # closed meanwhile
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
                 own.add(os.readlink(link))
         tables = [Path(f"/proc/{pid}/net/{name}").read_text() for name in TABLES]
         lines = [line.split() for table in tables for line in table.splitlines()[1:]]
