@@ -17,6 +17,7 @@ from api_exporter.account import (
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.pipeline import AccountFeature, BodyReader
 from api_exporter.settings import environment
+from api_exporter.upstream.tls_policy import UpstreamCertificate
 from tests.logbook import logbook
 
 URL = "http://10.0.0.1"
@@ -81,11 +82,23 @@ class AccountTests(SynchronousTestCase):
         self.reactor.advance(60)
         self.assertLess(0, self.registry.get_sample_value(name, labels) or 0)
 
+    def test_certificates(self) -> None:
+        """The server's certificate has its metric, and not the client's."""
+        account = self.account()
+        account.client.server_certificate = UpstreamCertificate("CN=x", 1.5)
+        found = [
+            self.registry.get_sample_value(
+                f"api_exporter_{side}_certificate_expiration_timestamp_seconds"
+            )
+            for side in ("upstream", "client")
+        ]
+        self.assertEqual([1.5, None], found)
+
     def test_stop(self) -> None:
         """A stop waits half a second for NetBird, and leaves no timer behind."""
         account = self.account()
         account.network.addService(Endless())
-        self.stops_after(MAX_CLOSE_SECONDS, account)
+        self.stops_after(0.5, account)
 
     def test_stop_while_writing(self) -> None:
         """A stop waits five seconds for a log that is being written."""
