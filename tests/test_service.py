@@ -34,6 +34,7 @@ from api_exporter.serving.listener import Listener
 from api_exporter.settings import environment
 from api_exporter.settings.options import Options
 from api_exporter.telemetry.process import LagMeter
+from api_exporter.version import this_build
 from api_exporter.web.pprof import ProfileService
 from tests.daemon.test_life import replaced
 from tests.daemon.test_supervision import Systemd
@@ -115,6 +116,12 @@ class OneAccountTests(ProgramTestCase):
         """The pages are those of the account, and its name is not needed."""
         self.program(UPSTREAM_API_TOKEN="secret")
         self.assertIn("api_exporter_build_info", self.get("/metrics"))
+        at = "http://127.0.0.1:8080"
+        self.assertEqual(
+            f"info {this_build()} is at {at}/ and its metrics at {at}/metrics",
+            self.book.lines()[0],
+        )
+        self.assertNotIn("simulated", self.get("/"))
         self.reactor.advance(2.0)
         health = self.get("/health")
         self.assertIn('"url": "http://10.0.0.1"', health)

@@ -195,8 +195,9 @@ def _current(known: Known, settings: Settings) -> list[Record]:
     """Return the rows of windows at the response's time; ended windows are empty."""
     found: dict[tuple[str, str, int], Record] = {}
     for row in known["agent_consumption"]:
-        window, begin = number(row, "window_seconds"), instant(row, "window_start_utc")
-        if window <= 0 or begin is None or begin % window:
+        window = number(row, "window_seconds")
+        begin = instant(row, "window_start_utc") or 0  # windows count from the epoch
+        if window <= 0 or begin % window:
             continue
         if begin <= settings.when("agent_consumption") < begin + window:
             key = text(row, "dimension_kind"), text(row, "dimension_id")

@@ -44,7 +44,7 @@ def amount(record: Record, name: str) -> float:
     """Return a number that may have a fraction."""
     value = record.get(name, 0)
     assert isinstance(value, int | float)
-    return value
+    return float(value)
 
 
 def instant(record: Record, name: str) -> Fraction | None:
