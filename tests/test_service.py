@@ -130,6 +130,13 @@ class OneAccountTests(ProgramTestCase):
         for path in ("/sd/accounts", "/debug/pprof/"):
             self.assertIn(" 404 ", self.get(path))
 
+    def test_socket(self) -> None:
+        """The line of the start names the socket instead of a URL."""
+        path = f"{self.socket}.http"
+        self.program(UPSTREAM_API_TOKEN="secret", LISTEN_ADDRESS=f"unix:{path}")
+        line = f"info {this_build()} is at unix:{path}"
+        self.assertEqual(line, self.book.lines()[0])
+
     def test_profiles(self) -> None:
         """With --enable-pprof profiles are a service and a page, and are logged."""
         program = self.program(pprof=True, UPSTREAM_API_TOKEN="secret")
@@ -218,14 +225,17 @@ class MakeServiceTests(SynchronousTestCase):
         return cli.makeService(options)
 
     def test_process(self) -> None:
-        """The process yields often, handles SIGHUP, and does not collect modules."""
+        """The process yields often, handles SIGHUP and its own exceptions, and does not
+        collect modules.
+        """
         gc.unfreeze()
-        before = signal.getsignal(signal.SIGHUP)
+        before, report = signal.getsignal(signal.SIGHUP), sys.excepthook
         service = self.made()
         self.assertTrue(gc.isenabled())
         self.assertGreater(gc.get_freeze_count(), 0)
         self.assertEqual(0.001, sys.getswitchinterval())
         self.assertNotEqual(before, signal.getsignal(signal.SIGHUP))
+        self.assertIsNot(report, sys.excepthook)
         kinds = [Listener, Account, LagMeter, Notifier]
         self.assertEqual(kinds, [type(one) for one in service])
 
