@@ -10,16 +10,8 @@ SECRET = "nbp_8sYvTtQ2WxRkMpLz4JcHdNgFbA1eUi0aBcDe"
 
 
 class MaskedTests(SynchronousTestCase):
-    def test_several(self) -> None:
-        """Each of several secrets is masked, and its pieces."""
-        text = f"{SECRET} and other/secret, or er/secre"
-        self.assertEqual(
-            "<token> and <token>, or <token>",
-            mask_secrets(text, SECRET, "other/secret"),
-        )
-
     def test_pieces(self) -> None:
-        """NetBird tokens, and eight adjacent characters of a secret, are masked."""
+        """NetBird tokens, and eight adjacent characters of any secret, are masked."""
         for text, shown in (
             (f"who is {SECRET}?", "who is <token>?"),
             (f"who is {SECRET[:10]}…?", "who is <token>…?"),
@@ -29,21 +21,19 @@ class MaskedTests(SynchronousTestCase):
             (f"{SECRET[8:20]}, {SECRET[20:30]}", "<token>, <token>"),
             (f"it begins with {SECRET[4:11]}", f"it begins with {SECRET[4:11]}"),
             (f"it ends with {SECRET[-7:]}", f"it ends with {SECRET[-7:]}"),
+            (f"{SECRET} and other/secret", "<token> and <token>"),
+            ("er/secre, or short", "<token>, or <token>"),
             ("no rules in the policy", "no rules in the policy"),
             ("", ""),
         ):
-            self.assertEqual(shown, mask_secrets(text, SECRET))
-
-    def test_short_secret(self) -> None:
-        """A short secret is masked as a whole."""
-        self.assertEqual("a <token> b", mask_secrets("a hush b", "hush"))
+            self.assertEqual(shown, mask_secrets(text, SECRET, "other/secret", "short"))
 
     def test_long(self) -> None:
         """Only the beginning is shown, and no piece of the token at the cut."""
         for length in range(180, 205):
             shown = mask_secrets("." * length + SECRET + "x" * 10**5, SECRET)
-            self.assertLessEqual(len(shown), 200)
-            self.assertNotIn("nbp_", shown)
+            masked = f"{'.' * length}<token>{'x' * 200}"
+            self.assertEqual(masked[:200], shown)
 
     @given(
         before=st.text("ab nbp_"),

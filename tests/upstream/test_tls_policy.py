@@ -22,15 +22,17 @@ class ContextsTests(SynchronousTestCase):
     def test_kept(self) -> None:
         """Connections to a host share a context until the authorities change."""
         bundle = Path(self.mktemp())
-        bundle.write_bytes(Authority("one").pem)
-        policy = TlsPolicy(bundle, None, float)
-        first = policy.creatorForNetloc(b"a.example", 443)
-        self.assertIs(first, policy.creatorForNetloc(b"a.example", 8443))
-        self.assertIsNot(first, policy.creatorForNetloc(b"b.example", 443))
-        bundle.write_bytes(Authority("another").pem)
-        second = policy.creatorForNetloc(b"a.example", 443)
-        self.assertIsNot(first, second)
-        self.assertIs(second, policy.creatorForNetloc(b"a.example", 443))
+        self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": str(bundle)})
+        for named in (bundle, None):
+            bundle.write_bytes(Authority("one").pem)
+            policy = TlsPolicy(named, None, float)
+            first = policy.creatorForNetloc(b"a.example", 443)
+            self.assertIs(first, policy.creatorForNetloc(b"a.example", 8443))
+            self.assertIsNot(first, policy.creatorForNetloc(b"b.example", 443))
+            bundle.write_bytes(Authority("another").pem)
+            second = policy.creatorForNetloc(b"a.example", 443)
+            self.assertIsNot(first, second)
+            self.assertIs(second, policy.creatorForNetloc(b"a.example", 443))
 
 
 class LookTests(SynchronousTestCase):
@@ -68,9 +70,9 @@ class LookTests(SynchronousTestCase):
 
         def logged() -> list[str]:
             reactor.advance(RELOAD_INTERVAL)
+            lines = [line for line in book.lines() if "certificate" in line]
             account.reload()  # as at SIGHUP: no second log line
             self.assertEqual(0.0, registry.get_sample_value(READABLE))
-            lines = [line for line in book.lines() if "certificate" in line]
             return lines[-1:]
 
         key.write_bytes(other.key)

@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import proxy
 from api_exporter.upstream.tunnel import MAX_TUNNEL_HEAD_BYTES, connect_request, is_open
+from api_exporter.version import this_build
 
 PROXY = proxy("http://me:c4nary@proxy.example:3128")
 GOOD = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nA: b\r\n\r\n"
@@ -15,19 +16,18 @@ GOOD = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nA: b\r\n\r\n"
 class RequestTests(SynchronousTestCase):
     def test_lines(self) -> None:
         """The host is in the first line and in a header, an address in brackets."""
-        sent = connect_request("fd00::1", 443, PROXY).decode()
-        first, host, agent, login, *rest = sent.split("\r\n")
-        self.assertEqual("CONNECT [fd00::1]:443 HTTP/1.1", first)
-        self.assertEqual("Host: [fd00::1]:443", host)
-        self.assertTrue(agent.startswith("User-Agent: api-exporter/"))
-        self.assertEqual("Proxy-Authorization: Basic bWU6YzRuYXJ5", login)
-        self.assertEqual(["", ""], rest)
-
-    def test_nobody(self) -> None:
-        """Without credentials there is no Proxy-Authorization."""
-        sent = connect_request("api.example", 8443, proxy("proxy.example"))
-        self.assertTrue(sent.startswith(b"CONNECT api.example:8443 HTTP/1.1\r\n"))
-        self.assertNotIn(b"Authorization", sent)
+        agent = f"User-Agent: api-exporter/{this_build().version}"
+        login = "Proxy-Authorization: Basic bWU6YzRuYXJ5"
+        nobody = proxy("proxy.example")
+        for host, via, expected in (
+            ("fd00::1", PROXY, ("[fd00::1]:443", agent, login)),
+            ("api.example", nobody, ("api.example:443", agent)),
+        ):
+            target, *headers = expected
+            first = f"CONNECT {target} HTTP/1.1"
+            lines = [first, f"Host: {target}", *headers, "", ""]
+            sent = connect_request(host, 443, via).decode()
+            self.assertEqual(lines, sent.split("\r\n"))
 
 
 class OpenedTests(SynchronousTestCase):

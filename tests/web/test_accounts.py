@@ -49,8 +49,6 @@ def several(accounts: Mapping[str, AccountNetwork], context: SiteContext) -> Res
 class AccountsTestCase(ServedTestCase):
     """Three accounts: one works, one has a refused token, one was never refreshed."""
 
-    metrics_path = "/metrics"
-
     def setUp(self) -> None:
         self.acme = Watched(name="acme", peers=20)
         self.beta, self.gamma = Watched(name="beta"), Watched(name="gamma")
@@ -58,7 +56,7 @@ class AccountsTestCase(ServedTestCase):
         self.acme.start()
         self.beta.start()
         accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
-        watched = Watched(metrics_path=self.metrics_path)
+        watched = Watched()
         watched.clock.advance(20)
         self.context = watched.context
         self.pages = several(accounts, self.context)
@@ -77,14 +75,7 @@ class MetricsTests(AccountsTestCase):
         self.assertRegex(page, PEERS)
         self.assertIn("netbird_api_up 1.0", page)
         self.assertIn('api_exporter_resource_up{resource="peers"} 1.0', page)
-        for name in (
-            "process_",
-            "python_",
-            "_build_info",
-            "_lag_",
-            "_exporter_accounts",
-        ):
-            self.assertNotIn(name, page)
+        self.assertNotRegex(page, "process_|python_|_build_info|_lag_|_exporter_acc")
         self.assertIn("netbird_api_up 0.0", self.text("/metrics?account=beta"))
         self.assertNotIn("netbird_api_up ", self.text("/metrics?account=gamma"))
 
@@ -220,22 +211,24 @@ class TargetsTests(AccountsTestCase):
             json.loads(body),
         )
 
+    def test_metrics_path(self) -> None:
+        """A metrics path other than the default is a label."""
+        context = Watched(metrics_path="/a/b").context
+        accounts = {"acme": self.acme}
+        self.tree = Knowing(several(accounts, context), ALL_ACCOUNTS)
+        [found] = json.loads(self.text("/sd/accounts"))
+        self.assertEqual("/a/b", found["labels"]["__metrics_path__"])
+        self.assertRegex(self.text("/a/b?account=acme"), PEERS)
+
     def test_address(self) -> None:
         """A valid address in the query is used; an invalid one is refused."""
         for good in ("exporter:8080", "10.0.0.1:1", "[fd00::1]:8080", "a_b"):
             found = json.loads(self.text(f"/sd/accounts?address={good}"))
             self.assertEqual([good], found[0]["targets"])
+        bad = ("", "a:0", "a:65536", "a/b", "fd00::1", "[:::::]", "[...]:80", "a%22:1")
         for query in (
-            "?address=",
-            "?address=a:0",
-            "?address=a:65536",
-            "?address=a/b",
-            "?address=fd00::1",
-            "?address=[:::::]",
-            "?address=[...]:80",
-            "?address=a%22:1",
-            "?address=a:1&address=b:1",
-            "?adress=a:1",
+            *(f"?address={address}" for address in bad),
+            *("?address=a:1&address=b:1", "?adress=a:1"),
         ):
             self.assertIn("?address=HOST:PORT", self.text(f"/sd/accounts{query}", 400))
 
@@ -272,10 +265,6 @@ class DiscoveryTests(AccountsTestCase):
             " targets\n",
             self.text("/sd?account=acme", 400),
         )
-        self.assertIn(
-            "the parameters are account, port, group, address",
-            self.text("/sd?account=acme&port=1&gruop=here", 400),
-        )
 
     def test_each_its_own(self) -> None:
         """An account without known peers does not affect another one."""
@@ -288,16 +277,6 @@ class DiscoveryTests(AccountsTestCase):
         self.assertNotEqual(
             self.text("/sd?port=1&account=acme"), self.text("/sd?port=1&account=gamma")
         )
-
-
-class MetricsPathTests(AccountsTestCase):
-    metrics_path = "/a/b"
-
-    def test_metrics_path(self) -> None:
-        """A metrics path other than the default is a label."""
-        (found, *_) = json.loads(self.text("/sd/accounts"))
-        self.assertEqual("/a/b", found["labels"]["__metrics_path__"])
-        self.assertRegex(self.text("/a/b?account=acme"), PEERS)
 
 
 class LimitedTests(AccountsTestCase):
