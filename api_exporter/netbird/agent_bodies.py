@@ -15,7 +15,13 @@ from msgspec.structs import fields, replace
 
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.agent_records import ConsumptionRow, RequestCount, UsageBucket
-from api_exporter.netbird.bodies import NO_CONTEXT, DecodeContext, Decoded, ListDecoder
+from api_exporter.netbird.bodies import (
+    NO_CONTEXT,
+    DecodeContext,
+    Decoded,
+    ListDecoder,
+    decode_record,
+)
 from api_exporter.netbird.elements import DECODE_ERRORS, replace_surrogates
 from api_exporter.ports import UpstreamError
 
@@ -140,7 +146,8 @@ class _CurrentRows(ListDecoder):
         self._now = now
 
     def read(self, raw: msgspec.Raw) -> Struct:
-        row = super().read(raw)
+        # A row has no id of its own, so its key may be longer than one.
+        row = decode_record(self._decoder, raw)
         self.count += 1
         return row
 

@@ -164,15 +164,19 @@ class ListDecoder:
 
     def read(self, raw: msgspec.Raw) -> Struct:
         """Return one record; raise one of DECODE_ERRORS."""
-        try:
-            record = self._decoder.decode(raw)
-        except DECODE_ERRORS:
-            record = _decode_loosely(self._decoder, raw)
+        record = decode_record(self._decoder, raw)
         id_: str = self._id(record)
         if len(id_) > MAX_SHORT_CHARACTERS and truncate(id_) != id_:
             # Labels would cut it, and would no longer identify the record.
             raise ValueError(f"the id has more than {MAX_LABEL_BYTES} bytes")
         return record
+
+
+def decode_record(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:
+    try:
+        return decoder.decode(raw)
+    except DECODE_ERRORS:
+        return _decode_loosely(decoder, raw)
 
 
 def _unreadable_error(errors: list[str]) -> UpstreamError:

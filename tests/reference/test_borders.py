@@ -469,7 +469,8 @@ class AgentTests(ComparisonTestCase):
             )
         ]
         rows += [{"window_seconds": 0}, {"window_seconds": -60}, {"cost_usd": "x"}]
-        self.check(agent_consumption=rows)
+        rows += [{**rows[1], "dimension_id": id_} for id_ in (LONG[:4096], LONG)]
+        self.check(agent_consumption=rows, users=[{"id": LONG[:4096]}])
         self.check(agent_consumption=None)
 
     def test_limits(self) -> None:
