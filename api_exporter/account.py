@@ -198,9 +198,9 @@ class Account(MultiService):
 
     def startService(self) -> None:
         if self.network.intervals_note:
-            self._log.info("{words}", words=self.network.intervals_note)
+            self._log.info("{text}", text=self.network.intervals_note)
         if self.network.access_log_note:
-            self._log.warn("{words}", words=self.network.access_log_note)
+            self._log.warn("{text}", text=self.network.access_log_note)
         if self._delay:
             self._delayed = self._clock.callLater(self._delay, super().startService)
         else:

@@ -143,9 +143,9 @@ def _log_reload(setting: str, error: ConfigurationError | None) -> None:
         _log.info("{setting}: reloaded", setting=setting)
         return
     _log.error(
-        "{setting}: {why}; the previous configuration stays in use",
+        "{setting}: {error}; the previous configuration stays in use",
         setting=setting,
-        why="; ".join(error.problems),
+        error="; ".join(error.problems),
     )
 
 
@@ -164,5 +164,5 @@ def _load_web(path: Path, read: ReadFile, before: "WebConfig | None") -> "WebCon
         if before.limit == config.limit:
             config = replace(config, bucket=before.bucket)
     for warning in config.warnings:
-        _log.warn("{setting}: {words}", setting=WEB_SETTING, words=warning)
+        _log.warn("{setting}: {text}", setting=WEB_SETTING, text=warning)
     return config

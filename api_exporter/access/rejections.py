@@ -23,11 +23,13 @@ class Rejections:
         self._counts: Counter[str] = Counter()
         self._timer: IDelayedCall | None = None
 
-    def add(self, address: str, why: str) -> None:
+    def add(self, address: str, error: str) -> None:
         if address not in self._counts and len(self._counts) >= MAX_CLIENTS:
             address = OTHER_ADDRESSES
         if not self._counts[address]:
-            _log.warn("rejected {client}: {why}", client=address or "a client", why=why)
+            _log.warn(
+                "rejected {client}: {error}", client=address or "a client", error=error
+            )
         self._counts[address] += 1
         if self._timer is None:
             self._timer = self._clock.callLater(COUNT_INTERVAL, self._log_counts)

@@ -131,11 +131,11 @@ def install_exception_hook(twistd: Mapping[str, object]) -> None:
         if not isinstance(error, ListenError):
             report(kind, error, traceback)
             return
-        why = f"LISTEN_ADDRESS: {error}"
-        log.critical("{why}", why=why)
+        text = f"LISTEN_ADDRESS: {error}"
+        log.critical("{text}", text=text)
         if twistd["syslog"] or twistd["logfile"] not in {None, "", "-"}:
             _, terminal = logs.standard_streams()
-            terminal.write(f"api-exporter: {why}\n")
+            terminal.write(f"api-exporter: {text}\n")
 
     sys.excepthook = hook
 

@@ -92,7 +92,7 @@ class LogFile(logfile.LogFile):
         try:
             self._openFile()
         except OSError as error:
-            log.warn("cannot reopen the log file: {why}", why=error.strerror)
+            log.warn("cannot reopen the log file: {error}", error=error.strerror)
         else:
             before.close()
 

@@ -56,7 +56,7 @@ class Supervisor:
                 channel.connect(self._address)
                 channel.send(message.encode())
         except OSError as error:
-            self.log.debug("cannot notify the supervisor: {why}", why=str(error))
+            self.log.debug("cannot notify the supervisor: {error}", error=str(error))
 
 
 class Notifier(MultiService):

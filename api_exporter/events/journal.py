@@ -150,7 +150,7 @@ class Journal(Service, Generic[C, Id]):
         if self._cursor is None:
             self._cursor = await self._sink.load_cursor()
             self._log.info(
-                "{rows} go to {where}", rows=self._kind.rows, where=self._sink.where
+                "{rows} go to {output}", rows=self._kind.rows, output=self._sink.where
             )
         return self._cursor
 
@@ -165,7 +165,9 @@ class Journal(Service, Generic[C, Id]):
         if new.gap_reason:
             self._telemetry.missed()
             self._log.warn(
-                "{rows} may be missing: {why}", rows=self._kind.rows, why=new.gap_reason
+                "{rows} may be missing: {error}",
+                rows=self._kind.rows,
+                error=new.gap_reason,
             )
             await self._commit(b"", new.cursor)
         for batch in batches(new.rows):
@@ -194,9 +196,9 @@ class Journal(Service, Generic[C, Id]):
         self._telemetry.record_progress(new.lag, new.skipped)
         if new.skipped:
             self._log.warn(
-                "{n} {rows} are too old and are not counted: the exporter continues"
+                "{count} {rows} are too old and are not counted: the exporter continues"
                 " with the newest ones",
-                n=new.skipped,
+                count=new.skipped,
                 rows=self._kind.rows,
             )
 
@@ -224,8 +226,8 @@ class Journal(Service, Generic[C, Id]):
         if new_count > 0:
             self._telemetry.missed(new_count)
             self._log.warn(
-                "unreadable {rows} are not written: {n}",
-                n=new_count,
+                "unreadable {rows} are not written: {count}",
+                count=new_count,
                 rows=self._kind.rows,
             )
 
@@ -236,17 +238,17 @@ class Journal(Service, Generic[C, Id]):
         self._telemetry.record_progress(
             max(0, now - self._unwritten_since) / NANOSECONDS_PER_SECOND, 0
         )
-        where, why = self._sink.where, _reason(error, self._sink.where)
-        self.problem = f"cannot write to {where}: {why}"
+        where, error_text = self._sink.where, _reason(error, self._sink.where)
+        self.problem = f"cannot write to {where}: {error_text}"
         if not self._failing:
             self._failing = True
             self._telemetry.writable(False)
             self._log.warn(
-                "cannot write {rows} to {where}: {why}; NetBird keeps them, and the"
+                "cannot write {rows} to {output}: {error}; NetBird keeps them, and the"
                 " exporter retries",
                 rows=self._kind.rows,
-                where=where,
-                why=why,
+                output=where,
+                error=error_text,
             )
 
     def _defect(self) -> None:
@@ -257,9 +259,9 @@ class Journal(Service, Generic[C, Id]):
             self._failing = False
             self._telemetry.writable(True)
             self._log.info(
-                "{rows} are written to {where} again",
+                "{rows} are written to {output} again",
                 rows=self._kind.rows,
-                where=self._sink.where,
+                output=self._sink.where,
             )
 
 

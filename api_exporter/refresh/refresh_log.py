@@ -87,9 +87,9 @@ class RefreshLog:
             life.failure_logged = True
             fields = {"request_id": error.request_id} if error.request_id else {}
             self.log.warn(
-                "cannot refresh {resource}: {why}",
+                "cannot refresh {resource}: {error}",
                 resource=name,
-                why=str(error),
+                error=str(error),
                 reason=error.reason,
                 **fields,
             )
@@ -182,11 +182,11 @@ class RefreshLog:
         if before and (kinds == before.kinds or now < before.at + REPORT_PERIOD):
             return
         life.rejections = ReportedRejections(kinds, now)
-        for complaint in body.errors:
+        for record_error in body.errors:
             self.log.warn(
-                "a record is left out: {resource}{complaint}",
+                "a record is left out: {resource}{error}",
                 resource=name,
-                complaint=complaint,
+                error=record_error,
             )
         if more := body.rejected - len(body.errors):
             self.log.warn(

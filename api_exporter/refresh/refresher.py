@@ -147,7 +147,7 @@ class Refresher(Service):
         self._tasks.discard(task)
         if isinstance(result, Failure) and not result.check(CancelledError):
             self.log.failure(
-                "internal error while {words}", failure=result, words=words
+                "internal error while {activity}", failure=result, activity=words
             )
         self._set_alarm()
 

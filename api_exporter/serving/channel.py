@@ -180,8 +180,8 @@ class Channel(http.HTTPChannel):
         if has_begun or bytes_left or getattr(self.transport, "disconnecting", False):
             _log.info(
                 "closed the connection of a slow client: the response took longer than"
-                " {longest:.0f} s",
-                longest=MAX_RESPONSE_SECONDS,
+                " {limit:.0f} s",
+                limit=MAX_RESPONSE_SECONDS,
                 bytes_left=bytes_left,
             )
             self.abort()

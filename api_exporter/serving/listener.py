@@ -188,7 +188,7 @@ class Listener(Service):
                 [endpoint] = endpoints(address, self._reactor)
             except Exception as error:  # noqa: BLE001 - a file may be wrong in any way
                 why = _explain(address, error)
-                log.warn("{why}; the previous certificate stays in use", why=why)
+                log.warn("{error}; the previous certificate stays in use", error=why)
                 continue
             assert isinstance(endpoint, SSL4ServerEndpoint)
             certificate = endpoint._sslContextFactory

@@ -54,10 +54,11 @@ def connection_limit(wanted: int, accounts: int = 1) -> int:
     if wanted <= room:
         return wanted
     log.warn(
-        "MAX_CONNECTIONS is {wanted}, but {soft} open files allow only {room}",
-        wanted=wanted,
-        soft=soft,
-        room=room,
+        "MAX_CONNECTIONS is {max_connections}, but {open_files} open files allow"
+        " only {allowed}",
+        max_connections=wanted,
+        open_files=soft,
+        allowed=room,
     )
     return room
 

@@ -48,7 +48,7 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
     for name, setting in misspelt(environ).items():
         log.warn(MISSPELT, name=name, setting=setting)
     for line in unused_warnings(settings):
-        log.warn("{line}", line=line)
+        log.warn("{text}", text=line)
     if settings.accounts_dir is not None:
         found, misnamed = account_files(settings.accounts_dir)
         for path in misnamed:

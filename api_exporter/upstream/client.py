@@ -113,7 +113,7 @@ class Client(Service):
         previous, self._problem = self._problem, self.tls_policy.reload()
         if self._problem not in {"", previous}:
             self._log.warn(
-                "the client certificate is not valid: {why}", why=self._problem
+                "the client certificate is not valid: {error}", error=self._problem
             )
 
     def _on_certificate(self, certificate: X509) -> None:
@@ -136,7 +136,10 @@ def token_source(settings: AccountSettings, log: Logger) -> TokenSource:
     file = settings.upstream_api_token_file
     if file is not None:
         source: TokenSource = TokenReader(
-            file, lambda why: log.warn("the token file cannot be read: {why}", why=why)
+            file,
+            lambda error: log.warn(
+                "the token file cannot be read: {error}", error=error
+            ),
         )
     else:
         token = settings.upstream_api_token

@@ -198,12 +198,12 @@ class Fetcher:
         return Deferred.fromCoroutine(self._probe())
 
     async def _probe(self) -> None:
-        if why := await self.reachability_problem():
+        if error := await self.reachability_problem():
             self.log.warn(
-                "cannot reach the NetBird API at {url}, {route}: {why}",
+                "cannot reach the NetBird API at {url}, {route}: {error}",
                 url=self._options.url,
                 route=self._options.route,
-                why=why,
+                error=error,
             )
         else:
             self.log.info(
@@ -302,10 +302,10 @@ class Fetcher:
         differ = abs(ahead) > MAX_CLOCK_DIFFERENCE
         if differ and not self._clocks_differ:
             self.log.warn(
-                "the clock of the NetBird API is {seconds:.0f} s {which} this"
+                "the clock of the NetBird API is {seconds:.0f} s {direction} this"
                 " machine's: the exporter uses this machine's clock",
                 seconds=abs(ahead),
-                which="ahead of" if ahead > 0 else "behind",
+                direction="ahead of" if ahead > 0 else "behind",
             )
         self._clocks_differ = differ
 
