@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help run test units simulation programs lowest pythons with check format demo docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check clean
 
 # The longest come first, so that none is left over at the end.
-LONGEST := tests.deploy.test_agreement $(addprefix tests.integration.test_,endurance operations events doors)
+LONGEST := tests.deploy.test_agreement $(addprefix tests.integration.test_,operations events doors)
 PROGRAMS := $(LONGEST) $(filter-out $(LONGEST),$(subst /,.,$(basename \
 	$(wildcard tests/deploy/test_*.py tests/integration/test_*.py))))
 # How many of them run at once: they mostly wait.

@@ -34,7 +34,6 @@ class AccessLogTestCase(EventLogTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.table = Table()
-        self.services = SERVICES
         self.paths: list[str] = []
         self._lock = threading.Lock()
 
@@ -50,7 +49,7 @@ class AccessLogTestCase(EventLogTestCase):
                     self.grow()
                     return self.table.answer(parts.query)
                 case "/api/reverse-proxies/services":
-                    return self.services
+                    return SERVICES
                 case "/api/events/audit":
                     return body([1, 2, 3])
             return b"[]"
@@ -173,20 +172,6 @@ class OperationTests(AccessLogTestCase):
         for text in texts:
             for word in (TOKEN, "192.0.2.77", "canary", "Canary", "c4nary", "C4NARY"):
                 self.assertNotIn(word, text)
-
-    def test_not_requested(self) -> None:
-        """Without the settings, or without a service, no row is requested."""
-        self.services = b"[]"
-        line = "access_log is not requested"
-        for settings, times in (({"ACCESS_LOG_METRICS": "true"}, 1), ({}, 0)):
-            environ = self.environ(REFRESH_INTERVALS="peers=1s", **settings)
-            running = start(self, self.exporter, self.directory, environ)
-            until(lambda: running.said().count(line) == times, "a line")  # noqa: B023
-            before = self.paths.count("/api/peers")
-            until(lambda: self.paths.count("/api/peers") > before + 2, "refreshes")  # noqa: B023
-            running.stop()
-            self.assertEqual(times, running.said().count("access_log"))
-        self.assertNotIn("/api/events/proxy", self.paths)
 
     def test_no_folder(self) -> None:
         """A missing folder has a reason of its own, and costs no request."""

@@ -83,19 +83,6 @@ class PuppetTestCase(ReachingTestCase):
 
 
 class GoodTests(PuppetTestCase):
-    async def test_request(self) -> None:
-        """CONNECT names the host twice, with its port, in brackets where it must."""
-        for host in ("localhost", "[::1]"):
-            url = self.upstream(host)
-            await self.assert_read(self.through(Conversation.carry, url))
-            [conversation] = self.puppet.conversations
-            first, *headers = conversation.head.decode().split("\r\n")
-            netloc = url.removeprefix("https://")
-            self.assertEqual(f"CONNECT {netloc} HTTP/1.1", first)
-            self.assertIn(f"Host: {netloc}", headers)
-            login = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-            self.assertIn(f"Proxy-Authorization: Basic {login}", headers)
-
     async def test_secret(self) -> None:
         """In a tunnel the proxy sees no token and no answer, and the NetBird API
         does not see the login at the proxy.
@@ -109,19 +96,6 @@ class GoodTests(PuppetTestCase):
         [request] = self.api.requests
         self.assertIsNone(request.getHeader("proxy-authorization"))
 
-    async def test_answers(self) -> None:
-        """Any 2xx opens a tunnel, in HTTP/1.0, too, after any 1xx."""
-        for opened in (
-            b"HTTP/1.0 200 Connection established\r\nProxy-agent: x\r\n\r\n",
-            b"HTTP/1.1 299 Fine\r\nContent-Length: 5\r\n\r\n",
-            b"HTTP/1.1 204\r\n\r\n",
-            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 x\r\na: b\r\n\r\n" + OPENED,
-            b"HTTP/1.1 200 OK\n\n",
-            b"HTTP/1.1 200 " + b"x" * 16_000 + b"\r\n\r\n",
-        ):
-            client = self.through(lambda c, opened=opened: c.carry(opened))  # type: ignore[misc]
-            await self.assert_read(client)
-
     async def test_closed_at_reuse(self) -> None:
         """A tunnel that ends at the moment of its reuse is no failure."""
         for over in (Conversation.close, Conversation.cut):
@@ -134,52 +108,8 @@ class GoodTests(PuppetTestCase):
             self.assertEqual([200], [attempt.status for attempt in self.attempts])
             self.assertEqual(2, len(self.puppet.conversations))
 
-    async def test_both_at_once(self) -> None:
-        """Two requests at once have a tunnel each."""
-        client = self.through(Conversation.carry)
-        both = [self.fetch(client), self.fetch(client)]
-        for fetched in both:
-            await fetched
-        self.assertEqual(2, len(self.puppet.conversations))
-
 
 class BadTests(PuppetTestCase):
-    async def test_table(self) -> None:
-        """Each wrong answer of a proxy has a reason and a sentence."""
-        long = b"HTTP/1.1 200 OK\r\n" + b"X-Header: something\r\n" * 1000
-        ntlm = b"Proxy-Authenticate: Negotiate\r\nproxy-authenticate: NTLM abc\r\n"
-        for answer, reason, words in (
-            (says(b"SSH-2.0-OpenSSH_9.2\r\n"), "proxy", "something that is not HTTP"),
-            (says(b"HTTP/2 200\r\n\r\n"), "proxy", "that is not HTTP"),
-            (Conversation.close, "proxy", "closed the connection before it answered"),
-            (Conversation.cut, "proxy", "closed the connection before it answered"),
-            (says(b"HTTP/1.1 200 O", close=True), "proxy", "connection before"),
-            (says(long), "proxy", "with more than 16384 bytes"),
-            (says(b"HTTP/1.1 103 x\r\n\r\n" * 1000), "proxy", "more than 16384 bytes"),
-            (says(OPENED + b"<html>"), "proxy", "sends a body after its 200"),
-            (says(b"HTTP/1.1 301 No\r\n\r\n"), "proxy", "answers CONNECT with 301"),
-            (says(b"HTTP/1.1 405 No\r\n\r\n"), "proxy", "does not allow this"),
-            (says(b"HTTP/1.1 407 No\r\n\r\n"), "proxy_auth", "a valid user and"),
-            (
-                says(b"HTTP/1.1 407 No\r\n" + ntlm + b"\r\n"),
-                "proxy_auth",
-                "requires authentication by NTLM or Negotiate; only Basic is supported",
-            ),
-            (
-                says(b"HTTP/1.1 407 No\r\nProxy-Authenticate: c4nary\r\n\r\n"),
-                "proxy_auth",
-                "a valid user and",
-            ),
-        ):
-            client = self.through(answer)
-            error = await self.failing(client)
-            self.assertEqual(reason, error.reason, error)
-            self.assertIn(words, str(error))
-            self.assertIn(f"127.0.0.1:{self.port}", str(error))
-            for secret in (PASSWORD, LOGIN, USER, SECRET):
-                self.assertNotIn(secret, str(error))
-        self.assertEqual(0, self.connections)
-
     async def test_echo(self) -> None:
         """An echo of the login in a plain answer is not repeated."""
         login = b64encode(f"{USER}:{PASSWORD}".encode())
@@ -236,27 +166,6 @@ class BadTests(PuppetTestCase):
 
 
 class LogTests(PuppetTestCase):
-    async def test_way(self) -> None:
-        """One line at the start names the proxy and the variable that selects it."""
-        failed = "warning cannot reach the NetBird API at {url}, {selection}: the proxy"
-        for answer, limit, words in (
-            (
-                Conversation.carry,
-                "30s",
-                "info reached the NetBird API at {url}, {selection}",
-            ),
-            (silence, "300ms", failed),
-        ):
-            url = self.upstream()
-            client = self.through(answer, url, HTTP_TIMEOUT=limit)
-            book = logbook(self)
-            await client.fetcher.log_reachability()
-            [line] = book.lines()
-            selection = f"through 127.0.0.1:{self.port} (UPSTREAM_PROXY)"
-            self.assertTrue(
-                line.startswith(words.format(url=url, selection=selection)), line
-            )
-
     async def test_seen(self) -> None:
         """Where the proxy sees the token, a warning says so."""
         url = self.upstream(tls=False)

@@ -254,12 +254,6 @@ class CanaryTests(ExporterTestCase):
         self.assertIn("HTTPS_PROXY: its value is not allowed", ended.stderr)
         self.assert_clean(ended.stdout + ended.stderr, "--check")
 
-    def test_well(self) -> None:
-        """Without an error, the token is not shown either."""
-        upstream = Upstream(self, CANARY)
-        said = self.assert_run_clean(self.canary(upstream.url), "refreshed peers")
-        self.assertNotIn("warning", said)
-
     def test_defect(self) -> None:
         """The traceback of a defect does not contain the token."""
         upstream = Upstream(self, CANARY)

@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -12,8 +11,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from tests.integration.exporter import GOOD, ExporterTestCase, Upstream
-from tests.integration.programs import ALL_READ, ROOT, free_port, get, scraped, until
+from tests.integration.exporter import ExporterTestCase
+from tests.integration.programs import ALL_READ, ROOT, get, scraped, until
 
 
 @cache
@@ -94,31 +93,6 @@ class DaemonTests(ExporterTestCase):
         self.assertFalse(file.exists())
         for line in (self.directory / "our.log").read_text().splitlines():
             self.assertRegex(line, r"^\d{4}-\d\d-\d\dT[\d:.]+Z (info|warning|error) ")
-
-    def test_log_file_not_writable(self) -> None:
-        """A log file that cannot be written is named in one line."""
-        *twistd, name = self.daemon
-        command = [*twistd, "--logfile", "/nowhere/x.log", name, "--demo"]
-        ended = self.ended(command, self.settings())
-        self.assertEqual(1, ended.returncode)
-        self.assertIn("/nowhere", ended.stderr)
-        self.assertNotIn("Traceback", ended.stderr)
-
-    def test_upstream_down(self) -> None:
-        """If the NetBird API is down at the start, the exporter runs and recovers."""
-        port = free_port()
-        environ = self.reading(
-            f"http://localhost:{port}",
-            UPSTREAM_API_TOKEN=GOOD,
-            REFRESH_INTERVALS="peers=1s",
-        )
-        running = self.started(self.exporter, environ, "netbird_api_up 0.0")
-        self.assertEqual(200, get(self.url("/health"))[0])
-        line = r"warning cannot reach the NetBird API.*"
-        self.assertEqual(1, len(re.findall(line, running.said())), running.said())
-        Upstream(self, GOOD, port=port)
-        until(lambda: scraped(self.url(), "netbird_api_up 1.0"), "the recovery")
-        self.assert_stops(running)
 
 
 def _alive(pid: int) -> bool:

@@ -1,9 +1,7 @@
 """Less detail than there is: the real daemon, and a real Prometheus with two jobs."""
 
-import json
-
 from tests.integration.exporter import ExporterTestCase
-from tests.integration.programs import becomes, get, until
+from tests.integration.programs import becomes, until
 from tests.integration.promql import SECOND, Prometheus
 
 CONFIGURATION = """
@@ -29,46 +27,9 @@ SETTINGS = {
 
 
 class DetailTests(ExporterTestCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.serving(environ=self.settings(DEMO_PEERS="100", **SETTINGS))
-        until(self.everything_read, "the first refreshes")
-
-    def everything_read(self) -> bool:
-        status, _, body = get(self.url("/health"))
-        self.resources = json.loads(body)["resources"] if status == 200 else {}
-        return bool(self.resources) and all(
-            known["last_success_timestamp_seconds"]
-            for name, known in self.resources.items()
-            if name != "current_user"  # the demo's token is a service user's
-        )
-
-    def test_chosen(self) -> None:
-        """Only peers of the group have series, and unneeded data are not requested."""
-        self.assertLessEqual({"peers", "groups", "accounts"}, self.resources.keys())
-        self.assertEqual(set(), {"users", "access_tokens"} & self.resources.keys())
-        page = self.page()
-
-        def ids(family: str) -> set[str]:
-            lines = [x for x in page.splitlines() if x.startswith(f"{family}{{")]
-            return {line.partition('peer_id="')[2].partition('"')[0] for line in lines}
-
-        known = ids("netbird_api_peer_info")
-        self.assertTrue(10 < len(known) < 60, len(known))
-        self.assertEqual(known, ids("netbird_api_peer_connected"))
-        self.assertLessEqual(known, ids("netbird_api_group_member"))
-        [servers] = [
-            float(line.split()[-1])
-            for line in page.splitlines()
-            if line.startswith("netbird_api_group_peers{") and 'group="servers"' in line
-        ]
-        self.assertEqual(servers, len(known))
-        self.assertNotIn("netbird_api_user", page)
-        missing = "PEER_DETAIL names it"
-        until(lambda: missing in self.page("/"), "the missing group on the page")
-
     def test_prometheus(self) -> None:
         """Two jobs scrape a part each; a job with a wrong part gets an error."""
+        self.started(environ=self.settings(DEMO_PEERS="100", **SETTINGS))
         jobs = CONFIGURATION.format(port=self.port)
         samples = Prometheus(self, self.directory, f"{SECOND}{jobs}").samples
 

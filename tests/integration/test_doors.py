@@ -95,27 +95,6 @@ class DoorTestCase(ExporterTestCase):
 
 
 class StartTests(DoorTestCase):
-    def test_wrong(self) -> None:
-        """An error in a file ends the start and --check, with file, line and key."""
-        both = f"{self.folder.path}/server.pem"
-        endpoint = {"LISTEN_ADDRESS": f"ssl:0:privateKey={both}"}
-        version = f"{SERVER}  min_version: TLS111\n"
-        for web, others, error, status in (
-            (version, {}, f"{self.folder.file}:4: tls_server_config.min_version", 78),
-            (SERVER.replace("server.key", "none"), {}, ":3: tls_server_config.key_", 1),
-            ("basic_auth_users: {alice: secret}\n", {}, ":1: basic_auth_users: ", 78),
-            ("", endpoint, "and an ssl: endpoint", 78),
-        ):
-            environ = self.door(web, **others)
-            more = [self.twistd, [*self.exporter, "--check"]] if web == version else []
-            for command in (self.exporter, *more):
-                ended = self.ended([*command, "--demo"], environ)
-                self.assertEqual(status, ended.returncode, ended)
-                self.assertIn("api-exporter: WEB_CONFIG_FILE", ended.stderr)
-                self.assertIn(error, ended.stderr)
-                self.assertNotIn("Traceback", ended.stderr)
-                self.assertNotIn("secret", ended.stderr)
-
     def test_imports(self) -> None:
         """Without the settings, no module of access control is imported.
 
@@ -133,29 +112,6 @@ class StartTests(DoorTestCase):
             self.assertEqual(door, "api_exporter.access.configuration" in imported)
             self.assertEqual([], [name for name in absent if name in imported])
             running.stop()
-
-    def test_exposed(self) -> None:
-        """A server on all interfaces without authentication has one warning."""
-        line = "Metrics are readable by anyone who can connect"
-        for web, expected in ((None, 1), (users(), 0)):
-            environ = self.door(web, LISTEN_ADDRESS=f":{self.port}")
-            running = self.serving(environ=environ)
-            running.stop()
-            self.assertEqual(expected, running.said().count(line), running.said())
-
-    def test_check(self) -> None:
-        """--check reports the methods of authentication."""
-        environ = self.door(REQUIRED + users(), TOKEN)
-        ended = self.ended([*self.exporter, "--demo", "--check"], environ)
-        self.assertEqual(0, ended.returncode, ended.stderr)
-        self.assertEqual(
-            [
-                "access: TLS, client certificates required and verified",
-                "access: passwords of 1 user",
-                "access: 1 token, 0 limited to some accounts",
-            ],
-            ended.stdout.splitlines()[:3],
-        )
 
     def test_listeners(self) -> None:
         """Each listener requires passwords, a UNIX socket without TLS; --health needs

@@ -185,21 +185,6 @@ class OperationTests(EventsTestCase):
             self.assertEqual(f"{imported}\n", done.stdout, done.stderr)
         self.assertEqual(["acme.conf"], os.listdir(self.directory))
 
-    def test_no_output(self) -> None:
-        """Without a standard output, the start is refused: events would be lost."""
-        settings = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
-        done = subprocess.run(
-            self.exporter,
-            cwd=self.directory,
-            env=self.environ(**settings),
-            check=False,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.assertEqual(78, done.returncode)
-        self.assertIn("EVENTS_FILE: standard output is closed, or", done.stderr)
-
     def test_reports(self) -> None:
         """--check and --once write no events to standard output."""
         self.existing = 100

@@ -103,22 +103,6 @@ class ReloadTests(DoorsTestCase):
         found = re.search(r"-----BEGIN.*?END CERTIFICATE-----", said, re.DOTALL)
         return "" if found is None else found[0]
 
-    async def test_file(self) -> None:
-        """A changed file holds for the next connection, without a restart."""
-        access = self.serve(f"{SERVER}rate_limit: {{interval: 1h}}\n")
-        self.assertEqual(429, (await self.ask())[0])
-        self.folder.write(SERVER)
-        self.look()
-        self.assertEqual(200, (await self.ask())[0])
-        self.folder.write(f"{SERVER}  min_version: TLS13\n")
-        self.look()
-        self.assertEqual(0, (await self.ask("--tls-max", "1.2"))[0])
-        self.folder.write(VERIFIED)
-        self.look()
-        self.assertEqual(0, (await self.ask())[0])
-        self.assertEqual(200, (await self.ask(*CERTIFICATE))[0])
-        self.assertTrue(access.is_valid)
-
     async def test_certificate(self) -> None:
         """A renewed certificate is shown to the next; a broken one never is."""
         access = self.serve(SERVER)

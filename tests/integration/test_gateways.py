@@ -7,7 +7,6 @@ from api_exporter.upstream.client import Client
 from tests.authority import Authority, Issued, written
 from tests.integration.proxies import Served, nginx, squid
 from tests.integration.reaching import ReachingTestCase
-from tests.logbook import logbook
 
 NOBODY = "400"
 """The answer of nginx to an unknown client."""
@@ -106,24 +105,6 @@ class GatewayTests(ReachingTestCase):
         await self.assert_fails(client, "tls", f"{key}: No such file")
         self.files(own)
         await self.assert_read(client)
-
-    async def test_ended(self) -> None:
-        """An expired or future certificate has a warning at the start, and is sent."""
-        gateway = self.gateway()
-        for begins, days, words in (
-            (-9, -1, "the certificate expired on"),
-            (3, 9, "the certificate is not valid before"),
-        ):
-            issued = self.persons.issue("exporter", begins=begins, days=days)
-            client = self.at(gateway, **self.files(issued))
-            book = logbook(self)
-            client.startService()
-            await client.fetcher.log_reachability()
-            first, second = book.lines()
-            self.assertIn("warning the client certificate is not valid: ", first)
-            self.assertIn(words, first)
-            self.assertIn("info reached the NetBird API", second)
-            await self.assert_fails(client, "http_4xx", NOBODY)
 
     async def test_disliked(self) -> None:
         """A certificate that OpenSSL trusts is used even if our parser refuses it."""

@@ -263,20 +263,6 @@ class HostileTests(ReachingTestCase):
             await self.close()
         self.assertGreaterEqual(len(turns), LONGEST_BODY_BYTES // MIB)
 
-    async def test_packed_otherwise(self) -> None:
-        """A body in a coding that is refused leaves no connection open."""
-        for status in ("200 OK", "503 No"):
-            for coding in ("br", "gzip, gzip"):
-                head = f"HTTP/1.1 {status}\r\nContent-Encoding: {coding}\r\n"
-                whole = head.encode() + b"Content-Length: 99\r\n\r\n["
-                self.start(lambda raw, whole=whole: raw.send(whole))  # type: ignore[misc]
-                for _ in range(3):
-                    await self.failing(self.reader)
-                    while self.server.lost < len(self.server.connections):
-                        await deferLater(reactor, 0.01)
-                self.assertEqual(3, self.server.lost)
-                await self.close()
-
     async def test_handshake(self) -> None:
         """A server that ends the TLS handshake without a word speaks no TLS for us."""
         alert = b"\x15\x03\x01\x00\x02"

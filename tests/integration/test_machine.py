@@ -170,15 +170,6 @@ class StreamsTests(ExporterTestCase):
         self.assertEqual(0, process.wait(PATIENCE))
         self.assertLess(time.monotonic() - begin, SOON)
 
-    def test_head(self) -> None:
-        """A reader that ends in the middle of a report causes no traceback."""
-        for flag in ("--check", "--once"):
-            exporter = shlex.join([*self.exporter, "--demo", flag])
-            line = f"{exporter} | head -n 1; echo ${{PIPESTATUS[0]}}"
-            ended = self.ended(self.shell(line), self.settings())
-            self.assertEqual("", ended.stderr)
-            self.assertEqual("141", ended.stdout.splitlines()[1], ended.stdout)
-
     def test_journal(self) -> None:
         """In the journal a line has its priority and no time of its own."""
         output = self.directory / "output"

@@ -30,7 +30,7 @@ from api_exporter.netbird.resources import UP
 from api_exporter.serving.channel import MAX_RESPONSE_SECONDS
 from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
-from api_exporter.serving.site import REQUEST_TIMEOUT, BoundedSite
+from api_exporter.serving.site import BoundedSite
 from tests import THOROUGH
 from tests.authority import Authority
 from tests.integration.exporter import ExporterTestCase
@@ -274,27 +274,6 @@ class DeadlineTests(TestCase):
         await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
         self.assertIsNone(self.endless.slices())
         self.assertIsNone(transport(), "it holds what was not sent")
-
-    async def test_reads_a_little(self) -> None:
-        """Progress does not move the deadline."""
-        client = await self.reader(b"/endless")
-        for _ in range(5):
-            client.recv(300_000)
-            await self.advance(MAX_RESPONSE_SECONDS / 6)
-        client.recv(300_000)
-        await self.assert_aborted_at(MAX_RESPONSE_SECONDS / 6)
-
-    async def test_refused(self) -> None:
-        """A refused request keeps its connection no longer than an idle one."""
-        client = await deferToThread(handshake, self.secured())
-        self.addCleanup(client.close)
-        await deferToThread(client.sendall, b"nonsense\r\n\r\n")
-        await self.pause()
-        [channel] = self.site.connections
-        await self.advance(REQUEST_TIMEOUT)
-        self.assertEqual({channel}, self.site.connections)
-        await self.advance(channel.abortTimeout)
-        self.assert_gone()
 
     async def test_old_pages(self) -> None:
         """Old pages are kept for their readers, and no longer than the deadline."""

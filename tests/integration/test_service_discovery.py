@@ -2,11 +2,10 @@
 
 import json
 import re
-import subprocess
 from typing import Any
 
 from tests.integration.exporter import GOOD, ExporterTestCase, Upstream, says
-from tests.integration.programs import ROOT, becomes, get, program, start, until
+from tests.integration.programs import ROOT, get, start, until
 from tests.integration.promql import Prometheus
 
 # No target is ever scraped.
@@ -146,7 +145,6 @@ class DocumentedTests(ExporterTestCase):
         }
         self.assertEqual(router["labels"], discovered)
         self.assert_relabelled()
-        self.assert_promtool_agrees()
 
     def assert_relabelled(self) -> None:
         """Fail unless the documented rules have the documented results."""
@@ -182,75 +180,3 @@ class DocumentedTests(ExporterTestCase):
         until(lambda: self.prometheus.failures() > begun + 10, "failures")
         self.assertEqual(before, (have("netbird-client"), have("node")))
         self.assertGreater(len(before[0]), 80)
-
-    def assert_promtool_agrees(self) -> None:
-        """Fail unless the tool that checks configurations finds the same targets."""
-        tool = program("promtool")
-        file = str(self.prometheus.file)
-        checked = subprocess.run(
-            [tool, "check", "config", file], capture_output=True, check=False
-        )
-        self.assertEqual(0, checked.returncode)
-        for job, query in (
-            ("node", "?port=9100&group=servers"),
-            ("ping", "?port=9115"),
-        ):
-            found = subprocess.run(
-                [tool, "check", "service-discovery", "--timeout=2s", file, job],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            self.assertEqual(0, found.returncode, found.stderr)
-            discovered = {
-                target["labels"]["peer_id"] for target in json.loads(found.stdout)
-            }
-            listed = {x["labels"][f"{META}peer_id"] for x in self.listed(query)}
-            # Runners may appear or disappear between the two.
-            self.assertLess(len(discovered ^ listed), 3, job)
-            self.assertGreater(len(discovered), 10)
-
-
-LIST = b'[{"targets":["10.0.0.1:1"],"labels":{"a":"b"}}]'
-JSON = "application/json"
-
-ANSWERS: tuple[tuple[int, str, bytes, int], ...] = (
-    # status, type, body, targets
-    (200, JSON, LIST, 1),
-    (200, JSON, b"[]", 0),
-    (200, JSON, b'[\n{"targets":["a:1"]},\n{"targets":["b:1"]}\n]\n', 2),
-    (200, JSON, LIST.replace(b'b"', '\u2028\\u0000\\"<é"'.encode()), 1),
-    (202, JSON, LIST, 0),
-    (304, JSON, b"", 0),
-    (404, JSON, LIST, 0),
-    (503, JSON, LIST, 0),
-    (200, "text/plain; charset=utf-8", LIST, 0),
-    (200, "", LIST, 0),
-    (200, JSON, b"", 0),
-    (200, JSON, LIST[:-1], 0),
-    (200, JSON, b'[{"targets":["a:1"],"labels":{},"extra":1}]', 0),
-    (200, JSON, b'[{"targets":["a:1"],"labels":{"a":1}}]', 0),
-    # Prometheus 2 refuses "a-b" too, which 3 accepts.
-    (200, JSON, b'[{"targets":["a:1"],"labels":{"":"c"}}]', 0),
-)  # fmt: skip
-"""Lists that Prometheus accepts, and mistakes in each part that it refuses."""
-
-
-class RefusalTests(ExporterTestCase):
-    def test_table(self) -> None:
-        """Prometheus accepts lists as we send them, and no others."""
-        upstream = Upstream(self)
-        jobs = ""
-        for number, (status, kind, body, _) in enumerate(ANSWERS):
-            answer = status, kind, body
-            upstream.faults[f"/{number}"] = lambda _, answer=answer: answer  # type: ignore[misc]
-            jobs += (
-                f"- job_name: {number}\n  http_sd_configs:\n"
-                f"  - url: {upstream.url}/{number}\n"
-            )
-        text = f"{GLOBAL}scrape_configs:\n{jobs}"
-        prometheus = Discovery(self, self.directory, text)
-        expected = {str(n): targets for n, (*_, targets) in enumerate(ANSWERS)}
-        refused = sum(not targets for targets in expected.values()) - 1  # the empty one
-        until(lambda: prometheus.failures() >= refused, "as many failures as refusals")
-        becomes(expected, lambda: {n: len(prometheus.targets(n)) for n in expected})

@@ -58,6 +58,25 @@ class OpenedTests(SynchronousTestCase):
         else:
             self.assertTrue(is_open(received, PROXY))
 
+    def test_words(self) -> None:
+        """Each wrong response has a sentence."""
+        ntlm = b"Proxy-Authenticate: Negotiate\r\nproxy-authenticate: NTLM abc\r\n"
+        for answer, words in (
+            (b"SSH-2.0-OpenSSH_9.2\r\n", "something that is not HTTP"),
+            (b"HTTP/2 200\r\n\r\n", "that is not HTTP"),
+            (b"HTTP/1.1 103 x\r\n\r\n" * 1000, "more than 16384 bytes"),
+            (GOOD + b"<html>", "sends a body after its 200"),
+            (b"HTTP/1.1 301 No\r\n\r\n", "answers CONNECT with 301"),
+            (b"HTTP/1.1 405 No\r\n\r\n", "does not allow this"),
+            (b"HTTP/1.1 407 No\r\n\r\n", "a valid user and"),
+            (
+                b"HTTP/1.1 407 No\r\n" + ntlm + b"\r\n",
+                "requires authentication by NTLM or Negotiate; only Basic is supported",
+            ),
+        ):
+            error = self.assertRaises(UpstreamError, is_open, answer, PROXY)
+            self.assertIn(words, str(error))
+
     def test_again(self) -> None:
         """An unsent request is retryable; failed authentication is not."""
         for code, reason, retryable, unsent in (
