@@ -103,7 +103,7 @@ with: $(VENV)/run
 	@rm -rf $(INTO) && $(PYTHON) -m venv $(INTO)
 	@sed -n '/^install_requires/,/^$$/s/^    \(.*\)>=/\1$(AS)/p' setup.cfg >$(INTO)/wanted
 	@$(INTO)/bin/pip install --quiet --disable-pip-version-check \
-		--requirement $(INTO)/wanted hypothesis packaging 'setuptools >= 77'
+		--requirement $(INTO)/wanted hypothesis jsonschema packaging 'setuptools >= 77'
 	@PATH="$(CURDIR)/$(INTO)/bin:$$PATH" PYTHONPATH="$(CURDIR)" $(INTO)/bin/python -m twisted.trial \
 		--temp-directory=$(INTO)/trial -j2 $(TESTS)
 

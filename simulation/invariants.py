@@ -32,6 +32,8 @@ _PAGES: tuple[tuple[str, set[int], str | None], ...] = (
     ("/sd/accounts", {200}, None),
     ("/runbooks", {200}, None),
     ("/findings", {400}, None),
+    ("/status.json", {200}, None),
+    ("/status.schema.json", {200}, None),
     ("/nowhere", {404}, None),
     ("/metrics?account=nobody", {404}, None),
     *(
@@ -40,6 +42,7 @@ _PAGES: tuple[tuple[str, set[int], str | None], ...] = (
             ("/?account={}", {200}),
             ("/findings?account={}", {200}),
             ("/health?account={}", {200}),
+            ("/status.json?account={}", {200}),
             ("/ready?account={}", {200, 503}),
             ("/metrics?account={}", {200}),
             ("/sd?port=9100&account={}", {200, 503}),
@@ -373,6 +376,8 @@ class Checker:
             yield from self._private(path, body, account)
             if account and path.startswith("/sd?port=9100"):
                 yield from self._discovery(account, status, body)
+            if account and path.startswith("/status.json"):
+                yield from self._status(account, body)
             if account and path.startswith("/metrics?account"):
                 yield from self._metrics(account, body)
                 yield from self._zipped(path, body)
@@ -398,6 +403,16 @@ class Checker:
             expected = {peer.id for peer in peers if peer.ip}
             if found != expected:
                 yield f"/sd of {account}: {sorted(found ^ expected)[:3]} differ"
+
+    def _status(self, account: str, body: bytes) -> Problems:
+        [entry] = json.loads(body)["accounts"]
+        network = self.world.known[account].network
+        peers, counts = network.inventory.peers, network.attention.found.counts
+        total = None if entry["peers"] is None else entry["peers"]["total"]
+        if total != (None if peers is None else len(peers)):
+            yield f"/status.json of {account} has {total} peers, which is wrong"
+        if (entry["finding_counts"] or {}) != counts:
+            yield f"/status.json of {account}: {entry['finding_counts']}, not {counts}"
 
     def _metrics(self, account: str, body: bytes) -> Problems:
         network = self.world.known[account].network

@@ -10,7 +10,9 @@ Decision = Literal["full", "status_only", "unauthorized", "forbidden", "not_foun
 PROBE_PATHS = frozenset({"/health", "/ready"})
 """Paths of health probes, which send no credentials."""
 
-SHARED_PAGES = frozenset({"/", "/sd/accounts", "/runbooks"})
+SHARED_PAGES = frozenset(
+    {"/", "/sd/accounts", "/runbooks", "/status.json", "/status.schema.json"}
+)
 """Pages that list only the accounts that the client may see, or no account."""
 
 DEBUG_PREFIX = "/debug"

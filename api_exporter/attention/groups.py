@@ -2,11 +2,43 @@
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from api_exporter.attention.finding import Finder, Finding, Members, Snapshot, safe_line
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.members import named
 from api_exporter.netbird.records import Group
 from api_exporter.plurals import with_noun
+
+
+class GroupCount(Struct, frozen=True, kw_only=True):
+    """The numbers of peers in an important group; the id of a missing group is ""."""
+
+    id: str = ""
+    name: str
+    peers: int = 0
+    connected: int = 0
+
+
+def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
+    """Return the numbers of each important group; None while they are unknown."""
+    groups = snapshot.inventory.groups
+    if groups is None or snapshot.inventory.peers is None:
+        return None
+    found = []
+    for name in dict.fromkeys(snapshot.important):
+        same_named = [g for g in groups if name in {g.id, g.name}]
+        found += [
+            GroupCount(
+                id=group.id,
+                name=group.name,
+                peers=members.peer_count,
+                connected=members.peer_count - len(members.offline),
+            )
+            for group in same_named
+            for members in [_members(snapshot, group)]
+        ] or [GroupCount(name=name)]
+    return tuple(found)
 
 
 def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from api_exporter.attention.finders import FINDERS, find, unknown_resources
 from api_exporter.attention.finding import Finder, Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
+from api_exporter.attention.groups import GroupCount, count_important
 from api_exporter.attention.thresholds import (
     SEVERITIES,
     Severity,
@@ -52,12 +53,14 @@ class AttentionState(Struct, frozen=True, kw_only=True):
     Attributes:
         changes: those of the inventory, which show what has changed since.
         drop_at: when many of the newest peers went offline at once, or None.
+        groups: the numbers of important groups; None while they are unknown.
     """
 
     changes: Mapping[str, object] = MappingProxyType({})
     drop_at: float | None = None
     by_finder: FindingsByFinder = MappingProxyType({})
     found: FindingList = FindingList()
+    groups: tuple[GroupCount, ...] | None = None
 
 
 class Attention:
@@ -147,8 +150,16 @@ def update_findings(
         if everything or not finder.reads or changed.intersection(finder.reads)
     }
     every = MappingProxyType({**last.by_finder, **by_finder})
-    found = _combined(snapshot, every)
-    return AttentionState(changes=changes, drop_at=drop, by_finder=every, found=found)
+    groups = last.groups
+    if everything or changed.intersection(("groups", UP)):
+        groups = count_important(snapshot.joined)
+    return AttentionState(
+        changes=changes,
+        drop_at=drop,
+        by_finder=every,
+        found=_combined(snapshot, every),
+        groups=groups,
+    )
 
 
 def _by_severity(findings: Iterable[Finding]) -> Mapping[Severity, Sequence[Finding]]:

@@ -318,7 +318,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     metrics_path: str = setting(
         parsers.metrics_path,
         "a path such as /metrics, other than /, /health, /ready, /findings, /runbooks,"
-        " /sd and /debug",
+        " /sd, /lookup, /status.json and /debug",
         "Path of the metrics.",
         default="/metrics",
     )

@@ -109,7 +109,10 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-_OTHER_PAGES = re.compile(r"/(health|ready|debug|findings|sd|runbooks)(/.*)?")
+_OTHER_PAGES = re.compile(
+    r"/(health|ready|debug|findings|lookup(\.csv|\.json)?|runbooks|sd"
+    r"|status(\.schema)?\.json)(/.*)?"
+)
 
 
 def metrics_path(text: str) -> str:

@@ -16,6 +16,7 @@ from api_exporter.web.health import AllHealth
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import AllReady
 from api_exporter.web.status.overview import Overview
+from api_exporter.web.status.status_json import StatusJson
 from api_exporter.web.tree import SummaryPages
 
 
@@ -27,6 +28,7 @@ def summary_pages(
     register_account_gauges(context.process.registry, telemetries)
     return SummaryPages(
         status=Overview(accounts, context),
+        status_json=StatusJson(accounts, context),
         health=AllHealth(accounts, context),
         ready=AllReady(accounts, context),
         metrics=Metrics(Pages([]), context.process.registry, context=context),

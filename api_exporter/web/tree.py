@@ -18,12 +18,19 @@ from api_exporter.web.ready import Ready
 from api_exporter.web.runbooks import RUNBOOKS_PATH, Runbooks
 from api_exporter.web.status.findings import FINDINGS_PATH
 from api_exporter.web.status.page import Status
+from api_exporter.web.status.status_json import (
+    SCHEMA_PATH,
+    STATUS_PATH,
+    Schema,
+    StatusJson,
+)
 
 
 class SummaryPages(Struct, frozen=True, kw_only=True):
     """The pages for requests without an account, if there are several accounts."""
 
     status: IResource
+    status_json: IResource
     health: IResource
     ready: IResource
     metrics: IResource
@@ -66,6 +73,11 @@ def tree(
     root.putChild(b"sd", discovery)
     findings_page = page(lambda v: Findings(v, context), lambda s: s.findings)
     root.putChild(FINDINGS_PATH.encode(), findings_page)
+    status_json = page(
+        lambda v: StatusJson({v.account: v}, context), lambda s: s.status_json
+    )
+    root.putChild(STATUS_PATH.encode(), status_json)
+    root.putChild(SCHEMA_PATH.encode(), Schema())
     if summary is not None:
         discovery.putChild(b"accounts", summary.targets)
     root.putChild(RUNBOOKS_PATH.encode(), Runbooks())

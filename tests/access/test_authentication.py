@@ -213,6 +213,7 @@ class StrangerTests(AccessTestCase):
             "/",
             "/metrics",
             "/sd",
+            "/status.json",
             "/debug/pprof",
             "/nothing",
             "/%6detrics",

@@ -161,7 +161,7 @@ class OperationTests(AccessLogTestCase):
         self.table.add(102, begin, **personal | {"id": "canary-id", "timestamp": []})
         running = self.writing(LOG_LEVEL="debug")
         self.wait_for_lines(100)
-        paths = ("/metrics", "/", "/sd", "/health", "/runbooks")
+        paths = ("/metrics", "/", "/sd", "/health", "/runbooks", "/status.json")
         texts = [self.page(path) for path in paths]
         running.stop()
         cursor = Path(f"{self.file}.cursor").read_text()

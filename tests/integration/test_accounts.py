@@ -116,7 +116,7 @@ class AccountsTests(ExporterTestCase):
         running = self.reading_both(LOG_LEVEL="debug")
         until(lambda: self.up("beta") is False, "beta is refused")
         until(lambda: 'up{resource="users"} 0' in self.metrics("acme"), "the users")
-        paths = ["/", "/metrics", "/health", "/ready", "/sd/accounts"]
+        paths = ["/", "/metrics", "/health", "/ready", "/status.json", "/sd/accounts"]
         pages = {path: self.page(path) for path in paths}
         for path in paths[:-1]:
             for name in ("acme", "beta"):

@@ -32,6 +32,7 @@ PAGES = (
     "/ready",
     "/metrics",
     "/findings",
+    "/status.json",
     "/sd?port=9100",
     "/nothing",
     f"/{CANARY[:4]}",

@@ -34,6 +34,7 @@ PATHS = (
     *(
         "/",
         "/findings",
+        "/status.json",
         "/metrics",
         "/health",
         "/ready",

@@ -74,7 +74,8 @@ class PromptTests(ServedTestCase):
         self.assertNotEqual([], asked)
         context = site_context(clock, now=now)
         self.tree = tree({"": network}, context)
-        pages = ("/", "/findings", "/metrics", "/health", "/ready", "/sd?port=9100")
+        pages = ["/", "/findings", "/metrics", "/health", "/ready", "/status.json"]
+        pages.append("/sd?port=9100")
         texts = [self.request(path)[2].decode() for path in pages]
         printed = io.StringIO()
         self.patch(sys, "stdout", printed)

@@ -503,7 +503,8 @@ class RefusedTests(SynchronousTestCase):
         self.refuses(
             "METRICS_PATH",
             ["/health", "/ready", "/debug", "/debug/pprof/heap", "/health/metrics"]
-            + ["/sd", "/sd/accounts", "/findings", "/runbooks"],
+            + ["/sd", "/sd/accounts", "/findings", "/runbooks", "/status.json"]
+            + ["/status.schema.json", "/lookup", "/lookup.csv", "/lookup.json"],
             "(another page uses this path)",
         )
 

@@ -20,7 +20,7 @@ from tests.web.connection import Connection
 from tests.web.served import ServedTestCase
 from tests.web.watched import Watched
 
-ALL_PATHS = ("/", "/findings", "/health", "/metrics", "/ready", "/sd")
+ALL_PATHS = ("/", "/findings", "/health", "/metrics", "/ready", "/sd", "/status.json")
 REFUSED = UpstreamError("auth", "401: token <invalid>")
 PEERS = re.compile(r"netbird_api_peers\{connected=\"true\"\} (\d+)")
 
@@ -99,7 +99,7 @@ class MetricsTests(AccountsTestCase):
 
     def test_methods(self) -> None:
         """Every page has GET and HEAD, with and without a name."""
-        for path in ("/", "/health", "/metrics", "/ready"):
+        for path in ("/", "/health", "/metrics", "/ready", "/status.json"):
             self.assert_page(path)
             self.assert_page(f"{path}?account=acme")
         self.assert_page("/sd/accounts")

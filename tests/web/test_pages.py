@@ -22,6 +22,7 @@ class PagesTests(ServedTestCase):
             self.tree = watched.tree
             for path in (
                 *("/", "/findings", "/health", "/metrics", "/ready", "/runbooks"),
+                *("/status.json", "/status.schema.json"),
                 *("/sd", "/sd?port=1"),
             ):
                 self.assert_page(path)

@@ -43,6 +43,8 @@ class Watched(AccountNetwork):
         metrics_path: str = "/metrics",
         metric_filter: MetricFilter = EVERYTHING,
         compute: Compute = compute_at_once,
+        personal: frozenset[str] = frozenset(),
+        important_groups: tuple[str, ...] = (),
     ) -> None:
         self.clock = Clock()
         self.network = SimulatedNetwork(peers)
@@ -55,7 +57,12 @@ class Watched(AccountNetwork):
             quota=quota(collectors, metric_filter=metric_filter),
             world=World(self.clock, self.now, lambda: 0.5, name),
             registry=CollectorRegistry(),
-            options=NetworkOptions(url=URL, detail=metric_filter.detail),
+            options=NetworkOptions(
+                url=URL,
+                detail=metric_filter.detail,
+                personal=personal,
+                important_groups=important_groups,
+            ),
         )
         self.context = site_context(
             self.clock,

@@ -44,6 +44,11 @@ def _utc(at: float) -> datetime:
     return datetime.fromtimestamp(min(at, _MAX_INSTANT), UTC)
 
 
+def rfc3339(at: float) -> str:
+    """Return for example `2027-01-31T12:03:59Z`."""
+    return f"{_utc(at).isoformat(timespec='seconds')[:19]}Z"
+
+
 def day(at: float) -> str:
     """Return for example `2027-01-31`."""
     return f"{_utc(at):%Y-%m-%d}"

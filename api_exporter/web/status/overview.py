@@ -6,7 +6,6 @@ from html import escape
 from twisted.web.server import Request
 from twisted.web.template import tags
 
-from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import visible_accounts
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
@@ -14,11 +13,13 @@ from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, formatting
 from api_exporter.web.status.document import LivePage, markup
 from api_exporter.web.status.page import footer
-from api_exporter.web.status.verdict import WORST_FIRST, Tone, Verdict, reading_verdict
-
-_WORKING: tuple[Tone, ...] = ("warn", "good")
-"""The tones of accounts whose metrics are published; a warning does not stop them."""
-
+from api_exporter.web.status.verdict import (
+    WORKING,
+    WORST_FIRST,
+    Verdict,
+    reading_verdict,
+    summary,
+)
 
 # Templates, not tags: tags take 0.2 s for 500 rows.
 _TABLE = (
@@ -71,8 +72,8 @@ class Overview(LivePage):
             for name, network in self._accounts.items()
             if name in known
         }
-        working = sum(one.tone in _WORKING for one in found.values())
-        tone, headline = _headline(found, working)
+        working = sum(one.tone in WORKING for one in found.values())
+        tone, headline = summary(found.values())
         order = sorted(found, key=lambda n: (WORST_FIRST.index(found[n].tone), n))
         verdicts = tags.section(tags.h1(headline), class_=f"verdict {tone}")
         rows = "".join(self._row(name, found[name]) for name in order)
@@ -96,10 +97,3 @@ class Overview(LivePage):
             attention=_VOID if counts is None else _ATTENTION.format(counts=counts),
             what=escape(found.why or found.headline),
         )
-
-
-def _headline(found: Mapping[str, Verdict], working: int) -> tuple[Tone, str]:
-    if not found:
-        return "none", "This shard has no account"
-    tone = min((one.tone for one in found.values()), key=WORST_FIRST.index)
-    return tone, f"{working} of {with_noun(len(found), 'account')} working"

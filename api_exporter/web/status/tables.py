@@ -13,7 +13,7 @@ from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
-from api_exporter.web.status.verdict import Tone
+from api_exporter.web.status.verdict import Tone, state_words
 
 _TONES: dict[str, Tone] = {
     "fresh": "good",
@@ -48,14 +48,12 @@ def resources(
     """
     rows: list[Tag] = []
     states: set[str] = set()
-    peers, waiting = freshness[UP], _is_waiting(freshness)
+    peers, words = freshness[UP], state_words(freshness, now)
     advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
     for resource in RESOURCE_BY_NAME.values():
         if (known := freshness.get(resource.name)) is None:
             continue
-        word: str = known.state(now)
-        if waiting and word in {"starting", "late"}:
-            word = "waiting"
+        word = words[resource.name]
         states.add(word)
         rows.append(_row(resource, known, word, now))
         if known.error is not None and word == "failing":
@@ -80,13 +78,6 @@ def resources(
         _table("Resources", ("Resource", "State", *_NUMBERS), rows),
         tags.p(f"{note[0].upper()}{note[1:]}.") if note else "",
         tags.p(legend, class_="legend") if legend else "",
-    )
-
-
-def _is_waiting(freshness: Mapping[str, Freshness]) -> bool:
-    since = freshness[UP].failing_since
-    return since is not None and all(
-        (known.last_success or 0.0) <= since for known in freshness.values()
     )
 
 

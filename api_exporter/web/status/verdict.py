@@ -1,6 +1,6 @@
 """The verdict: whether the exporter can read NetBird, and the state of the network."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -21,6 +21,9 @@ Tone = Literal["good", "warn", "bad", "none"]
 
 
 WORST_FIRST: tuple[Tone, ...] = ("bad", "warn", "none", "good")
+
+WORKING: tuple[Tone, ...] = ("warn", "good")
+"""The tones of accounts whose metrics are published; a warning does not stop them."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -128,6 +131,32 @@ def count_texts(found: FindingList) -> list[str]:
         for severity, number in found.counts.items()
         if number
     ]
+
+
+def summary(verdicts: Collection[Verdict]) -> tuple[Tone, str]:
+    """Return the tone and the headline of the accounts' verdicts on reading NetBird."""
+    if not verdicts:
+        return "none", "This shard has no account"
+    working = sum(one.tone in WORKING for one in verdicts)
+    tone = min((one.tone for one in verdicts), key=WORST_FIRST.index)
+    return tone, f"{working} of {with_noun(len(verdicts), 'account')} working"
+
+
+def state_words(freshness: Mapping[str, Freshness], now: float) -> Mapping[str, str]:
+    """Return the state of each resource in a word.
+
+    While the refresh of the peers fails, other resources are not late but `waiting`.
+    """
+    since = freshness[UP].failing_since
+    is_waiting = since is not None and all(
+        (known.last_success or 0.0) <= since for known in freshness.values()
+    )
+    words: dict[str, str] = {n: known.state(now) for n, known in freshness.items()}
+    if is_waiting:
+        for name, word in words.items():
+            if word in {"starting", "late"}:
+                words[name] = "waiting"
+    return words
 
 
 def _metrics_note(peers: Freshness, inventory: Inventory, now: float) -> str:
