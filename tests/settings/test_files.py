@@ -4,16 +4,18 @@ from pathlib import Path
 
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.environment import read_settings
-from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.parsers import STANDARD_OUTPUT
-from tests.settings.test_accounts import CANARY, URL, FolderTestCase
-
-ONE = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": CANARY}
+from tests.settings.test_accounts import ONE, FolderTestCase
 
 
 class OneTests(FolderTestCase):
     def one(self, **environ: str) -> Settings:
         return read_settings(ONE | environ)
+
+    def problem(self, **environ: str) -> str:
+        """Return the only error."""
+        [found] = self.problems(**ONE | {"ACCOUNTS_DIR": ""} | environ)
+        return found
 
     def test_off(self) -> None:
         """Without the setting, nothing is written or requested."""
@@ -31,22 +33,15 @@ class OneTests(FolderTestCase):
 
     def test_cursor_required(self) -> None:
         """Standard output needs a setting for the cursor."""
-        with self.assertRaises(ConfigurationError) as caught:
-            self.one(EVENTS_FILE="-")
-        [problem] = caught.exception.problems
         expected = "EVENTS_CURSOR_FILE is not set: where EVENTS_FILE is -, it must be"
-        self.assertTrue(problem.startswith(expected))
+        self.assertTrue(self.problem(EVENTS_FILE="-").startswith(expected))
 
     def test_same(self) -> None:
         """The log and its cursor must not be the same file."""
-        with self.assertRaises(ConfigurationError) as caught:
-            self.one(EVENTS_FILE="/nowhere/e", EVENTS_CURSOR_FILE="/nowhere/./e")
         self.assertEqual(
-            [
-                "EVENTS_FILE and EVENTS_CURSOR_FILE: each needs a file of its own, "
-                "not '/nowhere/e'"
-            ],
-            caught.exception.problems,
+            "EVENTS_FILE and EVENTS_CURSOR_FILE: each needs a file of its own, "
+            "not '/nowhere/e'",
+            self.problem(EVENTS_FILE="/nowhere/e", EVENTS_CURSOR_FILE="/nowhere/./e"),
         )
 
     def test_access_log(self) -> None:
@@ -86,10 +81,7 @@ class OneTests(FolderTestCase):
                 "EVENTS_FILE and ACCESS_LOG_FILE: each needs a file of its own",
             ),
         ):
-            with self.assertRaises(ConfigurationError) as caught:
-                self.one(**environ)
-            [problem] = caught.exception.problems
-            self.assertRegex(problem, f"^{expected}")
+            self.assertRegex(self.problem(**environ), f"^{expected}")
 
     def test_resource_off(self) -> None:
         """A resource that is written or counted must not be `off`."""
@@ -100,14 +92,10 @@ class OneTests(FolderTestCase):
         ):
             value = "true" if setting.endswith("METRICS") else "/nowhere/a"
             off = {"REFRESH_INTERVALS": f"{resource}=off"}
-            with self.assertRaises(ConfigurationError) as caught:
-                self.one(**{setting: value}, **off)
             self.assertEqual(
-                [
-                    f"REFRESH_INTERVALS: '{resource}=off' is not allowed where"
-                    f" {setting} is set: {resource} must have an interval"
-                ],
-                caught.exception.problems,
+                f"REFRESH_INTERVALS: '{resource}=off' is not allowed where"
+                f" {setting} is set: {resource} must have an interval",
+                self.problem(**{setting: value}, **off),
             )
             self.one(**off)
 
