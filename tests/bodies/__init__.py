@@ -49,16 +49,10 @@ STOCK_TIME = 1_795_349_280.0
 """The time of the stock account's bodies, 2026-11-22 12:08 UTC."""
 
 
-def stock() -> dict[str, bytes]:
-    """Return the bodies of a new NetBird 0.77.1 with a dozen healthy peers, by path.
-    They are recorded, and the settings are NetBird's defaults.
-    """
-    return recorded("stock")
-
-
 def recorded(server: str) -> dict[str, bytes]:
     """Return the recorded bodies of a server, by path. `recorded` is a network of 288
-    peers with all kinds of records, `recorded_agents` a small one.
+    peers with all kinds of records, `recorded_agents` a small one, and `stock` a new
+    one with NetBird's defaults.
     """
     packed = FOLDER / f"{server}.txt.gz"
     if packed.exists():

@@ -3,15 +3,14 @@
 import json
 import re
 import shutil
-import urllib.parse
-from pathlib import Path
 from typing import Any
 from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, run
-from tests.integration.programs import free_port, get, program, start
+from tests.deploy.programs import DEPLOY, new_folder, run
+from tests.integration import promql
+from tests.integration.programs import program
 
 FILES = DEPLOY / "prometheus"
 
@@ -28,50 +27,33 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in version.split(".")]
 
 
-class Prometheus:
-    """A Prometheus on a port of the loopback interface, until the test ends.
+class Prometheus(promql.Prometheus):
+    """A Prometheus with our rules, until the test ends.
 
     Args:
         config: the text of `prometheus.yml`; our rules are in the same folder.
     """
 
     def __init__(self, test: SynchronousTestCase, config: str) -> None:
-        self._test = test
-        directory = Path(test.mktemp())
-        shutil.copytree(FILES, directory)
-        (directory / "prometheus.yml").write_text(config.replace("30s", "1s"))
-        alerts = directory / "alerts.yml"
+        directory = new_folder(test)
+        shutil.copytree(FILES, directory / "prometheus")
+        alerts = directory / "prometheus/alerts.yml"
         alerts.write_text(alerts.read_text().replace("interval: 5m", "interval: 1s"))
-        port = free_port()
-        self._url = f"http://127.0.0.1:{port}/api/v1"
-        command = [program("prometheus"), "--config.file=prometheus.yml"]
-        command += [
-            "--storage.tsdb.path=data",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ]
-        start(test, command, directory)
-
-    def read(self, path: str) -> Any:
-        """Return the data of a response, or None if there is none yet."""
-        status, _, body = get(f"{self._url}/{path}")
-        self._test.assertIn(status, {0, 200, 503}, body)
-        return json.loads(body)["data"] if status == 200 else None
-
-    def query(self, expression: str) -> list[Any]:
-        """The samples of an instant vector."""
-        query = urllib.parse.urlencode({"query": expression})
-        data = self.read(f"query?{query}")
-        return data["result"] if data else []
+        super().__init__(test, directory, config.replace("30s", "1s"))
 
     def alerts(self) -> list[Any]:
         """Return firing and pending alerts."""
-        data = self.read("alerts")
-        return data["alerts"] if data else []
+        found: list[Any] = self._read("alerts").get("alerts", [])
+        return found
 
     def health(self) -> set[tuple[str, str | None]]:
         """Return the health and the last error of all rules."""
         return {
             (rule["health"], rule.get("lastError"))
-            for group in (self.read("rules") or {"groups": []})["groups"]
+            for group in self._read("rules").get("groups", [])
             for rule in group["rules"]
         }
+
+    def _read(self, path: str) -> dict[str, Any]:
+        status, text = self.get(f"/api/v1/{path}")
+        return json.loads(text)["data"] if status == 200 else {}

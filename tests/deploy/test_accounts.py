@@ -38,7 +38,7 @@ class AccountsTests(SynchronousTestCase):
 
     def test_kept_apart(self) -> None:
         """Each account has its own alerts, and a failed account only one."""
-        query = self.prometheus.query
+        query = self.prometheus.samples
         until(lambda: len(query(READ)) == 2, "two accounts that can be read")
         alive = {sample["metric"]["account"] for sample in query(READ)}
         until(lambda: len(query("netbird_api_up == 0")) == 2, "two that cannot")

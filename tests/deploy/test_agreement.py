@@ -1,11 +1,10 @@
 """Findings and alerts agree on the same bodies and the same thresholds."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from datetime import datetime
 
 from msgspec.structs import replace
-from prometheus_client import generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import Groups, Thresholds, default_thresholds
@@ -21,34 +20,12 @@ from api_exporter.netbird.records import (
     User,
 )
 from simulation.company.network import SimulatedNetwork
-from simulation.company.schedules import WEEK
+from simulation.company.schedules import HOUR, MINUTE, WEEK
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
-from tests.attention.stock import (
-    HAPPENS,
-    HOUR,
-    MINUTE,
-    OPS,
-    THINGS,
-    TRIFLES,
-    Stock,
-    Thing,
-)
 from tests.attention.test_demo import BEGIN, NAMED, known
-from tests.bodies import STOCK_TIME
+from tests.bodies import STOCK_TIME, recorded
 from tests.collectors.samples import page
 from tests.deploy.agreement import Record, Rules, contradictions
-
-STEP = 2 * MINUTE
-"""Seconds between two evaluations."""
-
-HAPPENING = (*THINGS, *TRIFLES)
-USUAL = [one for one in HAPPENING if not one.important]
-
-BEFORE = HAPPENS // STEP
-"""Evaluations before the incident."""
-
-LATE = 6
-"""Evaluations until all has been refreshed, and some more."""
 
 FIRST = BEGIN + 5 * HOUR + 40 * MINUTE
 """The begin of the first window. Others include the line cut and Friday 5 p.m."""
@@ -70,63 +47,6 @@ USES = 1000
 
 LIFETIME = 30 * 86400
 """Seconds for which a login is valid."""
-
-
-class StockTests(SynchronousTestCase):
-    def lived(self, thing: Thing, rules: Rules) -> tuple[Record, int]:
-        """Return the record of an incident, and the evaluation at which it ends."""
-        waits = [rules.waits[alert] for alert in thing.alerts.split()]
-        wait = max((wait for wait, _ in waits), default=HOUR)
-        kept = max([thing.noticed, *(keep for _, keep in waits)])
-        mended = BEFORE + int(wait) // STEP + LATE
-        account = Stock(thing.important)
-        record = Record(thing.name, STOCK_TIME + STEP)
-        usual = {**account.replies, **thing.base}
-        for look in range(mended + int(kept) // STEP + LATE):
-            lasts = BEFORE <= look < mended
-            account.replies = {**usual, **thing.replies} if lasts else usual
-            for _ in range(0, STEP, MINUTE):
-                account.minute()
-            own = generate_latest(account.telemetry.registry).decode()
-            text = f"{account.text().decode()}{own}up 1"
-            record.look(text, account.told(), rules.wanted)
-        return record, mended
-
-    def tried(self, rules: Rules, things: Iterable[Thing]) -> None:
-        """Findings and alerts show each incident while it lasts, and nothing else."""
-        lives = [(thing, *self.lived(thing, rules)) for thing in things]
-        fired = rules.fired([record for _, record, _ in lives], STEP)
-        wrong: list[str] = []
-        for thing, record, mended in lives:
-            alerts = fired[thing.name]
-            wrong += contradictions(record, alerts, rules.waits, STEP)
-            for when, look, expected in (
-                ("before", BEFORE - 1, thing.before),
-                ("while it lasts", mended - 1, thing.alerts),
-                ("after", -1, thing.before),
-            ):
-                right = set(expected.split())
-                lasts = right or look == mended - 1
-                others = set(thing.others.split() if lasts else ())
-                found, firing = set(record.findings[look]), set(alerts[look])
-                if (found, firing) != (right, right | others):
-                    told = f"findings {sorted(found)}, alerts {sorted(firing)}"
-                    wrong.append(f"{thing.name}, {when}: {told}, not {sorted(right)}")
-        self.assertEqual([], wrong, "\n".join(["", *wrong]))
-
-    def test_shipped(self) -> None:
-        """A stock account has neither findings nor alerts; an incident has its own."""
-        self.tried(Rules(self.mktemp(), default_thresholds()), USUAL[::2])
-
-    def test_shipped_others(self) -> None:
-        """The same holds for the other half, which a second processor runs."""
-        self.tried(Rules(self.mktemp(), default_thresholds()), USUAL[1::2])
-
-    def test_important(self) -> None:
-        """The same holds for a group that the operator names."""
-        groups = Groups(important=list(OPS), routers=[])
-        rules = Rules(self.mktemp(), replace(default_thresholds(), groups=groups))
-        self.tried(rules, (one for one in HAPPENING if one.important))
 
 
 class DemoTests(SynchronousTestCase):
@@ -210,17 +130,27 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
     )
 
 
+class StockNetwork:
+    """A recorded new account: a dozen healthy peers, and NetBird's defaults."""
+
+    def body(self, path: str, _at: float, /) -> Iterator[bytes] | None:
+        found = recorded("stock").get(path[1:])
+        return None if found is None else iter((found,))
+
+
 class ThresholdsTests(SynchronousTestCase):
-    def counted(self, inventory: Inventory, thresholds: Thresholds) -> Counter[str]:
+    def counted(
+        self, inventory: Inventory, thresholds: Thresholds, now: float = NOW
+    ) -> Counter[str]:
         """Return the number of alerts of each name, which equals that of findings."""
         rules = Rules(self.mktemp(), thresholds)
         step = 5 * MINUTE
-        record = Record("a", NOW - EVALUATED * HOUR)
+        record = Record("a", now - EVALUATED * HOUR)
         text = page(inventory) + "up 1"
         for _ in range(EVALUATED * HOUR // step + 1):
             record.look(text, (), rules.wanted)
         fired = rules.fired([record], step)[record.name][-1]
-        found = findings(seen(inventory, thresholds=thresholds))
+        found = findings(seen(inventory, now=now, thresholds=thresholds))
         self.assertEqual(fired, Counter(one.alert for one in found))
         return fired
 
@@ -252,6 +182,13 @@ class ThresholdsTests(SynchronousTestCase):
             told[0],
         )
         self.assertEqual({"ApiExporterTokenExpiresSoon": 1}, told[1])
+
+    def test_stock(self) -> None:
+        """A new account has neither findings nor alerts."""
+        inventory = known(StockNetwork(), STOCK_TIME)
+        self.assertEqual(12, len(inventory.peers or ()))
+        found = self.counted(inventory, default_thresholds(), STOCK_TIME)
+        self.assertEqual({}, found)
 
     def test_groups(self) -> None:
         """Both find the named groups by name or id, and report missing ones."""

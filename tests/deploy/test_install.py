@@ -11,9 +11,9 @@ from pathlib import Path
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.demo.server import DEMO_TOKEN
-from tests.deploy.programs import DEPLOY, Exporter, new_folder, run
+from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.deploy.test_systemd import UNITS, values
-from tests.integration.programs import ROOT, environment, get, program
+from tests.integration.programs import environment, program
 from tests.integration.test_daemon import installed
 
 INSTALL, UNINSTALL = DEPLOY / "install.sh", DEPLOY / "uninstall.sh"
@@ -233,20 +233,3 @@ class InstallTests(SynchronousTestCase):
             self.assertEqual([], [x for x in self.files() if "api-exporter" in x])
             for name in ("passwd", "group", "shadow", "gshadow"):
                 self.assertNotIn("api-exporter", (self.root / "etc" / name).read_text())
-
-    def test_command_line(self) -> None:
-        """The unit's command line starts a daemon that reads an upstream."""
-        self.install()
-        [command] = values(UNITS / "api-exporter.service", "ExecStart")
-        upstream = Exporter(self)
-        said = get(f"{upstream.url}/health")[2].decode()
-        address = said.partition('"url": "')[2].partition('"')[0]
-        exporter = Exporter(
-            self,
-            shlex.split(f"{self.root}{command}"),
-            UPSTREAM_API_URL=address,
-            UPSTREAM_API_TOKEN=DEMO_TOKEN,
-        )
-        self.assertIn("netbird_api_up 1.0", exporter.page)
-        loaded = run("readlink", f"/proc/{exporter.running.process.pid}/exe")
-        self.assertNotIn(str(ROOT), loaded)

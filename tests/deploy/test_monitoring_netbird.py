@@ -122,7 +122,7 @@ class ProbeTests(SynchronousTestCase):
         """Return the result of each part's probe."""
         return {
             sample["metric"]["job"].removeprefix("netbird-"): sample["value"][1]
-            for sample in self.prometheus.query("probe_success")
+            for sample in self.prometheus.samples("probe_success")
         }
 
     def test_parts(self) -> None:

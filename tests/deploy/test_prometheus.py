@@ -196,7 +196,7 @@ class PrometheusTests(SynchronousTestCase):
             text.replace("api-exporter:8080", exporter.url[7:])
             + NEIGHBOURS_JOB.format(port=self.neighbours(exporter.page)),
         )
-        self.query = self.prometheus.query
+        self.query = self.prometheus.samples
         twice = "count_over_time(instance:api_exporter_reactor_lag_seconds:p99_5m[1m])"
         until(lambda: self.query(f"{twice} > 1") != [], "rates of rates")
         becomes(2, lambda: len(self.query('up{job=~"api-exporter|netbird"} == 1')))

@@ -1,6 +1,5 @@
-"""`docs/unix-socket.md`: no TCP port, readers of one group, and a Prometheus."""
+"""`docs/unix-socket.md`: readers of one group, and a Prometheus."""
 
-import contextlib
 import grp
 import json
 import os
@@ -29,11 +28,6 @@ PLACE = "/var/lib/prometheus"
 READERS, OTHERS = 60001, 60002
 """Groups without a name."""
 
-TABLES = ("tcp", "tcp6")
-
-LISTENING = "0A"
-"""The state of a listening socket in these tables of /proc."""
-
 
 class UnixSocketTestCase(SynchronousTestCase):
     """An exporter of three simulated accounts with the page's settings."""
@@ -45,16 +39,14 @@ class UnixSocketTestCase(SynchronousTestCase):
         self.place.chmod(0o755)
         self.socket = self.place / "http.sock"
 
-    def started(self, before: Sequence[str] = ()) -> int:
-        """Start the exporter. Return its process id."""
+    def started(self, before: Sequence[str] = ()) -> None:
         [address] = set(re.findall(r"LISTEN_ADDRESS=(\S+)", PAGE))
         address = address.replace(SOCKET, str(self.socket))
         directory = new_folder(self)
         settings = environment(LISTEN_ADDRESS=address, DEMO_ACCOUNTS="3")
         command = [*before, sys.executable, "-m", "api_exporter", "--demo"]
-        running = start(self, command, directory, {**settings, "PYTHONPATH": str(ROOT)})
+        start(self, command, directory, {**settings, "PYTHONPATH": str(ROOT)})
         until(lambda: self.asked("/health") == 0, "the socket")
-        return running.process.pid
 
     def asked(self, path: str, before: Sequence[str] = ()) -> int:
         """Return the status of a page that curl requests."""
@@ -81,21 +73,6 @@ class ReaderTests(UnixSocketTestCase):
             couldnt_connect, self.asked("/metrics", [*as_nobody, f"--regid={OTHERS}"])
         )
 
-    def test_no_port(self) -> None:
-        """Its process listens on no TCP port."""
-        program("curl")
-        pid = self.started()
-        own = set()
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-                own.add(os.readlink(link))
-        tables = [Path(f"/proc/{pid}/net/{name}").read_text() for name in TABLES]
-        lines = [line.split() for table in tables for line in table.splitlines()[1:]]
-        listening = [line for line in lines if line[3] == LISTENING]
-        addresses = [line[1] for line in listening if f"socket:[{line[9]}]" in own]
-        # The simulated API is in the same process, on loopback.
-        self.assertEqual(["0100007F"], [x.partition(":")[0] for x in addresses])
-
 
 class PrometheusTests(UnixSocketTestCase):
     def test_scraped(self) -> None:
@@ -118,10 +95,10 @@ class PrometheusTests(UnixSocketTestCase):
             {(account, "netbird") for account in ("", *accounts)},
             lambda: {
                 (s["metric"].get("account", ""), s["metric"]["instance"])
-                for s in prometheus.query("up == 1")
+                for s in prometheus.samples("up == 1")
             },
         )
-        until(lambda: len(prometheus.query("netbird_api_up")) == 3, "the accounts")
+        until(lambda: len(prometheus.samples("netbird_api_up")) == 3, "the accounts")
 
 
 class DropInTests(SynchronousTestCase):

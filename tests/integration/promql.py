@@ -23,7 +23,7 @@ class Prometheus:
     def __init__(self, test: TestCase, directory: Path, configuration: str) -> None:
         command = program("prometheus")
         folder = directory / "prometheus"
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self.file = folder / "prometheus.yml"
         self.file.write_text(configuration)
         self.port = free_port()
