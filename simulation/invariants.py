@@ -280,7 +280,9 @@ class Checker:
             for name, at in known.read_at.items():
                 if name in freshness and name != ACCESS_LOG:
                     max_age = known.max_age_of(name)
-                    if now - at > max_age + 1.0:
+                    # A withdrawal waits for the computations before it.
+                    late = now - self.world.computed_at > MAX_IDLE_SECONDS
+                    if late and now - at > max_age + 1.0:
                         yield f"{account}: {name} is {now - at:.0f} s old"
 
     def fresh(self) -> Problems:
@@ -291,7 +293,7 @@ class Checker:
         now, limits = self.world.seconds(), self.world.upstream.limits
         limited = {self.world.upstream.tokens[token][0] for token in limits}
         for account, known in self.world.known.items():
-            well = now - self.world.well_at[account]
+            well = now - max(self.world.well_at[account], self.world.computed_at)
             if limited & {account, "beta" if account == "gamma" else account}:
                 continue  # The budget decides.
             refused = now - self._refused_at(account)
@@ -311,7 +313,7 @@ class Checker:
                 if name == UP and late:
                     yield f"{account}: {name} is {now - at:.0f} s old, and all is well"
                 if name not in _DELAYED and known.is_missed(name):
-                    since = now - max(known.recovered_at, self.world.well_at[account])
+                    since = min(well, now - known.recovered_at)
                     if since > known.timeout + MINUTE:
                         yield f"{account}: {name} waits for {since:.0f} s after all"
                 tried = min(well, now - known.tried_at.get(name, 0.0))
@@ -329,6 +331,8 @@ class Checker:
                 continue  # The budget decides.
             if now - self._unreachable_at < known.timeout + MAX_IDLE_SECONDS:
                 continue  # a request may be connecting
+            if now - self.world.computed_at < MAX_IDLE_SECONDS:
+                continue
             for name, standing in freshness.items():
                 busy_at = self._busy_at.get((account, name == UP), 0.0)
                 idle = now - max(known.recovered_at, busy_at)

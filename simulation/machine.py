@@ -10,7 +10,7 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionRefusedError as NobodyListens
 from twisted.internet.error import TimeoutError as NoConnection
 from twisted.internet.error import UserError
-from twisted.internet.interfaces import IHostnameResolver, IPushProducer
+from twisted.internet.interfaces import IDelayedCall, IHostnameResolver, IPushProducer
 from twisted.internet.protocol import ClientFactory, Factory
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactor, StringTransport
@@ -58,12 +58,17 @@ class Timers(Clock):
 
 
 class Threads(ThreadPool):
-    """A thread pool without threads: a timer does the work a moment later."""
+    """A thread pool without threads: a timer does the work a moment later.
+
+    Attributes:
+        pending: the timers of work that has not ended.
+    """
 
     def __init__(self, timers: Timers, work: Callable[[Callable[[], Any]], Any]):
         super().__init__(0, 1)
         self._timers = timers
         self._work = work
+        self.pending: set[IDelayedCall] = set()
 
     def callInThreadWithCallback(  # noqa: N802 - Twisted's name
         self,
@@ -75,6 +80,7 @@ class Threads(ThreadPool):
         """See ThreadPool. Work runs at the end of its time: inputs must not change."""
 
         def work() -> None:
+            self.pending.discard(call)
             try:
                 result = True, self._work(lambda: func(*args, **kw))
             except Exception:  # noqa: BLE001 - the caller receives the failure
@@ -82,7 +88,8 @@ class Threads(ThreadPool):
             if onResult is not None:
                 onResult(*result)
 
-        self._timers.callLater(self._delay(), work)
+        call = self._timers.callLater(self._delay(), work)
+        self.pending.add(call)
 
     def _delay(self) -> float:
         """Return seconds until the end of work that begins now."""

@@ -33,6 +33,9 @@ LOGS = (("alpha", "events"), ("beta", "events"), ("alpha", "access"))
 MAX_END_SECONDS = 40.0
 """The most seconds that the exporter may take to end."""
 
+MAX_COMPUTE_SECONDS = 30.0
+"""The longest computation, on a machine with much other work."""
+
 _QUICK = (1, 2)
 _SLOW = (5, 8, 12, 20)
 """Multiples of the usual intervals. Uneventful refreshes take most of the processor's
@@ -64,6 +67,7 @@ class World:
         uncertain: ids of rows and events that may be missing, because the wall clock
             was wrong or a cursor was lost.
         well_at: the end of each account's last trouble, in seconds of the clock.
+        computed_at: the end of the last long computation.
     """
 
     def __init__(self, seed: int, folder: Path) -> None:
@@ -76,6 +80,8 @@ class World:
         self.history = History(self.seconds, folder)
         self._chance = self.random("world")
         self._compute_chance = self.random("compute")
+        self._overtaking: Callable[[], object] | None = None
+        self.computed_at = -DAY
         self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._planned = 0
         self.exporter: RunningExporter | None = None
@@ -217,6 +223,7 @@ class World:
             ("disk", 8 * HOUR, self._fill_disk),
             ("rotation", 6 * HOUR, self._rotate),
             ("file", 8 * HOUR, self._lose_file),
+            ("compute", 6 * HOUR, self._overtake),
             ("events", 10 * MINUTE, self._add_events),
             ("rows", 6 * MINUTE, self._add_rows),
         ):
@@ -377,8 +384,40 @@ class World:
         self.exporter.start()
 
     def _computing(self) -> float:
+        """Return the seconds of a computation. Another event may overtake it: one that
+        was planned, or the expiry of a resource that is being refreshed.
+        """
         chance = self._compute_chance
-        return chance.uniform(0.0, chance.choice((0.0, 0.0, 0.01, 0.05, 0.05, 0.3)))
+        seconds = chance.uniform(0.0, chance.choice((0.0, 0.0, 0.01, 0.05, 0.05, 0.3)))
+        expires_in = min(
+            (
+                life.expires - self._now
+                for known in self.known.values()
+                for life in known.network.lives.values()
+                if life.began is not None
+            ),
+            default=DAY,
+        )
+        if expires_in < MAX_COMPUTE_SECONDS and chance.random() < 0.02:
+            seconds = expires_in + chance.random()
+        if self._overtaking is not None:
+            overtaking, self._overtaking = self._overtaking, None
+            seconds = chance.choice((0.3, 5.0, MAX_COMPUTE_SECONDS)) * chance.random()
+            self.plan(seconds * chance.random(), overtaking)
+        if seconds > 1.0:
+            self.computed_at = self._now + seconds
+        return seconds
+
+    def _overtake(self) -> str:
+        """Stop, kill or reload the exporter within its next computation."""
+        kinds = {"stop": self._terminate, "kill": self._end, "reload": self._reload}
+        kind = self._chance.choice(("stop", "kill", "reload"))
+        self._overtaking = kinds[kind]
+        return f"{kind} within the next computation"
+
+    def _end(self) -> None:
+        if self.exporter is not None:
+            self._end_process()
 
     def _terminate(self) -> str:
         exporter = self.exporter
