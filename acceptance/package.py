@@ -1,11 +1,11 @@
 """The Debian package: checked, installed, run, upgraded, removed and purged."""
 
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from acceptance.boots import System, booted
 from acceptance.check import Failed, expect, program, run
+from acceptance.package_upgrade import CONFIG, exchange, follow, old_package
 from acceptance.pages import credential, script, stub
 from acceptance.released import commit, products
 from acceptance.roots import Root, make_bare
@@ -21,16 +21,11 @@ from acceptance.service import (
 )
 from api_exporter.demo.server import DEMO_TOKEN
 
-_OLD_VERSION = "0.0.1"
-"""A version older than any release."""
-
 _CREATED = {
     "etc/systemd/system/api-exporter.service.d",
     "etc/systemd/system/api-exporter.service.d/token.conf",
 }
 """Files that the page's commands create."""
-
-CONFIG = "/etc/api-exporter/config"
 
 
 def lintian(_folder: Path) -> str:
@@ -46,8 +41,8 @@ def packaged(release: int) -> Callable[[Path], str]:
 
     def check(folder: Path) -> str:
         """Check the package with the page's commands. It runs hardened. An upgrade
-        restarts it and keeps the settings. It runs after a reboot. Removing keeps the
-        settings, purging removes them.
+        from 0.2.0 and the way back restart it and keep the settings. It runs after a
+        reboot. Removing keeps the settings, purging removes them.
         """
         tree = products()
         root = make_bare(folder, release)
@@ -55,15 +50,18 @@ def packaged(release: int) -> Callable[[Path], str]:
         stub(root.path / "usr/local/bin")
         yes = 'APT::Get::Assume-Yes "true";\n'  # the answer of a person
         (root.path / "etc/apt/apt.conf.d/99yes").write_text(yes)
-        _build_old(tree, root.path / "packages")
+        old = old_package(folder)
         [package] = (tree / "dist/release").glob("*.deb")
         run("dpkg-deb", "--extract", package, root.path / "opt/upstream")
         before = _own_paths(root)
         with booted(root) as system:
             seen = [
-                _check_installation(system),
-                *_check_running(system, root, package, commit(tree)),
+                _check_installation(system, root, package),
+                *_check_running(system, root, old, package),
             ]
+            said = system.run("api-exporter", "--version").strip()
+            expect("its commit", True, commit(tree) in said)
+            seen.append(said)
         with booted(root) as system:
             system.get_until('"ok"', ADDRESS, "/health")
             seen.append("it is back after the next boot")
@@ -74,19 +72,20 @@ def packaged(release: int) -> Callable[[Path], str]:
     return check
 
 
-def _check_running(system: System, root: Root, package: Path, ours: str) -> list[str]:
-    """Install by the page, upgrade, and listen on systemd's socket."""
+def _check_running(
+    system: System, root: Root, old: Path, package: Path
+) -> Iterator[str]:
+    """Install 0.2.0 by the page, upgrade, and listen on systemd's socket."""
     api = start_api(system, "/opt/upstream/usr/bin/api-exporter")
     settings = f"UPSTREAM_API_URL={api}\nUPSTREAM_API_TOKEN={DEMO_TOKEN}\n"
     (root.path / "settings").write_text(settings)
-    _follow(system)
+    follow(system, root, old)
     system.get_until(READ, ADDRESS, "/metrics")
-    seen = [f"by the page: {exposure(system)}"]
-    [old] = (root.path / "packages").iterdir()
-    old.unlink()
-    shutil.copy(package, old.parent)
-    seen.append(_upgrade(system, ours))
+    yield exchange(system, root, package, "Upgrade")
+    yield exchange(system, root, old, "Go back")
+    yield exchange(system, root, package, "Upgrade")
     expect("settings", settings, root.read(CONFIG[1:]))
+    yield exposure(system)
     address = "LISTEN_ADDRESS=systemd:domain=INET6:index=0"
     (root.path / "settings").write_text(f"UPSTREAM_API_URL={api}\n{address}\n")
     system.run("sudoedit", CONFIG)
@@ -94,27 +93,15 @@ def _check_running(system: System, root: Root, package: Path, ours: str) -> list
     system.run("systemctl", "enable", "--now", "api-exporter.socket")
     _set_credential(system)
     system.get_until(READ, "[::1]:8080", "/metrics")
-    seen.append(f"the token as a credential, and {log_lines(system, ' is at ')[-1]}")
+    yield f"the token as a credential, and {log_lines(system, ' is at ')[-1]}"
+    yield exchange(system, root, old, "Go back")
+    yield exchange(system, root, package, "Upgrade")
     expect("what went wrong", [], log_lines(system, "Traceback"))
-    return seen
 
 
-def _follow(system: System, heading: str = "") -> str:
-    """Return the output of the page's commands, run in the package's folder."""
-    page = f"cd /packages\n{script('debian.md', heading)}"
-    return system.run("sh", "-c", page)
-
-
-def _build_old(tree: Path, place: Path) -> None:
-    """Build a package of the same program with an older version."""
-    build = tree / "deploy/debian/build.sh"
-    directory = tree / "build/directory/api-exporter"
-    run(build, directory, _OLD_VERSION, place, env={"COMPRESSION": "none"})
-
-
-def _check_installation(system: System) -> str:
+def _check_installation(system: System, root: Root, package: Path) -> str:
     """Check that the package starts no service and restricts access to the settings."""
-    system.run("sh", "-c", "cd /packages && apt-get install ./*.deb")
+    follow(system, root, package, "Upgrade")
     for mode, path in (("750", "/etc/api-exporter"), ("640", CONFIG)):
         found = system.run("stat", "-c", "%a %U:%G", path).strip()
         expect(path, f"{mode} root:api-exporter", found)
@@ -132,20 +119,6 @@ def _check_installation(system: System) -> str:
     return "installed: not started, and --check says what is not set"
 
 
-def _upgrade(system: System, ours: str) -> str:
-    """Upgrade the package while it runs."""
-    before = main_process(system)
-    _follow(system, "Upgrade")
-    system.get_until(READ, ADDRESS, "/metrics")
-    if main_process(system) == before:
-        raise Failed("it has not been restarted")
-    said = system.run("api-exporter", "--version").strip()
-    if ours not in said:
-        raise Failed(said)
-    version = system.run("dpkg-query", "--show", "api-exporter").split()[1]
-    return f"upgraded while it runs, from {_OLD_VERSION}-1 to {version}: {said}"
-
-
 def _set_credential(system: System) -> None:
     """Replace the token in the settings by a credential, as on the page."""
     system.run("sh", "-c", credential("debian.md", DEMO_TOKEN))
@@ -155,7 +128,7 @@ def _set_credential(system: System) -> None:
 def _remove(system: System, root: Root) -> str:
     """Remove the package, then purge it."""
     main = main_process(system)
-    _follow(system, "Remove")
+    system.run("sh", "-c", script("debian.md", "Remove"))
     expect("the unit", "not-found", unit_property(system, "LoadState"))
     expect("its process", "", system.run("sh", "-c", f"ls -d /proc/{main} 2>&-; :"))
     if "systemd:domain" not in root.read(CONFIG[1:]):

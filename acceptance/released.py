@@ -22,7 +22,7 @@ from acceptance.check import (
 from acceptance.engine import Engine
 from acceptance.pages import TOKEN, URL, checkout, script
 
-_SYSTEM_PYTHON = "/usr/bin/python3"
+SYSTEM_PYTHON = "/usr/bin/python3"
 """A Python with a shared library, which the executables need."""
 
 _FORMS = (
@@ -59,7 +59,7 @@ def products() -> Path:
             (tools / "helm").symlink_to(helm.program())
         pages = map(checkout, ("debian.md", "executable.md", "container.md"))
         goals = re.findall(r"\bmake (\w+)", " ".join(pages))
-        goal = (*goals, "release", f"PYTHON={_SYSTEM_PYTHON}")
+        goal = (*goals, "release", f"PYTHON={SYSTEM_PYTHON}")
         printed = run("make", *goal, cwd=unfinished, env=env)
         shutil.rmtree(tools)
         (unfinished / "printed").write_text(printed)
@@ -116,7 +116,7 @@ def _check_repeated(tree: Path, other: Path) -> str:
     tools.mkdir()
     (tools / "helm").symlink_to(helm.program())
     env = {"PATH": f"{tools}:{os.environ['PATH']}", "ENGINE": "none"}
-    env["PYTHON"] = _SYSTEM_PYTHON
+    env["PYTHON"] = SYSTEM_PYTHON
     shutil.rmtree(other / "dist/release")
     run(other / "deploy/release/release.sh", cwd=other, env=env)
     same_bytes = []

@@ -43,12 +43,11 @@ install -D -m 644 -t "$units/api-exporter.service.d" \
     "$deploy/systemd/api-exporter.service.d/hardened.conf"
 install -D -m 644 "$deploy/systemd/sysusers.conf" "$tree/usr/lib/sysusers.d/api-exporter.conf"
 
-# The settings, which may come to hold a token.
+# The settings may come to hold a token. postinst writes them from this template.
 install -d -m 750 "$tree/etc/api-exporter"
-install -m 640 "$deploy/debian/config" "$tree/etc/api-exporter/config"
 
 # What an operator copies from.
-install -D -m 644 -t "$share" "$deploy/api-exporter.env.example" \
+install -D -m 644 -t "$share" "$deploy/debian/config" "$deploy/api-exporter.env.example" \
     "$deploy/systemd/api-exporter.service.d/token.conf" \
     "$deploy/systemd/api-exporter.service.d/unix-socket.conf"
 install -D -m 644 -t "$share/prometheus" "$deploy/prometheus/rules.yml" "$deploy/prometheus/alerts.yml" "$deploy/prometheus/netbird-api-exporter.rules.yml"
@@ -86,9 +85,8 @@ sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/" \
     -e "s/@LIBC@/libc6${libc:+ (>= $libc)}/" \
     -e "s/@SIZE@/$size/" \
     "$deploy/debian/control" >"$tree/DEBIAN/control"
-install -m 644 "$deploy/debian/conffiles" "$tree/DEBIAN/conffiles"
 install -m 755 -t "$tree/DEBIAN" "$deploy/debian/postinst" "$deploy/debian/prerm" "$deploy/debian/postrm"
-(cd "$tree" && find etc usr -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
+(cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
 
 mkdir -p "$out"
 dpkg-deb --root-owner-group -Z"${COMPRESSION:-xz}" --build "$tree" "$out/api-exporter_${version}_$architecture.deb" >/dev/null

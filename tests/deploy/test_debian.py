@@ -18,13 +18,13 @@ DEBIAN = DEPLOY / "debian"
 
 MODES = {
     "./etc/api-exporter/": "drwxr-x---",
-    "./etc/api-exporter/config": "-rw-r-----",
     "./usr/lib/api-exporter/api-exporter": "-rwxr-xr-x",
     "./usr/lib/api-exporter/_internal/libz.so.1": "-rw-r--r--",
     "./usr/lib/systemd/system/api-exporter.service": "-rw-r--r--",
     "./usr/lib/systemd/system/api-exporter.service.d/hardened.conf": "-rw-r--r--",
     "./usr/lib/systemd/system/api-exporter.socket": "-rw-r--r--",
     "./usr/lib/sysusers.d/api-exporter.conf": "-rw-r--r--",
+    "./usr/share/api-exporter/config": "-rw-r--r--",
     "./usr/share/api-exporter/token.conf": "-rw-r--r--",
     "./usr/share/api-exporter/unix-socket.conf": "-rw-r--r--",
     "./usr/share/doc/api-exporter/examples/logrotate": "-rw-r--r--",
@@ -61,9 +61,9 @@ class PackageTests(SynchronousTestCase):
         return run("dpkg-deb", "--field", package, name).strip()
 
     def test_files(self) -> None:
-        """The package has program, units, settings and manual page. All belong to root,
-        and only the settings' group may read the settings. The two required ones have
-        no values, so nothing is requested before an operator fills them in.
+        """The package has program, units and manual page, but no conffile. All files
+        belong to root. The two required settings of the template have no values, so
+        nothing is requested before an operator fills them in.
         """
         required = ["UPSTREAM_API_URL=", "UPSTREAM_API_TOKEN="]
         self.assertEqual(required, lines(DEBIAN / "config"))
@@ -73,6 +73,7 @@ class PackageTests(SynchronousTestCase):
             self.assertEqual("root/root", owner, name)
             found[name] = mode
         self.assertEqual(MODES, {name: found.get(name) for name in MODES})
+        self.assertNotIn("./etc/api-exporter/config", found)
 
     def test_same(self) -> None:
         """The same program makes the same bytes. Their size is that of the files."""
