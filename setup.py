@@ -1,8 +1,7 @@
-"""Build steps in addition to setup.cfg: the commit, its time, and documents."""
+"""Additions to setup.cfg: the commit and its time, documents, the long description."""
 
 import os
 import re
-import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,12 @@ MODULE = "api_exporter/_build.py"
 DOC = "api_exporter/doc"
 
 COPIED = (
+    "docs/accounts.md",
+    "docs/events.md",
+    "docs/metrics.md",
     "docs/operations.md",
+    "docs/runbooks.md",
+    "docs/security.md",
     "deploy/prometheus/alertmanager.yml",
     "deploy/prometheus/alerts.yml",
     "deploy/prometheus/rules.yml",
@@ -72,8 +76,27 @@ def document(tree: str) -> None:
     # The page has no other documents beside it, so their links are removed.
     body = re.sub(r'<a href="(?!#|https?:)[^"]*">(.*?)</a>', r"\1", body)
     (folder / "runbooks.html").write_text(PAGE.format(body=body), encoding="utf-8")
-    for file in COPIED:
-        shutil.copyfile(file, folder / Path(file).name)
+    for file in map(Path, COPIED):
+        content = file.read_text(encoding="utf-8")
+        if file.suffix == ".md":
+            content = without_links(content)
+        (folder / file.name).write_text(content, encoding="utf-8")
+
+
+def without_links(text: str) -> str:
+    """Return a document without links to files that are not installed beside it."""
+    beside = "|".join(re.escape(Path(file).name) for file in COPIED)
+    link = rf"!?\[([^]]*)\]\((?!#|https?:|(?:{beside})[#)])[^)]*\)"
+    return re.sub(link, r"\1", text)
+
+
+def description() -> str:
+    """Return the README with absolute links, for the page of a package index."""
+    places = Path("deploy/addresses").read_text(encoding="utf-8")
+    forge = re.findall(r"^FORGE=(.*)$", places, re.MULTILINE)[0]
+    text = Path("README.md").read_text(encoding="utf-8")
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1{forge}/raw/main/", text)
+    return re.sub(r"(\]\()(?!https?:|#)", rf"\1{forge}/blob/main/", text)
 
 
 class BuildPy(build_py):
@@ -94,4 +117,4 @@ class Sdist(sdist):
         embed(base_dir)
 
 
-setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})
+setup(long_description=description(), cmdclass={"build_py": BuildPy, "sdist": Sdist})

@@ -56,6 +56,7 @@ class CommandOptions(Options):
         f"{Options.synopsis} [--check [--strict] | --once]"
         " [--account NAME]\n"
         "       api-exporter --rules [--config FILE]\n"
+        "       api-exporter --runbook NAME\n"
         "       api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
     )
     optFlags: ClassVar = [
@@ -69,6 +70,7 @@ class CommandOptions(Options):
     optParameters: ClassVar = [
         *Options.optParameters,
         ["account", None, None, "Name of the account to read, if there are several."],
+        ["runbook", None, None, "Print what to do about an alert, and exit."],
     ]
 
 
@@ -96,6 +98,9 @@ def main() -> None:
             raise usage.UsageError("--strict requires --check")  # noqa: TRY301
         if reading:
             react(_report, [options])
+        if options["runbook"] is not None:
+            sys.stdout.write(_runbook(options["runbook"]))
+            return
         if options["rules"]:
             from api_exporter.checking import rules  # noqa: PLC0415
 
@@ -108,6 +113,15 @@ def main() -> None:
         problem = f"{error}; see api-exporter --help"
         raise start_error([problem], lasting=True) from None
     runApp(config)
+
+
+def _runbook(name: str) -> str:
+    from api_exporter.checking import runbook  # noqa: PLC0415
+
+    try:
+        return runbook.runbook_text(name)
+    except ValueError as error:
+        raise usage.UsageError(f"--runbook: {error}") from None
 
 
 def _report(reactor: "PosixReactorBase", options: CommandOptions) -> Deferred[None]:

@@ -109,7 +109,6 @@ setting then applies to this account only ([several accounts](accounts.md)).
 
 
 EXAMPLE = """\
-# Made from the code by `make docs`: change it there.
 # Settings of api-exporter, for /etc/api-exporter/config (mode 640). A change needs a
 # restart. Write NAME=value without spaces around "=": a shell, systemd and --config
 # read it alike. Commented lines show the defaults. A setting without one is not set.

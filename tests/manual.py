@@ -7,6 +7,7 @@ from itertools import chain
 from api_exporter.cli import CommandOptions
 from api_exporter.settings.definitions import SECTIONS
 from api_exporter.settings.setting import Setting
+from tests.deploy.addresses import addresses
 
 HEAD = """\
 .\\" Made from the code by `make docs`: change it there.
@@ -74,22 +75,25 @@ Settings of the service: NAME=value lines and comments.
 .TP
 .I /usr/share/api\\-exporter/
 Of the Debian package: each setting with its default, the drop-in that makes the token a
-credential, rules and alerts for Prometheus, dashboards for Grafana, and a firewall.
+credential, rules and alerts for Prometheus, dashboards for Grafana.
 .TP
 .I /usr/share/doc/api\\-exporter/
-What to do about each alert, and about the exporter itself.
+Of the Debian package: runbooks, operations, security, events, accounts, metrics; in
+.I examples/
+rules of a firewall for nftables, and logrotate.
 .SH SEE ALSO
 .BR prometheus (1),
 .BR systemctl (1),
-.UR https://github.com/api\\-exporter/api\\-exporter
+.UR {forge}
 the documentation
 .UE .
 """
 
 
 def manual() -> str:
+    tail = TAIL.format(forge=_text(addresses()["FORGE"]))
     return "".join(
-        chain([HEAD], _synopsis(), [DESCRIPTION], _options(), _settings(), [TAIL])
+        chain([HEAD], _synopsis(), [DESCRIPTION], _options(), _settings(), [tail])
     )
 
 

@@ -41,6 +41,7 @@ class CommandOptionsTests(SynchronousTestCase):
             "--health",
             "--account",
             "--rules",
+            "--runbook",
         ):
             self.assertIn(word, text)
 
@@ -93,6 +94,18 @@ class MainTests(SynchronousTestCase):
         alerts = {rule["alert"]: rule for rule in rules if "alert" in rule}
         self.assertIn("23", alerts["NetBirdLoginExpiresSoon"]["expr"])
 
+    def test_runbook(self) -> None:
+        """A runbook is printed as text. The case of its name does not matter."""
+        printed = io.StringIO()
+        self.patch(sys, "stdout", printed)
+        self.patch(sys, "argv", ["api-exporter", "--runbook", "apiexporterdatalate"])
+        main()
+        title, _, meaning, *_, ends = printed.getvalue().splitlines()
+        self.assertEqual("ApiExporterDataLate", title)
+        self.assertIn("ApiExporterUpstreamFailing fires in its place", meaning)
+        self.assertTrue(ends.startswith("* Ends when: "), ends)
+        self.assertNotRegex(printed.getvalue(), r"\*\*|\]\(")
+
     def test_rules_wrong(self) -> None:
         """A wrong file is reported in one line that says where the error is."""
         own = Path(self.mktemp())
@@ -115,6 +128,7 @@ class MainTests(SynchronousTestCase):
         """A wrong command line is reported in one line that names the help."""
         for arguments in (["--nonsense"], ["--config"], ["peers"], ["--check", "x"]) + (
             ["--account=acme"],
+            ["--runbook=NoSuchAlert"],
             ["--check", "--rules"],
             ["--demo", "--account", "acme"],
         ):

@@ -74,6 +74,12 @@ install -d "$tree/usr/share/man/man1"
 gzip -9n <"$deploy/debian/api-exporter.1" >"$tree/usr/share/man/man1/api-exporter.1.gz"
 install -D -m 644 "$deploy/debian/lintian-overrides" "$tree/usr/share/lintian/overrides/api-exporter"
 
+# A file that is there twice becomes a link to the first.
+last=
+find "$tree/usr" -type f -size +0 -exec sha256sum {} + | sort | while read -r sum file; do
+    if [ "$sum" = "$last" ]; then ln -srf "$first" "$file"; else last=$sum first=$file; fi
+done
+
 # What dpkg reads. The libc that it needs is told by the symbols that its parts ask for. The size
 # is that of the files: what directories have differs between file systems.
 install -d "$tree/DEBIAN"

@@ -9,4 +9,8 @@ if "--health" not in sys.argv[1:]:  # The health check needs the real ssl.
 
 from api_exporter.entry import main
 
-main()
+try:
+    main()
+except Exception:  # noqa: BLE001 - the loader would add a line of its own
+    sys.excepthook(*sys.exc_info())
+    sys.exit(1)

@@ -28,7 +28,7 @@ MODES = {
     "./usr/share/api-exporter/token.conf": "-rw-r--r--",
     "./usr/share/api-exporter/unix-socket.conf": "-rw-r--r--",
     "./usr/share/doc/api-exporter/examples/logrotate": "-rw-r--r--",
-    "./usr/share/doc/api-exporter/runbooks.html": "-rw-r--r--",
+    "./usr/share/doc/api-exporter/runbooks.html": "lrwxrwxrwx",
     "./usr/share/man/man1/api-exporter.1.gz": "-rw-r--r--",
 }
 
@@ -39,7 +39,7 @@ class PackageTests(SynchronousTestCase):
         self.program = new_folder(self)
         doc = self.program / "_internal/api_exporter/doc"
         doc.mkdir(parents=True)
-        (doc / "runbooks.html").touch(mode=0o600)
+        (doc / "runbooks.html").write_text("Runbooks")
         (self.program / "api-exporter").write_text("#!/bin/sh\n")
         (self.program / "_internal/libz.so.1").touch(mode=0o755)
         (self.program / "api-exporter").chmod(0o755)

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections import Counter
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 from twisted.trial.unittest import SynchronousTestCase
@@ -39,7 +40,7 @@ TESTS = (FILES / "alerts_test.yml", FILES / "alerts_slow_test.yml")
 OLD_NAMES = FILES / "netbird-api-exporter.rules.yml"
 """Rules that generate the metrics of another exporter."""
 
-OFF = FILES / "alerts_off_test.yml"
+OFF = Path(__file__).with_name("alerts_off_test.yml")
 """The tests of alerts that the shipped thresholds turn off."""
 
 ON = b"""{

@@ -104,12 +104,19 @@ class ExecutableTests(ExporterTestCase):
         self.serves("/program/api-exporter")
 
     def test_endpoints(self) -> None:
-        """Both know the endpoints that Twisted looks for in its plugins."""
+        """Both know the endpoints that Twisted looks for in its plugins. A failure to
+        listen ends both with one line.
+        """
         for name in (ROOT / "dist" / NAME, DIRECTORY / "api-exporter"):
-            environ = environment(LISTEN_ADDRESS="tcp6:none")
-            ended = self.ended([str(name), "--demo"], environ)
-            self.assertEqual(78, ended.returncode, ended.stderr)
-            self.assertIn("invalid literal for int()", ended.stderr)
+            for address, status, expected in (
+                ("tcp6:none", 78, "invalid literal for int()"),
+                ("unix:/none/socket", 1, "cannot listen on unix:/none/socket: No such"),
+            ):
+                environ = environment(LISTEN_ADDRESS=address)
+                ended = self.ended([str(name), "--demo"], environ)
+                self.assertEqual(status, ended.returncode, ended.stderr)
+                [line] = ended.stderr.splitlines()
+                self.assertIn(expected, line)
 
     def test_help(self) -> None:
         """Both say what they can do in the words of an installation with pip."""

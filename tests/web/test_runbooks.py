@@ -44,6 +44,15 @@ class RunbooksTests(ServedTestCase):
 
 
 class InstalledTests(ServedTestCase):
+    def test_links(self) -> None:
+        """A link of an installed document leads to another one, or to an address."""
+        folder = runbooks.RUNBOOKS_FILE.parent
+        texts = [file.read_text() for file in folder.glob("*.md")]
+        self.assertEqual(6, len(texts), "make run makes them anew")
+        links = set(re.findall(r"\]\(([^)#]+)", "".join(texts)))
+        links = {link for link in links if not link.startswith("https://")}
+        self.assertEqual(set(), links - {file.name for file in folder.iterdir()})
+
     def test_installed(self) -> None:
         """The address is the installed file.
 
