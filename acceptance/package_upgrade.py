@@ -18,7 +18,7 @@ CONFIG = "/etc/api-exporter/config"
 _OLD_COMMIT = "b457664"
 
 _OLD_VERSION = "0.2.0.dev0"
-"""A version older than 0.2.0, so that dpkg sees an upgrade whatever ours is."""
+"""A version older than 0.2.0 and all later ones, so that dpkg sees an upgrade."""
 
 _SCRAPER = f"""
 import http.client, json, os, time

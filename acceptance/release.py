@@ -1,9 +1,11 @@
 """Wheel and source distribution, built from a clean clone and installed."""
 
+import re
 import sys
+from importlib import metadata
 from pathlib import Path
 
-from acceptance.check import ROOT, Failed, run
+from acceptance.check import ROOT, Failed, expect, run
 
 
 def _build(folder: Path, kind: str) -> Path:
@@ -21,9 +23,16 @@ def wheel(folder: Path) -> str:
 
 
 def source(folder: Path) -> str:
-    """Check that a source distribution can be built, its commit included."""
+    """Check that a source distribution is whole: it can be installed, its commit
+    included, and it passes its own fast tests, which find stale generated files.
+    """
     made = _build(folder, "sdist")
-    return f"{made.name}, {made.stat().st_size // 1024} kB; {_install(folder, made)}"
+    installed = _install(folder, made)
+    run("tar", "--extract", "--file", made, "--directory", folder)
+    tree = folder / made.name.removesuffix(".tar.gz")
+    printed = run("make", "units", f"PYTHON={sys.executable}", cwd=tree)
+    [passed] = re.findall(r"^PASSED .*", printed, re.MULTILINE)
+    return f"{made.name}, {made.stat().st_size // 1024} kB; {installed}; {passed}"
 
 
 def _install(folder: Path, made: Path) -> str:
@@ -39,9 +48,15 @@ def _install(folder: Path, made: Path) -> str:
         raise Failed("twistd does not see the plugin")
     where = "import api_exporter; print(*api_exporter.__path__)"
     package = Path(run(venv / "bin/python", "-c", where, cwd=folder).strip())
-    for name in ("thresholds.json", "alerts.in.yml", "doc/runbooks.html"):
+    documents = ("accounts", "events", "metrics", "operations", "security")
+    names = ("thresholds.json", "alerts.in.yml", "doc/runbooks.html")
+    for name in (*names, *(f"doc/{document}.md" for document in documents)):
         if not (package / name).exists():
             raise Failed(f"{name} is not there")
+    page = metadata.PathDistribution(
+        next(package.parent.glob("api_exporter-*.dist-info"))
+    ).metadata
+    expect("links of the index's page", [], re.findall(r"\]\((?!http)[^)]*", f"{page}"))
     if "netbird_api_peers{" not in run(
         venv / "bin/api-exporter", "--demo", "--once", cwd=folder
     ):

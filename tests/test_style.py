@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from subprocess import run
 
 import yaml
 from twisted.trial.unittest import SynchronousTestCase
@@ -32,7 +31,7 @@ BANNED = re.compile(
 """Words that documents and messages do not have."""
 
 FREE = {"docs/metrics.md", "CHANGELOG.md"}
-"""Made from the code, or of the past, as are news fragments."""
+"""Made from the code, or of the past."""
 
 ALERTS = [
     alert
@@ -68,18 +67,9 @@ OTHERS = {
 
 def documents() -> list[str]:
     """Paths of all documents, from the root."""
-    files = run(
-        ["git", "ls-files", "*.md"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return [
-        path
-        for path in files.stdout.split()
-        if path not in FREE and not re.search("newsfragments", path)
-    ]
+    folders = (ROOT / name for name in (".github", "deploy", "docs", "tests"))
+    files = [*ROOT.glob("*.md"), *(x for y in folders for x in y.rglob("*.md"))]
+    return sorted({str(path.relative_to(ROOT)) for path in files} - FREE)
 
 
 def plain(text: str) -> str:

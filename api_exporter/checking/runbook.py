@@ -15,7 +15,7 @@ def runbook_text(name: str) -> str:
     texts = {section.split("\n", 1)[0]: section for section in sections}
     for title, text in texts.items():
         if title.lower() == name.lower():
-            text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)  # words of links
-            return text.replace("**", "").rstrip() + "\n"
+            words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)  # without links
+            return words.replace("**", "").rstrip() + "\n"
     allowed = ", ".join(texts)
     raise ValueError(f"{name!r} is no runbook; it must be one of {allowed}")

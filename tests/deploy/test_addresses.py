@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.deploy.addresses import addresses
-from tests.deploy.programs import DEPLOY, run
+from tests.deploy.programs import DEPLOY
 from tests.integration.programs import ROOT
 
 SCRIPT = DEPLOY / "release/addresses.py"
@@ -104,10 +104,11 @@ class PublishedTests(SynchronousTestCase):
         own = re.compile(r"[\w.]+\.\w+/api-exporter/api-exporter|ghcr\.io")
         index = re.compile(r"pip install [^\n]*[ '\"]api-exporter\b(?!-)")
         known = "".join(addresses().values())
-        where = ("*.md", "api_exporter", "deploy", ".github")
-        for name in run("git", "-C", ROOT, "ls-files", *where).split():
-            if (ROOT / name).exists():
-                text = (ROOT / name).read_text(errors="replace")
-                for found in own.findall(text):
-                    self.assertIn(found, known, name)
-                self.assertEqual([], index.findall(text), name)
+        files = [*ROOT.glob("*.md")]
+        for name in (".github", "api_exporter", "deploy", "docs"):
+            files += (x for x in (ROOT / name).rglob("*") if x.is_file())
+        for file in files:
+            text = file.read_text(errors="replace").replace("\\-", "-")  # of roff
+            for found in own.findall(text):
+                self.assertIn(found, known, file)
+            self.assertEqual([], index.findall(text), file)
