@@ -172,12 +172,17 @@ class OtherMethodTests(AccessTestCase):
         self.access.methods = [self.method]
 
     def test_closed(self) -> None:
-        """A method without a challenge and a file refuses unidentified clients."""
-        self.assertTrue(self.access.protected)
-        for path in ("/", "/metrics", "/sd", "/debug/pprof"):
-            answer = self.ask(self.protected, path)
-            self.assertEqual(401, answer.status, path)
-            self.assertNotIn(SECRET, answer.body)
+        """A method without a challenge and a file, or without anything of its own,
+        refuses unidentified clients.
+        """
+        forgetful = type("Forgetful", (AuthenticationMethod,), {})()
+        for method, shown in ((self.method, ""), (forgetful, basic("alice", "secret"))):
+            self.access.methods = [method]
+            self.assertTrue(self.access.protected)
+            for path in ("/", "/metrics", "/sd", "/debug/pprof"):
+                answer = self.ask(self.protected, path, shown)
+                self.assertEqual(401, answer.status, path)
+                self.assertNotIn(SECRET, answer.body)
 
     def test_identified(self) -> None:
         """A method may authenticate a client by any part of the request."""
@@ -193,36 +198,14 @@ class OtherMethodTests(AccessTestCase):
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
 
-class ForgetfulMethodTests(AccessTestCase):
-    def test_closed(self) -> None:
-        """A method that implements nothing refuses every request."""
-        site = self.site(web="")
-        self.access.methods = [type("Forgetful", (AuthenticationMethod,), {})()]
-        self.assertTrue(self.access.protected)
-        for path in ("/", "/metrics", "/sd", "/debug/pprof"):
-            answer = self.ask(site, path, basic("alice", "secret"))
-            self.assertEqual(401, answer.status, path)
-            self.assertNotIn(SECRET, answer.body)
-
-
 class StrangerTests(AccessTestCase):
     def test_asked(self) -> None:
         """Without credentials every path is a 401, whether the page exists or not."""
         site = self.site(USERS, TOKEN)
         for path in (
-            "/",
-            "/metrics",
-            "/sd",
-            "/status.json",
-            "/debug/pprof",
-            "/nothing",
-            "/%6detrics",
-            "//metrics",
-            "/metrics/",
-            "/health?account=acme",
-            "/health/",
-            "/health/..",
-            "http://x/metrics",
+            *("/", "/metrics", "/sd", "/status.json", "/debug/pprof", "/nothing"),
+            *("/%6detrics", "//metrics", "/metrics/", "http://x/metrics"),
+            *("/health?account=acme", "/health/", "/health/.."),
         ):
             for method in ("GET", "HEAD", "POST"):
                 found = self.ask(site, path, method=method)

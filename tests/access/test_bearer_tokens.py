@@ -20,6 +20,14 @@ class TokensTests(SynchronousTestCase):
         )
         return load_tokens(self.path, Path.read_bytes, named_accounts=named_accounts)
 
+    def refused(
+        self, content: str | bytes, *, named_accounts: bool = True
+    ) -> ConfigurationError:
+        error: ConfigurationError = self.assertRaises(
+            ConfigurationError, self.read, content, named_accounts=named_accounts
+        )
+        return error
+
     def test_forms(self) -> None:
         """A line is a token, or its hash; a name and accounts may stand before it."""
         hashed = sha256(SECRET.encode()).hexdigest()
@@ -63,21 +71,16 @@ class TokensTests(SynchronousTestCase):
             (f"{SECRET}\n{SECRET}", "the token is listed twice"),
             (f"{SECRET}\x01", "a token must have at least"),
         ):
-            with self.assertRaises(ConfigurationError) as raised:
-                self.read(f"good-token-of-somebody\n{line}\n")
-            [problem] = raised.exception.problems
+            [problem] = self.refused(f"good-token-of-somebody\n{line}\n").problems
             number = 2 + line.count("\n")
             self.assertTrue(problem.startswith(f"{self.path}:{number}: {words}"))
             self.assertNotIn("t0ken", problem.removeprefix(str(self.path)))
-        with self.assertRaises(ConfigurationError) as raised:
-            self.read("short\nshorter\n")
-        self.assertEqual(2, len(raised.exception.problems))
+        self.assertEqual(2, len(self.refused("short\nshorter\n").problems))
 
     def test_one_account(self) -> None:
         """If accounts have no names, no token can be limited to some."""
-        with self.assertRaises(ConfigurationError) as raised:
-            self.read(f"account=acme {SECRET}", named_accounts=False)
-        self.assertIn(":1: account= needs ACCOUNTS_DIR", str(raised.exception))
+        error = self.refused(f"account=acme {SECRET}", named_accounts=False)
+        self.assertIn(":1: account= needs ACCOUNTS_DIR", str(error))
         self.assertIsNotNone(
             self.read(SECRET, named_accounts=False).authenticate(SECRET.encode())
         )
@@ -85,13 +88,11 @@ class TokensTests(SynchronousTestCase):
     def test_no_tokens(self) -> None:
         """A file without tokens is refused, as it would open all pages, or none."""
         for content in ("", "# none\n"):
-            with self.assertRaises(ConfigurationError) as raised:
-                self.read(content)
-            self.assertIn("the file contains no token", str(raised.exception))
-            self.assertTrue(raised.exception.retryable)
-        with self.assertRaises(ConfigurationError) as raised:
-            self.read("ü".encode() * 20)
-        self.assertIn("the file contains a non-ASCII character", str(raised.exception))
+            error = self.refused(content)
+            self.assertIn("the file contains no token", str(error))
+            self.assertTrue(error.retryable)
+        error = self.refused("ü".encode() * 20)
+        self.assertIn("the file contains a non-ASCII character", str(error))
         for path, words in ((Path("/none"), "No such file"), (Path("/"), "directory")):
             with self.assertRaises(ConfigurationError) as raised:
                 load_tokens(path, Path.read_bytes, named_accounts=True)

@@ -5,6 +5,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.configuration import AccessControl, load
+from api_exporter.access.reloading import Reloader
+from api_exporter.access.web_config import WebConfig
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from tests.access.certificates import rsa_key
@@ -34,6 +36,13 @@ class ConfigurationTests(SynchronousTestCase):
             settings["WEB_CONFIG_FILE"] = str(self.folder.write(web))
         environ = {"UPSTREAM_API_URL": "https://x", "UPSTREAM_API_TOKEN": "x"}
         return load(read_settings({**environ, **settings}), self.clock.seconds, compare)
+
+    def loaded(self, text: str) -> tuple[AccessControl, Reloader[WebConfig]]:
+        """Return the access control and its web configuration."""
+        access = self.load(text)
+        assert access is not None
+        assert access.web is not None
+        return access, access.web
 
     def why_not(self, web: str | None = None, **settings: str) -> list[str]:
         with self.assertRaises(ConfigurationError) as raised:
@@ -112,17 +121,15 @@ class ConfigurationTests(SynchronousTestCase):
 
     def test_new_certificate(self) -> None:
         """A renewed certificate makes a new context; a damaged one does not."""
-        access = self.load(SERVER)
-        assert access is not None
-        assert access.web is not None
-        before = access.web().context
+        access, web = self.loaded(SERVER)
+        before = web().context
         self.folder.authority.server().write(self.folder.path, "server")
         self.clock.advance(1)
-        renewed = access.web().context
+        renewed = web().context
         self.assertIsNot(before, renewed)
         (self.folder.path / "server.key").write_bytes(self.folder.client.key)
         access.reload()
-        self.assertIs(renewed, access.web().context)
+        self.assertIs(renewed, web().context)
         self.assertFalse(access.is_valid)
         self.assertEqual(
             [
@@ -136,20 +143,18 @@ class ConfigurationTests(SynchronousTestCase):
 
     def test_other_kind(self) -> None:
         """A rotation to another type of key keeps the old pair until its end."""
-        access = self.load(SERVER)
-        assert access is not None
-        assert access.web is not None
-        before = access.web().context
+        access, web = self.loaded(SERVER)
+        before = web().context
         renewed = self.folder.authority.server(rsa_key())
         (self.folder.path / "server.pem").write_bytes(renewed.certificate)
         self.clock.advance(1)
-        self.assertIs(before, access.web().context)
+        self.assertIs(before, web().context)
         self.assertFalse(access.is_valid)
         [line] = self.book.lines()
         self.assertIn("key_file: the key does not belong to the certificate", line)
         renewed.write(self.folder.path, "server")
         self.clock.advance(1)
-        self.assertIsNot(before, access.web().context)
+        self.assertIsNot(before, web().context)
         self.assertTrue(access.is_valid)
 
     def test_too_late(self) -> None:
@@ -181,13 +186,11 @@ class ConfigurationTests(SynchronousTestCase):
             (USERS, "", "a reload cannot remove all users"),
             (USERS + SERVER, SERVER, "a reload cannot remove all users"),
         ):
-            access = self.load(before)
-            assert access is not None
-            assert access.web is not None
-            kept = access.web()
+            access, web = self.loaded(before)
+            kept = web()
             self.folder.write(after)
             self.clock.advance(1)
-            self.assertIs(kept, access.web())
+            self.assertIs(kept, web())
             self.assertFalse(access.is_valid)
             self.assertIn(words, self.book.lines()[-1])
             self.assertEqual(1, len(self.book.lines()))
@@ -201,12 +204,10 @@ class ConfigurationTests(SynchronousTestCase):
             (SERVER, SERVER + USERS),
             (REQUIRED, f"{REQUIRED}  client_allowed_sans: [test3]\n"),
         ):
-            access = self.load(before)
-            assert access is not None
-            assert access.web is not None
+            access, web = self.loaded(before)
             self.folder.write(after)
             self.clock.advance(1)
-            access.web()
+            web()
             self.assertTrue(access.protected)
             self.assertTrue(access.is_valid)
 

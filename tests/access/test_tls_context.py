@@ -15,6 +15,8 @@ from api_exporter.settings.errors import ConfigurationError
 from tests.access.certificates import DAMAGED, UNREADABLE, Authority, Issued, rsa_key
 from tests.access.folder import SERVER, Folder
 
+VERIFIED = "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n"
+
 
 def client(**pinned: int) -> SSL.Context:
     """Return a client's context that trusts every server."""
@@ -266,10 +268,7 @@ class ContextTests(SynchronousTestCase):
     def test_sans_of_others(self) -> None:
         """An allowed name does not verify a certificate of another authority."""
         there = shown(client(), Authority().issue(x509.DNSName("test3")))
-        more = (
-            "  client_auth_type: RequireAndVerifyClientCert\n"
-            "  client_ca_file: ca.pem\n  client_allowed_sans: [test3]\n"
-        )
+        more = f"{VERIFIED}  client_allowed_sans: [test3]\n"
         self.assertFalse(self.agreed(more, there))
 
     def test_partial_chain(self) -> None:
@@ -282,10 +281,7 @@ class ContextTests(SynchronousTestCase):
             (self.folder.client.certificate, self.folder.client),
         ):
             (self.folder.path / "some.pem").write_bytes(trusted)
-            more = (
-                "  client_auth_type: RequireAndVerifyClientCert\n"
-                "  client_ca_file: some.pem\n"
-            )
+            more = VERIFIED.replace("ca.pem", "some.pem")
             sans = "  client_allowed_sans: [%s]\n"
             other = Folder.authority.issue(x509.DNSName("test3"))
             self.assertTrue(self.agreed(more, shown(client(), known)))
@@ -306,11 +302,8 @@ class ContextTests(SynchronousTestCase):
     def test_odd_sans(self) -> None:
         """A name of an unsupported kind is not an allowed one, and no error."""
         issued = Folder.authority.issue(extension=UNREADABLE)
-        more = (
-            "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n"
-        )
-        self.assertTrue(self.agreed(more, shown(client(), issued)))
-        more += "  client_allowed_sans: [test3]\n"
+        self.assertTrue(self.agreed(VERIFIED, shown(client(), issued)))
+        more = f"{VERIFIED}  client_allowed_sans: [test3]\n"
         self.assertFalse(self.agreed(more, shown(client(), issued)))
 
     def test_no_callbacks(self) -> None:
@@ -337,30 +330,17 @@ class ContextTests(SynchronousTestCase):
         )
         (folder.path / "locked.key").write_bytes(locked)
         ca = "  client_auth_type: VerifyClientCertIfGiven\n  client_ca_file: "
+        certificate = "2: tls_server_config.cert_file"
+        private = "3: tls_server_config.key_file"
+        files = [
+            *(("server.key", f"{x}.key", private) for x in ("other", "locked")),
+            *(("server.key", f"{x}.pem", private) for x in ("junk", "empty")),
+            *(("server.pem", f"{x}.pem", certificate) for x in ("junk", "empty")),
+        ]
+        none = "5: tls_server_config.client_ca_file: no cert"
         for text, expected in (
-            (
-                SERVER.replace("server.key", "other.key"),
-                "3: tls_server_config.key_file",
-            ),
-            (SERVER.replace("server.key", "junk.pem"), "3: tls_server_config.key_file"),
-            (
-                SERVER.replace("server.key", "locked.key"),
-                "3: tls_server_config.key_fil",
-            ),
-            (
-                SERVER.replace("server.key", "empty.pem"),
-                "3: tls_server_config.key_file",
-            ),
-            (
-                SERVER.replace("server.pem", "junk.pem"),
-                "2: tls_server_config.cert_file",
-            ),
-            (SERVER.replace("server.pem", "empty.pem"), "2: tls_server_config.cert_f"),
-            (
-                f"{SERVER}{ca}empty.pem\n",
-                "5: tls_server_config.client_ca_file: no cert",
-            ),
-            (f"{SERVER}{ca}junk.pem\n", "5: tls_server_config.client_ca_file: no cert"),
+            *((SERVER.replace(old, new), words) for old, new, words in files),
+            *((f"{SERVER}{ca}{x}.pem\n", none) for x in ("junk", "empty")),
         ):
             tls = folder.read(text).tls
             assert tls is not None

@@ -10,14 +10,55 @@ from api_exporter.settings.errors import ConfigurationError
 from tests.access.certificates import lines
 from tests.access.folder import HASH, SERVER, Folder
 
-EMPTY = "tls_server_config:\n  client_auth_type: RequireAndVerifyClientCert\n"
-MISSING_CERT = "1: tls_server_config: cert_file, or cert, is missing"
-MISSING_KEY = "1: tls_server_config: key_file, or key, is missing"
+SOME = "tls_server_config:\n"
+SUITE = "TLS_ECDHE_ECDSA_WITH_AES_2048"
+MISSING_CERT = "2: tls_server_config: cert_file, or cert, is missing"
+MISSING_KEY = "2: tls_server_config: key_file, or key, is missing"
+
+FILES: dict[str, tuple[str, ...]] = {
+    "": (),
+    "hello, hello\n": ("1: the file: it must be a mapping",),
+    f"{SOME}  cert_filse: a.pem\n": ("2: tls_server_config.cert_filse: no such key",),
+    f'{SOME}  cert_file: ""\n  key_file: server.key\n': (MISSING_CERT,),
+    f'{SOME}  cert: ""\n  key_file: server.key\n': (MISSING_CERT,),
+    f'{SOME}  cert_file: server.pem\n  key_file: ""\n': (MISSING_KEY,),
+    f'{SOME}  cert_file: server.pem\n  key: ""\n': (MISSING_KEY,),
+    f'{SOME}  client_auth_type: RequireAndVerifyClientCert\n  cert_file: ""\n': (
+        *(MISSING_CERT, MISSING_KEY),
+    ),
+    f"{SOME}  cert_file: somefile\n  key_file: server.key\n": (
+        "2: tls_server_config.cert_file: ",
+    ),
+    f"{SOME}  cert_file: server.pem\n  key_file: somefile\n": (
+        "3: tls_server_config.key_file: ",
+    ),
+    f"{SOME}  cert_file: somefile\n  key_file: somefile\n": (
+        "2: tls_server_config.cert_file: ",
+        "3: tls_server_config.key_file: ",
+    ),
+    f"{SERVER}  client_ca_file: ca.pem\n": (
+        "2: tls_server_config: client_ca needs a client_auth_type",
+    ),
+    f"{SERVER}  client_auth_type: RequireAnyClientCert\n  client_ca_file: somefile\n": (
+        "5: tls_server_config.client_ca_file: ",
+    ),
+    "basic_auth_users:\n  john: doe\n": (
+        "2: basic_auth_users: the password of a user must be a bcrypt hash",
+    ),
+    f"{SERVER}  cipher_suites:\n  - {SUITE}\n": (
+        "5: tls_server_config.cipher_suites: each must be one of",
+    ),
+    f"{SERVER}  curve_preferences:\n  - CurveP257\n": (
+        "5: tls_server_config.curve_preferences: each must be one of",
+    ),
+    f"{SERVER}  min_version: TLS111\n": (
+        "4: tls_server_config.min_version: it must be one of TLS10,",
+    ),
+}
+"""Files, of which the toolkit's own table has most, and their errors."""
 
 
 class TableTests(SynchronousTestCase):
-    """The toolkit's own table of files."""
-
     def setUp(self) -> None:
         self.folder = Folder(self, self.mktemp())
 
@@ -32,78 +73,20 @@ class TableTests(SynchronousTestCase):
 
     def test_files(self) -> None:
         """The same files are refused as by the toolkit, and the error names the key."""
-        some = "tls_server_config:\n"
-        self.assertEqual([], self.folder.problems(""))
-        rows: tuple[tuple[str, tuple[str, ...]], ...] = (
-            ("hello, hello\n", ("1: the file: it must be a mapping",)),
-            (
-                f"{some}  cert_filse: server.pem\n",
-                ("2: tls_server_config.cert_filse: no such key",),
-            ),
-            (
-                f'{some}  cert_file: ""\n  key_file: server.key\n',
-                (MISSING_CERT.replace("1:", "2:"),),
-            ),
-            (
-                f'{some}  cert: ""\n  key_file: server.key\n',
-                (MISSING_CERT.replace("1:", "2:"),),
-            ),
-            (
-                f'{some}  cert_file: server.pem\n  key_file: ""\n',
-                (MISSING_KEY.replace("1:", "2:"),),
-            ),
-            (
-                f'{some}  cert_file: server.pem\n  key: ""\n',
-                (MISSING_KEY.replace("1:", "2:"),),
-            ),
-            (
-                f'{EMPTY}  cert_file: ""\n  key_file: ""\n',
-                (MISSING_CERT.replace("1:", "2:"), MISSING_KEY.replace("1:", "2:")),
-            ),
-            (
-                f"{some}  cert_file: somefile\n  key_file: server.key\n",
-                ("2: tls_server_config.cert_file: ",),
-            ),
-            (
-                f"{some}  cert_file: server.pem\n  key_file: somefile\n",
-                ("3: tls_server_config.key_file: ",),
-            ),
-            (
-                f"{some}  cert_file: somefile\n  key_file: somefile\n",
-                ("2: tls_server_config.cert_file: ", "3: tls_server_config.key_file: "),
-            ),
-            (
-                f"{SERVER}  client_ca_file: ca.pem\n",
-                ("2: tls_server_config: client_ca needs a client_auth_type",),
-            ),
-            (
-                f"{SERVER}  client_auth_type: RequireAndVerifyClientCert\n"
-                "  client_ca_file: somefile\n",
-                ("5: tls_server_config.client_ca_file: ",),
-            ),
-            (
-                "basic_auth_users:\n  john: doe\n",
-                ("2: basic_auth_users: the password of a user must be a bcrypt hash",),
-            ),
-            (
-                f"{SERVER}  cipher_suites:\n  - TLS_ECDHE_ECDSA_WITH_AES_2048\n",
-                ("5: tls_server_config.cipher_suites: each must be one of",),
-            ),
-            (
-                f"{SERVER}  curve_preferences:\n  - CurveP257\n",
-                ("5: tls_server_config.curve_preferences: each must be one of",),
-            ),
-            (
-                f"{SERVER}  min_version: TLS111\n",
-                ("4: tls_server_config.min_version: it must be one of TLS10,",),
-            ),
-        )
-        for text, expected in rows:
+        for text, expected in FILES.items():
             self.assert_bad(text, *expected)
-        with self.assertRaises(ConfigurationError) as raised:
-            load(self.folder.path / "none.yml", Path.read_bytes)
-        self.assertTrue(raised.exception.retryable)
-        self.assertIn("No such file or directory", str(raised.exception))
+
+    def test_unreadable(self) -> None:
+        """A missing file is retryable, and one that is no UTF-8 text is not."""
+        self.folder.file.write_bytes(b"\xff\xfe")
+        for path, words, retryable in (
+            (self.folder.path / "none.yml", "No such file or directory", True),
+            (self.folder.file, "the file is not UTF-8 text", False),
+        ):
+            with self.assertRaises(ConfigurationError) as raised:
+                load(path, Path.read_bytes)
+            self.assertEqual(retryable, raised.exception.retryable)
+            self.assertIn(words, str(raised.exception))
 
     def test_name(self) -> None:
         """A file name in an error cannot begin a line, or control a terminal."""
@@ -245,14 +228,6 @@ class TableTests(SynchronousTestCase):
                 f'basic_auth_users:\n  a: "{HASH}"\n  b: "{text}"\n'
             )
             self.assertEqual(warnings, found.warnings)
-
-    def test_no_text(self) -> None:
-        """A file that is no UTF-8 text is refused."""
-        self.folder.file.write_bytes(b"\xff\xfe")
-        with self.assertRaises(ConfigurationError) as raised:
-            load(self.folder.file, Path.read_bytes)
-        self.assertIn("the file is not UTF-8 text", str(raised.exception))
-        self.assertFalse(raised.exception.retryable)
 
     def test_quoted(self) -> None:
         """An empty text is no section, list, number or duration, but an error."""

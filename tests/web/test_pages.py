@@ -6,6 +6,15 @@ from api_exporter.ports import UpstreamError
 from tests.web.served import ServedTestCase
 from tests.web.watched import URL, VERSION, Watched
 
+UNKNOWN = {
+    "up": None,
+    "supported": None,
+    "last_success_timestamp_seconds": None,
+    "records": None,
+    "last_error_reason": None,
+}
+"""A resource before its first refresh."""
+
 
 class PagesTests(ServedTestCase):
     def setUp(self) -> None:
@@ -44,20 +53,13 @@ class PagesTests(ServedTestCase):
         status, headers, body = self.request("/health")
         self.assertEqual(200, status)
         self.assert_headers(headers, content_type="application/json")
-        unknown = {
-            "up": None,
-            "supported": None,
-            "last_success_timestamp_seconds": None,
-            "records": None,
-            "last_error_reason": None,
-        }
         names = ("peers", "current_user", "accounts", "groups")
         found = {
             "status": "ok",
             "version": VERSION,
             "uptime_seconds": 12.346,
             "upstream": {"url": URL, "reachable": None},
-            "resources": dict.fromkeys(names, unknown),
+            "resources": dict.fromkeys(names, UNKNOWN),
         }
         self.assertEqual(json.dumps(found, indent=2) + "\n", body.decode())
 
@@ -74,21 +76,10 @@ class PagesTests(ServedTestCase):
         error = UpstreamError("forbidden", "403", request_id="dc1djo5qmd2oq13d8pj0")
         accounts.freshness = accounts.known_freshness.failed(error, 1, 1001)
         resources = json.loads(self.request("/health")[2])["resources"]
-        success = {
-            "up": True,
-            "supported": True,
-            "last_success_timestamp_seconds": 1000.5,
-            "records": 0,
-            "last_error_reason": None,
-        }
-        failure = {
-            "up": False,
-            "supported": None,
-            "last_success_timestamp_seconds": None,
-            "records": None,
-            "last_error_reason": "forbidden",
-        }
-        self.assertEqual(success, resources["peers"])
-        self.assertEqual(failure, resources["groups"])
+        success: dict[str, object] = {"up": True, "supported": True, "records": 0}
+        success["last_success_timestamp_seconds"] = 1000.5
+        failure: dict[str, object] = {"up": False, "last_error_reason": "forbidden"}
+        self.assertEqual(UNKNOWN | success, resources["peers"])
+        self.assertEqual(UNKNOWN | failure, resources["groups"])
         failure["last_error_request_id"] = "dc1djo5qmd2oq13d8pj0"
-        self.assertEqual(failure, resources["accounts"])
+        self.assertEqual(UNKNOWN | failure, resources["accounts"])

@@ -15,6 +15,7 @@ from api_exporter.web.status import verdict
 from tests.web.watched import NOON
 
 DAY = 86400.0
+PEERS = "refresh of the peers"
 FRESH = Freshness(period=30, ended_at=NOON, last_success=NOON, records=214)
 
 
@@ -53,28 +54,17 @@ class VerdictTests(SynchronousTestCase):
         found = inventory if inventory is not None else Inventory(peers=())
         return verdict.reading_verdict({"peers": peers, **others}, found, now)
 
-    def test_working(self) -> None:
-        """With fresh peers the verdict is good."""
-        found = self.verdict(FRESH)
-        self.assertEqual("Reading NetBird: yes, 3 seconds ago", found.headline)
-        self.assertEqual(("good", "", ()), (found.tone, found.why, found.notes))
-
-    def test_starting(self) -> None:
-        """Before the first refresh the verdict is neutral."""
-        found = self.verdict(Freshness(period=30))
-        self.assertEqual(
-            ("none", "Reading NetBird: not yet, first refresh of the peers"),
-            (found.tone, found.headline),
-        )
-
-    def test_late(self) -> None:
-        """Overdue peers are a warning."""
-        found = self.verdict(FRESH, now=NOON + 50)
-        self.assertEqual(
-            "Reading NetBird: late, last refresh of the peers 50 seconds ago",
-            found.headline,
-        )
-        self.assertEqual("warn", found.tone)
+    def test_states(self) -> None:
+        """Fresh peers are good, overdue ones a warning, and none so far neutral."""
+        for peers, now, tone, headline in (
+            (FRESH, NOON + 3, "good", "yes, 3 seconds ago"),
+            (Freshness(period=30), NOON, "none", f"not yet, first {PEERS}"),
+            (FRESH, NOON + 50, "warn", f"late, last {PEERS} 50 seconds ago"),
+        ):
+            found = self.verdict(peers, now=now)
+            expected = tone, f"Reading NetBird: {headline}"
+            self.assertEqual(expected, (found.tone, found.headline))
+            self.assertEqual(("", tone == "warn"), (found.why, bool(found.notes)))
 
     def test_failing(self) -> None:
         """A failure has its time, reason, advice and the state of the metrics."""
@@ -143,25 +133,13 @@ class VerdictTests(SynchronousTestCase):
         """The last used one of several tokens is the exporter's."""
         for tokens, days in (
             ((), None),
-            ((access_token("a", days=5, used=None),), 5),
-            (
-                (
-                    access_token("a", days=5, used=60),
-                    access_token("b", days=6, used=1),
-                    access_token("c", days=7, used=None),
-                ),
-                6,
-            ),
-            (
-                (
-                    access_token("a", days=5, used=None),
-                    access_token("b", days=6, used=None),
-                ),
-                None,
-            ),
+            (((5, None),), 5),
+            (((5, 60), (6, 1), (7, None)), 6),
+            (((5, None), (6, None)), None),
         ):
-            end = verdict.token_expiry(known(*tokens))
-            self.assertEqual(days, None if end is None else (end - NOON) / DAY)
+            made = (access_token(f"{end}", days=end, used=used) for end, used in tokens)
+            expiry = verdict.token_expiry(known(*made))
+            self.assertEqual(days, None if expiry is None else (expiry - NOON) / DAY)
 
     def test_concerns(self) -> None:
         """Findings are not repeated in the verdict on reading NetBird."""
