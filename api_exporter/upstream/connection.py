@@ -47,6 +47,7 @@ class BoundedConnection(ProtocolWrapper):
     _header_bytes = 0
     _in_headers = False
     _too_long = False
+    _is_lost = False
     _abort_call: IDelayedCall | None = None
 
     def writeSequence(self, data: list[bytes]) -> None:
@@ -76,13 +77,15 @@ class BoundedConnection(ProtocolWrapper):
         super().dataReceived(data)
 
     def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
+        """Close the connection. Twisted's pool also closes those that were lost."""
         super().loseConnection()
-        if self._abort_call is None:
+        if self._abort_call is None and not self._is_lost:
             clock = cast("_BoundedConnectionFactory", self.factory).clock
             abort = cast("ITCPTransport", self.transport).abortConnection
             self._abort_call = clock.callLater(CLOSE_TIMEOUT, abort)
 
     def connectionLost(self, reason: Failure | None = None) -> None:
+        self._is_lost = True
         if self._abort_call is not None and self._abort_call.active():
             self._abort_call.cancel()
         if self._too_long:

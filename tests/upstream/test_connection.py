@@ -18,8 +18,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import readBody
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.agent import UpstreamAgent
-from api_exporter.upstream.connection import MAX_HEADER_BYTES
+from api_exporter.upstream.agent import IDLE_SECONDS, UpstreamAgent
+from api_exporter.upstream.connection import CLOSE_TIMEOUT, MAX_HEADER_BYTES
 from api_exporter.upstream.failures import translate
 from api_exporter.upstream.tls_policy import TlsPolicy
 from tests.authority import Authority
@@ -51,6 +51,11 @@ def close(transport: ITransport) -> None:
 
 def cut(transport: ITransport) -> None:
     transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[")
+    transport.loseConnection()
+
+
+def good_and_close(transport: ITransport) -> None:
+    good(transport)
     transport.loseConnection()
 
 
@@ -133,6 +138,14 @@ class ConnectionTests(SynchronousTestCase):
             self.assertEqual(b"[]", self.successResultOf(body), host)
             [certificate] = self.seen
             self.assertEqual(host, certificate.get_subject().CN)
+
+    def test_closed_by_server(self) -> None:
+        """The end of the idle time does nothing to a connection that the server closed
+        before.
+        """
+        self.successResultOf(self.requested(good_and_close))
+        self.reactor.pump([IDLE_SECONDS, CLOSE_TIMEOUT])
+        self.assertEqual([], self.reactor.getDelayedCalls())
 
     def test_another_host(self) -> None:
         """A certificate for another host is rejected, for any kind of name."""
