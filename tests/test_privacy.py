@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.events.lines import event_line
 from api_exporter.events.listing import decode_events
 from api_exporter.exposition.text import escape
@@ -15,7 +14,6 @@ from api_exporter.netbird.resources import RESOURCES
 from api_exporter.web.discovery.query import Query
 from api_exporter.web.discovery.targets import target_list
 from tests.bodies import body, inventory
-from tests.collectors.samples import PREFIX, page
 
 PERSONAL = {
     "peers": ("hostname", "connection_ip", "city_name", "serial_number"),
@@ -61,10 +59,6 @@ def targets(known: Inventory) -> str:
 
 
 class PrivacyTests(SynchronousTestCase):
-    public = page(inventory(), COLLECTORS)
-    personal = page(inventory(personal=True))
-    everything = page(inventory(personal=True), COLLECTORS)
-
     def lines(self, string: str, text: str) -> list[str]:
         return [line for line in text.split("\n") if string in line]
 
@@ -77,25 +71,6 @@ class PrivacyTests(SynchronousTestCase):
         bodies = b"".join(body(resource.name) for resource in RESOURCES)
         for name in texts({"peers": ("hostname",)}):
             self.assertEqual(1, bodies.count(name.encode()), name)
-
-    def test_not_by_default(self) -> None:
-        """No personal string is anywhere on the page by default."""
-        for string in texts(PERSONAL):
-            self.assertEqual([], self.lines(string, self.public))
-
-    def test_on_demand(self) -> None:
-        """If personal data is enabled, each such string is one label's value."""
-        for resource, keys in PERSONAL.items():
-            family = f"{PREFIX}{resource.rstrip('s')}_info{{"
-            for string in texts({resource: keys}):
-                lines = self.lines(f'="{string}"', self.personal)
-                self.assertEqual([family], [line[: len(family)] for line in lines])
-
-    def test_never(self) -> None:
-        """Secrets and the people of the audit log are never published."""
-        for string in texts(NEVER) - texts(PERSONAL):
-            self.assertEqual([], self.lines(string, self.public))
-            self.assertEqual([], self.lines(string, self.everything))
 
     def test_discovery(self) -> None:
         """Service discovery has the peers' data of the page, and no user's data."""

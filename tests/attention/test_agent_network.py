@@ -6,10 +6,20 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.thresholds import Thresholds, default_thresholds
 from api_exporter.netbird.agent_records import AgentSettings
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import RESOURCES
 from tests.attention.looking import findings, seen
-from tests.collectors.test_agent_network import NOON, known
+from tests.bodies import recorded
+from tests.reference.page import Settings
+from tests.reference.program import decoded
+from tests.reference.test_reference import NOON, by_resource
 
 USUAL = default_thresholds()
+
+
+def known() -> Inventory:
+    """Return the inventory of the recorded server."""
+    bodies = by_resource(recorded("recorded_agents"))
+    return decoded(bodies, Settings(asked=NOON, now=NOON), RESOURCES)
 
 
 def said(

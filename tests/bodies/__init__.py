@@ -20,8 +20,6 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
 from simulation.company.resource import load
 
-T = TypeVar("T")
-
 FOLDER = Path(__file__).parent
 
 _RESOURCES = selection([c.name for c in COLLECTORS], {}).resources
@@ -86,15 +84,3 @@ def inventory(*, personal: bool = False, **others: str) -> Inventory:
             ).records
             known = known.with_(resource.name, found)
     return known
-
-
-def finish(steps: Generator[object, None, T]) -> T:
-    """Run a generator to its end. Return its value."""
-    returned: list[T] = []
-
-    def to_the_end() -> Generator[object, None, None]:
-        returned.append((yield from steps))
-
-    for _ in to_the_end():
-        pass
-    return returned[0]

@@ -10,7 +10,11 @@ from api_exporter.netbird.agent_bodies import (
     ConsumptionDecoder,
     Denials,
     DenialsDecoder,
+    Usage,
+    UsagePeriod,
+    denials_query,
     next_midnight,
+    usage_query,
 )
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.resources import MAX_BODY_BYTES, RESOURCE_BY_NAME
@@ -36,6 +40,30 @@ class MidnightTests(SynchronousTestCase):
         end = next_midnight(NOON)
         self.assertEqual(NOON - 30 + 12 * 3600, end)
         self.assertEqual(end + 24 * 3600, next_midnight(end))
+
+
+class QueryTests(SynchronousTestCase):
+    def test_usage(self) -> None:
+        """The earlier days are requested once a day, then today; the first has none."""
+        earlier = UsagePeriod(first="2026-11-01", last="2026-11-21", buckets=())
+        known = [Usage(earlier=earlier)]
+        first = NOON + 9 * 86400
+        for usages, now, period in (
+            ([], NOON, "2026-11-01T00:00:00Z&end_date=2026-11-21T23:59:59.999999999Z"),
+            (known, NOON, "2026-11-22T00:00:00Z"),
+            (
+                *(known, NOON + 86400),
+                "2026-11-01T00:00:00Z&end_date=2026-11-22T23:59:59.999999999Z",
+            ),
+            (known, first, "2026-12-01T00:00:00Z"),
+        ):
+            expected = f"?granularity=day&start_date={period}"
+            self.assertEqual(expected, usage_query(usages, now))
+
+    def test_denials(self) -> None:
+        """Denials of today are requested with one row."""
+        expected = "?decision=deny&page_size=1&start_date=2026-11-22T00:00:00Z"
+        self.assertEqual(expected, denials_query(NOON))
 
 
 class ConsumptionTests(SynchronousTestCase):

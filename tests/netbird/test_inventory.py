@@ -45,12 +45,15 @@ class InventoryTests(SynchronousTestCase):
     def test_gone(self) -> None:
         """Resources that are removed with another one get another edition."""
         before = Inventory(users=(User(id="a", is_current=True),))
+        for other in (*AGENT_RESOURCES, "access_tokens"):
+            before = before.with_(other, ())
         for resource, others in (
             ("users", ("access_tokens",)),
             ("agent_providers", AGENT_RESOURCES),
         ):
             after = before.with_(resource, ())
             for other in others:
+                self.assertIsNone(getattr(after, other))
                 self.assertNotEqual(before.edition([other]), after.edition([other]))
 
     def test_unknown_resource(self) -> None:

@@ -1,13 +1,14 @@
 """The program's page: bodies decoded, measured and rendered, and the page parsed."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import Resource
 from api_exporter.ports import UpstreamError
 from tests.collectors.samples import page, parsed
 from tests.reference.page import Key, Settings
@@ -20,6 +21,18 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
         {},
         metric_filter=MetricFilter(detail=settings.detail),
     )
+    samples = parsed(page(decoded(bodies, settings, on.resources), on.collectors))
+    twice = [
+        key for key, count in Counter(key for key, _ in samples).items() if count > 1
+    ]
+    assert not twice, f"stand twice on the page: {twice[:3]}"
+    return dict(samples)
+
+
+def decoded(
+    bodies: Mapping[str, bytes], settings: Settings, resources: Iterable[Resource]
+) -> Inventory:
+    """Return the inventory after one reading of each resource that has a body."""
     asked = settings.asked
     inventory = Inventory(
         personal=settings.personal,
@@ -27,7 +40,7 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
         now=settings.now,
         consumption_period=settings.consumption_interval,
     )
-    for resource in on.resources:
+    for resource in resources:
         while resource.name in bodies and (
             path := resource.request_path(inventory, asked)
         ):
@@ -36,17 +49,10 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
                 body = bodies.get(f"{resource.name}_earlier", b"[]")
             before = getattr(inventory, resource.name) or ()
             try:
-                decoded = resource.decoder.decode(
-                    body, DecodeContext(before, now=asked)
-                )
+                found = resource.decoder.decode(body, DecodeContext(before, now=asked))
             except UpstreamError:
                 break
-            inventory = inventory.with_(resource.name, decoded.records)
+            inventory = inventory.with_(resource.name, found.records)
             if resource.request_path(inventory, asked) == path:
                 break
-    samples = parsed(page(inventory, on.collectors))
-    twice = [
-        key for key, count in Counter(key for key, _ in samples).items() if count > 1
-    ]
-    assert not twice, f"stand twice on the page: {twice[:3]}"
-    return dict(samples)
+    return inventory

@@ -109,11 +109,13 @@ class ResponseBodyTests(SynchronousTestCase):
     def test_not_wanted(self) -> None:
         """A body that cannot be used is not read."""
         problem = UpstreamError("decode", "a web page")
+        end = ", but gzip was requested"
         for codings, words in (
             ((), "a web page"),
             ((b"br",), "a web page"),
-            ((b"br",), "encoded as 'br', but gzip was requested"),
-            ((b"gzip", b"gzip"), "encoded as 'gzip, gzip', but gzip was requested"),
+            ((b"br",), f"encoded as 'br'{end}"),
+            ((b"deflate", b"nbp_canary\xff"), f"encoded as 'deflate, unknown'{end}"),
+            ((b"gzip", b"gzip"), f"encoded as 'gzip, gzip'{end}"),
         ):
             page = problem if words == "a web page" else None
             whole = self.begin(MIB, *codings, problem=page)
