@@ -22,7 +22,7 @@ UNITS := $(filter-out tests.deploy.% tests.integration.%,$(subst /,.,$(basename 
 # Whole accounts over hours of simulated time: all that they run has tests of its own, and
 # tracing takes three times as long as they do.
 UNTRACED := $(addprefix tests.,test_outages test_sharing \
-	attention.test_demo company.test_changes reference.test_reference)
+	attention.test_demo reference.test_reference)
 # What `make lowest` and `make pythons` run; TESTS=tests is everything.
 TESTS ?= $(UNITS)
 

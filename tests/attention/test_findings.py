@@ -409,33 +409,6 @@ class ExpirationsTests(FindingsTestCase):
         ):
             self.tells(self.key(**fields))
 
-    def test_expired(self) -> None:
-        """An expired object has its expiry as `since`, not as `until`."""
-        ago = at(-HOUR)
-        looked = seen(
-            Inventory(
-                users=(),
-                access_tokens=(
-                    AccessToken(id="t", expiration_date=ago, last_used=at(-60)),
-                ),
-                proxy_tokens=(ProxyToken(id="p", expires_at=ago, last_used=at(-60)),),
-            ),
-            client_expires_at=NOW - HOUR,
-            server_expires_at=NOW - HOUR,
-        )
-        self.tells(
-            looked,
-            "ApiExporterTokenExpiresVerySoon: Access token t of the exporter's user has"
-            " expired: create a new token. (since -3600)",
-            "ApiExporterUpstreamCertificateExpiresSoon: The certificate of the NetBird"
-            " API has expired: peers and this exporter cannot connect. (since -3600)",
-            "ApiExporterClientCertificateExpiresSoon: The exporter's client certificate"
-            " has expired: the gateway of the NetBird API refuses requests. (since"
-            " -3600)",
-            "NetBirdProxyTokenExpiresSoon: Proxy token p has expired: the proxy that"
-            " uses this token cannot connect. (since -3600)",
-        )
-
     def test_access_token(self) -> None:
         """The exporter's token is a finding for 14 days, and a worse one for three."""
         for left, used, alert, words in (
@@ -455,23 +428,28 @@ class ExpirationsTests(FindingsTestCase):
                 f" user {words}: create a new token."
                 f" ({'until' if left else 'since'} {left:.0f})"
             )
-            inventory = Inventory(users=(), access_tokens=(token,))
+            tokens = (AccessToken(id="of unknown end"), token)
+            inventory = Inventory(users=(), access_tokens=tokens)
             self.tells(inventory, alert and line)
-        self.tells(Inventory(users=(), access_tokens=(AccessToken(id="t"),)))
 
     def test_proxy_token(self) -> None:
         """A proxy's token in use that expires within 14 days is a finding."""
         token = ProxyToken(
             id="p", name="edge", expires_at=at(14 * DAY - 1), last_used=at(-DAY)
         )
-        self.tells(
-            Inventory(proxy_tokens=(token,)),
-            "NetBirdProxyTokenExpiresSoon: Proxy token edge expires soon: the proxy"
-            " that uses this token stops then. (until 1209599)",
-        )
+        revoked = replace(token, revoked=True)
+        for left, words in (
+            (14 * DAY - 1, "expires soon: {} stops then. (until 1209599)"),
+            (0, "has expired: {} cannot connect. (since 0)"),
+        ):
+            line = words.format("the proxy that uses this token")
+            ending = replace(token, expires_at=at(left))
+            self.tells(
+                Inventory(proxy_tokens=(revoked, ending)),
+                f"NetBirdProxyTokenExpiresSoon: Proxy token edge {line}",
+            )
         for changes in (
             {"expires_at": at(14 * DAY)},
-            {"revoked": True},
             {"last_used": at(-7 * DAY)},
             {"last_used": None},
         ):
@@ -479,33 +457,31 @@ class ExpirationsTests(FindingsTestCase):
 
     def test_certificates(self) -> None:
         """A certificate that expires within a week is a finding."""
-        server, client = (
-            f"ApiExporter{kind}CertificateExpiresSoon: The {words} after that. (until"
-            " 604799)"
-            for kind, words in (
-                (
-                    "Upstream",
-                    "certificate of the NetBird API expires soon: peers and this"
-                    " exporter cannot connect",
-                ),
-                (
-                    "Client",
-                    "exporter's client certificate expires soon: the gateway of the"
-                    " NetBird API refuses requests",
-                ),
-            )
+        alert = "ApiExporter{}CertificateExpiresSoon: The {{}}"
+        server = (
+            "certificate of the NetBird API {}: peers and this exporter cannot connect"
         )
-        soon, week = NOW + 7 * DAY - 1, NOW + 7 * DAY
-        for server_end, client_end, lines in (
-            (soon, soon, (server, client)),
-            (soon, None, (server,)),
-            (None, soon, (client,)),
-            (week, week, ()),
+        client = (
+            "exporter's client certificate {}: the gateway of the NetBird API refuses"
+            " requests"
+        )
+        texts = [
+            alert.format(kind).format(f"{text}{{}}. ({{}})")
+            for kind, text in (("Upstream", server), ("Client", client))
+        ]
+        for left, words in (
+            (7 * DAY, None),
+            (7 * DAY - 1, ("expires soon", " after that", "until 604799")),
+            (0, ("has expired", "", "since 0")),
         ):
-            looked = seen(
-                Inventory(), server_expires_at=server_end, client_expires_at=client_end
-            )
-            self.tells(looked, *lines)
+            end = NOW + left
+            for ends in ((end, end), (end, None), (None, end)):
+                known = zip(texts, ends, strict=True)
+                lines = [text.format(*words) for text, at_ in known if words and at_]
+                looked = seen(
+                    Inventory(), server_expires_at=ends[0], client_expires_at=ends[1]
+                )
+                self.tells(looked, *lines)
 
 
 class ProxiesTests(FindingsTestCase):

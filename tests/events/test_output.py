@@ -24,13 +24,6 @@ class OutputTests(SynchronousTestCase):
         except BlockingIOError:
             return b""
 
-    def test_taken(self) -> None:
-        """All lines are accepted if the reader keeps up."""
-        self.addCleanup(os.close, self.reader)
-        self.assertEqual(10_000, self.output.write(LINE * 10))
-        self.assertEqual(LINE * 10, self.read())
-        self.assertTrue(self.output.is_flushed)
-
     def test_number(self) -> None:
         """The default descriptor is standard output."""
         self.addCleanup(os.close, self.reader)

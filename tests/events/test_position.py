@@ -105,14 +105,6 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(1, reading.read_all())
         self.assertEqual(list(range(1, 252)), reading.got)
 
-    def test_empty(self) -> None:
-        """The first rows of an empty log are read."""
-        reading = Reading(Table(), START)
-        self.assertEqual(1, reading.read_all())
-        reading.table.add(1)
-        self.assertEqual(1, reading.read_all())
-        self.assertEqual([1], reading.got)
-
     def test_same_time(self) -> None:
         """Rows of the same time, on two pages or on more, are read once."""
         for first, last in ((1, 350), (96, 105)):
@@ -260,14 +252,6 @@ class LostTests(SynchronousTestCase):
         reading.read_all()
         self.assertEqual(list(range(1, 52)), reading.got)
         self.assertFalse(reading.position.is_lost)
-
-    def test_older_first(self) -> None:
-        """A page that ends before the known rows is not a loss."""
-        reading = self.reading()
-        for one in range(500, 700):
-            reading.table.add(one, START + 20 * SECOND + one)
-        reading.read_all()
-        self.assertEqual(([], 250), (reading.missed, len(reading.got)))
 
     def test_only_older(self) -> None:
         """A page full of late older rows is not a loss."""

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from tests.events import body
 from tests.events.paging import SERVICE, Table, number
-from tests.integration.event_logs import TOKEN, EventLogTestCase
+from tests.integration.event_logs import EventLogTestCase
 from tests.integration.programs import start, until
 
 KILLS = int(os.environ.get("ACCESS_LOG_KILLS", "3"))
@@ -142,37 +142,6 @@ class KillTests(AccessLogTestCase):
 
 
 class OperationTests(AccessLogTestCase):
-    def test_personal(self) -> None:
-        """The token, and what is personal, is in no log and on no page."""
-        begin = time.time_ns() - 500 * NANOSECONDS_PER_SECOND
-        personal: dict[str, object] = {
-            "source_ip": "192.0.2.77",
-            "user_id": "u-canary",
-            "path": "/c4nary",
-            "host": "canary.test",
-            "city_name": "Canaryville",
-            "subdivision_code": "C4NARY",
-            "metadata": {"crowdsec_verdict": "ban", "user": "canary-name"},
-            "of_tomorrow": ["canary-new"],
-        }
-        for one in range(1, 101):
-            self.table.add(one, begin + one * NANOSECONDS_PER_SECOND, **personal)
-        self.table.add(101, begin, **personal | {"id": ""})
-        self.table.add(102, begin, **personal | {"id": "canary-id", "timestamp": []})
-        running = self.writing(LOG_LEVEL="debug")
-        self.wait_for_lines(100)
-        paths = ("/metrics", "/", "/sd", "/health", "/runbooks", "/status.json")
-        texts = [self.page(path) for path in paths]
-        running.stop()
-        cursor = Path(f"{self.file}.cursor").read_text()
-        texts += [running.said(), self.file.read_text(), cursor]
-        self.assertIn(
-            "unreadable rows of the access log are not written", running.said()
-        )
-        for text in texts:
-            for word in (TOKEN, "192.0.2.77", "canary", "Canary", "c4nary", "C4NARY"):
-                self.assertNotIn(word, text)
-
     def test_no_folder(self) -> None:
         """A missing folder has a reason of its own, and costs no request."""
         self.table.add(1)

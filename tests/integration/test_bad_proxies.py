@@ -30,19 +30,6 @@ def says(data: bytes, *, close: bool = False) -> Answer:
     return answer
 
 
-def opened_then(data: bytes) -> Answer:
-    """A tunnel that leads to something else than TLS, or ends."""
-
-    def answer(conversation: Conversation) -> None:
-        conversation.send(OPENED)
-        if data:
-            deferLater(reactor, 0.05, conversation.send, data)
-        else:
-            deferLater(reactor, 0.05, conversation.close)
-
-    return answer
-
-
 def silence(_: Conversation) -> None:
     """No answer, ever."""
 
@@ -135,16 +122,6 @@ class BadTests(PuppetTestCase):
             self.assertIn(words, str(error))
             self.assertEqual(1, len(self.attempts))
             await self.gone(client)
-
-    async def test_tls_within(self) -> None:
-        """Failures behind a proxy have the same reasons as without a proxy."""
-        elsewhere = self.upstream(issued=self.authority.issue("elsewhere.example"))
-        await self.assert_fails(self.through(Conversation.carry, elsewhere), "tls", "")
-        for late in (b"HTTP/1.1 400 Bad\r\n\r\n", b""):
-            client = self.through(opened_then(late))
-            await self.assert_fails(client, "tls", "")
-        untrusted = self.through(Conversation.carry, UPSTREAM_CA_FILE="")
-        await self.assert_fails(untrusted, "tls", "certificate verify failed")
 
     async def test_stopped(self) -> None:
         """A stop while a proxy hangs leaves no connection and logs nothing."""

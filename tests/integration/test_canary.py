@@ -188,28 +188,6 @@ class CanaryTests(ExporterTestCase):
             said = self.assert_run_clean(environ, "cannot refresh peers")
             self.assertRegex(said, f'reason(=|": "){reason}')
 
-    def test_escaped(self) -> None:
-        """A token that JSON may write in other letters is recognized all the same."""
-        token = "canary/of=the&mine+0123456789"
-        upstream = Upstream(self)
-        for body in (
-            token.replace("/", "\\/"),
-            token.replace("&", "\\u0026"),
-            "".join(f"\\u{ord(letter):04x}" for letter in token),
-        ):
-            answer = b'{"message":"who is %b?"}' % body.encode()
-            upstream.faults["*"] = lambda _, answer=answer: (  # type: ignore[misc]
-                403,
-                "application/json",
-                answer,
-            )
-            ended = self.ended(
-                [*self.exporter, "--once"],
-                self.canary(upstream.url, UPSTREAM_API_TOKEN=token),
-            )
-            self.assertIn("403", ended.stderr)
-            self.assert_clean(ended.stderr, "the report", token)
-
     def test_reports(self) -> None:
         """`--check` and `--once` do not show it either, refused or not."""
         upstream = Upstream(self)

@@ -41,7 +41,7 @@ PASSWORD = "open sesame"
 
 STAYS = "the previous configuration stays in use"
 
-GUESSING = ("-m", "tests.integration.crowd", "guessing")
+GUESSING = ("-m", "tests.integration.crowd")
 
 REQUIRED = (
     f"{SERVER}  client_ca_file: ca.pem\n"

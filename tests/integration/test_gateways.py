@@ -79,33 +79,6 @@ class GatewayTests(ReachingTestCase):
         await self.assert_read(client)
         self.assertEqual(own.ends, client.tls_policy.client_expires_at)
 
-    async def test_useless_later(self) -> None:
-        """Files that have become useless are `tls`, with the reason, until mended."""
-        gateway = self.gateway()
-        own = self.persons.issue("exporter")
-        other = self.persons.issue("exporter")
-        client = self.at(gateway, **self.files(own))
-        certificate, key = self.directory / "own.pem", self.directory / "own.key"
-        for pem, secret, words in (
-            (own.pem, other.key, f"key in {key} does not belong to the certificate in"),
-            (own.pem, own.encrypted_key(), f"{key}: the private key is encrypted"),
-            (own.pem, b"x", f"{key}: the file contains no private key"),
-            (b"", own.key, f"{certificate}: the file is empty"),
-        ):
-            certificate.write_bytes(pem)
-            key.write_bytes(secret)
-            error = await self.failing(client)
-            self.assertEqual("tls", error.reason)
-            self.assertTrue(
-                str(error).startswith("the client certificate cannot be used")
-            )
-            self.assertIn(words, str(error))
-        certificate.write_bytes(own.pem)
-        key.unlink()
-        await self.assert_fails(client, "tls", f"{key}: No such file")
-        self.files(own)
-        await self.assert_read(client)
-
     async def test_disliked(self) -> None:
         """A certificate that OpenSSL trusts is used even if our parser refuses it."""
         authority = Authority("odd", country="XX")

@@ -116,26 +116,6 @@ class SignalTests(ExporterTestCase):
 
 
 class StreamsTests(ExporterTestCase):
-    def shell(self, line: str) -> list[str]:
-        return ["bash", "-c", line]
-
-    def test_closed(self) -> None:
-        """The exporter serves with closed standard streams, as a daemon too."""
-        for command in (self.exporter, self.twistd):
-            exporter = shlex.join([*command, "--demo"])
-            for closed in ("<&- >&- 2>&-", ">&-", "2>&-"):
-                line = self.shell(f"exec {exporter} {closed}")
-                running = self.serving(line, self.settings(LOG_LEVEL="debug"))
-                get(self.url())
-                self.assert_stops(running)
-        exporter = shlex.join([*self.daemon, "--demo"])
-        line = self.shell(f"exec {exporter} <&- >&- 2>&-")
-        self.assertEqual(0, self.ended(line, self.settings()).returncode)
-        pid = int((self.directory / "twistd.pid").read_text())
-        until(lambda: get(self.url("/health"))[0] == 200, "the start")
-        os.kill(pid, signal.SIGTERM)
-        until(lambda: not (self.directory / "twistd.pid").exists(), "the end")
-
     def test_reader_stops(self) -> None:
         """A reader that stops does not delay the exporter, and gets the lines later."""
         process = subprocess.Popen(
@@ -170,55 +150,8 @@ class StreamsTests(ExporterTestCase):
         self.assertEqual(0, process.wait(PATIENCE))
         self.assertLess(time.monotonic() - begin, SOON)
 
-    def test_journal(self) -> None:
-        """In the journal a line has its priority and no time of its own."""
-        output = self.directory / "output"
-        output.touch()
-        file = output.stat()
-        url = {"UPSTREAM_API_URL": "http://127.0.0.1:1", "UPSTREAM_API_TOKEN": "nbp_x"}
-        for stream, starts in (
-            (f"{file.st_dev}:{file.st_ino}", ("<6>info ", "<4>warning ")),
-            (f"{file.st_dev}:{file.st_ino + 1}", ("20", "20")),
-        ):
-            environ = self.settings(JOURNAL_STREAM=stream, LOG_FORMAT="text", **url)
-            running = self.serving(self.exporter, environ)
-            self.assert_stops(running)
-            lines = running.said().splitlines()
-            for line in lines:
-                self.assertTrue(line.startswith(starts), line)
-            self.assertTrue(any(line.startswith(starts[1]) for line in lines))
-        ended = subprocess.run(
-            self.exporter,
-            cwd=self.directory,
-            env=environment(JOURNAL_STREAM=f"{file.st_dev}:{file.st_ino}"),
-            stderr=output.open("a"),
-            check=False,
-        )
-        self.assertEqual(os.EX_CONFIG, ended.returncode)
-        self.assertIn("\n<3>api-exporter: UPSTREAM_API_URL ", output.read_text())
-
 
 class FileTests(ExporterTestCase):
-    def test_token_is_no_file(self) -> None:
-        """A token file that becomes a pipe or a device does not block the exporter."""
-        upstream = Upstream(self, GOOD)
-        token = self.directory / "token"
-        for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
-            token.write_text(GOOD)
-            environ = self.reading(
-                upstream.url,
-                UPSTREAM_API_TOKEN_FILE=str(token),
-                REFRESH_INTERVALS="peers=1s",
-            )
-            running = self.started(self.exporter, environ)
-            token.unlink()
-            make(token)
-            until(lambda: scraped(self.url(), UNREADABLE), "the metric")
-            self.assertIn("the file is not a regular file", running.said())
-            self.assertTrue(scraped(self.url(), "netbird_api_up 1.0"))
-            self.assert_stops(running)
-            token.unlink()
-
     def test_pipe(self) -> None:
         """The configuration may come through a pipe."""
         config = self.directory / "config"

@@ -18,7 +18,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.trial.unittest import SkipTest, TestCase
-from twisted.web.client import ResponseNeverReceived
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
@@ -138,25 +137,3 @@ class GoToolPprofTests(TestCase):
         traces = await self.tool("-traces", f"{self.url}/goroutine")
         self.assertIn("Type: goroutine", traces)
         self.assertRegex(traces, r"thread: +doze\n +1 +threading\.\S+\n[^-]+\.doze\n")
-
-    async def test_errors_are_shown(self) -> None:
-        """The tool prints why it got no profile: a bad query, a profile that runs."""
-        printed = await self.tool("-top", f"{self.url}/profile?seconds=0", status=2)
-        self.assertIn("400 Bad Request - seconds must be a whole number", printed)
-        running = treq.get(f"{self.url}/profile?seconds=300", persistent=False)
-        await self.sampler_runs(wanted=True)
-        printed = await self.tool("-top", f"{self.url}/profile?seconds=1", status=2)
-        self.assertIn("409 Conflict - the CPU sampler is in use; retry later", printed)
-        await self.fetch("/goroutine")
-        self.assertNoResult(running)
-        running.cancel()
-        await self.assertFailure(running, ResponseNeverReceived)
-        await self.sampler_runs(wanted=False)
-
-    async def sampler_runs(self, *, wanted: bool) -> None:
-        """Wait until the sampling thread runs, or has ended."""
-        for _ in range(3000):
-            if wanted == ("cpu-profiler" in {t.name for t in threading.enumerate()}):
-                return
-            await deferLater(self.reactor, 0.01)
-        self.fail(f"the sampler {'does not run' if wanted else 'runs on'}")

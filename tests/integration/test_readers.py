@@ -4,7 +4,6 @@ import gc
 import socket
 import ssl
 import statistics
-import sys
 import time
 import weakref
 from collections.abc import Iterator
@@ -25,7 +24,6 @@ from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.trial.unittest import TestCase
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.exposition.pages import piece
 from api_exporter.netbird.resources import UP
 from api_exporter.serving.channel import MAX_RESPONSE_SECONDS
 from api_exporter.serving.page import ReadOnlyPage
@@ -35,16 +33,7 @@ from tests import THOROUGH
 from tests.authority import Authority
 from tests.integration.exporter import ExporterTestCase
 from tests.integration.ports import listening
-from tests.integration.programs import (
-    PATIENCE,
-    ROOT,
-    Running,
-    environment,
-    get,
-    scraped,
-    start,
-    until,
-)
+from tests.integration.programs import PATIENCE, get, scraped, until
 from tests.logbook import logbook
 from tests.web.watched import Watched
 
@@ -141,53 +130,6 @@ class CrowdTests(ExporterTestCase):
             return b""
 
 
-class MannersTests(ExporterTestCase):
-    """A real exporter, and a crowd that keeps it busy."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.serving(environ=self.settings())
-
-    def crowd(self, kind: str, count: int) -> Running:
-        """Clients of this kind for four seconds."""
-        module = [sys.executable, "-m", "tests.integration.crowd", kind]
-        directory = Path(self.mktemp())
-        directory.mkdir()
-        arguments = [str(self.port), str(count), "4"]
-        path = {"PYTHONPATH": str(ROOT)}
-        return start(self, [*module, *arguments], directory, environment(**path))
-
-    def answers(self, crowd: Running, *paths: str) -> list[float]:
-        """The seconds that each answer took while there was a crowd, ascending."""
-        until(lambda: "begin" in crowd.said(), "the crowd")
-        time.sleep(1)
-        seconds = []
-        while crowd.process.poll() is None:
-            for path in paths:
-                begin = time.monotonic()
-                # From an address of its own: the crowd has another one.
-                status, _, _ = get(self.url(path))
-                seconds.append(time.monotonic() - begin)
-                self.assertEqual(200, status, path)
-        self.assertEqual(0, crowd.process.returncode, crowd.said())
-        self.assertGreater(int(crowd.said().split()[-1]), 1000)
-        return sorted(seconds)
-
-    def assert_within(self, bound: float, kind: str, count: int, *paths: str) -> None:
-        """All are answered; in a thorough run 99 of 100 within a bound in seconds."""
-        seconds = self.answers(self.crowd(kind, count), *paths)
-        if THOROUGH:
-            self.assertLess(seconds[int(0.99 * len(seconds))], bound)
-
-    def test_idle(self) -> None:
-        """A thousand idle connections of one address keep no other client out."""
-        self.assert_within(1.0, "idle", 1000, "/health", "/metrics")
-
-    def test_looping(self) -> None:
-        """Fifty clients that request the status page in a loop delay no others."""
-        self.assert_within(0.25, "looping", 50, "/health")
-
-
 class Endless(ReadOnlyPage):
     """More than any buffer takes."""
 
@@ -274,18 +216,6 @@ class DeadlineTests(TestCase):
         await self.assert_aborted_at(MAX_RESPONSE_SECONDS)
         self.assertIsNone(self.endless.slices())
         self.assertIsNone(transport(), "it holds what was not sent")
-
-    async def test_old_pages(self) -> None:
-        """Old pages are kept for their readers, and no longer than the deadline."""
-        for letter in b"abcd":
-            self.pages.publish("peers", (piece(bytes([letter]) * 3_000_000),))
-            await self.reader(b"/metrics")
-            await self.advance(MAX_RESPONSE_SECONDS / 4)
-        self.assertEqual(3, len(self.site.running_requests))
-        for letter in b"efg":
-            self.pages.publish("peers", (piece(bytes([letter]) * 1000),))
-            await self.advance(MAX_RESPONSE_SECONDS / 4)
-        self.assert_gone(4)
 
     def secured(self) -> int:
         """A port at which the same site is served over TLS."""

@@ -213,18 +213,3 @@ class EndsTests(SynchronousTestCase):
 
     def usage(self, network: Agents) -> str:
         return "\n".join(network.sample("agent_usage_tokens"))
-
-
-class RefusedTests(SynchronousTestCase):
-    def test_role(self) -> None:
-        """A resource that a role may not read is unsupported, and requested slowly."""
-        forbidden = UpstreamError("forbidden", "403: permission denied")
-        unknown = UpstreamError(
-            "not_found", "404: no", server_message="user role: billing_admin not found"
-        )
-        for error in (forbidden, unknown):
-            network = Agents(agent_providers=error)
-            network.advance(3 * HOUR)
-            standing = network.telemetry.freshness["agent_providers"]
-            self.assertIs(False, standing.supported)
-            self.assertLessEqual(len(network.requests), 5)

@@ -148,11 +148,6 @@ class AloneTests(SynchronousTestCase):
             self.assertGreater(names.count(name), 0.9 * 24 * HOUR / period, name)
         self.assertLess(crowd.oldest[0, "peers"], 60.0)
 
-    def test_slow_upstream(self) -> None:
-        """An upstream that takes a minute for each response gets all requests."""
-        crowd = Crowd([DEFAULT], seconds=60.0).until(6 * HOUR)
-        self.assertEqual(DEFAULT.keys(), {name for _, name in crowd.read})
-
 
 class SlotTests(SynchronousTestCase):
     def test_slots(self) -> None:
@@ -168,14 +163,6 @@ class SlotTests(SynchronousTestCase):
                 [DEFAULT] * accounts, budget=Budget(limit), seconds=seconds
             ).until(120.0)
             self.assertEqual({True: most, False: most}, crowd.in_flight)
-
-    def test_freed(self) -> None:
-        """A slot that becomes free is used at once by any account."""
-        crowd = Crowd([FEW] * 20, seconds=1.0).until(5.5)
-        begun = sorted(at for at, _, name, _ in crowd.requests if name == "peers")
-        for place, at in enumerate(begun):
-            self.assertLess(at - place // SLOTS * 1.0, PROMPT)
-        self.assertEqual(20, len(begun))
 
     def test_hung(self) -> None:
         """Accounts that hang hold two slots each, and delay no other account; more of
@@ -214,20 +201,6 @@ class TurnTests(SynchronousTestCase):
         budget.per_minute = per_minute
         return budget
 
-    def test_peers_of_all(self) -> None:
-        """The peers of all accounts come before other resources of any."""
-        crowd = Crowd([FEW] * 10, budget=self.budget()).until(HOUR / 4)
-        first = [name for _, _, name, _ in crowd.requests[:10]]
-        self.assertEqual(["peers"] * 10, first)
-
-    def test_longest_overdue(self) -> None:
-        """Among other resources, the longest overdue one is first."""
-        crowd = Crowd([DEFAULT] * 3, budget=self.budget(per_minute=30.0))
-        crowd.until(2 * HOUR)
-        for name in ("groups", "users"):
-            ages = crowd.ages(name)
-            self.assertLess(max(ages), 1.1 * DEFAULT[name] + 60.0, (name, ages))
-
     def test_fair(self) -> None:
         """With a small limit, all peers and all other resources are still refreshed."""
         crowd = Crowd([FEW] * 12, budget=self.budget(), limiter=bucket(6, 12))
@@ -261,26 +234,6 @@ class LimitTests(SynchronousTestCase):
             budget=Budget(limit=limit),
             limiter=bucket(*limit),
         ).until(hours * HOUR)
-
-    def test_five(self) -> None:
-        """Five accounts at six a minute: few 429s, and none if the limit is stated."""
-        crowd = Crowd([DEFAULT] * 5, limiter=bucket(6, 30)).until(4 * HOUR)
-        self.assertLess(crowd.refused(since=HOUR), 3 * 10)
-        self.assertLess(max(crowd.ages()), 300.0)
-        self.assertLess(max(crowd.ages("users")), 2 * HOUR)
-        crowd = self.lived(5, (6, 30), 3)
-        self.assertEqual(0, crowd.refused())
-        self.assertLess(max(crowd.ages()), 200.0)
-
-    def test_forty(self) -> None:
-        """Forty at 120/1200, or ten at a quarter: no 429, all peers are fresh."""
-        accounts = tries(40)
-        crowd = self.lived(accounts, (3 * accounts, 30 * accounts), 2)
-        self.assertEqual(0, crowd.refused())
-        oldest = max(crowd.oldest[number, "peers"] for number in range(accounts))
-        self.assertLess(oldest, 60.0)  # during the first refreshes
-        self.assertLess(max(crowd.ages()), 36.0)
-        self.assertLess(max(crowd.ages("users")), 1.2 * HOUR)
 
     def test_started_again(self) -> None:
         """A second start right after the first is within the limit, too."""

@@ -49,18 +49,6 @@ LIMITS = st.tuples(st.integers(1, 1000), st.integers(1, 1000))
 
 
 class StretchedTests(SynchronousTestCase):
-    def test_longest_first(self) -> None:
-        """The longest intervals are lengthened first, and only as far as needed."""
-        before = {"peers": 30.0, "groups": 300.0, "users": 600.0}
-        for accounts, groups in ((42, 300.0), (44, 330.0)):  # 2.3 requests a minute
-            [after, *_] = stretched([before] * accounts, (120, 1))
-            self.assertEqual(30.0, after["peers"])
-            self.assertLessEqual(600.0, after["users"])
-            self.assertLessEqual(after["users"], MAX_LENGTHENED)
-            self.assertLessEqual(groups, after["groups"])
-            if groups > 300.0:
-                self.assertAlmostEqual(MAX_LENGTHENED, after["users"])
-
     def test_dormant(self) -> None:
         """Resources that may be dormant slow no others, at any interval."""
         often = dict.fromkeys(AGENT_RESOURCES, 1.0)

@@ -4,7 +4,6 @@ import gc
 import re
 import tracemalloc
 from collections.abc import Awaitable, Callable, Sequence
-from inspect import iscoroutine
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
@@ -261,21 +260,6 @@ def failing_once(really: Callable[..., object]) -> Callable[..., object]:
 
 
 class RefresherTests(SynchronousTestCase):
-    def test_published(self) -> None:
-        """After the first refreshes the page has the metrics of all resources. A joined
-        family is missing while one of its sides is unknown.
-        """
-        bench = Bench(peers=DOWN).start()
-        self.assertIn("netbird_api_group_peers{", bench.page())
-        self.assertNotIn("netbird_api_group_peers_connected", bench.page())
-        bench.replies["peers"] = PEER
-        bench.advance(40)
-        for line in (
-            'netbird_api_peers{connected="true"} 1\n',
-            'netbird_api_group_peers_connected{group_id="g1",group="All"} 1\n',
-        ):
-            self.assertIn(line, bench.page())
-
     def test_stories(self) -> None:
         """All stories: the states of resources, and the lines of the log."""
         for story in STORIES.strip().split("\n\n"):
@@ -370,24 +354,6 @@ class RefresherTests(SynchronousTestCase):
         after = bench.pages.whole().pieces
         self.assertIsNot(before[0], after[0])
         self.assertIs(before[-1], after[-1])
-
-    def test_too_old(self) -> None:
-        """After five minutes without success the peers' families end, others stay. The
-        same body brings everything back within a period.
-        """
-        bench = Bench("peers", "groups", "setup_keys", setup_keys=b'[{"id":"k"}]')
-        before = bench.start().page()
-        bench.replies["peers"] = DOWN
-        bench.advance(299)
-        self.assertIn("netbird_api_peer_connected", bench.page())
-        bench.advance(2)
-        self.assertNotIn("netbird_api_peer", bench.page())
-        self.assertNotIn("netbird_api_group_peers_connected", bench.page())
-        self.assertIn("netbird_api_group_peers{", bench.page())
-        self.assertIn("netbird_api_setup_key_valid", bench.page())
-        bench.replies["peers"] = PEER
-        bench.advance(40)
-        self.assertEqual(before, bench.page())
 
     def test_withdrawal_with_a_defect(self) -> None:
         """A failed withdrawal is retried, whichever step has failed."""
@@ -557,16 +523,6 @@ class RefresherTests(SynchronousTestCase):
             self.assertLessEqual(number, failures)
         del bench.replies["peers"]
         self.assertLess(tracemalloc.get_traced_memory()[0], 1_000_000)
-
-    def test_ended_tasks(self) -> None:
-        """A refresh that has ended is freed."""
-        bench = Bench("peers").start()
-        counts = []
-        for _ in range(3):
-            bench.advance(600)
-            gc.collect()
-            counts.append(sum(map(iscoroutine, gc.get_objects())))
-        self.assertLessEqual(counts[2], counts[1])
 
     def test_silent_connection_test(self) -> None:
         """A connection test without an answer does not delay the first refreshes."""

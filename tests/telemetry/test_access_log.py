@@ -7,7 +7,6 @@ from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.telemetry.access_log import AccessLogTelemetry
-from tests.bodies import bodies
 from tests.events.paging import START, row
 
 RECORDED = Path(__file__).parents[1] / "events/recorded.txt"
@@ -138,20 +137,3 @@ class AccessLogTests(SynchronousTestCase):
         names = {family.name for family in registry.collect()}
         self.assertFalse({name for name in names if "lines" in name})
         self.assertIn(f"{PREFIX}lag_seconds", names)
-
-    def test_personal(self) -> None:
-        """No label contains a path, host, address, user or place."""
-        pages = map(json.loads, bodies(RECORDED.read_bytes()).values())
-        recorded = [page["data"] for page in pages if page["data"]]
-        self.assertNotEqual([], recorded)
-        for rows in recorded:
-            self.telemetry.set_services({one["service_id"]: "web" for one in rows})
-            self.telemetry.count_rows([json.dumps(one).encode() for one in rows], 0)
-            values = {
-                value
-                for family in self.registry.collect()
-                for sample in family.samples
-                for value in sample.labels.values()
-            }
-            for name in ("path", "host", "source_ip", "user_id", "city_name"):
-                self.assertFalse(values & {one.get(name) for one in rows})

@@ -121,14 +121,6 @@ class AccountTelemetryTests(SynchronousTestCase):
             refresh_failures_total=0,
         )
 
-    def test_no_records(self) -> None:
-        """An empty network has 0 records; the series is not absent."""
-        body = LastBody(
-            digest=(), records=0, rejected=0, errors=(), recognized=NO_RECORDS
-        )
-        self.log.succeeded("peers", body, 0.4)
-        self.assert_values("peers", resource_records=0, resource_rejected_records=0)
-
     def test_failure(self) -> None:
         """A failed refresh is counted once by resource and once by reason."""
         self.log.read("peers", 1000, 0.4)

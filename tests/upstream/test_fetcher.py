@@ -374,8 +374,9 @@ class FetchTests(SynchronousTestCase):
         """Neither errors nor attempts repeat the token, even if the server does."""
         echo = b'{"message":"who is nbp_canary?"}'
         part = b'{"message":"no pat begins with nbp_cana"}'
+        escaped = echo.replace(b"nbp", b"\\u006e\\u0062\\u0070")
         answers = [says(status, echo) for status in (401, 403, 500)]
-        for answer in (*answers, says(500, part)):
+        for answer in (*answers, says(500, part), says(500, escaped)):
             bench = Bench(answer, attempts=1)
             error = self.failureResultOf(bench.fetch(), UpstreamError)
             self.assertNotIn(SECRET, str(error.value))
