@@ -7,9 +7,7 @@ Every peer's host name is a unique string.
 """
 
 import gzip
-from collections.abc import Generator
 from pathlib import Path
-from typing import TypeVar
 
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
