@@ -16,7 +16,7 @@ from twisted.python.threadpool import ThreadPool
 
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.ports import Attempt, Compute, Jitter, Now
-from api_exporter.refresh.compute import compute_at_once
+from api_exporter.refresh.compute import SMALL_BYTES, AccountCompute, compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.pipeline import AccountFeature
 from api_exporter.refresh.quotas import quotas
@@ -50,6 +50,7 @@ class SharedState:
     Attributes:
         thresholds: None for the default thresholds.
         compute: the compute thread.
+        small_bytes: the most bytes of a response that needs no compute thread.
         make_policy: shares TLS policies: a TLS context takes nearly a megabyte.
         body_memory: the memory of bodies that are not decoded yet.
         quotas: the quota of each account, by name.
@@ -62,9 +63,11 @@ class SharedState:
         thresholds: Thresholds | None = None,
         log_threads: ThreadPool | None = None,
         compute: Compute = compute_at_once,
+        small_bytes: int = SMALL_BYTES,
     ) -> None:
         self.thresholds = thresholds
         self.compute = compute
+        self.small_bytes = small_bytes
         self.make_policy: MakePolicy = cache(TlsPolicy)
         self.body_memory = BodyMemory()
         self.quotas = quotas(accounts)
@@ -137,12 +140,15 @@ class Account(MultiService):
             make_policy=shared.make_policy,
             body_memory=shared.body_memory,
         )
+        compute = AccountCompute(
+            shared.compute, client.fetcher.fetch, reactor, shared.small_bytes
+        )
         self.network = AccountNetwork(
-            fetch=client.fetcher.fetch,
+            fetch=compute.fetch,
             quota=shared.quotas[settings.name],
             world=world,
             registry=registry,
-            compute=shared.compute,
+            compute=compute,
             options=NetworkOptions(
                 url=settings.upstream_api_url,
                 page_max_bytes=settings.page_max_bytes,

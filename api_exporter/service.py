@@ -24,7 +24,7 @@ from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, install_name_resolver
 from api_exporter.plurals import with_noun
 from api_exporter.ports import Compute, Jitter, Now
-from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
+from api_exporter.refresh.compute import SMALL_BYTES, SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving import listener
 from api_exporter.serving.site import Frontend, connection_limit
@@ -194,6 +194,7 @@ def assemble(
     dropped: Callable[[], int],
     log_threads: ThreadPool,
     compute: Compute,
+    small_bytes: int = SMALL_BYTES,
     now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> Program:
@@ -205,11 +206,16 @@ def assemble(
         log_threads: in which all accounts write their logs. A disk may hang, so the
             process ends without waiting for them.
         compute: the compute thread of all accounts.
+        small_bytes: the most bytes of a response that needs no compute thread.
     """
     settings = configured.settings
     threads = install_name_resolver(reactor)
     shared = SharedState(
-        settings.accounts.values(), settings.thresholds_file, log_threads, compute
+        settings.accounts.values(),
+        settings.thresholds_file,
+        log_threads,
+        compute,
+        small_bytes,
     )
     process = ProcessTelemetry(
         registry=CollectorRegistry(),

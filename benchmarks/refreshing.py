@@ -32,7 +32,7 @@ from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, ResponseBody
 from api_exporter.refresh import network
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
+from api_exporter.refresh.compute import SWITCH_INTERVAL, AccountCompute, ComputeThread
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.quotas import Quota
 from api_exporter.settings import environment
@@ -89,8 +89,10 @@ class Exporter:
             world=World(reactor, time.time, random.random),
             on_attempt=self._attempted,
         )
+        thread = ComputeThread(reactor, daemon_threads(1, "compute"))
+        compute = AccountCompute(thread, self._fetch, reactor)
         self.network = AccountNetwork(
-            fetch=self._fetch,
+            fetch=compute.fetch,
             quota=Quota(
                 Budget(),
                 selection(
@@ -101,7 +103,7 @@ class Exporter:
             ),
             world=World(reactor, time.monotonic, random.random),
             registry=CollectorRegistry(),
-            compute=ComputeThread(reactor, daemon_threads(1, "compute")),
+            compute=compute,
             options=NetworkOptions(detail=checked.peer_detail),
         )
         network.update_findings = _keep_findings  # type: ignore[attr-defined, assignment]

@@ -19,6 +19,7 @@ class RunningExporter:
 
     Args:
         environ: its settings.
+        small_bytes: the most bytes of a response that needs no compute thread.
         now: returns seconds since the epoch.
         jitter: returns a random number from 0 to 1.
 
@@ -32,6 +33,7 @@ class RunningExporter:
         machine: Machine,
         environ: Mapping[str, str],
         *,
+        small_bytes: int,
         now: Callable[[], float],
         jitter: Callable[[], float],
     ) -> None:
@@ -44,6 +46,7 @@ class RunningExporter:
             pprof=False,
             log_threads=machine.getThreadPool(),
             compute=ComputeThread(machine, machine.compute_thread),  # type: ignore[arg-type]
+            small_bytes=small_bytes,
             dropped=lambda: 0,
             now=now,
             jitter=jitter,

@@ -8,6 +8,7 @@ from random import Random
 
 from api_exporter.demo.server import tokens
 from api_exporter.netbird.resources import RESOURCES
+from api_exporter.refresh.compute import SMALL_BYTES
 from api_exporter.settings.errors import ConfigurationError
 from simulation.account import PATHS, Account
 from simulation.disk import Disk, Killed
@@ -45,6 +46,8 @@ _PERSONAL = ("false", "false", "true", "hostname,city", "email,connection_ip")
 _DETAIL = ("all", "all", "none", "groups:All", "groups:nobody,Engineering")
 _AGES = ("", "", "1m", "10m", "2h")
 _LIMITS = ((30, 60), (60, 120), (120, 1200))
+_SMALL_BYTES = (0, 0, 4_000, SMALL_BYTES)
+"""Most computations go through the thread, whose results come a random time later."""
 
 
 class World:
@@ -364,6 +367,7 @@ class World:
             self.exporter = RunningExporter(
                 machine,
                 self.environ,
+                small_bytes=self.random(f"small {self.step}").choice(_SMALL_BYTES),
                 now=self.now,
                 jitter=self.random(f"jitter {self.step}").random,
             )

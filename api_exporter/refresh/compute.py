@@ -1,5 +1,6 @@
 """The compute thread: long computations, one after the other, beside the event loop.
 
+Those of an account with small responses are short: the event loop computes them itself.
 A computation is a function of frozen values, so it needs no lock.
 """
 
@@ -8,16 +9,29 @@ from functools import partial
 from traceback import clear_frames
 from typing import ParamSpec, TypeVar
 
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorFromThreads
+from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
+
+from api_exporter.netbird.unpacking import unpack
+from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 SWITCH_INTERVAL = 0.001
 """Seconds after which the compute thread hands the interpreter to the event loop."""
+
+SMALL_BYTES = 256 * 1024
+"""The most bytes of a small response, unpacked: the list of about 300 peers.
+
+To hand a computation over costs as much as to compute with a hundred peers.
+"""
+
+SLOW_SECONDS = 0.1
+"""Seconds after which no computation of an account blocks the event loop again."""
 
 
 class ComputeThread:
@@ -70,3 +84,55 @@ async def compute_at_once(
 ) -> T:
     """Compute in the caller's thread, for a command that does nothing else."""
     return function(*args, **kwargs)
+
+
+class AccountCompute:
+    """A `ports.Compute` of one account: at once if its newest responses are all small.
+
+    Args:
+        thread: computes everything else.
+        fetch: fetches the account's responses.
+        small_bytes: the most bytes of a small response.
+    """
+
+    def __init__(
+        self,
+        thread: Compute,
+        fetch: Fetch,
+        clock: IReactorTime,
+        small_bytes: int = SMALL_BYTES,
+    ) -> None:
+        self._thread = thread
+        self._fetch = fetch
+        self._clock = clock
+        self._small_bytes = small_bytes
+        self._large: set[str] = set()
+        self._is_slow = False
+
+    async def fetch(self, path: str, max_seconds: float) -> ResponseBody:
+        """Fetch a response, and note whether it is small; see `ports.Fetch`."""
+        body = await self._fetch(path, max_seconds)
+        name = path.partition("?")[0]
+        self._large.add(name)
+        if len(body.data) <= self._small_bytes:
+            try:
+                data = unpack(replace(body, limit=min(body.limit, self._small_bytes)))
+            except UpstreamError:
+                return body
+            self._large.discard(name)
+            return ResponseBody(data, close=body.close)
+        return body
+
+    def __call__(
+        self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Awaitable[T]:
+        if self._large or self._is_slow:
+            return self._thread(function, *args, **kwargs)
+        return self._at_once(partial(function, *args, **kwargs))
+
+    async def _at_once(self, computation: Callable[[], T]) -> T:
+        began = self._clock.seconds()
+        try:
+            return computation()
+        finally:
+            self._is_slow = self._clock.seconds() - began > SLOW_SECONDS

@@ -3,14 +3,24 @@
 import contextlib
 import gc
 import weakref
+from gzip import compress
 from threading import Event, get_ident
 
 from twisted.internet import reactor  # noqa: TID251 - threads are real here
 from twisted.internet.defer import CancelledError, Deferred, ensureDeferred
+from twisted.internet.task import Clock
 from twisted.python.threadpool import ThreadPool
-from twisted.trial.unittest import TestCase
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from api_exporter.refresh.compute import ComputeThread, compute_at_once
+from api_exporter.netbird.unpacking import unpack
+from api_exporter.ports import ResponseBody
+from api_exporter.refresh.compute import (
+    SLOW_SECONDS,
+    AccountCompute,
+    ComputeThread,
+    compute_at_once,
+)
+from tests.parts import DelayedCompute
 
 
 def defect() -> None:
@@ -98,3 +108,67 @@ class ComputeThreadTests(TestCase):
         self.assertEqual(get_ident(), await compute_at_once(get_ident))
         with self.assertRaises(ZeroDivisionError):
             await compute_at_once(defect)
+
+
+class AccountComputeTests(SynchronousTestCase):
+    """A response of up to 100 bytes is small here."""
+
+    def setUp(self) -> None:
+        self.thread = DelayedCompute()
+        self.clock = Clock()
+        self.bodies: dict[str, ResponseBody] = {}
+        self.compute = AccountCompute(self.thread, self._fetch, self.clock, 100)
+
+    async def _fetch(self, path: str, _: float) -> ResponseBody:
+        return self.bodies[path]
+
+    def fetch(self, path: str, data: bytes, packed: bool) -> ResponseBody:
+        self.bodies[path] = ResponseBody(data, packed, limit=900)
+        return self.successResultOf(ensureDeferred(self.compute.fetch(path, 0.0)))
+
+    def computes_at_once(self) -> bool:
+        done = Deferred.fromCoroutine(self._add())
+        at_once = done.called
+        self.thread.go()
+        self.assertEqual(5, self.successResultOf(done))
+        return at_once
+
+    async def _add(self) -> int:
+        return await self.compute(sum, (2, 3))
+
+    def test_small(self) -> None:
+        """The thread computes while the newest response to any path is large."""
+        large, small = b"x" * 101, b"x" * 100
+        for path, data, packed, at_once in (
+            ("peers", small, False, True),
+            ("peers", large, False, False),
+            ("groups", small, False, False),
+            ("peers", small, False, True),
+            ("usage?day=1", compress(large), True, False),
+            ("usage?day=2", compress(small), True, True),
+            ("groups", b"not gzip", True, False),
+            ("groups", compress(b""), True, True),
+        ):
+            with self.subTest(path=path, data=data):
+                body = self.fetch(path, data, packed)
+                self.assertEqual(at_once, self.computes_at_once())
+                if data != b"not gzip":
+                    self.assertIn(unpack(body), {small, large, b""})
+
+    def test_close(self) -> None:
+        """The memory of a body that was unpacked at once is still freed."""
+        closed: list[bool] = []
+        body = ResponseBody(compress(b"{}"), True, 9, lambda: closed.append(True))
+        self.bodies["peers"] = body
+        self.successResultOf(ensureDeferred(self.compute.fetch("peers", 0.0))).close()
+        self.assertEqual([True], closed)
+
+    def test_slow(self) -> None:
+        """A slow computation blocks the event loop once: the thread does the others."""
+        for seconds, at_once in ((SLOW_SECONDS, True), (SLOW_SECONDS + 1, False)):
+            self.successResultOf(ensureDeferred(self._advance(seconds)))
+            self.assertEqual(at_once, self.computes_at_once())
+        self.assertFalse(self.computes_at_once())
+
+    async def _advance(self, seconds: float) -> None:
+        await self.compute(self.clock.advance, seconds)
