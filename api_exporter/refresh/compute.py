@@ -107,6 +107,7 @@ class AccountCompute:
         self._clock = clock
         self._small_bytes = small_bytes
         self._large: set[str] = set()
+        self._in_thread = 0
         self._is_slow = False
 
     async def fetch(self, path: str, max_seconds: float) -> ResponseBody:
@@ -126,9 +127,17 @@ class AccountCompute:
     def __call__(
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
-        if self._large or self._is_slow:
-            return self._thread(function, *args, **kwargs)
+        # Computations of an account share caches: none beside one in the thread.
+        if self._large or self._is_slow or self._in_thread:
+            self._in_thread += 1
+            return self._ended(self._thread(function, *args, **kwargs))
         return self._at_once(partial(function, *args, **kwargs))
+
+    async def _ended(self, computing: Awaitable[T]) -> T:
+        try:
+            return await computing
+        finally:
+            self._in_thread -= 1
 
     async def _at_once(self, computation: Callable[[], T]) -> T:
         began = self._clock.seconds()

@@ -155,6 +155,15 @@ class AccountComputeTests(SynchronousTestCase):
                 if data != b"not gzip":
                     self.assertIn(unpack(body), {small, large, b""})
 
+    def test_beside(self) -> None:
+        """While one computation is in the thread, the next one waits for it there."""
+        self.fetch("peers", b"x" * 101, packed=False)
+        waiting = Deferred.fromCoroutine(self._add())
+        self.fetch("peers", b"x", packed=False)
+        self.assertFalse(self.computes_at_once())
+        self.assertEqual(5, self.successResultOf(waiting))
+        self.assertTrue(self.computes_at_once())
+
     def test_close(self) -> None:
         """The memory of a body that was unpacked at once is still freed."""
         closed: list[bool] = []
