@@ -14,7 +14,7 @@ from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
-from twisted.web.resource import Resource
+from twisted.web.resource import IResource, Resource
 
 from api_exporter.access import part as access_part
 from api_exporter.account import Account, SharedState
@@ -275,9 +275,14 @@ def _site(
         from api_exporter.web.accounts import summary_pages  # noqa: PLC0415
 
         summary = summary_pages(networks, context)
+    others: Mapping[str, IResource] = {}
+    if settings.lookup:
+        from api_exporter.web.lookup import lookup_pages  # noqa: PLC0415
+
+        others = lookup_pages(networks, context, has_names=settings.has_names)
     return access_part.make_site(
         configured.access,
-        tree(networks, context, summary),
+        tree(networks, context, summary, others),
         reactor,
         max_connections=connection_limit(settings.max_connections, len(networks)),
         registry=context.process.registry,

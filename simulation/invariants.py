@@ -32,6 +32,7 @@ _PAGES: tuple[tuple[str, set[int], str | None], ...] = (
     ("/sd/accounts", {200}, None),
     ("/runbooks", {200}, None),
     ("/findings", {400}, None),
+    ("/lookup", {400}, None),
     ("/status.json", {200}, None),
     ("/status.schema.json", {200}, None),
     ("/nowhere", {404}, None),
@@ -46,6 +47,9 @@ _PAGES: tuple[tuple[str, set[int], str | None], ...] = (
             ("/ready?account={}", {200, 503}),
             ("/metrics?account={}", {200}),
             ("/sd?port=9100&account={}", {200, 503}),
+            ("/lookup.json?account={}", {200, 503}),
+            ("/lookup.csv?account={}", {200, 503}),
+            ("/lookup?address=100.64.0.1&account={}", {200, 404, 503}),
             ("/sd?port=22&group=All&account={}", {200, 503}),
             ("/metrics?collect[]=groups&account={}", {200}),
         )
@@ -380,6 +384,8 @@ class Checker:
             yield from self._private(path, body, account)
             if account and path.startswith("/sd?port=9100"):
                 yield from self._discovery(account, status, body)
+            if account and path.startswith("/lookup.json"):
+                yield from self._table(account, status, body)
             if account and path.startswith("/status.json"):
                 yield from self._status(account, body)
             if account and path.startswith("/metrics?account"):
@@ -407,6 +413,20 @@ class Checker:
             expected = {peer.id for peer in peers if peer.ip}
             if found != expected:
                 yield f"/sd of {account}: {sorted(found ^ expected)[:3]} differ"
+
+    def _table(self, account: str, status: int, body: bytes) -> Problems:
+        assert self.world.exporter is not None
+        if self.world.exporter.machine.compute_thread.busy:
+            return  # The table is made after the page.
+        known = self.world.known[account]
+        is_complete = {"peers", "groups"} <= known.bodies.keys()
+        if is_complete != (status == 200):
+            yield f"/lookup of {account} is {status}, {sorted(known.bodies)} are known"
+        elif status == 200:
+            found = {row["peer_id"] for row in json.loads(body)}
+            expected = {peer.id for peer in known.fresh_inventory().detailed_peers()}
+            if found != expected:
+                yield f"/lookup of {account}: {sorted(found ^ expected)[:3]} differ"
 
     def _status(self, account: str, body: bytes) -> Problems:
         [entry] = json.loads(body)["accounts"]

@@ -147,6 +147,7 @@ class World:
         chance = self.random("settings")
         (self.folder / "accounts").mkdir()
         self.environ = {
+            "LOOKUP": "true",
             "UPSTREAM_API_URL": "http://10.0.0.1",
             "UPSTREAM_PROXY": "none",
             "LISTEN_ADDRESS": "127.0.0.1:8080",

@@ -15,6 +15,11 @@ SHARED_PAGES = frozenset(
 )
 """Pages that list only the accounts that the client may see, or no account."""
 
+ACCOUNT_PAGES = frozenset(
+    {"/sd", "/findings", "/lookup", "/lookup.csv", "/lookup.json"}
+)
+"""Pages of one account, beside the metrics."""
+
 DEBUG_PREFIX = "/debug"
 
 
@@ -41,4 +46,4 @@ def authorize(
         return "status_only"
     if path in SHARED_PAGES:
         return "full"
-    return "forbidden" if path in {metrics_path, "/sd", "/findings"} else "not_found"
+    return "forbidden" if path in ACCOUNT_PAGES | {metrics_path} else "not_found"

@@ -36,6 +36,10 @@ log = Logger()
 _CONSUMPTION = "agent_consumption"
 
 
+Follower = Callable[[str], Awaitable[None]]
+"""Called with the name of the refreshed or withdrawn resource."""
+
+
 class NetworkOptions(Struct, frozen=True, kw_only=True):
     """The settings of a network.
 
@@ -73,9 +77,8 @@ class AccountNetwork(MultiService):
         history: how many peers were connected.
         attention: the findings.
         pipeline: refreshes one resource on request.
+        followers: called after each refresh, one after the other.
     """
-
-    _has_defect = False
 
     def __init__(
         self,
@@ -92,11 +95,13 @@ class AccountNetwork(MultiService):
     ) -> None:
         super().__init__()
         self.account, self.url = world.account, options.url
+        self.followers: list[Follower] = [self._update_findings]
+        self._defective: set[Follower] = set()
         self.intervals_note = quota.intervals_note
         self.access_log_note = quota.access_log_note
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, world.clock, world.now
-        self._compute, self._findings_lock = compute, DeferredLock()
+        self._compute, self._followers_lock = compute, DeferredLock()
         self._log = world.logger(log)
         self._unknown_groups = UnknownGroups(self._log)
         self.pages = Pages([collector.name for collector in selected.collectors])
@@ -179,30 +184,32 @@ class AccountNetwork(MultiService):
         return b"".join(self.pages.whole().plain(piece(b"", last=True)).slices)
 
     async def _on_refreshed(self, resource: str) -> None:
-        """Update history and findings after a refresh or a withdrawal.
-
-        A defect here must not end the refreshes. It is logged when it begins.
-        """
+        """Update history, findings and followers after a refresh or a withdrawal."""
         peers = self.inventory.peers
         if resource == UP and self.telemetry.freshness[UP].up and peers is not None:
             self.history.observe(self._now(), peers)
             self._unknown_groups.warn(self.inventory)
+        async with self._followers_lock:
+            for follower in self.followers:
+                await self._follow(follower, resource)
+
+    async def _follow(self, follower: Follower, resource: str) -> None:
+        """Call a follower. A defect must not end refreshes; its begin is logged."""
         try:
-            async with self._findings_lock:
-                self.attention.last = await self._compute(
-                    update_findings,
-                    self.attention.snapshot(),
-                    resource,
-                    self.attention.last,
-                )
+            await follower(resource)
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001 - see above
-            if not self._has_defect:
-                self._log.failure("internal error while computing the findings")
-            self._has_defect = True
+            if follower not in self._defective:
+                self._log.failure("internal error after a refresh")
+            self._defective.add(follower)
         else:
-            self._has_defect = False
+            self._defective.discard(follower)
+
+    async def _update_findings(self, resource: str) -> None:
+        self.attention.last = await self._compute(
+            update_findings, self.attention.snapshot(), resource, self.attention.last
+        )
 
 
 class UnknownGroups:

@@ -322,6 +322,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         "Path of the metrics.",
         default="/metrics",
     )
+    lookup: bool = setting(
+        parsers.yes_or_no,
+        "true or false",
+        "Whether to serve `/lookup`, `/lookup.json` and `/lookup.csv`, which name the"
+        " peer of an address or DNS name ([other programs](integrations.md#lookup)).",
+        default="false",
+    )
     max_connections: int = setting(
         parsers.whole(1, 65536),
         "a whole number from 1 to 65536",
@@ -350,9 +357,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     )
     web_open_paths: frozenset[str] = setting(
         parsers.open_paths,
-        "the path of the metrics, /sd, or both, separated by a comma",
+        "the path of the metrics, /sd or /lookup, separated by commas",
         "Paths that need no password or token even if others do. `/sd` includes"
-        " `/sd/accounts`.",
+        " `/sd/accounts`, and `/lookup` both tables.",
     )
     log_level: str = setting(
         parsers.one_of(*LOG_LEVELS),

@@ -15,7 +15,7 @@ from api_exporter.serving.channel import Channel
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
-from api_exporter.web.discovery.targets import MAX_RESPONSE_BYTES
+from api_exporter.web.json_list import MAX_RESPONSE_BYTES
 
 T = TypeVar("T")
 
@@ -49,14 +49,14 @@ PROFILES_PATH = "debug/pprof"
 
 
 MAX_PENDING = 16
-"""The maximum number of pending service discovery responses, for all accounts."""
+"""The maximum number of pending responses with long lists, for all accounts."""
 
 MAX_PENDING_BYTES = MAX_RESPONSE_BYTES
 """The maximum bytes of such responses that are being sent: those of the longest one."""
 
 
 class PendingResponses:
-    """The pending responses of service discovery.
+    """The pending responses of service discovery, and of whole look-up tables.
 
     Above one of the limits, the connection of the oldest response in transfer is
     aborted: a client that does not read must not block the others.
@@ -116,7 +116,7 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     now: Now
 
     @cached_property
-    def pending_discovery(self) -> PendingResponses:
+    def pending_lists(self) -> PendingResponses:
         return PendingResponses()
 
     @cached_property

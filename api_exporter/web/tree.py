@@ -1,6 +1,7 @@
 """The tree of pages: one `putChild` a page."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 from twisted.web.pages import notFound
@@ -43,11 +44,13 @@ def tree(
     accounts: Mapping[str, AccountNetwork],
     context: SiteContext,
     summary: SummaryPages | None = None,
+    others: Mapping[str, IResource] = MappingProxyType({}),
 ) -> Resource:
     """Return all pages; any other path is 404.
 
     Args:
         summary: None if there is only one account; then all pages are its pages.
+        others: pages of optional features, by path.
     """
 
     def page(
@@ -81,6 +84,8 @@ def tree(
     if summary is not None:
         discovery.putChild(b"accounts", summary.targets)
     root.putChild(RUNBOOKS_PATH.encode(), Runbooks())
+    for path, other in others.items():
+        root.putChild(path.encode(), other)
     if context.profiles is not None:
         _put(root, PROFILES_PATH, context.profiles)
     _put(root, context.metrics_path, page(metrics, lambda s: s.metrics))

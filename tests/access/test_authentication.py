@@ -203,7 +203,8 @@ class StrangerTests(AccessTestCase):
         """Without credentials every path is a 401, whether the page exists or not."""
         site = self.site(USERS, TOKEN)
         for path in (
-            *("/", "/metrics", "/sd", "/status.json", "/debug/pprof", "/nothing"),
+            *("/", "/metrics", "/sd", "/status.json", "/lookup"),
+            *("/debug/pprof", "/nothing"),
             *("/%6detrics", "//metrics", "/metrics/", "http://x/metrics"),
             *("/health?account=acme", "/health/", "/health/.."),
         ):
@@ -262,7 +263,9 @@ class StrangerTests(AccessTestCase):
 
     def test_open(self) -> None:
         """Only the pages of WEB_OPEN_PATHS are shown without credentials."""
-        site = self.site(USERS, None, "/metrics,/sd")
+        site = self.site(USERS, None, "/metrics,/sd,/lookup")
+        for path in ("/lookup", "/lookup.csv"):  # which are off here
+            self.assertEqual(404, self.ask(site, path).status)
         for path in ("/metrics", "/sd", "/%6detrics", "/metrics?account=acme"):
             self.assertEqual(f"{SECRET} of all\n", self.ask(site, path).body)
         for path in ("/", "/metrics/", "/debug/pprof"):

@@ -10,7 +10,7 @@ from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 ACME = frozenset({"acme"})
 
 PATHS = st.text() | st.sampled_from(
-    ("", "health", "ready", "metrics", "sd", "sd/accounts", "findings", "status.json")
+    ("", "health", "ready", "metrics", "sd", "lookup", "findings", "status.json")
 )
 """Paths without their first slash."""
 
@@ -45,6 +45,9 @@ class AuthorizationTests(SynchronousTestCase):
                 "/metrics": (no, "full", shut, "full", none),
                 "/sd": (no, "full", shut, "full", none),
                 "/findings": (no, "full", shut, "full", none),
+                "/lookup": (no, "full", shut, "full", none),
+                "/lookup.csv": (no, "full", shut, "full", none),
+                "/lookup.json": (no, "full", shut, "full", none),
                 "/sd/accounts": (no, "full", "full", "full", none),
                 "/runbooks": (no, "full", "full", "full", none),
                 "/status.json": (no, "full", "full", "full", none),

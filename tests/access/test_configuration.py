@@ -66,9 +66,8 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertTrue(web.startswith(f"WEB_CONFIG_FILE: {file}:1: nonsense: no such"))
         expected = "WEB_BEARER_TOKENS_FILE: /none: No such file or directory"
         self.assertEqual(expected, tokens)
-        expected = (
-            "WEB_OPEN_PATHS: '/debug/pprof' is not allowed: it must be /metrics or /sd"
-        )
+        wanted = "it must be /metrics, /sd or /lookup"
+        expected = f"WEB_OPEN_PATHS: '/debug/pprof' is not allowed: {wanted}"
         self.assertEqual(expected, paths)
 
     def test_retryable(self) -> None:
@@ -83,12 +82,11 @@ class ConfigurationTests(SynchronousTestCase):
             self.assertIs(retryable, raised.exception.retryable)
 
     def test_never_open(self) -> None:
-        """Only the metrics and the list of targets can be open."""
-        for path in ("/debug/pprof", "/", "/health", "/metrics/", "/sd/accounts"):
+        """Only the metrics, the list of targets and the look-up can be open."""
+        for path in ("/debug/pprof", "/", "/health", "/metrics/", "/lookup.csv"):
             [problem] = self.why_not("", WEB_OPEN_PATHS=path)
-            self.assertIn(
-                f"{path!r} is not allowed: it must be /metrics or /sd", problem
-            )
+            wanted = "it must be /metrics, /sd or /lookup"
+            self.assertIn(f"{path!r} is not allowed: {wanted}", problem)
 
     def test_warning(self) -> None:
         """A hash that slows all logins is logged when the file is read."""

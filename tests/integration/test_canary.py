@@ -34,6 +34,8 @@ PAGES = (
     "/findings",
     "/status.json",
     "/sd?port=9100",
+    "/lookup.json",
+    f"/lookup?name={CANARY[:4]}",
     "/nothing",
     f"/{CANARY[:4]}",
     "/debug/pprof/",
@@ -116,6 +118,7 @@ class CanaryTests(ExporterTestCase):
         self, command: list[str], environ: dict[str, str], sign: str
     ) -> str:
         environ = {**environ, "LOG_LEVEL": "debug", "LOG_FORMAT": next(self.formats)}
+        environ["LOOKUP"] = "true"
         running = start(self, command, self.directory, environ)
         until(
             lambda: sign in running.said() or running.process.poll() is not None,

@@ -171,7 +171,7 @@ class OperationTests(EventsTestCase):
             " log_threads=reactor.getThreadPool(), compute=compute_at_once);"
             "print(*(name for name in sorted(sys.modules) if name in"
             " {f'api_exporter.{optional}' for optional in"
-            " ('demo', 'events', 'web.accounts', 'web.pprof')}))"
+            " ('demo', 'events', 'web.accounts', 'web.lookup', 'web.pprof')}))"
         )
         (self.directory / "acme.conf").write_text("UPSTREAM_API_TOKEN=secret\n")
         for settings, imported in (
@@ -179,6 +179,7 @@ class OperationTests(EventsTestCase):
             ({"EVENTS_FILE": "x"}, "api_exporter.events"),
             ({"ACCESS_LOG_METRICS": "true"}, "api_exporter.events"),
             ({"ACCOUNTS_DIR": str(self.directory)}, "api_exporter.web.accounts"),
+            ({"LOOKUP": "true"}, "api_exporter.web.lookup"),
             ({"PPROF": ""}, "api_exporter.web.pprof"),
         ):
             done = self.ended([sys.executable, "-c", code], self.environ(**settings))

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from twisted.internet.task import Clock
 from twisted.web.resource import IResource, Resource
@@ -41,9 +42,13 @@ class Knowing(Resource):
         return found
 
 
-def several(accounts: Mapping[str, AccountNetwork], context: SiteContext) -> Resource:
+def several(
+    accounts: Mapping[str, AccountNetwork],
+    context: SiteContext,
+    others: Mapping[str, IResource] = MappingProxyType({}),
+) -> Resource:
     """Return the pages for any number of accounts."""
-    return tree(accounts, context, summary_pages(accounts, context))
+    return tree(accounts, context, summary_pages(accounts, context), others)
 
 
 class AccountsTestCase(ServedTestCase):

@@ -17,6 +17,7 @@ class GroupList:
     """A linked list of groups: those of `before`, and `last`.
 
     Attributes:
+        name_list: the sorted names.
         names: a label with all names.
         ids: a label with all ids.
     """
@@ -26,8 +27,12 @@ class GroupList:
         self._last = last
 
     @cached_property
+    def name_list(self) -> tuple[str, ...]:
+        return sorted_lines(group.name for group in self._groups())
+
+    @cached_property
     def names(self) -> str:
-        return label_list(group.name for group in self._groups())
+        return label_list(self.name_list)
 
     @cached_property
     def ids(self) -> str:
@@ -62,8 +67,13 @@ def membership(
 
 def label_list(values: Iterable[str]) -> str:
     """Return `,a,b,`, so that `.*,a,.*` matches an element at any position."""
-    present = sorted(set(map(line, values)) - {""})
+    present = sorted_lines(values)
     return f",{','.join(present)}," if present else ""
+
+
+def sorted_lines(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the values that are not empty, each once."""
+    return tuple(sorted(set(map(line, values)) - {""}))
 
 
 def line(text: str) -> str:

@@ -18,17 +18,16 @@ from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.query import Query, QueryError, parse_query
 from api_exporter.web.discovery.targets import (
-    MAX_RESPONSE_BYTES,
     MAX_TARGETS,
     REQUIRED,
-    ResponseTooLong,
     has_too_many_targets,
     target_list,
 )
+from api_exporter.web.json_list import MAX_RESPONSE_BYTES, ResponseTooLong
 
 _log = Logger()
 
-_FULL = "too many responses are pending: retry later"
+FULL = "too many responses are pending: retry later"
 
 _TOO_LONG = (
     f"the response has more than {MAX_RESPONSE_BYTES >> 20} MB or {MAX_TARGETS:,}"
@@ -42,7 +41,7 @@ class Discovery(ReadOnlyPage):
     def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
         super().__init__()
         self._network = network
-        self._responses = context.pending_discovery
+        self._responses = context.pending_lists
         self._compute = context.compute
         self._now = context.now
 
@@ -59,7 +58,7 @@ class Discovery(ReadOnlyPage):
         if has_too_many_targets(known, parsed):
             return error_line(request, 400, _TOO_LONG)
         if not self._responses.begin(request):
-            return error_line(request, 503, _FULL)
+            return error_line(request, 503, FULL)
         work = Deferred.fromCoroutine(self._answer(request, known, parsed))
         request.notifyFinish().addErrback(lambda _: work.cancel())
         return NOT_DONE_YET

@@ -4,11 +4,10 @@ Prometheus refuses the whole list because of one value that is no string, or one
 key. So the types here allow only strings and known keys.
 """
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.exposition.pages import FIRST_BYTES, PIECE_BYTES, Payload
+from api_exporter.exposition.pages import Payload
 from api_exporter.exposition.text import boolean
 from api_exporter.netbird.facts.members import member_ids, named
 from api_exporter.netbird.facts.personal import PEER, personal_labels
@@ -22,15 +21,13 @@ from api_exporter.web.discovery.membership import (
     membership,
 )
 from api_exporter.web.discovery.query import Query
+from api_exporter.web.json_list import JsonList
 
 READS = ("peers", "groups", "accounts")
 """The resources of a response; the last one is optional."""
 
 REQUIRED = READS[:2]
 """The required resources."""
-
-MAX_RESPONSE_BYTES = 256 * 1024 * 1024
-"""The maximum bytes of a response: two ports of 100,000 peers."""
 
 MAX_TARGETS = 300_000
 """The maximum number of targets: about as many as have MAX_RESPONSE_BYTES."""
@@ -91,10 +88,6 @@ class _Entry(Struct, frozen=True, gc=False):
     labels: TargetLabels
 
 
-class ResponseTooLong(Exception):
-    """A response longer than the limit."""
-
-
 def target_list(inventory: Inventory, query: Query, account: str = "") -> Payload:
     """Return the JSON list; raise ResponseTooLong.
 
@@ -109,8 +102,7 @@ def target_list(inventory: Inventory, query: Query, account: str = "") -> Payloa
         chosen = member_ids(named(groups, query.groups))
     group_lists = membership(groups, chosen)
     account_id = inventory.accounts[0].id if inventory.accounts else ""
-    encode = msgspec.json.Encoder().encode_into
-    writer = _TargetWriter()
+    targets = JsonList()
     for peer in peers:
         host = _host(peer, query.address_kind)
         if host and (chosen is None or peer.id in chosen):
@@ -122,35 +114,8 @@ def target_list(inventory: Inventory, query: Query, account: str = "") -> Payloa
                 kinds=inventory.personal,
             )
             for port in query.ports:
-                encode(_Entry((f"{host}:{port}",), labels), writer.next(), -1)
-    return writer.end()
-
-
-class _TargetWriter:
-    def __init__(self) -> None:
-        self._slices: list[bytes] = []
-        self._buffer = bytearray()
-        self._separator = b"[\n"
-        self._length = 0
-
-    def next(self) -> bytearray:
-        if len(self._buffer) >= (PIECE_BYTES if self._slices else FIRST_BYTES):
-            self._cut()
-        self._buffer += self._separator
-        self._separator = b",\n"
-        return self._buffer
-
-    def end(self) -> Payload:
-        self._buffer += b"[]\n" if self._separator == b"[\n" else b"\n]\n"
-        self._cut()
-        return Payload(tuple(self._slices), self._length)
-
-    def _cut(self) -> None:
-        self._slices.append(bytes(self._buffer))
-        self._length += len(self._buffer)
-        self._buffer.clear()
-        if self._length > MAX_RESPONSE_BYTES:
-            raise ResponseTooLong
+                targets.add(_Entry((f"{host}:{port}",), labels))
+    return targets.end()
 
 
 def _host(peer: Peer, kind: str) -> str:

@@ -7,7 +7,7 @@ from twisted.web.http_headers import Headers
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
 from api_exporter.serving.site import BoundedSite
-from api_exporter.web import context
+from api_exporter.web import context, json_list
 from api_exporter.web.discovery import page, targets
 from tests.parts import DelayedCompute
 from tests.web.connection import Connection
@@ -124,7 +124,7 @@ class AnswerTests(DiscoveryTestCase):
 
     def test_too_long(self) -> None:
         """A response above the limit of bytes is 400, with advice."""
-        self.patch(targets, "MAX_RESPONSE_BYTES", 10)
+        self.patch(json_list, "MAX_RESPONSE_BYTES", 10)
         self.assertEqual((400, TOO_LONG), self.refused())
 
     def test_too_many(self) -> None:

@@ -1,0 +1,167 @@
+"""The look-up table, beside Python's own CSV reader and `ipaddress`."""
+
+import csv
+import io
+import json
+from ipaddress import IPv6Address
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Group, Member, Peer, User
+from api_exporter.web import lookup_table
+from api_exporter.web.lookup_table import (
+    MAX_FOUND,
+    PeerRow,
+    Table,
+    address_key,
+    make_table,
+    name_key,
+)
+
+LAPTOP = Peer(
+    id="p1",
+    name="Laptop",
+    ip="100.64.0.7",
+    ipv6="fd00::7",
+    dns_label="laptop.netbird.example",
+    extra_dns_labels=("db.netbird.example",),
+    os="Debian 12",
+    user_id="u1",
+    hostname="alices-laptop",
+    connected=True,
+)
+SERVER = Peer(
+    id="p2",
+    name="server",
+    ip="100.64.0.8",
+    dns_label="Server",
+    extra_dns_labels=("db.netbird.example",),
+)
+NETWORK = Inventory(
+    peers=(LAPTOP, SERVER),
+    groups=(
+        Group(id="g1", name="servers", peers=(Member(id="p2"),)),
+        Group(id="g2", name="All", peers=(Member(id="p1"), Member(id="p2"))),
+    ),
+    users=(User(id="u1", name="Alice", email="alice@example.org"),),
+)
+
+
+def json_rows(table: Table) -> list[dict[str, object]]:
+    assert table.json is not None
+    text = b"".join(table.json.slices)
+    assert len(text) == table.json.length
+    rows: list[dict[str, object]] = json.loads(text)
+    return rows
+
+
+def csv_rows(table: Table) -> list[dict[str, str]]:
+    assert table.csv is not None
+    text = b"".join(table.csv.slices)
+    assert len(text) == table.csv.length
+    return list(csv.DictReader(io.StringIO(text.decode(), newline=""), strict=True))
+
+
+class TableTests(SynchronousTestCase):
+    def ids(self, table: Table, key: bytes | str) -> list[str]:
+        return [row.peer_id for row in table.find(key)]
+
+    def test_keys(self) -> None:
+        """Addresses in any spelling and names with or without domain find a peer."""
+        table = make_table(NETWORK)
+        for text, ids in (
+            ("100.64.0.7", ["p1"]),
+            ("::ffff:100.64.0.7", ["p1"]),
+            ("::ffff:6440:7", ["p1"]),
+            ("fd00::7", ["p1"]),
+            ("FD00:0000::0:0007", ["p1"]),
+            ("fd00::8", []),
+            ("100.64.0.9", []),
+        ):
+            self.assertEqual(ids, self.ids(table, address_key(text)), text)
+        for name, ids in (
+            ("laptop.netbird.example", ["p1"]),
+            ("LAPTOP.", ["p1"]),
+            ("db", ["p1", "p2"]),
+            ("DB.netbird.example.", ["p1", "p2"]),
+            ("server", ["p2"]),
+            ("alices-laptop", []),
+            ("laptop.other.example", []),
+            ("", []),
+        ):
+            self.assertEqual(ids, self.ids(table, name_key(name)), name)
+
+    @given(st.ip_addresses(v=6))
+    def test_spellings(self, address: IPv6Address) -> None:
+        """Each spelling of an IPv6 address finds the same peer."""
+        peer = Peer(id="p", ipv6=address.compressed)
+        table = make_table(Inventory(peers=(peer,), groups=()))
+        for text in (address.exploded, address.compressed.upper()):
+            if address.ipv4_mapped is None:
+                self.assertEqual(["p"], self.ids(table, address_key(text)))
+
+    def test_rows(self) -> None:
+        """JSON and CSV have the same rows, with groups and owner."""
+        table = make_table(NETWORK)
+        laptop, server = json_rows(table)
+        self.assertEqual(["All", "servers"], server["groups"])
+        self.assertEqual("u1", laptop["user_id"])
+        self.assertEqual("Debian 12", laptop["os"])
+        self.assertEqual(list(PeerRow.__struct_fields__), list(laptop))
+        for row, line in zip((laptop, server), csv_rows(table), strict=True):
+            self.assertEqual(list(row), list(line))
+            for key, value in row.items():
+                text = str(value)
+                if isinstance(value, list):
+                    text = f",{','.join(value)}," if value else ""
+                elif isinstance(value, bool):
+                    text = text.lower()
+                self.assertEqual(text, line[key], key)
+
+    @given(st.lists(st.text(max_size=8), max_size=8), st.text(max_size=8))
+    def test_hostile(self, texts: list[str], os: str) -> None:
+        """Any text is one cell of one row, in CSV too."""
+        peers = tuple(
+            Peer(id=f"{n}", name=text, dns_label=text, ip=text, os=os)
+            for n, text in enumerate(texts)
+        )
+        table = make_table(Inventory(peers=peers, groups=()))
+        for row, line in zip(json_rows(table), csv_rows(table), strict=True):
+            for key in ("dns_name", "address", "peer", "os"):
+                self.assertEqual(row[key], line[key])
+            self.assertNotIn("\n", line["peer"])
+
+    def test_privacy(self) -> None:
+        """Personal data is there as far as the settings allow; so are peers."""
+        secret = {"alice@example.org", "Alice", "alices-laptop"}
+        for kinds, shown in (
+            (frozenset[str](), set[str]()),
+            (frozenset({"email"}), {"alice@example.org"}),
+            (frozenset({"hostname", "name"}), {"Alice", "alices-laptop"}),
+            (frozenset(PERSONAL), secret),
+        ):
+            table = make_table(replace(NETWORK, personal=kinds))
+            for text in (str(json_rows(table)), str(csv_rows(table))):
+                self.assertEqual(shown, {one for one in secret if one in text})
+        for detail, ids in (({"servers"}, {"p2"}), (set[str](), set[str]())):
+            table = make_table(replace(NETWORK, detail=frozenset(detail)))
+            self.assertEqual(ids, {row["peer_id"] for row in json_rows(table)})
+            self.assertEqual(len(ids), len(csv_rows(table)))
+            self.assertEqual([], self.ids(table, address_key("100.64.0.7")))
+
+    def test_bounds(self) -> None:
+        """Peers with the same name are limited; a table that is too long is None."""
+        peers = tuple(Peer(id=f"{n}", dns_label="a.b") for n in range(5_000))
+        network = Inventory(peers=peers, groups=())
+        table = make_table(network)
+        self.assertEqual(MAX_FOUND, len(table.find("a")))
+        self.assertEqual(5_000, len(csv_rows(table)))
+        self.patch(lookup_table, "MAX_TABLE_BYTES", 100_000)
+        table = make_table(network)
+        self.assertEqual((None, None), (table.json, table.csv))
+        self.assertEqual(MAX_FOUND, len(table.find("a.b")))
