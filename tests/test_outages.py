@@ -1,8 +1,10 @@
 """Outages of the upstream: their cost, and the time until all is fresh."""
 
+import gc
 from itertools import pairwise, product
 from random import Random
 
+from twisted.python import log
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests import THOROUGH, tries
@@ -313,3 +315,21 @@ class TrafficTests(SynchronousTestCase):
             before = len(world.requests)
             world.until(60 + hours * HOUR)
             self.assertLess((len(world.requests) - before) / hours / 60, most, state)
+
+    def test_growth(self) -> None:
+        """Good and failed requests of an hour leave no object and no timer behind."""
+        # A worker of trial's keeps each line until the test ends.
+        for observer in log.theLogPublisher.observers:
+            log.theLogPublisher.removeObserver(observer)
+            self.addCleanup(log.theLogPublisher.addObserver, observer)
+        states = (WELL, 503, REFUSED, RESET, WEB_PAGE, HUNG)
+        world = World(lambda _, at: states[int(at // 300) % len(states)]).start()
+        counts = []
+        for hours in (1, 2, 3):
+            world.until(hours * HOUR + 290)
+            world.requests.clear()
+            gc.collect()
+            timers = len(world.clock.getDelayedCalls())
+            counts.append((len(gc.get_objects()), timers))
+        self.assertLess(counts[2][0], counts[1][0] + 100)
+        self.assertEqual(counts[2][1], counts[1][1])

@@ -78,7 +78,7 @@ class _Agent:
     def __init__(self, clock: Clock, state: Callable[[str], int]) -> None:
         self._clock = clock
         self._state = state
-        self._answers = RequestTraversalAgent(_Answers())
+        self._answers = _Answers()
         self.retry_after = 0
 
     def request(
@@ -103,9 +103,10 @@ class _Agent:
             sent.setRawHeaders("state", [str(state)])
             if state in {429, 503} and self.retry_after:
                 sent.setRawHeaders("wait", [str(self.retry_after)])
-            response: Deferred[IResponse] = self._answers.request(method, uri, sent)
-            self._answers.flush()
-            self._clock.callLater(0, self._answers.flush)  # the body, on request
+            agent = RequestTraversalAgent(self._answers)  # it keeps each connection
+            response: Deferred[IResponse] = agent.request(method, uri, sent)
+            agent.flush()
+            self._clock.callLater(0, agent.flush)  # the body, on request
             return await response
 
         return Deferred.fromCoroutine(answer())
