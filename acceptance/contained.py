@@ -15,7 +15,7 @@ from acceptance.scraping import (
     Prometheus,
     write_keys,
 )
-from tests.access.certificates import Authority
+from tests.authority import Authority
 from tests.integration.programs import free_port, get
 
 MOUNTED = "/run/secrets/api-exporter-web"

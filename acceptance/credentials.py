@@ -5,7 +5,7 @@ from acceptance.check import expect
 from acceptance.pages import block, script
 from acceptance.roots import Root
 from api_exporter.demo.server import DEMO_TOKEN
-from tests.access.certificates import Authority
+from tests.authority import Authority
 
 _TLS = "tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
 

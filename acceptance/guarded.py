@@ -14,7 +14,7 @@ from acceptance.scraping import (
     Prometheus,
     write_keys,
 )
-from tests.access.certificates import Authority
+from tests.authority import Authority
 
 ADDRESS = "127.0.0.1:8080"
 

@@ -18,7 +18,7 @@ from acceptance.engine import Engine, Running
 from acceptance.pages import URL, checkout, given, script, stub
 from acceptance.roots import archive
 from api_exporter.demo.server import DEMO_TOKEN
-from tests.access.certificates import Authority
+from tests.authority import Authority
 from tests.integration.programs import free_port, get
 
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
@@ -205,7 +205,7 @@ def upstream(folder: Path) -> Iterator[tuple[str, Path]]:
     authority = Authority()
     issued = authority.server()
     pem = folder / "server.pem"
-    pem.write_bytes(issued.key + issued.certificate)
+    pem.write_bytes(issued.key + issued.pem)
     bundle = folder / "bundle.pem"
     bundle.write_bytes(authority.pem)
     port = free_port()

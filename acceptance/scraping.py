@@ -10,7 +10,7 @@ import bcrypt
 from msgspec import Struct
 
 from acceptance.check import MAX_WAIT, Failed, expect, program, running
-from tests.access.certificates import Authority
+from tests.authority import Authority
 
 PASSWORD, TOKEN = "a password of many words", "a-token-of-some-length"
 

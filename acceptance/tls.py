@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from acceptance.check import Failed, listens, pip_tool, running, until
-from tests.access.certificates import Authority
+from tests.authority import Authority
 from tests.integration.programs import environment, free_port
 
 HANDSHAKES = 10_000

@@ -15,11 +15,8 @@ from tests.correctness import record_result, results
 ROOT_TESTS = (
     *("test_account", "test_cli", "test_entry", "test_service", "test_start"),
     *("test_version", "test_world", "checking/test_run", "refresh/test_refresh_log"),
-    *(
-        "upstream/test_fetcher",
-        "upstream/test_tls_policy",
-        "web/status/test_formatting",
-    ),
+    *("upstream/test_failures", "upstream/test_fetcher", "upstream/test_tls_policy"),
+    "web/status/test_formatting",
 )
 
 ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -1,5 +1,6 @@
 """A certificate authority for tests, with any kind of certificate."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -7,7 +8,7 @@ from ssl import DER_cert_to_PEM_cert
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -17,13 +18,13 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from twisted.internet.ssl import PrivateCertificate
 
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
 
 class Issued:
     """A certificate with its key, as PEM."""
 
-    def __init__(
-        self, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
-    ) -> None:
+    def __init__(self, certificate: x509.Certificate, key: Key) -> None:
         self.certificate = certificate
         self.pem = certificate.public_bytes(Encoding.PEM)
         self._key = key
@@ -41,6 +42,13 @@ class Issued:
         loaded: PrivateCertificate = PrivateCertificate.loadPEM(self.pem + self.key)
         return loaded
 
+    def write(self, folder: Path, name: str) -> None:
+        """Write NAME.pem and NAME.key; each replaces its file in one step."""
+        for suffix, content in ((".pem", self.pem), (".key", self.key)):
+            new = folder / f"{name}{suffix}.new"
+            new.write_bytes(content)
+            new.rename(folder / f"{name}{suffix}")
+
 
 class Authority:
     """A certificate authority.
@@ -51,7 +59,10 @@ class Authority:
     """
 
     def __init__(
-        self, name: str, above: "Authority | None" = None, country: str = ""
+        self,
+        name: str = "authority",
+        above: "Authority | None" = None,
+        country: str = "",
     ) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name(name, country)
@@ -63,24 +74,37 @@ class Authority:
         )
         self.pem = self._own.public_bytes(Encoding.PEM)
 
-    def issue(self, name: str, *, begins: int = -1, days: int = 20) -> Issued:
+    def issue(
+        self,
+        name: str = "someone",
+        *,
+        sans: Sequence[x509.GeneralName] | None = None,
+        key: Key | None = None,
+        extension: x509.ExtensionType | None = None,
+        begins: int = -1,
+        days: int = 20,
+    ) -> Issued:
         """Issue a certificate for a host name, an address or a person.
 
         Args:
+            sans: names instead of the one that follows from the first; may be none.
+            extension: instead of the extension with these names.
             begins: days until it becomes valid.
             days: days until it expires.
         """
-        key = ec.generate_private_key(ec.SECP256R1())
-        try:
-            shown: x509.GeneralName = x509.IPAddress(ip_address(name))
-        except ValueError:
-            shown = x509.DNSName(name)
-        certificate = (
-            _builder(_name(name), self._name, key, begins=begins, days=days)
-            .add_extension(x509.SubjectAlternativeName([shown]), False)
-            .sign(self._key, hashes.SHA256())
-        )
-        return Issued(certificate, key)
+        key = key or ec.generate_private_key(ec.SECP256R1())
+        sans = [_shown(name)] if sans is None else sans
+        builder = _builder(_name(name), self._name, key, begins=begins, days=days)
+        if sans and extension is None:
+            extension = x509.SubjectAlternativeName(sans)
+        if extension is not None:
+            builder = builder.add_extension(extension, False)
+        return Issued(builder.sign(self._key, hashes.SHA256()), key)
+
+    def server(self, key: Key | None = None) -> Issued:
+        """Issue a certificate for this machine."""
+        names = [_shown(name) for name in ("localhost", "127.0.0.1")]
+        return self.issue("localhost", sans=names, key=key)
 
     def odd(self, issued: Issued | None = None) -> bytes:
         """Return its own certificate, or an issued one, whose country is no text.
@@ -101,6 +125,13 @@ class Authority:
         return DER_cert_to_PEM_cert(head + body).encode()
 
 
+def _shown(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
 def _name(text: str, country: str = "") -> x509.Name:
     named = [x509.NameAttribute(x509.NameOID.COMMON_NAME, text)]
     if country:
@@ -109,12 +140,7 @@ def _name(text: str, country: str = "") -> x509.Name:
 
 
 def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    *,
-    begins: int = -1,
-    days: int,
+    subject: x509.Name, issuer: x509.Name, key: Key, *, begins: int = -1, days: int
 ) -> x509.CertificateBuilder:
     today = datetime.now(UTC).replace(microsecond=0)
     return (

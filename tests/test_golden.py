@@ -13,8 +13,8 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition.text import unit
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCE_BY_NAME
-from tests.bodies import body, decoded, inventory
-from tests.collectors.samples import PREFIX, page, parsed
+from tests.bodies import inventory
+from tests.collectors.samples import page, parsed
 from tests.golden import FOLDER, pages
 
 
@@ -58,12 +58,6 @@ class GoldenTests(SynchronousTestCase):
             self.assertEqual("gauge", family.type)
             self.assertFalse(family.documentation.endswith("."), family.name)
 
-    def test_unique(self) -> None:
-        """No two samples share name and labels: parsers would accept that."""
-        for personal in (False, True):
-            samples = parsed(page(inventory(personal=personal), COLLECTORS))
-            self.assertEqual(len(samples), len(dict(samples)))
-
     def test_order(self) -> None:
         """The upstream's order, which is random, changes only the order of the page."""
         known = inventory()
@@ -74,31 +68,6 @@ class GoldenTests(SynchronousTestCase):
                 turned = turned.with_(field.name, records[::-1])
         pages = [dict(parsed(page(each, COLLECTORS))) for each in (known, turned)]
         self.assertEqual(*pages)
-
-    def test_partitions(self) -> None:
-        """Counts by state add up to the number of objects."""
-        known = inventory()
-        sums: dict[str, float] = {}
-        for (name, _), value in parsed(page(known)):
-            sums[name] = sums.get(name, 0) + value
-        for name, objects in {
-            "peers": known.peers,
-            "peers_by_os": known.peers,
-            "peers_by_version": known.peers,
-            "peers_by_country": known.peers,
-            "groups": known.groups,
-            "users": known.users,
-            "setup_keys": known.setup_keys,
-            "networks": known.networks,
-            "routes": known.routes,
-            "policies": known.policies,
-            "posture_checks": known.posture_checks,
-            "nameserver_groups": known.nameservers,
-            "dns_zones": known.dns_zones,
-            "proxy_services": known.proxy_services,
-            "audit_events": known.events,
-        }.items():
-            self.assertEqual(len(objects or ()), sums[PREFIX + name], name)
 
     def test_promtool(self) -> None:
         """Prometheus's linter finds no fault."""
@@ -114,40 +83,3 @@ class GoldenTests(SynchronousTestCase):
             self.assertEqual(
                 (b"", b"", 0), (linter.stdout, linter.stderr, linter.returncode)
             )
-
-
-class VariantTests(SynchronousTestCase):
-    def test_offline_server(self) -> None:
-        """A server without internet access has a version and no update."""
-        text = page(inventory(instance_version="instance_version_offline"))
-        self.assertIn(f'{PREFIX}management_info{{version="development"}} 1\n', text)
-        self.assertIn(f"{PREFIX}management_update_available 0\n", text)
-
-    def test_sparse_account(self) -> None:
-        """Without login expiry the page has no expiry times, and a tiny range is 0."""
-        text = page(inventory(accounts="accounts_sparse"))
-        self.assertNotIn("peer_login_expiration_timestamp_seconds", text)
-        self.assertNotIn("account_created_timestamp_seconds", text)
-        self.assertIn(
-            'account_network_addresses{account_id="account-sparse"} 0\n', text
-        )
-
-    def test_null(self) -> None:
-        """A body or a list that is null is known and empty."""
-        for resource, variant, family in (
-            ("access_tokens", "null", "access_token_expiration_timestamp_seconds"),
-            ("network_resources", "null", "network_resources"),
-            ("dns_settings", "dns_settings_none", "dns_disabled_management_groups"),
-        ):
-            known = inventory()
-            empty = known.with_(resource, decoded(resource, body(variant)).records)
-            full, none = (
-                sum(
-                    value
-                    for (name, _), value in parsed(page(each))
-                    if name == PREFIX + family
-                )
-                for each in (known, empty)
-            )
-            self.assertLess(0, full)
-            self.assertEqual(0, none)

@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import cast
 
 import twisted.internet.reactor  # noqa: TID251 - to replace it
 from twisted.application.service import Application, MultiService
@@ -24,12 +25,18 @@ from twisted.scripts._twistd_unix import ServerOptions
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import cli
-from api_exporter.account import Account
+from api_exporter.account import Account, SharedState
 from api_exporter.daemon.logs import LineObserver
 from api_exporter.daemon.supervision import Notifier
 from api_exporter.demo import server as demo
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.service import Configuration, Program, assemble, configure
+from api_exporter.service import (
+    Configuration,
+    Program,
+    assemble,
+    configure,
+    make_accounts,
+)
 from api_exporter.serving.listener import Listener
 from api_exporter.settings import environment
 from api_exporter.settings.options import Options
@@ -122,6 +129,7 @@ class OneAccountTests(ProgramTestCase):
             self.book.lines()[0],
         )
         self.assertNotIn("simulated", self.get("/"))
+        self.assertIn('href="runbooks"', self.get("/"))
         self.reactor.advance(2.0)
         health = self.get("/health")
         self.assertIn('"url": "http://10.0.0.1"', health)
@@ -197,6 +205,17 @@ class SeveralAccountsTests(ProgramTestCase):
         name = "audit_events_written_total"
         found = [name in self.get(f"/metrics?account={a}") for a in ("acme", "beta")]
         self.assertEqual([True, False], found)
+
+    def test_check(self) -> None:
+        """Without threads for logs, as in a check, an account has no log."""
+        environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": "secret"}
+        settings = environment.read_settings(environ | {"EVENTS_FILE": self.mktemp()})
+        shared = SharedState(settings.accounts.values())
+        reactor = cast(PosixReactorBase, self.reactor)
+        [account] = make_accounts(settings, reactor, shared).values()
+        registry = account.network.telemetry.registry
+        name = "api_exporter_audit_events_written_total"
+        self.assertIsNone(registry.get_sample_value(name))
 
 
 class PosixReactor(Reactor, PosixReactorBase):  # type: ignore[misc]

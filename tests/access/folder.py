@@ -4,15 +4,37 @@ from pathlib import Path
 from unittest import TestCase
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from api_exporter.access.web_config import WebConfig, load
 from api_exporter.settings.errors import ConfigurationError
-from tests.access.certificates import Authority, Issued
+from tests.authority import Authority, Issued
 
 HASH = "$2b$04$Ilc/nUZAZLzVbFriO.zgX..0qx5u6bAaG2RBjwQKeasH6VuuaAlsy"
 """The hash of `secret`."""
 
 SERVER = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
+
+
+UNREADABLE = x509.UnrecognizedExtension(
+    x509.SubjectAlternativeName.oid, bytes.fromhex("3004a3023000")
+)
+"""Names of a kind that cryptography does not read: an X.400 name."""
+
+DAMAGED = x509.UnrecognizedExtension(
+    x509.SubjectAlternativeName.oid, bytes.fromhex("30038201ff")
+)
+"""A DNS name that is not ASCII. OpenSSL accepts it, Go and cryptography do not."""
+
+
+def rsa_key() -> rsa.RSAPrivateKey:
+    """Return a key of 2048 bits."""
+    return rsa.generate_private_key(65537, 2048)
+
+
+def lines(pem: bytes, indent: int = 4) -> str:
+    """Return PEM as a block of YAML."""
+    return "|\n" + "\n".join(" " * indent + x for x in pem.decode().splitlines())
 
 
 class Folder:
@@ -21,7 +43,7 @@ class Folder:
     authority = Authority()
     other = Authority("another authority")
     server: Issued = authority.server()
-    client: Issued = authority.issue(x509.DNSName("test3"), name="client")
+    client: Issued = authority.issue("client", sans=[x509.DNSName("test3")])
 
     def __init__(self, test: TestCase, path: str) -> None:
         self.path = Path(path).absolute()

@@ -9,8 +9,7 @@ from api_exporter.access.reloading import Reloader
 from api_exporter.access.web_config import WebConfig
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
-from tests.access.certificates import rsa_key
-from tests.access.folder import HASH, SERVER, Folder
+from tests.access.folder import HASH, SERVER, Folder, rsa_key
 from tests.logbook import logbook
 
 USERS = f'basic_auth_users:\n  alice: "{HASH}"\n'
@@ -144,7 +143,7 @@ class ConfigurationTests(SynchronousTestCase):
         access, web = self.loaded(SERVER)
         before = web().context
         renewed = self.folder.authority.server(rsa_key())
-        (self.folder.path / "server.pem").write_bytes(renewed.certificate)
+        (self.folder.path / "server.pem").write_bytes(renewed.pem)
         self.clock.advance(1)
         self.assertIs(before, web().context)
         self.assertFalse(access.is_valid)

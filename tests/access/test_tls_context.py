@@ -12,8 +12,8 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from api_exporter.access import tls_config as names
 from api_exporter.access import tls_context
 from api_exporter.settings.errors import ConfigurationError
-from tests.access.certificates import DAMAGED, UNREADABLE, Authority, Issued, rsa_key
-from tests.access.folder import SERVER, Folder
+from tests.access.folder import DAMAGED, SERVER, UNREADABLE, Folder, rsa_key
+from tests.authority import Authority, Issued
 
 VERIFIED = "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n"
 
@@ -28,7 +28,7 @@ def client(**pinned: int) -> SSL.Context:
 
 def shown(made: SSL.Context, issued: Issued) -> SSL.Context:
     """Give a context a certificate of its own."""
-    made.use_certificate(x509.load_pem_x509_certificate(issued.certificate))
+    made.use_certificate(issued.certificate)
     key = serialization.load_pem_private_key(issued.key, None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     made.use_privatekey(key)
@@ -250,7 +250,7 @@ class ContextTests(SynchronousTestCase):
             (x509.IPAddress(ip_address("fd00::1")), "fd00::1"),
             (x509.UniformResourceIdentifier("spiffe://x/y"), "spiffe://x/y"),
         ):
-            there = shown(client(), authority.issue(x509.DNSName("first"), name))
+            there = shown(client(), authority.issue(sans=[x509.DNSName("first"), name]))
             for policy in ("RequireAnyClientCert", "RequireAndVerifyClientCert"):
                 for allowed, expected in ((text, True), (f"{text}x", False)):
                     more = (
@@ -258,7 +258,7 @@ class ContextTests(SynchronousTestCase):
                         f"  client_allowed_sans: [no, '{allowed}']\n"
                     )
                     self.assertEqual(expected, self.agreed(more, there), more)
-        nameless = shown(client(), authority.issue())
+        nameless = shown(client(), authority.issue(sans=[]))
         more = (
             "  client_auth_type: RequireAnyClientCert\n  client_allowed_sans: [test3]\n"
         )
@@ -267,23 +267,23 @@ class ContextTests(SynchronousTestCase):
 
     def test_sans_of_others(self) -> None:
         """An allowed name does not verify a certificate of another authority."""
-        there = shown(client(), Authority().issue(x509.DNSName("test3")))
+        there = shown(client(), Authority().issue("test3"))
         more = f"{VERIFIED}  client_allowed_sans: [test3]\n"
         self.assertFalse(self.agreed(more, there))
 
     def test_partial_chain(self) -> None:
         """An intermediate authority, or a client's own certificate, may be trusted."""
         between = Authority("between", above=Folder.authority)
-        below = between.issue(x509.DNSName("test3"), name="below")
+        below = between.issue("test3")
         for trusted, known in (
             (between.pem, below),
-            (below.certificate, below),
-            (self.folder.client.certificate, self.folder.client),
+            (below.pem, below),
+            (self.folder.client.pem, self.folder.client),
         ):
             (self.folder.path / "some.pem").write_bytes(trusted)
             more = VERIFIED.replace("ca.pem", "some.pem")
             sans = "  client_allowed_sans: [%s]\n"
-            other = Folder.authority.issue(x509.DNSName("test3"))
+            other = Folder.authority.issue("test3")
             self.assertTrue(self.agreed(more, shown(client(), known)))
             self.assertTrue(self.agreed(more + sans % "test3", shown(client(), known)))
             self.assertFalse(self.agreed(more + sans % "x", shown(client(), known)))
@@ -365,7 +365,7 @@ class ContextTests(SynchronousTestCase):
     def test_chain(self) -> None:
         """The chain of the certificate is sent."""
         file = self.folder.path / "server.pem"
-        file.write_bytes(self.folder.server.certificate + self.folder.authority.pem)
+        file.write_bytes(self.folder.server.pem + self.folder.authority.pem)
         found = shake(self.context(), client())
         assert found is not None
         chain = found.get_peer_cert_chain()

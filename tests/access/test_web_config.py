@@ -7,8 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.access import tls_config as names
 from api_exporter.access.web_config import MAX_BYTES, load, parse_duration
 from api_exporter.settings.errors import ConfigurationError
-from tests.access.certificates import lines
-from tests.access.folder import HASH, SERVER, Folder
+from tests.access.folder import HASH, SERVER, Folder, lines
 
 SOME = "tls_server_config:\n"
 SUITE = "TLS_ECDHE_ECDSA_WITH_AES_2048"
@@ -301,7 +300,7 @@ class TlsTests(SynchronousTestCase):
         """Relative file names start at the folder of the configuration."""
         found = self.folder.read(SERVER).tls
         assert found is not None
-        self.assertEqual(self.folder.server.certificate, found.certificate)
+        self.assertEqual(self.folder.server.pem, found.certificate)
         self.assertEqual(self.folder.server.key, found.key)
         self.assertEqual(names.CLIENT_AUTH["NoClientCert"], found.client_auth)
         self.assertFalse(found.client_auth.required)
@@ -313,7 +312,7 @@ class TlsTests(SynchronousTestCase):
     def test_inline(self) -> None:
         """Certificate and key may stand in the file itself; a file wins, as in Go."""
         inline = (
-            f"tls_server_config:\n  cert: {lines(self.folder.server.certificate)}\n"
+            f"tls_server_config:\n  cert: {lines(self.folder.server.pem)}\n"
             f"  key: {lines(self.folder.server.key)}\n"
         )
         for more in ("", "  key_file: server.key\n"):

@@ -139,24 +139,19 @@ class AnswerTests(HealthTestCase):
         return int(listening.getsockname()[1])
 
     def test_tls(self) -> None:
-        """Over TLS, the server's certificate is not verified."""
-        port = self.secured(ssl.TLSVersion.TLSv1_3, ssl.CERT_NONE)
-        self.assertEqual(
-            (0, f"OK: https://127.0.0.1:{port}/health: 200"),
-            self.asked(LISTEN_ADDRESS=f"ssl:{port}:privateKey=/x.pem"),
-        )
-
-    def test_client_certificate(self) -> None:
-        """A server that requires a client certificate is OK."""
-        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-            port = self.secured(version, ssl.CERT_REQUIRED)
+        """Over TLS, the server's certificate is not verified. A server that requires a
+        client certificate is OK.
+        """
+        required = "the exporter runs and requires a client certificate"
+        for version, demand, words in (
+            (ssl.TLSVersion.TLSv1_3, ssl.CERT_NONE, "200"),
+            (ssl.TLSVersion.TLSv1_2, ssl.CERT_REQUIRED, required),
+            (ssl.TLSVersion.TLSv1_3, ssl.CERT_REQUIRED, required),
+        ):
+            port = self.secured(version, demand)
             self.assertEqual(
-                (
-                    0,
-                    f"OK: https://127.0.0.1:{port}/health: the exporter runs and"
-                    " requires a client certificate",
-                ),
-                self.asked(LISTEN_ADDRESS=f"ssl:{port}"),
+                (0, f"OK: https://127.0.0.1:{port}/health: {words}"),
+                self.asked(LISTEN_ADDRESS=f"ssl:{port}:privateKey=/x.pem"),
             )
 
     def test_no_tls(self) -> None:

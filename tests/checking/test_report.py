@@ -267,17 +267,12 @@ class OnceTests(SynchronousTestCase):
         return self.successResultOf(done), out.getvalue(), err.getvalue()
 
     def test_page(self) -> None:
-        """Metrics go to standard output, failures to standard error."""
-        found = self.printed(
-            READ,
-            check("groups", LIMITED),
-            check("access_tokens", LIMITED),
-            check("routes", LIMITED),
-        )
+        """Metrics go to standard output, failures to standard error. After one request
+        without a connection, no other one is sent.
+        """
+        limited = [check(n, LIMITED) for n in ("groups", "access_tokens", "routes")]
+        found = self.printed(READ, *limited)
         self.assertEqual((True, PAGE.decode(), "groups: 429\nroutes: 429\n"), found)
-
-    def test_unreachable(self) -> None:
-        """After one request without a connection, no other one is sent."""
         failed = check("peers", UpstreamError("connect", "no connection"))
         found = self.printed(failed, failed)
         self.assertEqual((False, PAGE.decode(), "peers: no connection\n"), found)

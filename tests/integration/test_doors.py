@@ -17,8 +17,7 @@ from pathlib import Path
 import bcrypt
 
 from tests import THOROUGH
-from tests.access.certificates import lines
-from tests.access.folder import SERVER, Folder
+from tests.access.folder import SERVER, Folder, lines
 from tests.integration.exporter import ExporterTestCase
 from tests.integration.programs import (
     PATIENCE,
@@ -332,7 +331,7 @@ class CanaryTests(DoorTestCase):
         self.hash = bcrypt.hashpw(self.SECRETS[0].encode(), bcrypt.gensalt(4)).decode()
         server = self.folder.server
         self.web = (
-            f"tls_server_config:\n  cert: {lines(server.certificate)}\n"
+            f"tls_server_config:\n  cert: {lines(server.pem)}\n"
             f"  key: {lines(server.key)}\n"
             f'basic_auth_users:\n  alice: "{self.hash}"\n'
         )

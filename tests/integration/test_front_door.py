@@ -2,8 +2,7 @@
 
 import re
 
-from tests.access.certificates import DAMAGED
-from tests.access.folder import HASH, SERVER, Folder
+from tests.access.folder import DAMAGED, HASH, SERVER, Folder
 from tests.integration.doors import DoorsTestCase
 from tests.logbook import logbook
 
