@@ -65,8 +65,8 @@ BUGS = (
     Bug(
         "the compressed page has the checksum of its last piece",
         "exposition/pages.py",
-        "checksum = crc.combine(checksum, p.crc, p.shift)",
-        "checksum = p.crc",
+        "joined = p.checksum_after(joined)",
+        "joined = p.checksum_after(0)",
     ),
     Bug(
         "what is too old stays on the page",

@@ -24,8 +24,8 @@ _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """RFC 1952: deflate, no flags, no time, unknown system."""
 
 
-_MAX_UNCACHED_BYTES = 32 * 1024
-"""Bytes up to which a text's compressed form is not kept: small pages do not use it."""
+_MAX_SHORT_BYTES = 32 * 1024
+"""Bytes up to which a text is compressed, and its checksum computed, when needed."""
 
 
 class Piece(Struct, frozen=True):
@@ -34,7 +34,8 @@ class Piece(Struct, frozen=True):
     Attributes:
         stored: the compressed form, empty for a short text.
         series: the number of samples in the text.
-        shift: the factor of `crc.combine`.
+        crc: the checksum, 0 for a short text.
+        shift: the factor of `crc.combine`, likewise.
         cut_count: the number of labels that were cut because of their length.
     """
 
@@ -49,6 +50,12 @@ class Piece(Struct, frozen=True):
     def deflated(self) -> bytes:
         return self.stored or deflated(self.text)
 
+    def checksum_after(self, before: int) -> int:
+        """Return the checksum of a text that ends with this one."""
+        if self.shift:
+            return crc.combine(before, self.crc, self.shift)
+        return checksum(self.text, before)
+
 
 def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
     """Return a text as a piece; only the last piece of a body ends the deflate stream.
@@ -58,13 +65,12 @@ def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piec
     """
     if series is None:
         series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
+    is_long = len(text) > _MAX_SHORT_BYTES
     return Piece(
         text=text,
-        stored=deflated(text, last=last)
-        if last or len(text) > _MAX_UNCACHED_BYTES
-        else b"",
-        crc=checksum(text),
-        shift=crc.shift(len(text)),
+        stored=deflated(text, last=last) if last or is_long else b"",
+        crc=checksum(text) if is_long else 0,
+        shift=crc.shift(len(text)) if is_long else 0,
         series=series,
         cut_count=count_cut_labels(text),
     )
@@ -135,9 +141,8 @@ class JoinedPages(Struct, frozen=True, dict=True):
 
     def gzipped(self, tail: Piece) -> Payload:
         """Return one gzip member (RFC 1952): header, pieces, checksum, length."""
-        checksum = crc.combine(self.crc, tail.crc, tail.shift)
         size = (self.text_length + len(tail.text)) & 0xFFFFFFFF
-        end = tail.deflated + struct.pack("<LL", checksum, size)
+        end = tail.deflated + struct.pack("<LL", tail.checksum_after(self.crc), size)
         return Payload((*self.deflated_slices, end), self.deflated_length + len(end))
 
 
@@ -205,7 +210,7 @@ class Pages:
 
 
 def _joined(pieces: tuple[Piece, ...]) -> JoinedPages:
-    checksum = 0
+    joined = 0
     for p in pieces:
-        checksum = crc.combine(checksum, p.crc, p.shift)
-    return JoinedPages(pieces=pieces, crc=checksum)
+        joined = p.checksum_after(joined)
+    return JoinedPages(pieces=pieces, crc=joined)

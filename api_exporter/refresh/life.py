@@ -1,6 +1,6 @@
 """The life of a resource: its state between two refreshes."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, ItemsView, Iterator, Mapping
 from math import inf
 
 from msgspec import Struct
@@ -120,3 +120,8 @@ class FreshnessByName(Mapping[str, Freshness]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def items(self) -> ItemsView[str, Freshness]:
+        """Return all at once: a scrape needs them for each metric."""
+        known = ((name, life.freshness) for name, life in self._lives.items())
+        return {name: fresh for name, fresh in known if fresh is not None}.items()

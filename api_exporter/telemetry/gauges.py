@@ -92,10 +92,14 @@ class CallbackFamily(Metric):
         name, label = self._sample_name, self._label
         return "".join(
             [
-                f"{name}{_label_text(label, key)} {floatToGoString(number)}\n"
+                f"{name}{_label_text(label, key)} {_value_text(number)}\n"
                 for key, number in self._numbers.items()
             ]
         )
+
+
+_value_text = lru_cache(1024)(floatToGoString)
+"""Most values are 0, 1 or an interval, in all accounts."""
 
 
 @lru_cache(1024)  # names of resources and reasons, shared by all accounts
