@@ -16,6 +16,7 @@ from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
+from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, SECTIONS
 from api_exporter.settings.setting import Setting
@@ -223,7 +224,13 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
     }
 
 
-PEERS_READ = Freshness(period=30).succeeded(records=1, rejected=0, seconds=1, at=1)
+PEERS_READ = Freshness(period=30).succeeded(
+    records=1,
+    rejected=0,
+    seconds=1,
+    at=1,
+    unknown=Unknown(values=frozenset({("kind", "new")})),
+)
 
 
 def _own() -> str:

@@ -3,9 +3,17 @@
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from io import TextIOWrapper
 from ipaddress import ip_address
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -211,11 +219,8 @@ async def print_check(
         checked.append(one)
         if unreachable:  # the next ones would fail, too
             break
-    for one in checked:
-        for problem in one.record_errors:
-            _print(f"left out: {one.resource.name}{problem}")
-        if omitted := one.rejected - len(one.record_errors):
-            _print(f"left out: {omitted} more of {one.resource.name}")
+    for line in chain.from_iterable(map(_record_lines, checked)):
+        _print(line)
     failures: dict[str, tuple[UpstreamError, list[str]]] = {}
     for one in checked:
         if one.error is not None and not one.resource.optional:
@@ -231,6 +236,17 @@ async def print_check(
     for line in attention_lines(findings, now(), runbooks):
         _print(line)
     return worst_status(findings) if _has_peers(checked) else UNREAD
+
+
+def _record_lines(one: ResourceCheck) -> Iterator[str]:
+    """Yield lines about rejected records, and about unknown fields and values."""
+    name = one.resource.name
+    for problem in one.record_errors:
+        yield f"left out: {name}{problem}"
+    if omitted := one.rejected - len(one.record_errors):
+        yield f"left out: {omitted} more of {name}"
+    if names := one.unknown.names():
+        yield f"unknown to this version: {name}: {', '.join(names)}"
 
 
 async def print_metrics(

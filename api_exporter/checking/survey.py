@@ -10,6 +10,7 @@ from twisted.logger import Logger
 
 from api_exporter.attention.watch import FindingList
 from api_exporter.netbird.resources import Resource
+from api_exporter.netbird.unknown import NOTHING_UNKNOWN, Unknown
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.telemetry.freshness import Freshness
@@ -33,6 +34,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         records: the number of valid records; None if the resource was not read.
         rejected: the number of invalid records.
         record_errors: the places and errors of the first invalid records.
+        unknown: fields and values that this version does not know.
         restricted: True if it is withheld: the token's user may not read all of it.
     """
 
@@ -42,6 +44,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
     records: int | None = None
     rejected: int = 0
     record_errors: tuple[str, ...] = ()
+    unknown: Unknown = NOTHING_UNKNOWN
     restricted: bool = False
 
     @property
@@ -117,6 +120,7 @@ async def _read(
         records=body.records,
         rejected=body.rejected,
         record_errors=body.errors,
+        unknown=body.unknown,
     )
 
 

@@ -1,11 +1,14 @@
 """Peers: their state, versions and logins."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 from api_exporter.collectors.rows import ObjectKind, or_unknown, personal_kinds
 from api_exporter.exposition.text import (
+    Family,
     Labels,
+    Sample,
     boolean,
     count_true,
     is_never,
@@ -40,6 +43,9 @@ def system(os: str) -> str:
     return " ".join(words) or "unknown"
 
 
+_REMOTE_JOBS = {None: "", False: "false", True: "true"}
+
+
 def _info(kinds: frozenset[str], peer: Peer) -> Labels:
     return labels(
         peer_id=peer.id,
@@ -55,8 +61,15 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
         ephemeral=boolean(peer.ephemeral),
         ipv6=peer.ipv6,
         kernel_version=peer.kernel_version,
+        remote_jobs_allowed=_REMOTE_JOBS[peer.local_flags.remote_jobs_allowed],
         **personal_labels(PEER, peer, kinds),
     )
+
+
+def _remote_jobs_allowed(peers: Iterable[Peer]) -> Iterator[Sample]:
+    sent = Counter(peer.local_flags.remote_jobs_allowed for peer in peers)
+    if sent.total() > sent[None]:
+        yield "", sent[True]
 
 
 def _lifetime(inventory: Inventory) -> int | None:
@@ -130,6 +143,12 @@ ROWS = (
         "Number of ephemeral peers, which NetBird removes after some minutes offline",
         "ephemeral",
         alert="a number that only grows",
+    ),
+    PEERS.family(
+        "netbird_api_peers_remote_jobs_allowed",
+        "Number of peers that accept remote jobs (absent before NetBird 0.78)",
+        "peers[].local_flags.remote_jobs_allowed",
+        lambda metric, peers: Family(metric, _remote_jobs_allowed(peers)),
     ),
     PEERS.family(
         "netbird_api_peers_never_logged_in",

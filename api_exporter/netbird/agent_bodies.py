@@ -163,7 +163,7 @@ class ConsumptionDecoder:
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         rows = _CurrentRows(known.now)
-        found = rows.decode(body)
+        found = rows.decode(body, DecodeContext(inspector=known.inspector))
         current = tuple(r for r in found.records if isinstance(r, ConsumptionRow))
         consumption = Consumption(rows=rows.count, current=current)
         return Decoded(
@@ -181,7 +181,7 @@ class UsageDecoder:
         usages = (usage for usage in known.before if isinstance(usage, Usage))
         usage = next(usages, Usage())
         first, last = wanted_period(usage, known.now)
-        buckets = self._buckets.decode(body)
+        buckets = self._buckets.decode(body, DecodeContext(inspector=known.inspector))
         every = tuple(b for b in buckets.records if isinstance(b, UsageBucket))
         period = UsagePeriod(first=first, last=last, buckets=every)
         part = "today" if last == day(known.now) else "earlier"

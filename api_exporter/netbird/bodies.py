@@ -19,6 +19,7 @@ from api_exporter.netbird.elements import (
     replace_surrogates,
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
+from api_exporter.netbird.unknown import Inspector
 from api_exporter.ports import UpstreamError
 
 _INSTANTS = frozenset(
@@ -74,11 +75,17 @@ class DecodeContext(Struct, frozen=True):
         before: the records of the previous body.
         recognized: `Decoded.recognized` of the previous body.
         now: the time of the request, in seconds since the epoch.
+        inspector: looks for unknown fields and values; None to save the time.
     """
 
     before: Sequence[Struct] = ()
     recognized: KnownRecords = NO_RECORDS
     now: float = 0.0
+    inspector: Inspector | None = None
+
+    def inspect(self, records: Sequence[msgspec.Raw] | None) -> None:
+        if self.inspector is not None and records:
+            self.inspector.inspect(records)
 
 
 NO_CONTEXT = DecodeContext()
@@ -134,6 +141,7 @@ class ListDecoder:
         for raws in elements(body):
             if raws is None and not self._nullable:
                 raise UpstreamError("decode", "the response is null instead of a list")
+            known.inspect(raws)
             for place, raw in enumerate(raws or (), count):
                 try:
                     record = cache.find(raw) or self.read(raw)
@@ -186,9 +194,10 @@ def _unreadable_error(errors: list[str]) -> UpstreamError:
 class CountingDecoder:
     """A decoder of a JSON array that no collector reads. It only counts the records."""
 
-    def decode(self, body: bytes, _: DecodeContext = NO_CONTEXT) -> Decoded:
+    def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         count = 0
         for raws in elements(body):
+            known.inspect(raws)
             count += len(raws or ())
         return Decoded((), unread_count=count)
 
@@ -203,7 +212,7 @@ class PageDecoder:
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(_Page)
 
-    def decode(self, body: bytes, _: DecodeContext = NO_CONTEXT) -> Decoded:
+    def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         """Return no records; raise UpstreamError if the body is no page."""
         try:
             page = decode_leniently(self._decoder, body, 2)
@@ -211,6 +220,7 @@ class PageDecoder:
             raise UpstreamError(
                 "decode", f"the response is not a page: {error}"
             ) from None
+        known.inspect(page.data)
         return Decoded((), unread_count=len(page.data or ()))
 
 
@@ -225,7 +235,7 @@ class DocumentDecoder:
         self._decoder = msgspec.json.Decoder(record)
         self._nullable = nullable
 
-    def decode(self, body: bytes, _: DecodeContext = NO_CONTEXT) -> Decoded:
+    def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         if self._nullable and body.strip() == b"null":
             body = b"{}"
         if len(body) > _MAX_DOCUMENT_BYTES:
@@ -233,12 +243,13 @@ class DocumentDecoder:
                 "too_large",
                 f"{len(body)} bytes; the maximum is {_MAX_DOCUMENT_BYTES} bytes",
             )
+        raw = msgspec.Raw(replace_surrogates(body))
         try:
-            return Decoded(
-                (_decode_loosely(self._decoder, msgspec.Raw(replace_surrogates(body))),)
-            )
+            record = _decode_loosely(self._decoder, raw)
         except DECODE_ERRORS as error:
             raise UpstreamError("decode", str(error)) from None
+        known.inspect([raw])
+        return Decoded((record,))
 
 
 def _decode_loosely(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:

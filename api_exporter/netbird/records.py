@@ -39,6 +39,19 @@ _MAX_SHARED_LENGTH = 256
 """In characters. A shared text outlives its peers, and a peer may have any text."""
 
 
+Choice = bool | None
+"""A yes-or-no setting; None if the response does not have it."""
+
+
+class LocalFlags(Struct, frozen=True, gc=False):
+    """Settings on a peer's machine."""
+
+    remote_jobs_allowed: Choice = None
+
+
+_SHARED_FLAGS = {choice: LocalFlags(choice) for choice in (None, False, True)}
+
+
 class Peer(Struct, frozen=True, gc=False, kw_only=True):
     """A machine (`/api/peers`).
 
@@ -72,18 +85,17 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     created_at: Instant = None
     last_login: Instant = None
     last_seen: Instant = None
+    local_flags: LocalFlags = _SHARED_FLAGS[None]
 
     def __post_init__(self) -> None:
         for name in _SHARED:
             text = getattr(self, name)
             if len(text) <= _MAX_SHARED_LENGTH:
                 force_setattr(self, name, _interned(text))
+        shared = _SHARED_FLAGS[self.local_flags.remote_jobs_allowed]
+        force_setattr(self, "local_flags", shared)
         if self.connected and self.last_seen is not None:
             force_setattr(self, "last_seen", None)
-
-
-Choice = bool | None
-"""A yes-or-no setting; None if the response does not have it."""
 
 
 class ExtraSettings(Struct, frozen=True, gc=False, kw_only=True):

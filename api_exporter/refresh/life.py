@@ -6,6 +6,7 @@ from math import inf
 from msgspec import Struct
 
 from api_exporter.netbird.record_cache import KnownRecords
+from api_exporter.netbird.unknown import NOTHING_UNKNOWN, Unknown
 from api_exporter.telemetry.freshness import Freshness
 
 
@@ -16,6 +17,8 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
         digest: equal for equal bodies of one path.
         errors: the errors of the first rejected records.
         recognized: known records, which make decoding the next body faster.
+        unknown: fields and values that this version does not know; of a long list
+            those of its earlier bodies, too.
     """
 
     digest: tuple[Hashable, ...]
@@ -23,6 +26,7 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
     rejected: int
     errors: tuple[str, ...]
     recognized: KnownRecords
+    unknown: Unknown = NOTHING_UNKNOWN
 
 
 class ReportedRejections(Struct, frozen=True):

@@ -26,6 +26,7 @@ from api_exporter.refresh.pipeline import AccountFeature, Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.refresher import Refresher
+from api_exporter.refresh.unknown_log import UnknownLog
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import register_findings_gauge, register_page_gauges
 from api_exporter.telemetry.history import History
@@ -104,6 +105,7 @@ class AccountNetwork(MultiService):
         self._compute, self._followers_lock = compute, DeferredLock()
         self._log = world.logger(log)
         self._unknown_groups = UnknownGroups(self._log)
+        self._unknown_log = UnknownLog(self._log)
         self.pages = Pages([collector.name for collector in selected.collectors])
         self.lives = lives(selected.periods)
         self.telemetry = AccountTelemetry(
@@ -189,6 +191,8 @@ class AccountNetwork(MultiService):
         if resource == UP and self.telemetry.freshness[UP].up and peers is not None:
             self.history.observe(self._now(), peers)
             self._unknown_groups.warn(self.inventory)
+        if freshness := self.telemetry.freshness.get(resource):
+            self._unknown_log.report(resource, freshness.unknown, self.inventory)
         async with self._followers_lock:
             for follower in self.followers:
                 await self._follow(follower, resource)

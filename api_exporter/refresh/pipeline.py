@@ -34,6 +34,7 @@ from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
 from api_exporter.netbird.references import check_named_ids
 from api_exporter.netbird.resources import Resource
+from api_exporter.netbird.unknown import Inspector
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives
@@ -306,14 +307,19 @@ def decode(
     digest = (path, *_digest(data))
     if last is not None and last.digest == digest:
         return last, ()
-    decoded = resource.decoder.decode(data, known)
+    inspector = Inspector(resource.name, known.now)
+    decoded = resource.decoder.decode(data, replace(known, inspector=inspector))
     check_named_ids(resource.name, decoded.records)
+    unknown = inspector.found
+    if last is not None and not inspector.is_complete:
+        unknown |= last.unknown
     kept = LastBody(
         digest=digest,
         records=len(decoded.records) + decoded.unread_count,
         rejected=decoded.rejected,
         errors=decoded.errors,
         recognized=decoded.recognized,
+        unknown=unknown,
     )
     return kept, decoded.records
 

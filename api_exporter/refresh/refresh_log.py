@@ -53,6 +53,7 @@ class RefreshLog:
             life.known_freshness.succeeded(
                 records=body.records,
                 rejected=body.rejected,
+                unknown=body.unknown,
                 seconds=seconds,
                 at=self._now(),
             ),

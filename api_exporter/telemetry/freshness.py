@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api_exporter.netbird.unknown import NOTHING_UNKNOWN, Unknown
 from api_exporter.ports import UpstreamError
 
 OVERDUE_PERIODS = 1.5
@@ -58,6 +59,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
         last_success: when the newest successful refresh ended.
         records: number of records in the newest successful response.
         rejected: number of records of that response that could not be decoded.
+        unknown: fields and values of that response that this version does not know.
     """
 
     period: float
@@ -72,6 +74,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
     last_success: float | None = None
     records: int = 0
     rejected: int = 0
+    unknown: Unknown = NOTHING_UNKNOWN
 
     @property
     def up(self) -> bool | None:
@@ -83,7 +86,13 @@ class Freshness(Struct, frozen=True, kw_only=True):
         return self.error is None and not self.withdrawn
 
     def succeeded(
-        self, *, records: int, rejected: int, seconds: float, at: float
+        self,
+        *,
+        records: int,
+        rejected: int,
+        seconds: float,
+        at: float,
+        unknown: Unknown = NOTHING_UNKNOWN,
     ) -> "Freshness":
         """Return the freshness after a refresh that succeeded at a time."""
         return Freshness(
@@ -94,6 +103,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
             last_success=at,
             records=records,
             rejected=rejected,
+            unknown=unknown,
         )
 
     def failed(self, error: UpstreamError, seconds: float, at: float) -> "Freshness":

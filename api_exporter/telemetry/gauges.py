@@ -1,11 +1,12 @@
 """Metrics computed at each scrape, and the gauges of an account."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Literal
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
@@ -135,6 +136,27 @@ def register_resource_gauges(
     for name, documentation, value in _RESOURCE_GAUGES:
         read = partial(by_resource, value)
         CallbackMetric(registry, name, documentation, read, label="resource")
+    registry.register(UnknownValues(freshness))
+
+
+class UnknownValues(Collector):
+    """The number of unknown values of each field that has some."""
+
+    def __init__(self, freshness: Mapping[str, Freshness]) -> None:
+        self._freshness = freshness
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(
+            "api_exporter_unknown_values",
+            "Number of different values of an enumeration that this version does not"
+            " know (absent without such values)",
+            labels=("resource", "field"),
+        )
+        for resource, known in self._freshness.items():
+            for field, count in Counter(f for f, _ in known.unknown.values).items():
+                family.add_metric((resource, field), count)
+        if family.samples:
+            yield family
 
 
 _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ...] = (
@@ -159,6 +181,12 @@ _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ..
         "Number of records in the last successful response that the exporter could not"
         " decode and left out",
         lambda s: s.last_success and s.rejected,
+    ),
+    (
+        "api_exporter_unknown_fields",
+        "Number of different field names in inspected records that this version does"
+        " not know",
+        lambda s: s.last_success and len(s.unknown.fields),
     ),
     (
         "api_exporter_resource_last_success_timestamp_seconds",

@@ -25,6 +25,7 @@ from api_exporter.exposition.pages import piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Route, SetupKey, User
 from api_exporter.netbird.resources import RESOURCE_BY_NAME, RESOURCES
+from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.settings.addresses import parse_addresses
@@ -104,6 +105,7 @@ class CheckTests(SynchronousTestCase):
         """Invalid records are listed up to a limit; failures have names and advice."""
         known, rejected = UpstreamError("http_5xx", "500", request_id="dc1djo5q"), 30
         unauthorized = UpstreamError("auth", "401")
+        odd = Unknown(frozenset({"kind"}), frozenset({("type", "x")}))
         many = [ResourceCheck(resource=r, error=unauthorized) for r in RESOURCES[:5]]
         unread = check(
             "peers", records=1, rejected=rejected, record_errors=("[1]: bad",)
@@ -111,6 +113,10 @@ class CheckTests(SynchronousTestCase):
         for checks, words in (
             ([unread], "\nleft out: peers[1]: bad\nleft out: 29 more of peers\n"),
             ([READ, check("groups", known)], " Request id: dc1djo5q.\n"),
+            (
+                [check("peers", records=1, unknown=odd)],
+                "version: peers: kind, type=x\n",
+            ),
             (many, "\n5 resources: 401. The token is wrong"),
             (many[:2], "\npeers, accounts: 401. The token is wrong"),
         ):

@@ -18,6 +18,8 @@ def peers(page: Page, known: Known, settings: Settings) -> None:
     page.halves("peers", all_peers, "connected")
     for field in COUNTED:
         page.put(f"peers_{field}", sum(flag(peer, field) for peer in all_peers))
+    jobs = [_remote_jobs(peer) for peer in all_peers]
+    page.put("peers_remote_jobs_allowed", jobs.count("true") if any(jobs) else None)
     page.put("peers_never_logged_in", sum(map(_has_no_login, all_peers)))
     for method in ("user", "setup_key"):
         for value in ("true", "false"):
@@ -57,6 +59,7 @@ def _peer(page: Page, peer: Record, settings: Settings) -> None:
         **{name: boolean(flag(peer, name)) for name in ("ssh_enabled", "ephemeral")},
         **personal,
         country=text(peer, "country_code"),
+        remote_jobs_allowed=_remote_jobs(peer),
     )
     page.put("peer_connected", flag(peer, "connected"), **of)
     for field in ("login_expired", "approval_required"):
@@ -75,6 +78,13 @@ def _system(os: str) -> str:
             break
         words.append(word)
     return " ".join(words) or "unknown"
+
+
+def _remote_jobs(peer: Record) -> str:
+    """Return `true`, `false`, or "" where the server does not send the field."""
+    flags = part(peer, "local_flags")
+    known = flags.get("remote_jobs_allowed") is not None
+    return boolean(flag(flags, "remote_jobs_allowed")) if known else ""
 
 
 def _has_no_login(peer: Record) -> bool:

@@ -123,6 +123,7 @@ RECORDS: dict[str, Kind] = {
         " approval_required",
         times="created_at last_login last_seen",
         extra_dns_labels=_WORDS,
+        local_flags=thing(yes="remote_jobs_allowed"),
     ),
     "accounts": thing(
         "id domain",

@@ -73,6 +73,10 @@ def resources(
     ):
         if names:
             legend.append(tags.span(tags.b(word), f" ({text}): {', '.join(names)}. "))
+    unknown = {name: one.unknown.names() for name, one in freshness.items()}
+    if names := [f"{name}: {', '.join(n)}" for name, n in unknown.items() if n]:
+        text = " (a newer api-exporter may use these fields and values): "
+        legend.append(tags.span(tags.b("unknown"), text, "; ".join(names), "."))
     return tags.section(
         tags.h2("Resources"),
         _table("Resources", ("Resource", "State", *_NUMBERS), rows),

@@ -1,0 +1,166 @@
+"""Fields and values that this version does not know."""
+
+import json
+from collections.abc import Mapping
+
+import msgspec
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.bodies import DecodeContext
+from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME
+from api_exporter.netbird.unknown import MAX_NAMES, Inspector, Unknown
+from tests.bodies import EVERYTHING, body, recorded
+from tests.netbird.specification import ROLES, known_fields
+from tests.reference.test_reference import by_resource
+
+
+def inspected(name: str, text: bytes, now: float = 0.0) -> Inspector:
+    inspector = Inspector(name, now)
+    context = DecodeContext(now=now, inspector=inspector)
+    RESOURCE_BY_NAME[name].decoder.decode(text, context)
+    return inspector
+
+
+def names(resource: str, *objects: Mapping[str, object]) -> list[str]:
+    """Return the unknown names in records, or in a single object."""
+    records: object = [{"id": str(n), **one} for n, one in enumerate(objects)]
+    if resource == "current_user":
+        records = {"id": "me", **objects[0]}
+    if resource == ACCESS_LOG:
+        records = {"data": records}
+    return inspected(resource, json.dumps(records).encode()).found.names()
+
+
+class UnknownTests(SynchronousTestCase):
+    def test_nothing(self) -> None:
+        """A stock 0.77.1 and the recorded networks have nothing unknown, except a
+        value that a person wrote into the database.
+        """
+        odd = []
+        for server in ("stock", "recorded", "recorded_agents"):
+            for name, text in by_resource(recorded(server)).items():
+                if name in RESOURCE_BY_NAME:
+                    odd += inspected(name, text).found.names()
+        self.assertEqual(["meta.status=weird_new_status"], odd)
+
+    def test_decoders(self) -> None:
+        """All fields that decoders read are known."""
+        for resource in EVERYTHING:
+            records = resource.decoder.decode(body(resource.name)).records
+            if resource.name.removeprefix("agent_") not in {
+                "consumption",
+                "usage",
+                "denials",
+            }:
+                inspector = Inspector(resource.name, 0.0)
+                for record in records:
+                    inspector.inspect([msgspec.Raw(msgspec.json.encode(record))])
+                self.assertEqual(frozenset(), inspector.found.fields, resource.name)
+
+    def test_announced(self) -> None:
+        """All that is announced for the next versions of NetBird is named."""
+        restrictions = {"allow_match": "any", "appsec_mode": "observe"}
+        service = {"access_restrictions": restrictions, "port_mappings": [{"port": 1}]}
+        for resource, sent, found in (
+            ("peers", {"network_addresses": [{"mac": ""}]}, ["network_addresses"]),
+            ("peers", {"kind": "agent", "groups": [{"kind": 1}]}, "groups.kind kind"),
+            ("peers", {"local_flags": {"remote_jobs_allowed": True}}, []),
+            (
+                "proxy_services",
+                service,
+                "access_restrictions.allow_match access_restrictions.appsec_mode"
+                " port_mappings",
+            ),
+            ("proxy_clusters", {"supports_appsec": True}, ["supports_appsec"]),
+            ("proxy_domains", {"supports_appsec": None}, ["supports_appsec"]),
+            ("users", {"role": "agent_network_admin"}, ["role=agent_network_admin"]),
+            ("user_invites", {"role": "usage_viewer"}, ["role=usage_viewer"]),
+            ("current_user", {"role": "usage_viewer"}, ["role=usage_viewer"]),
+            ("policies", {"rules": [{"action": "log"}] * 2}, ["rules.action=log"]),
+            ("access_log", {"appsec": "captcha", "metadata": {"a": "b"}}, ["appsec"]),
+        ):
+            wanted = found.split() if isinstance(found, str) else found
+            self.assertEqual(wanted, names(resource, sent), sent)
+
+    def test_secrets(self) -> None:
+        """Names that may be a secret or an address are not shown; the number of names
+        is limited, and nothing of a record that is too long or too deep is inspected.
+        """
+        token, mail, key = "nbp_" + 36 * "a", "eve@example.org", 1_000_000 * "k"
+        for sent in ({token: 1, mail: 2, "é": 3, "": 4}, {"local_flags": {token: 1}}):
+            [shown] = names("peers", sent)
+            self.assertIn(shown, {"(other)", "local_flags.(other)"})
+        self.assertEqual(["role=(other)"], names("users", {"role": token}))
+        self.assertEqual([], names("peers", {key: 1}))
+        many = {f"field{n}": 1 for n in range(5000)}
+        self.assertEqual(MAX_NAMES, len(names("peers", many, many)))
+        roles = ({"role": f"role{n}"} for n in range(30))
+        self.assertEqual(MAX_NAMES, len(names("users", *roles)))
+        inspector = Inspector("peers", 0.0)
+        for text in (
+            5000 * b"[",
+            b'{"id":"\xff"}',
+            b'{"groups":' + 90 * b"[" + 90 * b"]",
+        ):
+            inspector.inspect([msgspec.Raw(text)])
+        self.assertEqual(Unknown(), inspector.found)
+        self.assertEqual([], names("peers", {"groups": [[[{"a": 1}]], 1, None, "a"]}))
+
+    def test_sample(self) -> None:
+        """A sample of a long list is inspected, which changes with the time, so that
+        every record has its turn.
+        """
+        peers = [{"id": str(n), f"new{n}": 1} for n in range(100)]
+        text = json.dumps(peers).encode()
+        turns = [inspected("peers", text, now) for now in range(0, 120, 30)]
+        self.assertEqual({False}, {one.is_complete for one in turns})
+        found = Unknown()
+        for now in range(4):
+            one = inspected("peers", text, now).found
+            self.assertEqual(frozenset(), found.fields & one.fields)
+            found = one
+        self.assertTrue(inspected("peers", json.dumps(peers[:31]).encode()).is_complete)
+
+    def test_merged(self) -> None:
+        """Merged names are as few as the names of one of both."""
+        one, other = (
+            Unknown(frozenset(f"{letter}{n:02}" for n in range(MAX_NAMES)))
+            for letter in "ab"
+        )
+        self.assertEqual(one, one | other)
+        self.assertEqual(Unknown(), Unknown() | Unknown())
+
+    def test_specification(self) -> None:
+        """The list is derived from references, alternatives, arrays and enumerations;
+        facts about the server complete it.
+        """
+        reference = {"$ref": "#/components/schemas/Thing"}
+        thing = {
+            "allOf": [
+                {"properties": {"id": {"type": "string"}, "kind": {"enum": ["a"]}}},
+                {"properties": {"kind": {"enum": ["b"]}, "role": {"type": "string"}}},
+            ],
+            "properties": {"labels": {"additionalProperties": {"type": "string"}}},
+        }
+        page = {"properties": {"data": {"items": reference}}}
+
+        def response(schema: object) -> object:
+            content = {"application/json": {"schema": schema}}
+            return {"get": {"responses": {"200": {"content": content}}}}
+
+        paths = {
+            f"/{resource.path.replace('current_user', 'userId')}": response(
+                page if resource.name == ACCESS_LOG else {"items": reference}
+            )
+            for resource in RESOURCE_BY_NAME.values()
+        }
+        of_one = "/api/networks/{networkId}/resources"
+        paths[of_one] = paths.pop("/api/networks/resources")
+        schemas = {"schemas": {"Thing": thing}}
+        found = known_fields({"components": schemas, "paths": paths})
+        known = {"id": 0, "kind": ["a", "b"], "role": 0, "labels": 0}
+        for name in ("groups", "network_resources", ACCESS_LOG):
+            self.assertEqual(known, found[name])
+        users = found["users"]
+        assert isinstance(users, dict)
+        self.assertEqual(known | {"role": ROLES}, users)
