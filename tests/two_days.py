@@ -1,10 +1,9 @@
-"""Two days of outages: `python -m tests.two_days` prints their costs.
+"""Outages one after the other, and their costs.
 
 Each outage begins a quarter of an hour to two hours after the previous one, and
 lasts from five seconds to six hours. NetBird's limiter is on.
 """
 
-import sys
 from collections.abc import Mapping
 from random import Random
 
@@ -14,14 +13,7 @@ from tests.parts import limiter as bucket
 from tests.weather import HUNG, REFUSED, START, WELL, World
 
 HOUR = 3600.0
-END = 48 * HOUR
 KINDS = (REFUSED, HUNG, 502, 503, 401, 429, 404)
-WORDS = {
-    "refused connections": (REFUSED,),
-    "silence": (HUNG,),
-    "a 429": (429,),
-    "other answers": (502, 503, 401, 404),
-}
 SETTLED = 15 * 60.0
 """Seconds after an outage for which ages are looked at."""
 
@@ -34,7 +26,7 @@ class Outage(Struct, frozen=True):
     state: int
 
 
-def outages(seed: int, length: float = END) -> list[Outage]:
+def outages(seed: int, length: float) -> list[Outage]:
     chance = Random(seed)
     found: list[Outage] = []
     at = 0.0
@@ -114,31 +106,3 @@ def _fresh(
             return {**dict.fromkeys(touched, SETTLED), **fresh}
         world.until(world.clock.seconds() + 0.5)
     return fresh
-
-
-def main() -> None:
-    every = [
-        lived(outages(seed), seed)
-        for seed in range(int(sys.argv[1]) if sys.argv[1:] else 3)
-    ]
-    rows = [
-        ("requests a minute while down", [found.per_minute for found in every]),
-        ("refused by the limiter", [float(found.refused) for found in every]),
-    ]
-    for words, states in WORDS.items():
-        peers = [x for f in every for state, x in f.peers if state in states]
-        others = [x for f in every for state, x in f.others if state in states]
-        rows.append((f"peers are back after {words}, s", peers))
-        rows.append(("… and all others after that, s", others))
-    for name, values in rows:
-        ordered = sorted(values)
-        p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
-        middle = ordered[len(ordered) // 2]
-        sys.stdout.write(
-            f"{name:<40} median {middle:7.1f}  p99 {p99:7.1f}  max {ordered[-1]:7.1f}"
-            f"  of {len(ordered)}\n"
-        )
-
-
-if __name__ == "__main__":
-    main()

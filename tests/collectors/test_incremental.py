@@ -19,7 +19,7 @@ from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from tests import tries
 from tests.bodies import EVERYTHING, body, inventory
-from tests.collectors.samples import rendered
+from tests.collectors.samples import page, parsed, rendered
 
 TIMES = st.sampled_from(("0001-01-01T00:00:00Z", "2026-05-22T12:00:00.5Z"))
 WORDS = st.sampled_from(("", "a", 'b"\\\n'))
@@ -47,10 +47,10 @@ USER = st.fixed_dictionaries(
 LIFETIMES = st.sampled_from((0, 60, 3600))
 
 
-def account(lifetime: int) -> object:
-    """Return the account, with logins that expire after this many seconds."""
+def account(lifetime: int, id_: str = "a") -> object:
+    """Return an account, with logins that expire after this many seconds."""
     on = {"peer_login_expiration_enabled": True, "peer_login_expiration": lifetime}
-    return [{"id": "a", "settings": on}]
+    return {"id": id_, "settings": on}
 
 
 def some(record: st.SearchStrategy[dict[str, object]]) -> st.SearchStrategy[object]:
@@ -66,7 +66,7 @@ CHANGES = st.fixed_dictionaries(
     optional={
         "peers": st.none() | some(PEER),
         "users": st.none() | some(USER),
-        "accounts": st.none() | LIFETIMES.map(account),
+        "accounts": st.none() | LIFETIMES.map(account).map(lambda a: [a]),
         "groups": st.none() | st.just("groups"),
     },
 )
@@ -223,3 +223,47 @@ class EditionTests(SynchronousTestCase):
         self.assertEqual(
             [row.metric for row in networks.ROWS if "peers" in row.needs], fresh
         )
+
+
+Answer = dict[str, object]
+
+NETWORKS = [{"id": id_, "name": id_, "resources": ["r"]} for id_ in ("n1", "n2")]
+ACCOUNTS = [account(60, "a1"), account(3600, "a2")]
+CURRENT_USERS = [{"id": id_, "is_current": True} for id_ in ("u1", "u2")]
+EXPIRING = {"id": "p", "user_id": "u1", "login_expiration_enabled": True}
+EXPIRING |= {"last_login": "2026-01-01T00:00:00Z"}
+
+
+class HistoryTests(SynchronousTestCase):
+    """Equal responses make equal pages, with any earlier responses."""
+
+    def after(self, *answers: Answer) -> Inventory:
+        """Return the inventory after these responses, one after the other."""
+        known = Inventory()
+        for answer in answers:
+            for name, told in answer.items():
+                known = read(known, name, told)
+        return known
+
+    def test_pages(self) -> None:
+        """A resource in two networks is in the last network of the response. The first
+        of two accounts determines the expiry of logins.
+        """
+        networks_: Answer = {"network_resources": [{"id": "r"}], "networks": NETWORKS}
+        logins: Answer = {"peers": [EXPIRING], "accounts": ACCOUNTS}
+        for answer, name, last in (
+            (networks_, "networks", NETWORKS[1]),
+            (logins, "accounts", ACCOUNTS[1]),
+        ):
+            once, later = self.after(answer), self.after({name: [last]}, answer)
+            pages = [dict(parsed(page(k, COLLECTORS))) for k in (once, later)]
+            self.assertEqual(*pages)
+        self.assertIn('network_id="n2"', page(self.after(networks_)))
+
+    def test_current_user(self) -> None:
+        """Tokens of the same one of two current users are requested, in any order."""
+        answer: Answer = {"users": CURRENT_USERS, "access_tokens": [{"id": "t"}]}
+        for before in ([], CURRENT_USERS[1:], CURRENT_USERS[::-1]):
+            earlier: Answer = {"users": before}
+            known = self.after(earlier, answer)
+            self.assertEqual("u1", known.current_user_id)

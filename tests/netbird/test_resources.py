@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import AGENT_RESOURCES, Inventory
 from api_exporter.netbird.records import ProxyCluster, ProxyService, User
 from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME, RESOURCES
@@ -50,11 +49,6 @@ class ResourcesTests(SynchronousTestCase):
         services = (ProxyService(id="s", name="shop"),)
         known = Inventory(proxy_services=services)
         self.assertEqual({"s": "shop"}, known.service_names)
-
-    def test_read(self) -> None:
-        """Each resource is read by a collector, and nothing else is."""
-        read = {name for c in COLLECTORS for name in c.reads}
-        self.assertEqual({resource.name for resource in RESOURCES}, read)
 
     def test_paths(self) -> None:
         """No two resources have one path, and no path depends on an empty inventory."""

@@ -7,16 +7,15 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.loader import load
-from api_exporter.settings.options import Options
 from tests.authority import Authority, written
 from tests.logbook import logbook
+from tests.settings.test_options import parsed
 
 
 class WarningTests(SynchronousTestCase):
     def warned(self, **settings: str) -> list[str]:
         """Return the warnings for these settings and the required ones."""
-        options = Options()
-        options.parseOptions([])
+        options = parsed()
         book = logbook(self)
         required = {"UPSTREAM_API_URL": "https://10.0.0.1"}
         load(options, {**required, **settings})
@@ -45,8 +44,7 @@ class WarningTests(SynchronousTestCase):
         """This holds for the configuration file, too."""
         file = Path(self.mktemp())
         file.write_text("UPSTREAM_API_URL=http://10.0.0.1\nUPSTREAM_API_TOKEN=a\n")
-        options = Options()
-        options.parseOptions(["--config", str(file)])
+        options = parsed("--config", str(file))
         for mode, reported in ((0o644, 1), (0o640, 0)):
             file.chmod(mode)
             book = logbook(self)
@@ -67,8 +65,7 @@ class WarningTests(SynchronousTestCase):
         file.write_text("UPSTREAM_API_TOKEN=secret\nSSL_CERT_FILE=/a\nMINE=file\n")
         ours = {"MINE": "ours", "UPSTREAM_API_URL": "http://10.0.0.1"}
         self.patch(os, "environ", dict(ours))
-        options = Options()
-        options.parseOptions(["--config", str(file)])
+        options = parsed("--config", str(file))
         token = load(options, {}).accounts[""].upstream_api_token
         assert token is not None
         self.assertEqual("secret", token.reveal())
@@ -76,8 +73,7 @@ class WarningTests(SynchronousTestCase):
 
     def test_mistakes(self) -> None:
         """`load` raises an error with a list of problems."""
-        options = Options()
-        options.parseOptions([])
+        options = parsed()
         with self.assertRaises(ConfigurationError) as raised:
             load(options, {"UPSTREAM_API_TOKEN": "a"})
         self.assertIn("UPSTREAM_API_URL", str(raised.exception.problems))

@@ -6,10 +6,10 @@ import signal
 from api_exporter.settings.accounts import account_files
 from api_exporter.settings.errors import quote_value
 from api_exporter.settings.loader import load
-from api_exporter.settings.options import Options
 from api_exporter.settings.shard import Shard
 from tests.logbook import logbook
 from tests.settings.test_accounts import CANARY, URL, FolderTestCase
+from tests.settings.test_options import parsed
 
 
 class OddFilesTests(FolderTestCase):
@@ -32,8 +32,7 @@ class OddFilesTests(FolderTestCase):
         path = self.write(f"{mine}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
         path.chmod(0o644)
         (self.folder / f"{other}.conf").symlink_to("nowhere")
-        options = Options()
-        options.parseOptions([])
+        options = parsed()
         book = logbook(self)
         environ = {
             "ACCOUNTS_DIR": str(self.folder),
@@ -58,8 +57,7 @@ class OddFilesTests(FolderTestCase):
         for name in ("acme.conf~", "acme.conf.dpkg-old", "README"):
             self.write(name)
         (self.folder / "a folder.conf").mkdir()
-        options = Options()
-        options.parseOptions([])
+        options = parsed()
         book = logbook(self)
         environ = {"ACCOUNTS_DIR": str(self.folder), "UPSTREAM_API_URL": URL}
         self.assertEqual(["acme"], list(load(options, environ).accounts))

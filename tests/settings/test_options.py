@@ -10,6 +10,12 @@ from api_exporter.settings.options import Options
 from api_exporter.version import this_build
 
 
+def parsed(*arguments: str) -> Options:
+    options = Options()
+    options.parseOptions(arguments)
+    return options
+
+
 class OptionsTests(SynchronousTestCase):
     def test_flags(self) -> None:
         """No flag is set by default, and each flag sets its own option."""
@@ -21,8 +27,7 @@ class OptionsTests(SynchronousTestCase):
             (["--config=x", "--demo"], (1, 0, "x")),
             (["-c", "x"], (0, 0, "x")),
         ):
-            options = Options()
-            options.parseOptions(arguments)
+            options = parsed(*arguments)
             found = tuple(options[name] for name in ("demo", "enable-pprof", "config"))
             self.assertEqual(expected, found, arguments)
 
@@ -36,8 +41,7 @@ class OptionsTests(SynchronousTestCase):
             ["--check"],
             ["--once"],
         ):
-            with self.assertRaises(UsageError):
-                Options().parseOptions(arguments)
+            self.assertRaises(UsageError, parsed, *arguments)
 
     def test_version(self) -> None:
         """Only the version is printed."""

@@ -10,9 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.settings.definitions import SETTING_BY_NAME
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.loader import load
-from api_exporter.settings.options import Options
 from api_exporter.settings.spelling import closest, distance, misspelt
 from tests.logbook import logbook
+from tests.settings.test_options import parsed
 
 REQUIRED = {"UPSTREAM_API_URL": "https://10.0.0.1", "UPSTREAM_API_TOKEN": "secret"}
 
@@ -99,8 +99,7 @@ class MeantTests(SynchronousTestCase):
 class LoadTests(SynchronousTestCase):
     def test_environment(self) -> None:
         """A misspelt variable of the environment is a warning."""
-        options = Options()
-        options.parseOptions([])
+        options = parsed()
         book = logbook(self)
         self.patch(os, "environ", {**os.environ, "WEB_CONFIG_FLIE": "/web.yml"})
         load(options, REQUIRED)
@@ -111,8 +110,7 @@ class LoadTests(SynchronousTestCase):
         """A misspelt name in a configuration file is refused; others are accepted."""
         file = Path(self.mktemp())
         file.write_text("HTTPS_PROXY=\nWEB_CONFIG_FLIE=x\nCOLLECTRS=peers\n")
-        options = Options()
-        options.parseOptions(["--config", str(file)])
+        options = parsed("--config", str(file))
         with self.assertRaises(ConfigurationError) as raised:
             load(options, REQUIRED)
         self.assertEqual(

@@ -25,6 +25,8 @@ class TTLCacheTests(SynchronousTestCase):
         self.assertEqual([1, 2], [self.get("a"), self.get("b")])
         self.clock.advance(0.1 * TTL)
         self.assertEqual([3, 3], [self.get("a"), self.get("a")])
+        self.clock.rightNow -= 500  # a clock that jumps back freezes nothing
+        self.assertEqual(4, self.get("a"))
 
     def test_old(self) -> None:
         """Expired values are removed."""

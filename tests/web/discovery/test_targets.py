@@ -128,7 +128,9 @@ class LabelTests(SynchronousTestCase):
         self.assertEqual({"account": "acme", **ALL_LABELS}, labels)
 
     def test_personal(self) -> None:
-        """Each kind of personal data has its own permission."""
+        """Each kind of personal data has its own permission. Go's text for no address
+        is left out.
+        """
         home = {"hostname": "host", "city": "Berlin"}
         every = {**home, "connection_ip": "203.0.113.7", "serial_number": "C02"}
         for kinds, allowed in (
@@ -139,9 +141,6 @@ class LabelTests(SynchronousTestCase):
             inventory = known([EVERYTHING], self.groups, personal=kinds)
             [(_, labels)] = listed(inventory)
             self.assertEqual({**ALL_LABELS, **allowed}, labels)
-
-    def test_no_connection_ip(self) -> None:
-        """Go's text for no address is left out."""
         peer = Peer(id="p", ip="100.64.0.1", connection_ip="<nil>")
         [(_, labels)] = listed(known([peer], personal=frozenset(PERSONAL)))
         self.assertNotIn("connection_ip", labels)

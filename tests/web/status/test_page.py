@@ -62,19 +62,11 @@ class StatusTests(ServedTestCase):
         ]
         found: dict[str, list[str]] = {}
         for row in table.iter("tr"):
-            cells = [
-                " ".join(
-                    filter(
-                        None,
-                        (
-                            cell.get("data-before"),
-                            "".join(cell.itertext()),
-                            cell.get("data-after"),
-                        ),
-                    )
-                )
-                for cell in row.findall("td")
-            ]
+            cells = []
+            for cell in row.findall("td"):
+                before, after = cell.get("data-before"), cell.get("data-after")
+                words = before, "".join(cell.itertext()), after
+                cells.append(" ".join(filter(None, words)))
             if len(cells) > 1:
                 found.setdefault(cells[0], cells[1:])
         return found
