@@ -1,12 +1,18 @@
 """Passwords are compared one at a time, and few comparisons wait."""
 
 from twisted.internet.defer import Deferred
+from twisted.internet.testing import MemoryReactorClock
 from twisted.python.failure import Failure
+from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.methods import QueueFull
 from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
-from api_exporter.access.passwords import MAX_WAITING, ComparisonQueue
+from api_exporter.access.passwords import (
+    MAX_WAITING,
+    ComparisonQueue,
+    compare_in_thread,
+)
 
 
 class ComparisonQueueTests(SynchronousTestCase):
@@ -110,6 +116,12 @@ class ComparisonQueueTests(SynchronousTestCase):
         self.assertEqual(1, len(self.flushLoggedErrors(OSError)))
         self.compared[1][1].callback(True)
         self.assertIs(True, self.successResultOf(second))
+
+    def test_thread(self) -> None:
+        """The event loop does not wait for a comparison."""
+        threads = ThreadPool()  # never starts
+        compare = compare_in_thread(MemoryReactorClock(), lambda: threads)  # type: ignore[arg-type]
+        self.assertNoResult(compare(b"1", b"digest"))
 
     def test_no_thread(self) -> None:
         """If no thread can be started, the next comparison still begins."""

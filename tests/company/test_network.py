@@ -49,30 +49,6 @@ class PeersTests(SynchronousTestCase):
             read(self.network, PEERS), read(SimulatedNetwork(120), PEERS)
         )
 
-    def test_size(self) -> None:
-        """The number of peers is as configured, except for a few ephemeral ones. No
-        two share an id, an address or a DNS name.
-        """
-        for machines in (0, 1, 15, 120, 3000):
-            peers = read(SimulatedNetwork(machines), PEERS)
-            self.assertTrue(machines * 0.95 - 1 <= len(peers) <= machines)
-            for key in ("id", "ip", "ipv6", "dns_label"):
-                self.assertEqual(len(peers), len({peer[key] for peer in peers}))
-
-    def test_last_seen(self) -> None:
-        """`last_seen` is the second in which `connected` last changed."""
-        peers = by_id(read(self.network, PEERS))
-        for id_, peer in peers.items():
-            changed = seconds(peer["last_seen"])
-            self.assertLessEqual(changed, NOW)
-            after = by_id(read(self.network, PEERS, changed))[id_]
-            before = by_id(read(self.network, PEERS, changed - 1)).get(id_)
-            self.assertEqual(peer["connected"], after["connected"])
-            if before is None:
-                self.assertTrue(peer["ephemeral"])
-            else:
-                self.assertNotEqual(peer["connected"], before["connected"])
-
     def test_no_change_unseen(self) -> None:
         """Between two readings with the same `last_seen`, `connected` is the same."""
         seen: dict[tuple[object, object], object] = {}

@@ -4,8 +4,6 @@ import base64
 import hashlib
 import json
 import os
-import signal
-import sys
 from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
@@ -41,20 +39,6 @@ PAGES = (
     "/debug/pprof/",
     "/debug/pprof/goroutine?seconds=0",
 )
-
-DEFECT = """
-import sys
-from twisted.web.client import Agent
-
-def request(self, method, uri, headers=None, bodyProducer=None):
-    return {headers: method}[uri]
-
-Agent.request = request
-sys.argv[0] = "api-exporter"
-from api_exporter.cli import main
-main()
-"""
-"""The program with a defect at the place where the token is in hand."""
 
 
 def forms(token: str) -> Iterator[str]:
@@ -111,14 +95,9 @@ class CanaryTests(ExporterTestCase):
 
     def assert_run_clean(self, environ: dict[str, str], sign: str) -> str:
         """A whole life at LOG_LEVEL=debug: its pages, its log, its command line."""
-        command = [*self.exporter, "--enable-pprof"]
-        return self.assert_command_clean(command, environ, sign)
-
-    def assert_command_clean(
-        self, command: list[str], environ: dict[str, str], sign: str
-    ) -> str:
         environ = {**environ, "LOG_LEVEL": "debug", "LOG_FORMAT": next(self.formats)}
         environ["LOOKUP"] = "true"
+        command = [*self.exporter, "--enable-pprof"]
         running = start(self, command, self.directory, environ)
         until(
             lambda: sign in running.said() or running.process.poll() is not None,
@@ -235,34 +214,3 @@ class CanaryTests(ExporterTestCase):
         ended = self.ended([*self.exporter, "--check"], environ)
         self.assertIn("HTTPS_PROXY: its value is not allowed", ended.stderr)
         self.assert_clean(ended.stdout + ended.stderr, "--check")
-
-    def test_defect(self) -> None:
-        """The traceback of a defect does not contain the token."""
-        upstream = Upstream(self, CANARY)
-        command = [sys.executable, "-c", DEFECT]
-        said = self.assert_command_clean(
-            [*command, "--enable-pprof"],
-            self.canary(upstream.url),
-            "internal error while refreshing peers",
-        )
-        self.assertIn("KeyError", said)
-
-    def test_file(self) -> None:
-        """The token of a file is as secret, also when the file becomes useless."""
-        upstream = Upstream(self, CANARY)
-        file = self.directory / "token"
-        file.write_text(CANARY)
-        environ = self.reading(
-            upstream.url,
-            UPSTREAM_API_TOKEN_FILE=str(file),
-            REFRESH_INTERVALS="peers=1s",
-            LOG_LEVEL="debug",
-        )
-        running = start(self, self.exporter, self.directory, environ)
-        until(lambda: "refreshed peers" in running.said(), "the first round")
-        file.write_text(f"{CANARY} {CANARY}")
-        until(lambda: "the token file cannot be read" in running.said(), "a warning")
-        for path in PAGES:
-            self.assert_clean(get(self.url(path))[2], path)
-        self.assertEqual(0, running.stop(signal.SIGTERM)[0])
-        self.assert_clean(running.said(), "the log")

@@ -10,17 +10,14 @@ import ssl
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import bcrypt
 
-from tests import THOROUGH
 from tests.access.folder import SERVER, Folder, lines
 from tests.integration.exporter import ExporterTestCase
 from tests.integration.programs import (
-    PATIENCE,
     SOON,
     Running,
     becomes,
@@ -39,8 +36,6 @@ TOKEN, LIMITED = "a-token-that-opens-all", "a-token-that-opens-one"
 PASSWORD = "open sesame"
 
 STAYS = "the previous configuration stays in use"
-
-GUESSING = ("-m", "tests.integration.crowd")
 
 REQUIRED = (
     f"{SERVER}  client_ca_file: ca.pem\n"
@@ -209,54 +204,7 @@ class PrometheusTests(DoorTestCase):
         becomes(expected, up)
 
 
-class CrowdTests(DoorTestCase):
-    def percentile(self, ask: Callable[[], int], times: int) -> float:
-        """Seconds in which all but one of a hundred requests are answered with 200."""
-        taken = []
-        for _ in range(times):
-            begin = time.perf_counter()
-            self.assertEqual(200, ask())
-            taken.append(time.perf_counter() - begin)
-        return sorted(taken)[int(0.99 * times) - 1]
-
-    def test_guessing(self) -> None:
-        """While 100 clients guess passwords, a known client is answered in time."""
-        self.guarded(self.door(users(cost=10)))
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", self.port, timeout=PATIENCE
-        )
-
-        def asked(path: str, shown: str) -> Callable[[], int]:
-            def ask() -> int:
-                connection.request("GET", path, headers={"Authorization": shown})
-                answer = connection.getresponse()
-                answer.read()
-                return answer.status
-
-            return ask
-
-        pages = (("/metrics", basic()), ("/health", ""))
-        asked(*pages[0])()  # from now on it is known
-        alone = max(self.percentile(asked(*page), 50) for page in pages)
-        guessing = start(
-            self,
-            ["nice", sys.executable, *GUESSING, str(self.port), "100", "5"],
-            self.folder.path,
-            {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        )
-        until(lambda: "begin" in guessing.said(), "the first guesses")
-        scrape, health = (self.percentile(asked(*page), 50) for page in pages)
-        connection.close()
-        guessing.process.wait(PATIENCE)
-        said = guessing.said()
-        self.assertIn("503", said)
-        self.assertIn("401", said)
-        self.assertNotIn("200", said)
-        if THOROUGH:
-            # A machine that is slow without guesses is slower by as much with them.
-            self.assertLess(scrape, 0.1 + 3 * alone, said)
-            self.assertLess(health, 0.1 + 3 * alone, said)
-
+class LookUpTests(DoorTestCase):
     def test_name_servers(self) -> None:
         """A right password does not wait for name servers that do not answer."""
         accounts = self.directory / "accounts"

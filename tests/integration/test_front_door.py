@@ -10,8 +10,6 @@ Row = tuple[str, str, tuple[str, ...], int]
 """A name, a file, how curl comes, and its answer's status, 0 for none."""
 
 OLD = ("--tls-max", "1.1", "--tlsv1.0", "--ciphers", "ALL:@SECLEVEL=0")
-ONE_CIPHER = ("--tls-max", "1.2", "--ciphers")
-CIPHERS = "  cipher_suites:\n"
 AUTH = f"{SERVER}  client_ca_file: ca.pem\n  client_auth_type: "
 ANY, VERIFIED = (
     f"{AUTH}{kind}\n" for kind in ("RequireAnyClientCert", "RequireAndVerifyClientCert")
@@ -23,36 +21,10 @@ BEHAVIOURS: tuple[Row, ...] = (
     ("TLS, TLS client", SERVER, (), 200),
     ("TLS, TLS 1.1 client", SERVER, OLD, 0),
     ("TLS 1.1 where it is allowed", f"{SERVER}  min_version: TLS11\n", OLD, 200),
-    (
-        "some ciphers",
-        f"{SERVER}{CIPHERS}  - TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256\n",
-        (*ONE_CIPHER, "ECDHE-ECDSA-AES128-GCM-SHA256"),
-        200,
-    ),
-    (
-        "no cipher in common",
-        f"{SERVER}{CIPHERS}  - TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256\n",
-        (*ONE_CIPHER, "ECDHE-ECDSA-AES256-GCM-SHA384"),
-        0,
-    ),
-    (
-        "some curves",
-        f"{SERVER}  curve_preferences: [CurveP521]\n",
-        ("--curves", "P-256:P-521"),
-        200,
-    ),
-    (
-        "no curve in common",
-        f"{SERVER}  curve_preferences: [CurveP521]\n",
-        ("--curves", "P-256:X25519"),
-        0,
-    ),
     ("any certificate, with one", ANY, CERTIFICATE, 200),
     ("any certificate, without", ANY, (), 0),
     ("verified, with one", VERIFIED, CERTIFICATE, 200),
     ("verified, without", VERIFIED, (), 0),
-    ("SAN good", f"{VERIFIED}  client_allowed_sans: [bad, test3]\n", CERTIFICATE, 200),
-    ("SAN bad", f"{VERIFIED}  client_allowed_sans: [bad]\n", CERTIFICATE, 0),
     ("limiter off", "rate_limit: {interval: 0, burst: 0}\n", (), 200),
     ("limiter of none", "rate_limit: {interval: 1s, burst: 0}\n", (), 429),
     ("an empty file", "", (), 200),

@@ -138,17 +138,6 @@ class Crowd:
         ]
 
 
-class AloneTests(SynchronousTestCase):
-    def test_day(self) -> None:
-        """The strictest limiter sends no 429, and all resources are refreshed."""
-        crowd = Crowd([DEFAULT], limiter=bucket(6, 30), seconds=1.0).until(24 * HOUR)
-        self.assertEqual(0, crowd.refused())
-        names = [name for _, _, name, _ in crowd.requests]
-        for name, period in DEFAULT.items():
-            self.assertGreater(names.count(name), 0.9 * 24 * HOUR / period, name)
-        self.assertLess(crowd.oldest[0, "peers"], 60.0)
-
-
 class SlotTests(SynchronousTestCase):
     def test_slots(self) -> None:
         """One account has two requests under way, many have eight; half of both are for
@@ -177,21 +166,6 @@ class SlotTests(SynchronousTestCase):
                 self.assertLess(crowd.oldest[number, "peers"], peers)
                 self.assertLess(crowd.oldest[number, "groups"], others)
                 self.assertLess(crowd.oldest[number, "users"], 1000.0)
-
-    def test_left(self) -> None:
-        """A stopped account delays no other account, and its slots are freed."""
-        crowd = Crowd([FEW] * 2, seconds=1.0)
-        crowd.until(1.5)
-        first, second = crowd.schedules
-        first.stop(crowd.now)
-        crowd.until(3.0)  # its running requests have ended
-        self.assertEqual(1, len(crowd.budget.shares))
-        asked = len(crowd.requests)
-        crowd.until(HOUR)
-        self.assertEqual({1}, {number for _, number, *_ in crowd.requests[asked:]})
-        self.assertLess(crowd.ages()[1], 34.0)
-        second.stop(crowd.now)
-        self.assertFalse(second.notify_next(crowd.now))
 
 
 class TurnTests(SynchronousTestCase):
