@@ -219,6 +219,7 @@ async def print_check(
         checked.append(one)
         if unreachable:  # the next ones would fail, too
             break
+    _print(f"cost: {network.describe_cost()}")
     for line in chain.from_iterable(map(_record_lines, checked)):
         _print(line)
     failures: dict[str, tuple[UpstreamError, list[str]]] = {}

@@ -24,6 +24,7 @@ from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import FreshnessByName, lives
 from api_exporter.refresh.pipeline import AccountFeature, Pipeline
 from api_exporter.refresh.quotas import Quota
+from api_exporter.refresh.rate_limits import describe_cost
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.unknown_log import UnknownLog
@@ -100,6 +101,7 @@ class AccountNetwork(MultiService):
         self._defective: set[Follower] = set()
         self.intervals_note = quota.intervals_note
         self.access_log_note = quota.access_log_note
+        self._limit = quota.limit
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, world.clock, world.now
         self._compute, self._followers_lock = compute, DeferredLock()
@@ -180,6 +182,15 @@ class AccountNetwork(MultiService):
     @property
     def inventory(self) -> Inventory:
         return self.pipeline.inventory
+
+    def describe_cost(self) -> str:
+        """Return a line about the requests a minute that the settings cost."""
+        requested = {
+            resource.name: self.selection.periods[resource.name]
+            for resource in self.selection.resources
+            if self.pipeline.request_path(resource) is not None
+        }
+        return describe_cost(requested, self._limit)
 
     def text(self) -> bytes:
         """Return the collectors' metrics, without the exporter's own."""

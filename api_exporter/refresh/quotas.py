@@ -9,6 +9,7 @@ from api_exporter.collectors.selection import Selection, selection
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import (
+    RateLimit,
     describe_access_log,
     describe_stretched,
     stretched,
@@ -27,12 +28,14 @@ class Quota(Struct, frozen=True):
         selection: with intervals that fit into the token's limit, if that is stated.
         intervals_note: a line about lengthened intervals; "" if there are none.
         access_log_note: a line about a limited access log; "" if it is not limited.
+        limit: the stated limit of the token; None if it is unknown.
     """
 
     budget: Budget
     selection: Selection
     intervals_note: str = ""
     access_log_note: str = ""
+    limit: RateLimit | None = None
 
 
 def quotas(accounts: Iterable[AccountSettings]) -> dict[str, Quota]:
@@ -55,7 +58,7 @@ def _quotas(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
         note = describe_stretched(selected.periods, periods, limit)
         access_log_note = describe_access_log(selected.periods, periods, limit)
         fitted = replace(selected, periods=periods)
-        yield name, Quota(budget, fitted, note, access_log_note)
+        yield name, Quota(budget, fitted, note, access_log_note, limit)
 
 
 def _selection(account: AccountSettings) -> Selection:

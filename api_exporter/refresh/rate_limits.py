@@ -21,6 +21,9 @@ RATE_FRACTION = 0.9
 BURST_FRACTION = 0.5
 """The fraction of the stated burst that one start may use; a restart uses the rest."""
 
+STRICTEST = 6.0
+"""Requests a minute that NetBird allows where its limiter is on and not configured."""
+
 _ROUNDING = 1e-9
 """Requests a minute that may be rounding errors: no interval is lengthened for them."""
 
@@ -91,6 +94,29 @@ def _slower(periods: Mapping[str, float], factor: float) -> Mapping[str, float]:
         return periods
     slower = min(MAX_LENGTHENED, max(1.0, factor) * periods[ACCESS_LOG])
     return {**periods, ACCESS_LOG: slower}
+
+
+def describe_cost(requested: Mapping[str, float], limit: RateLimit | None) -> str:
+    """Return a line that says how many requests a minute the settings cost.
+
+    Args:
+        requested: seconds by resource, of those that are requested.
+    """
+    rates = {name: 60.0 / period for name, period in requested.items()}
+    total, log = sum(rates.values()), rates.get(ACCESS_LOG, 0.0)
+    agents = sum(rate for name, rate in rates.items() if name.startswith("agent_"))
+    line = (
+        f"{total:.2f} requests a minute, of which access log {log:.2f} and Agent"
+        f" Network {agents:.2f}; "
+    )
+    if limit is not None:
+        return f"{line}the limit is UPSTREAM_RATE_LIMIT={limit[0]}/{limit[1]}"
+    if total <= STRICTEST:
+        return f"{line}NetBird's strictest limit is {STRICTEST:g}"
+    return (
+        f"{line}that is more than NetBird's strictest limit, {STRICTEST:g}: set"
+        " UPSTREAM_RATE_LIMIT if its limiter is on"
+    )
 
 
 def describe_access_log(

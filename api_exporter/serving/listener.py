@@ -5,6 +5,7 @@ import socket
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from errno import EADDRINUSE
 from ipaddress import ip_address
 from pathlib import Path
 from typing import cast
@@ -40,6 +41,9 @@ from api_exporter.settings.addresses import Address, Endpoint
 BACKLOG = 1024
 """Connections that the system keeps until they are accepted. If there are too many, a
 client retries after a second."""
+
+NETBIRD_PROXY_PORT = 8080
+"""The port of the metrics of NetBird's reverse proxy, and of this exporter."""
 
 _TCP = {"backlog": BACKLOG}
 _DEFAULTS: Mapping[str, Mapping[str, object]] = {
@@ -263,6 +267,10 @@ def _explain(address: Address | Endpoint, error: Exception) -> str:
     hint = ""
     if isinstance(cause, PermissionError) and isinstance(address, Address):
         hint = "; ports below 1024 need a privilege"
+    if isinstance(address, Address) and getattr(cause, "errno", 0) == EADDRINUSE:
+        proxy = address.port == NETBIRD_PROXY_PORT
+        user = ", maybe by NetBird's reverse proxy for its metrics" if proxy else ""
+        hint = f"{user}; choose another port: LISTEN_ADDRESS=:PORT"
     message = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     if isinstance(cause, LookupError):  # a socket that systemd should have opened
         message = "systemd has not passed this socket"

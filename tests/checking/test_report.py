@@ -88,7 +88,7 @@ class CheckTests(SynchronousTestCase):
             check("proxy_tokens", LIMITED, seconds=30.0),
             check("access_tokens"),
         )
-        reachable, head, *rows, failure, _, _ = text.splitlines()
+        reachable, head, *rows, cost, failure, _, _ = text.splitlines()
         self.assertEqual("reachable: yes", reachable)
         self.assertEqual(
             [
@@ -100,6 +100,7 @@ class CheckTests(SynchronousTestCase):
         )
         self.assertEqual({len(head)}, set(map(len, rows)))
         self.assertEqual(f"proxy_tokens: 429. {advice(LIMITED)}", failure)
+        self.assertIn("cost: 2.50 requests a minute, of which access log 0.00", cost)
 
     def test_failures(self) -> None:
         """Invalid records are listed up to a limit; failures have names and advice."""

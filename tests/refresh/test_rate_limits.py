@@ -12,6 +12,7 @@ from api_exporter.refresh.rate_limits import (
     MAX_LENGTHENED,
     PLANNED_FRACTION,
     describe_access_log,
+    describe_cost,
     describe_stretched,
     per_minute,
     stretched,
@@ -53,6 +54,26 @@ class StretchedTests(SynchronousTestCase):
         """Resources that may be dormant slow no others, at any interval."""
         often = dict.fromkeys(AGENT_RESOURCES, 1.0)
         self.assertEqual([DEFAULT | often], stretched([DEFAULT | often], (6, 30)))
+
+    def test_cost(self) -> None:
+        """The cost of settings names its large parts and the limit."""
+        log = {ACCESS_LOG: 30.0}
+        for periods, limit, words in (
+            ({UP: 30.0, "agent_usage": 120.0}, None, "2.50 … 0.00 … 0.50; NetBird's"),
+            (
+                {UP: 10.0, **log},
+                None,
+                "8.00 … 2.00 … 0.00; that is more than NetBird's",
+            ),
+            ({UP: 60.0, **log}, (60, 500), "3.00 … 2.00 … 0.00; the limit is UPSTREAM"),
+        ):
+            total, in_log, rest = words.split(" … ")
+            agents, _, end = rest.partition("; ")
+            line = (
+                f"{total} requests a minute, of which access log {in_log} and Agent"
+                f" Network {agents}; {end}"
+            )
+            self.assertEqual(line, describe_cost(periods, limit)[: len(line)])
 
     def test_describe_stretched(self) -> None:
         """Log and page say in a line how intervals are lengthened, if they are."""

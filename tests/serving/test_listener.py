@@ -285,15 +285,23 @@ class ListenerTests(SynchronousTestCase):
         self.assertEqual([], reactor.getDelayedCalls())
 
     def test_refused(self) -> None:
-        """An error is one line, with a hint if ports below 1024 need a privilege."""
+        """An error is one line, with a hint for a port in use or below 1024."""
         used, denied = (
             OSError(number, "Refused for a test")
             for number in (errno.EADDRINUSE, errno.EACCES)
         )
         hint = "; ports below 1024 need a privilege"
+        other = "; choose another port: LISTEN_ADDRESS=:PORT"
         local, unix = Address("127.0.0.1", 80), Endpoint("unix:/run/x.sock")
         cases: Sequence[tuple[object, Address | Endpoint, str]] = (
-            (used, local, "127.0.0.1:80: Refused for a test"),
+            (used, local, f"127.0.0.1:80: Refused for a test{other}"),
+            (
+                used,
+                Address("", 8080),
+                ":8080: Refused for a test, maybe by NetBird's reverse proxy for its"
+                f" metrics{other}",
+            ),
+            (used, unix, "unix:/run/x.sock: Refused for a test"),
             (denied, local, f"127.0.0.1:80: Refused for a test{hint}"),
             (denied, unix, "unix:/run/x.sock: Refused for a test"),
             ("No reason", unix, "unix:/run/x.sock: No reason"),
