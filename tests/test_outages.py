@@ -10,7 +10,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from tests import THOROUGH, tries
 from tests.logbook import logbook
 from tests.parts import limiter as bucket
-from tests.two_days import lived, outages
 from tests.weather import HUNG, REFUSED, RESET, TIMEOUT, WEB_PAGE, WELL, Weather, World
 
 HOUR = 3600.0
@@ -293,20 +292,6 @@ class BudgetTests(SynchronousTestCase):
 
 
 class TrafficTests(SynchronousTestCase):
-    def test_hours(self) -> None:
-        """Outages of all kinds but limits, one after the other: each ends in time."""
-        bad = [o for o in outages(3, (14 if THOROUGH else 8) * HOUR) if o.state != 429]
-        self.assertGreater(len({outage.state for outage in bad}), 3)
-        found = lived(bad, seed=3)
-        self.assertEqual(0, found.refused)
-        self.assertLess(found.per_minute, 12.0)
-        for state, seconds in found.peers:
-            hung = TIMEOUT if state == HUNG else 0.0
-            self.assertLessEqual(seconds, 1.1 * PERIOD + 1 + hung, state)
-        for state, seconds in found.others:
-            # A request that began in the outage may hang until its timeout.
-            self.assertLessEqual(seconds, TIMEOUT, state)
-
     def test_day_of_outages(self) -> None:
         """A dead upstream gets few requests: peers, one other, their retries."""
         hours = tries(6)

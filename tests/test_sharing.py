@@ -12,7 +12,7 @@ from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import RateLimit, stretched
 from api_exporter.settings import parsers
 from tests.parts import limiter as bucket
-from tests.weather import HUNG, WELL, Weather, World
+from tests.weather import HUNG, WELL, Weather, World, events_until
 
 HOUR = 3600.0
 DEFAULT = selection(parsers.collectors("default"), {}).periods
@@ -58,16 +58,11 @@ class Neighbours:
         return self
 
     def until(self, end: float) -> "Neighbours":
-        """Let time pass, from one event to the next."""
-        while due := [call.getTime() for call in self.clock.getDelayedCalls()]:
-            if min(due) > end:
-                break
-            self.clock.advance(max(0.0, min(due) - self.clock.seconds()))
+        for _ in events_until(self.clock, end):
             for number, world in enumerate(self.worlds):
                 age = world.age("peers")
                 age = self.clock.seconds() if age is None else age
                 self.oldest[number] = max(self.oldest[number], age)
-        self.clock.advance(max(0.0, end - self.clock.seconds()))
         return self
 
     def stop(self) -> None:

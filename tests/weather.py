@@ -1,6 +1,6 @@
 """An exporter with its real client, a fake clock, and an upstream with outages."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
 from prometheus_client import CollectorRegistry
@@ -112,6 +112,16 @@ class _Agent:
         return Deferred.fromCoroutine(answer())
 
 
+def events_until(clock: Clock, end: float) -> Iterator[None]:
+    """Let time pass. Yield after each event."""
+    while due := [call.getTime() for call in clock.getDelayedCalls()]:
+        if min(due) > end:
+            break
+        clock.advance(max(0.0, min(due) - clock.seconds()))
+        yield
+    clock.advance(max(0.0, end - clock.seconds()))
+
+
 class World(AccountNetwork):
     """All services of an account, with simulated outages.
 
@@ -178,14 +188,9 @@ class World(AccountNetwork):
         return self
 
     def until(self, end: float) -> "World":
-        """Let time pass, from one event to the next."""
-        while due := [call.getTime() for call in self.clock.getDelayedCalls()]:
-            if min(due) > end:
-                break
-            self.clock.advance(max(0.0, min(due) - self.clock.seconds()))
+        for _ in events_until(self.clock, end):
             age = self.age(UP)
             self.oldest = max(self.oldest, self.clock.seconds() if age is None else age)
-        self.clock.advance(max(0.0, end - self.clock.seconds()))
         return self
 
     def age(self, name: str) -> float | None:

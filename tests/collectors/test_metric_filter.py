@@ -20,6 +20,8 @@ EVERY = [collector.name for collector in COLLECTORS]
 NAMES = [family.name for collector in COLLECTORS for family in collector.families]
 KNOWN = inventory()
 SERVERS = frozenset({"servers"})
+PAGE = parsed(page(KNOWN, COLLECTORS))
+"""All samples."""
 
 
 def chosen(choice: MetricFilter) -> Selection:
@@ -57,11 +59,7 @@ class FamiliesTests(SynchronousTestCase):
         These have a peer's id among their labels.
         """
         marked = {m.name for c in COLLECTORS for m in c.families if m.of_peer}
-        found = {
-            n
-            for (n, labels), _ in parsed(page(KNOWN, COLLECTORS))
-            if "peer_id" in dict(labels)
-        }
+        found = {n for (n, labels), _ in PAGE if "peer_id" in dict(labels)}
         self.assertEqual(marked, found)
 
     def test_unread_families_cost_nothing(self) -> None:
@@ -95,9 +93,8 @@ class MetricsTests(SynchronousTestCase):
 
     def test_deny(self) -> None:
         """Only denied families are left out."""
-        every = told(page(KNOWN, COLLECTORS))
         self.assertEqual(
-            {n for n in every if not n.startswith("netbird_api_user_")},
+            {n for (n, _), _ in PAGE if not n.startswith("netbird_api_user_")},
             told(text(MetricFilter(deny=("netbird_api_user_*",)))),
         )
 
@@ -130,25 +127,15 @@ class MetricsTests(SynchronousTestCase):
     def test_any(self, deny: set[str]) -> None:
         """Whole families are left out; the others are unchanged."""
         choice = MetricFilter(deny=tuple(deny))
-        every = parsed(page(KNOWN, COLLECTORS))
-        wanted = {n for n in NAMES if n not in deny}
-        self.assertEqual(
-            [sample for sample in every if sample[0][0] in wanted], parsed(text(choice))
-        )
+        wanted = [sample for sample in PAGE if sample[0][0] not in deny]
+        self.assertEqual(wanted, parsed(text(choice)))
 
 
 class DetailTests(SynchronousTestCase):
     def test_none(self) -> None:
         """No peer has series of its own; all other series are unchanged."""
         left = parsed(text(MetricFilter(detail=frozenset())))
-        self.assertEqual(
-            [
-                s
-                for s in parsed(page(KNOWN, COLLECTORS))
-                if "peer_id" not in dict(s[0][1])
-            ],
-            left,
-        )
+        self.assertEqual([s for s in PAGE if "peer_id" not in dict(s[0][1])], left)
         none = chosen(MetricFilter(detail=frozenset()))
         self.assertNotIn("memberships", [c.name for c in none.collectors])
 
@@ -162,13 +149,9 @@ class DetailTests(SynchronousTestCase):
             }
             for named, expected in ((group.id, ids), (group.name, same_name)):
                 found = parsed(text(MetricFilter(detail=frozenset({named}))))
+                kept = {None, *expected}
                 self.assertEqual(
-                    [
-                        s
-                        for s in parsed(page(KNOWN, COLLECTORS))
-                        if dict(s[0][1]).get("peer_id") in {None, *expected}
-                    ],
-                    found,
+                    [s for s in PAGE if dict(s[0][1]).get("peer_id") in kept], found
                 )
 
     def test_several(self) -> None:

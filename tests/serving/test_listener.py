@@ -142,34 +142,29 @@ class InterfacesTests(SynchronousTestCase):
 
 
 class EndpointsTests(SynchronousTestCase):
-    def test_addresses(self) -> None:
-        """An address is one endpoint of its family, an empty host one or two."""
-        reactor = MemoryReactorClock()
-        for host, kinds in (
-            ("127.0.0.1", [TCP4ServerEndpoint]),
-            ("::1", [TCP6ServerEndpoint]),
-            ("localhost", [TCP4ServerEndpoint]),
-        ):
-            found = endpoints(Address(host, 8080), posix(reactor))
-            self.assertEqual(kinds, [type(endpoint) for endpoint in found])
-        every = endpoints(Address("", 8080), posix(reactor))
-        self.assertEqual(len(bind_addresses("")), len(every))
-
-    def test_descriptions(self) -> None:
-        """A description becomes the endpoint that Twisted makes of it."""
+    def test_kinds(self) -> None:
+        """An address is one endpoint of its family, an empty host one or two. A
+        description becomes the endpoint that Twisted makes of it.
+        """
         certificate = Path(self.mktemp())
         issued = Authority("test").issue("localhost")
         certificate.write_bytes(issued.pem + issued.key)
-        for description, kind in (
-            ("tcp:8080:interface=127.0.0.1", TCP4ServerEndpoint),
-            (r"tcp:8080:interface=\:\:1", TCP4ServerEndpoint),
-            ("tcp6:8080", TCP6ServerEndpoint),
-            ("unix:/run/x.sock:mode=660", UNIXServerEndpoint),
-            ("unix:/run/x.sock:lockfile=1", UNIXServerEndpoint),
-            (f"ssl:8443:privateKey={certificate}", SSL4ServerEndpoint),
-        ):
-            [found] = endpoints(Endpoint(description), posix(MemoryReactorClock()))
-            self.assertIsInstance(found, kind, description)
+        cases: Sequence[tuple[Address | Endpoint, type[object]]] = (
+            (Address("127.0.0.1", 8080), TCP4ServerEndpoint),
+            (Address("::1", 8080), TCP6ServerEndpoint),
+            (Address("localhost", 8080), TCP4ServerEndpoint),
+            (Endpoint("tcp:8080:interface=127.0.0.1"), TCP4ServerEndpoint),
+            (Endpoint(r"tcp:8080:interface=\:\:1"), TCP4ServerEndpoint),
+            (Endpoint("tcp6:8080"), TCP6ServerEndpoint),
+            (Endpoint("unix:/run/x.sock:mode=660"), UNIXServerEndpoint),
+            (Endpoint("unix:/run/x.sock:lockfile=1"), UNIXServerEndpoint),
+            (Endpoint(f"ssl:8443:privateKey={certificate}"), SSL4ServerEndpoint),
+        )
+        for address, kind in cases:
+            [found] = endpoints(address, posix(MemoryReactorClock()))
+            self.assertIs(kind, type(found), address)
+        every = endpoints(Address("", 8080), posix(MemoryReactorClock()))
+        self.assertEqual(len(bind_addresses("")), len(every))
 
 
 class ListenerTests(SynchronousTestCase):

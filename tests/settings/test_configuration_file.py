@@ -339,17 +339,11 @@ class AgreementTests(SynchronousTestCase):
                 for shell in SHELLS:
                     self.assertEqual({"X_A": value}, by_shell(shell, self.path), line)
 
-    @settings(deadline=None, max_examples=tries(60))
-    @given(st.lists(VALUES, max_size=30))
-    def test_any(self, values: list[str]) -> None:
-        """A shell reads every accepted value like the exporter."""
-        self.assert_agreed(accepted(values))
-
-    @settings(deadline=None, max_examples=tries(30))
-    @given(st.lists(VALUES, max_size=30))
-    def test_any_export(self, values: list[str]) -> None:
-        """This holds behind an `export`, too."""
-        self.assert_agreed(accepted(values, "export "))
+    @settings(deadline=None, max_examples=tries(90))
+    @given(st.lists(VALUES, max_size=30), st.sampled_from(("", "export ")))
+    def test_any(self, values: list[str], before: str) -> None:
+        """A shell reads every accepted value like the exporter, with `export` too."""
+        self.assert_agreed(accepted(values, before))
 
     def test_expansions(self) -> None:
         """A shell's expansions are refused, or are not expanded."""
