@@ -57,7 +57,8 @@ class CommandOptions(Options):
         " [--account NAME]\n"
         "       api-exporter --rules [--config FILE]\n"
         "       api-exporter --runbook NAME\n"
-        "       api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
+        "       api-exporter --health [--group GROUP] [--config FILE] [URL or /PAGE"
+        " [SECONDS]]"
     )
     optFlags: ClassVar = [
         *Options.optFlags,

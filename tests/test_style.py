@@ -46,6 +46,7 @@ SMALL |= {"a", "of", "off", "on", "one", "or", "the", "to"}
 OTHERS = {
     "API_EXPORTER_VERSION",
     "HTTPS_PROXY",
+    "HTTP_AGENT",
     "HTTP_PROXY",
     "IMAGE_BASE",
     "MALLOC_ARENA_MAX",

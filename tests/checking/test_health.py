@@ -11,7 +11,8 @@ from threading import Thread
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.health import HEALTH_USAGE, NoRequest, main, own_url
+from api_exporter.checking.health import main
+from api_exporter.checking.health_request import HEALTH_USAGE, NoRequest, own_url
 from tests.integration.exporter import key_and_certificate
 from tests.integration.programs import free_port
 
@@ -58,6 +59,26 @@ class HealthTestCase(SynchronousTestCase):
         """Return the port on which the next client gets this response."""
         listening = socket.create_server(("127.0.0.1", 0))
         self.answering(listening, answer)
+        return int(listening.getsockname()[1])
+
+    def secured(self, version: ssl.TLSVersion, demand: ssl.VerifyMode) -> int:
+        """Return the port of a TLS server that may require a client certificate."""
+        both, public = key_and_certificate(self.directory)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(both)
+        context.load_verify_locations(public)
+        context.maximum_version, context.verify_mode = version, demand
+
+        def talk(client: socket.socket) -> None:
+            try:
+                with context.wrap_socket(client, server_side=True) as shaken:
+                    shaken.recv(10_000)
+                    shaken.sendall(GOOD)
+            except ssl.SSLError:
+                pass
+
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.serve(listening, talk)
         return int(listening.getsockname()[1])
 
 
@@ -117,26 +138,6 @@ class AnswerTests(HealthTestCase):
             found = self.asked(page, LISTEN_ADDRESS=f"unix:{path}:mode=660")
             self.assertEqual((0, f"OK: unix:{path}: 200"), found)
             self.assertTrue(self.heard.startswith(f"GET {page} ".encode()))
-
-    def secured(self, version: ssl.TLSVersion, demand: ssl.VerifyMode) -> int:
-        """Return the port of a TLS server that may require a client certificate."""
-        both, public = key_and_certificate(self.directory)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(both)
-        context.load_verify_locations(public)
-        context.maximum_version, context.verify_mode = version, demand
-
-        def talk(client: socket.socket) -> None:
-            try:
-                with context.wrap_socket(client, server_side=True) as shaken:
-                    shaken.recv(10_000)
-                    shaken.sendall(GOOD)
-            except ssl.SSLError:
-                pass
-
-        listening = socket.create_server(("127.0.0.1", 0))
-        self.serve(listening, talk)
-        return int(listening.getsockname()[1])
 
     def test_tls(self) -> None:
         """Over TLS, the server's certificate is not verified. A server that requires a

@@ -227,12 +227,12 @@ class StatusJson(TextPage):
         """Return the document. That of many accounts is cached for a second."""
         visible = visible_accounts(request)
         if visible is ALL_ACCOUNTS and len(self._states) > 1:
-            return self._cache.get(None, lambda: self._document(list(self._states)))
+            return self._cache.get(None, lambda: self.document(list(self._states)))
         # The only account without a name has no tokens that are limited to others.
         names = [name for name in self._states if not name or name in visible]
-        return self._document(names)
+        return self.document(names)
 
-    def _document(self, names: Sequence[str]) -> str:
+    def document(self, names: Sequence[str]) -> str:
         now = self._now()
         entries = [self._states[name].entry(now) for name in names]
         accounts = [entry for _, entry in entries]
