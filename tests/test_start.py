@@ -6,7 +6,8 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import service
-from api_exporter.account import Account, SharedState
+from api_exporter.account import SharedState
+from api_exporter.accounts import AccountSet
 from api_exporter.settings import environment
 
 STEP = 0.05
@@ -25,9 +26,8 @@ class StartTests(SynchronousTestCase):
         reactor = MemoryReactorClock()
         shared = SharedState(settings.accounts.values())
         accounts = service.make_accounts(settings, reactor, shared)  # type: ignore[arg-type]
-        for account in accounts.values():
-            account.startService()
-            self.addCleanup(_stop, account, reactor)
+        accounts.startService()
+        self.addCleanup(_stop, accounts, reactor)
         return reactor
 
     def begun(self, reactor: MemoryReactorClock, seconds: float) -> list[int]:
@@ -61,6 +61,6 @@ class StartTests(SynchronousTestCase):
         self.assertEqual([], reactor.getDelayedCalls())
 
 
-def _stop(account: Account, reactor: MemoryReactorClock) -> None:
-    account.stopService()
+def _stop(accounts: AccountSet, reactor: MemoryReactorClock) -> None:
+    accounts.stopService()
     reactor.advance(0)

@@ -73,7 +73,7 @@ async def run(reactor: PosixReactorBase, options: Options) -> None:
 async def _run(reactor: PosixReactorBase, options: Options) -> None:
     _, terminal = logs.to_streams("text", os.environ)
     globalLogBeginner.beginLoggingTo(
-        [logs.observer("warning", terminal, terminal)], redirectStandardIO=False
+        [logs.LineObserver("warning", terminal, terminal)], redirectStandardIO=False
     )
     install_name_resolver(reactor)
     configured = service.configure(options, reactor)
@@ -83,7 +83,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     runbooks = settings.runbooks_url or runbooks_address()
     accounts = service.make_accounts(
         replace(settings, accounts=wanted), reactor, shared
-    )
+    ).accounts
     if not options["once"]:
         for line in access_lines(configured.access, settings.listen_address):
             _print(line)

@@ -112,9 +112,9 @@ def log_observer(
         out, err = logs.to_streams(form, os.environ)
         if settings.output_setting:
             out = err
-        return logs.observer(settings.log_level, out, err)
+        return logs.LineObserver(settings.log_level, out, err)
     lines = logs.to_file(form, file)
-    return logs.observer(settings.log_level, lines, lines)
+    return logs.LineObserver(settings.log_level, lines, lines)
 
 
 def install_exception_hook(twistd: Mapping[str, object]) -> None:
@@ -151,10 +151,10 @@ def install_signal_handlers(
 
     SIGTERM stops the program; SIGUSR1 begins a new log file. At a terminal, SIGHUP
     means that the terminal was closed, and stops the program. Elsewhere SIGHUP reopens
-    the log file and reloads files, but not the settings.
+    the log file and reloads settings and files.
 
     Args:
-        reload: reloads the files of tokens and certificates.
+        reload: reloads settings, and the files of tokens and certificates.
     """
 
     def stop(*_: object) -> None:
@@ -181,8 +181,8 @@ def _reload(file: LogFile | None, reload: Callable[[], None]) -> None:
     if file is not None:
         file.reopen()
     log.info(
-        "SIGHUP: reopening the log file, reloading the files of tokens and"
-        " certificates; a change of settings needs a restart"
+        "SIGHUP: reopening the log file, reloading settings and the files of tokens"
+        " and certificates"
     )
     reload()
 

@@ -182,17 +182,24 @@ class LineWriter:
 class LineObserver:
     """A log observer that writes events of a level and above.
 
+    Twisted's own info messages are written only at the level debug.
+
     Args:
+        level: LOG_LEVEL.
         out: for events below warning.
         err: for warnings and errors; may be the same.
     """
 
-    def __init__(
-        self, level: LogLevelFilterPredicate, out: LineWriter, err: LineWriter
-    ) -> None:
+    def __init__(self, level: str, out: LineWriter, err: LineWriter) -> None:
         self._out = out
         self._err = err
-        self._level = level
+        self.set_level(level)
+
+    def set_level(self, level: str) -> None:
+        self._level = LogLevelFilterPredicate(_LEVELS[level])
+        if level == "info":
+            for namespace in TWISTED_NAMESPACES:
+                self._level.setLogLevelForNamespace(namespace, LogLevel.warn)
 
     def __call__(self, event: LogEvent) -> None:
         if self._level(event) is PredicateResult.no:
@@ -202,18 +209,6 @@ class LineObserver:
     @property
     def dropped(self) -> int:
         return sum(found.dropped for found in {self._out, self._err})
-
-
-def observer(level: str, out: LineWriter, err: LineWriter) -> LineObserver:
-    """Return an observer for LOG_LEVEL.
-
-    Twisted's own info messages are written only at the level debug.
-    """
-    threshold = LogLevelFilterPredicate(_LEVELS[level])
-    if level == "info":
-        for namespace in TWISTED_NAMESPACES:
-            threshold.setLogLevelForNamespace(namespace, LogLevel.warn)
-    return LineObserver(threshold, out, err)
 
 
 def to_file(form: str, file: Outlet) -> LineWriter:

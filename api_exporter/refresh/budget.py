@@ -67,6 +67,7 @@ class Budget:
     """
 
     def __init__(self, limit: RateLimit | None = None) -> None:
+        self.limit = limit
         self.per_minute: float | None = None
         self.shares: list[Any] = []
         self._free_slots = {True: SLOTS, False: SLOTS}

@@ -4,6 +4,7 @@ from collections.abc import Hashable, ItemsView, Iterator, Mapping
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api_exporter.netbird.record_cache import KnownRecords
 from api_exporter.netbird.unknown import NOTHING_UNKNOWN, Unknown
@@ -46,7 +47,8 @@ class ResourceLife(Struct, gc=False, kw_only=True):
 
     Attributes:
         period: seconds between two refreshes.
-        due: when the next refresh may start; None while one runs.
+        due: when the next refresh may start; None while one runs, and before the start
+            of the schedule for one that is due then.
         began: when the running refresh began; None while none runs.
         is_silent: True if the running refresh has no response header yet.
         failures: failed refreshes in a row, which delay the next one.
@@ -90,6 +92,12 @@ class ResourceLife(Struct, gc=False, kw_only=True):
         if self.freshness is None:
             self.freshness = Freshness(period=self.period)
 
+    def with_period(self, period: float, now: float) -> "ResourceLife":
+        """Return the life with another period, within which the next refresh is due."""
+        due = None if self.due is None else min(self.due, now + period)
+        freshness = self.freshness and replace(self.freshness, period=period)
+        return replace(self, period=period, due=due, freshness=freshness)
+
     def sleep(self) -> None:
         """Make the resource dormant: clear its end times and its freshness."""
         self.path, self.expires, self.window_ends = None, inf, inf
@@ -100,7 +108,7 @@ Lives = Mapping[str, ResourceLife]
 """The state by resource, in the order of the first refreshes."""
 
 
-def lives(periods: Mapping[str, float]) -> Lives:
+def lives(periods: Mapping[str, float]) -> dict[str, ResourceLife]:
     return {
         name: ResourceLife(period=period, freshness=Freshness(period=period))
         for name, period in periods.items()

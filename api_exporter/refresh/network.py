@@ -19,7 +19,7 @@ from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.ports import Attempt, Compute, Fetch
+from api_exporter.ports import Attempt, Compute, Fetch, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import FreshnessByName, lives
 from api_exporter.refresh.pipeline import AccountFeature, Pipeline
@@ -166,6 +166,23 @@ class AccountNetwork(MultiService):
             on_collector_failed=self.telemetry.collector_failed,
             features=features,
         )
+
+    async def adopt(self, before: "AccountNetwork") -> None:
+        """Take over the records of a network with other settings, which has stopped.
+
+        It begins without records if its page would be too long.
+        """
+        old = {id(resource) for resource in before.selection.resources}
+        names = {r.name for r in self.selection.resources if id(r) in old}
+        try:
+            await self.pipeline.adopt(before.pipeline, names)
+        except UpstreamError as error:
+            self._log.warn("cannot keep the metrics: {why}", why=str(error))
+            return
+        self._refresher.adopt(before._refresher, names)
+        if self.history.step == before.history.step:
+            self.history = before.history
+        await self._on_refreshed(UP)
 
     def count_attempt(self, attempt: Attempt) -> None:
         self.telemetry.count_attempt(attempt)

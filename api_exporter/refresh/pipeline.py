@@ -4,7 +4,7 @@ Scheduling is in `refresher`, logging in `refresh_log`. The functions at the end
 module run in the compute thread.
 """
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
 from contextlib import closing
 from itertools import count
 from math import inf
@@ -128,6 +128,24 @@ class Pipeline:
         self._rendering = DeferredLock()
         self._rendered: dict[str, RenderedPage] = {}
         self._numbers = count()
+
+    async def adopt(self, before: "Pipeline", names: Set[str]) -> None:
+        """Publish records of a pipeline that has stopped; raises UpstreamError.
+
+        Args:
+            names: the resources whose records stay; others are removed.
+        """
+        inventory = replace(
+            before.inventory,
+            personal=self.inventory.personal,
+            detail=self.inventory.detail,
+            consumption_period=self.inventory.consumption_period,
+        )
+        for name in inventory.changes.keys() - names:
+            last = inventory
+            inventory = last.with_(name, None).settle(last, name, None)
+        self._numbers = before._numbers
+        await self._render(names, inventory)
 
     def knows(self, name: str) -> bool:
         """Return whether a resource was read and is not withdrawn."""

@@ -1,6 +1,7 @@
 """The quota of each account: accounts with one token share its limit."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +21,9 @@ _FILE_INTERVALS = {"events": 60.0}
 """Seconds between refreshes of resources that are written to a file."""
 
 
+_NO_BUDGETS: Mapping[str, Budget] = MappingProxyType({})
+
+
 class Quota(Struct, frozen=True):
     """The budget of an account, and the intervals that fit into it.
 
@@ -37,17 +41,32 @@ class Quota(Struct, frozen=True):
     access_log_note: str = ""
     limit: RateLimit | None = None
 
+    def is_like(self, other: "Quota") -> bool:
+        """Return whether an account may exchange the two while it runs."""
+        same_periods = self.selection.periods == other.selection.periods
+        return self.budget is other.budget and same_periods
 
-def quotas(accounts: Iterable[AccountSettings]) -> dict[str, Quota]:
+
+def quotas(
+    accounts: Iterable[AccountSettings], known: Mapping[str, Budget] = _NO_BUDGETS
+) -> dict[str, Quota]:
+    """Return the quotas by account.
+
+    Args:
+        known: budgets by account, which stay in use while the limit is the same.
+    """
     tokens: dict[tuple[str, str], list[AccountSettings]] = {}
     for account in accounts:
         tokens.setdefault(account.token_key(), []).append(account)
-    return {name: one for users in tokens.values() for name, one in _quotas(users)}
+    return {n: one for users in tokens.values() for n, one in _quotas(users, known)}
 
 
-def _quotas(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
+def _quotas(
+    accounts: list[AccountSettings], known: Mapping[str, Budget]
+) -> Iterator[tuple[str, Quota]]:
     limit = next(filter(None, (a.upstream_rate_limit for a in accounts)), None)
-    budget = Budget(limit)
+    old = [known[a.name] for a in accounts if a.name in known]
+    budget = next((b for b in old if b.limit == limit), None) or Budget(limit)
     selections = {account.name: _selection(account) for account in accounts}
     if limit is None:
         for name, selected in selections.items():

@@ -1,6 +1,6 @@
 """Starts refreshes when resources are due, and withdraws expired metrics."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from math import inf
 
 from twisted.application.service import Service
@@ -11,7 +11,7 @@ from twisted.python.failure import Failure
 
 from api_exporter.netbird.resources import PROBE_PATH, UP, Resource
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.life import Lives
+from api_exporter.refresh.life import ResourceLife
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
@@ -50,7 +50,7 @@ class Refresher(Service):
     def __init__(
         self,
         *,
-        lives: Lives,
+        lives: dict[str, ResourceLife],
         quota: Quota,
         metrics_max_age: float | None,
         pipeline: Pipeline,
@@ -87,6 +87,22 @@ class Refresher(Service):
         for name in filter(self._pipeline.inventory.dormant, self._resources):
             self._lives[name].sleep()
         self._start_due()
+
+    def adopt(self, before: "Refresher", names: Iterable[str]) -> None:
+        """Continue the lives of resources of a refresher that has stopped.
+
+        The peers are due at once, and so is a refresh that the stop has cancelled.
+        """
+        now, lives = self._clock.seconds(), before._lives
+        for name in names:
+            age = self._max_ages[name]
+            more = max(0.0, age - before._max_ages[name])
+            life = lives[name].with_period(self._lives[name].period, now)
+            if life.expires < inf:
+                life.expires = min(life.expires + more, now + age)
+            if getattr(self._pipeline.inventory, name) is None:
+                life.body = None
+            self._lives[name] = life
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
         if self.running:

@@ -28,7 +28,8 @@ class Schedule:
     """The due times of all resources of an account.
 
     The first resource, the peers, is due at once. All others are due when it was
-    tried, one after the other, and then every period.
+    tried, one after the other, and then every period. A resource that was refreshed by
+    an earlier schedule keeps its due time.
 
     Args:
         lives: in the order of the first refreshes.
@@ -56,12 +57,13 @@ class Schedule:
             ResourceLife(period=0.0, due=now) if has_connection_test else None
         )
         for life in lives.values():
-            life.due, life.began, life.is_silent = now, None, False
-            life.failures, life.is_absent, life.rests_until = 0, False, -NEVER
+            life.due = now if life.due is None else life.due
+        lives[self.peers_name].due = now
         self._peers_began = -NEVER
         self._waiting_since: float | None = -NEVER
         """When others began to wait for the peers (start or pause), or None."""
         self._outage: Outage | None = None
+        self._is_stopped = False
         self._recovered_at = -NEVER
 
     def start_next(self, now: float) -> str | None:
@@ -97,6 +99,7 @@ class Schedule:
 
     def stop(self, now: float) -> None:
         """Start no more refreshes; running ones may finish."""
+        self._is_stopped = True
         self._share.remove()
         self._share.notify_next(now)
 
@@ -187,7 +190,7 @@ class Schedule:
         life = self._life(name)
         if life.began is not None:
             began = self._end_request(name)
-            if name != CONNECTION_TEST:
+            if name != CONNECTION_TEST and not self._is_stopped:
                 life.due = now + life.period
             if name == self.peers_name:
                 self._peers_tried(began)

@@ -72,6 +72,7 @@ class BoundedSite(Site):
 
     Attributes:
         full_page: the page for a client above the limit.
+        max_connections: a change applies from the next connection on.
     """
 
     noisy = False  # no log line about the start
@@ -85,7 +86,7 @@ class BoundedSite(Site):
         self.connections: set[Channel] = set()
         self._idle: IdleConnections[Channel] = IdleConnections()
         self.running_requests: set[Request] = set()
-        self._max_connections = max_connections
+        self.max_connections = max_connections
         self.full_page: IResource = ErrorPage(503, "Too many connections: retry later.")
         self._drained: Deferred[None] | None = None
 
@@ -94,9 +95,9 @@ class BoundedSite(Site):
 
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
         """Return a channel, or None to close the connection at once."""
-        if len(self.connections) >= self._max_connections:
+        if len(self.connections) >= self.max_connections:
             self._make_room()
-        if len(self.connections) >= self._max_connections + RESERVED_CONNECTIONS:
+        if len(self.connections) >= self.max_connections + RESERVED_CONNECTIONS:
             return None
         channel: Channel = super().buildProtocol(addr)
         channel.connections, channel.idle = self.connections, self._idle
@@ -123,7 +124,7 @@ class BoundedSite(Site):
         assert isinstance(request.channel, Channel)
         self._idle.discard(request.channel, request.channel.host)
         request.notifyFinish().addBoth(self._finished, request)
-        is_full = len(self.connections) > self._max_connections
+        is_full = len(self.connections) > self.max_connections
         if is_full and request.path != HEALTH_PATH:
             request.setHeader(b"Connection", b"close")
             request.channel.persistent = False

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from pathlib import Path
 
 from api_exporter.netbird.resources import OFF
@@ -39,7 +39,8 @@ _NEEDED_RESOURCES = {
 """Settings that need a resource, which must not be `off`."""
 
 _REPLACED_TOGETHER = ({_TOKEN, _TOKEN_FILE}, {_CERTIFICATE, _KEY})
-"""A setting in an account's file replaces its whole group in the environment."""
+"""A setting in an account's file replaces its whole group in the environment, and one
+in the environment the whole group in the configuration file."""
 
 _MIN_SECRET_LENGTH = 8
 """Characters. Shorter secrets would match too much other text."""
@@ -102,10 +103,7 @@ def _of_file(
         return None
     own = {line.name: line.value for line in lines.values() if line.value.strip()}
     secrets |= secrets_of(own)
-    inherited = {k: v for k, v in environ.items() if v.strip()}
-    for together in _REPLACED_TOGETHER:
-        if together & own.keys():
-            inherited = {k: v for k, v in inherited.items() if k not in together}
+    inherited = without_replaced({k: v for k, v in environ.items() if v.strip()}, own)
     for setting in ACCOUNT_SETTINGS:
         if setting.is_path and own.get(setting.name, "-").strip() != "-":
             own[setting.name] = str(path.parent / own[setting.name].strip())
@@ -116,6 +114,14 @@ def _of_file(
         return "" if setting in inherited else f"{path}: "
 
     return account(name, {**inherited, **own}, errors, place)
+
+
+def without_replaced(
+    settings: Mapping[str, str], stronger: Iterable[str]
+) -> dict[str, str]:
+    """Return the settings without those that others with precedence replace."""
+    replaced = set[str]().union(*(g for g in _REPLACED_TOGETHER if g & set(stronger)))
+    return {name: text for name, text in settings.items() if name not in replaced}
 
 
 def _lines(

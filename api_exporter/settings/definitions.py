@@ -269,6 +269,11 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     def metric_filter(self) -> MetricFilter:
         return MetricFilter(deny=self.metrics_deny, detail=self.peer_detail)
 
+    def has_token_of(self, other: "AccountSettings") -> bool:
+        """Return whether both settings state the same token in the same way."""
+        names = ("upstream_api_url", "upstream_api_token", "upstream_api_token_file")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
     def token_key(self) -> tuple[str, str]:
         """Return a key that is equal for accounts with the same token and address."""
         token = self.upstream_api_token
@@ -295,7 +300,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         "Thresholds, severities and groups for findings and alerts, such as"
         ' `{"days": {"certificate_soon": 14}}`. The status page, `--check`,'
         " `api_exporter_attention` and `--rules` use them. Values that the file does"
-        " not name keep their default. The exporter reads the file only at the start.",
+        " not name keep their default. The exporter reads the file at the start and on"
+        " SIGHUP.",
         section="Metrics and findings",
     )
     runbooks_url: str | None = setting(
@@ -432,6 +438,11 @@ ACCOUNT_SETTINGS = settings_of(AccountSettings)
 PROCESS_SETTINGS = settings_of(Settings)
 
 SETTINGS = ACCOUNT_SETTINGS + PROCESS_SETTINGS
+
+LIVE_SETTINGS = frozenset(
+    {"THRESHOLDS_FILE", "LOG_LEVEL", *(setting.name for setting in ACCOUNT_SETTINGS)}
+)
+"""Settings that SIGHUP applies. A change of another one needs a restart."""
 
 SETTING_BY_NAME = {setting.name: setting for setting in SETTINGS}
 

@@ -8,7 +8,7 @@ from typing import Any
 from twisted.logger import Logger
 
 from api_exporter.settings import configuration_file
-from api_exporter.settings.accounts import NAME_RULE, account_files
+from api_exporter.settings.accounts import NAME_RULE, account_files, without_replaced
 from api_exporter.settings.definitions import SETTING_BY_NAME, Settings
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
@@ -91,7 +91,7 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     because libraries read them there: SSL_CERT_FILE for one.
     """
     if options["config"] is None:
-        return os.environ, False
+        return options.environ, False
     path = Path(options["config"])
     lines = configuration_file.lines(path)
     found = {line.name: line.value for line in lines}
@@ -105,5 +105,7 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     if configuration_file.readable_by_all(path):
         log.warn(READABLE, path=str(path))
     others = {name: text for name, text in found.items() if name not in SETTING_BY_NAME}
-    os.environ.update(configuration_file.with_defaults_from(os.environ, others))
-    return configuration_file.with_defaults_from(os.environ, found), not found
+    os.environ.update(configuration_file.with_defaults_from(options.environ, others))
+    given = [name for name, text in options.environ.items() if text.strip()]
+    kept = without_replaced(found, given)
+    return configuration_file.with_defaults_from(options.environ, kept), not found

@@ -1,5 +1,6 @@
 """The command line. Everything else is a setting in the environment."""
 
+import os
 import sys
 from typing import ClassVar, NoReturn
 
@@ -30,6 +31,11 @@ class Options(usage.Options):
             "File with NAME=value lines. The environment takes precedence.",
         ]
     ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The configuration file adds variables to the environment of the process.
+        self.environ = dict(os.environ)
 
     def opt_version(self) -> NoReturn:
         sys.stdout.write(f"{this_build()}\n")

@@ -27,6 +27,12 @@ class Token:
     def __repr__(self) -> str:
         return "<token>"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Token) and other._secret == self._secret
+
+    def __hash__(self) -> int:
+        return hash(self._secret)
+
     def mistyped(self) -> bool:
         """Return whether this is a NetBird token with a wrong checksum.
 

@@ -140,19 +140,19 @@ def register_reload_gauge(
 
 
 def register_account_gauges(
-    registry: CollectorRegistry, accounts: Mapping[str, AccountTelemetry]
+    registry: CollectorRegistry, accounts: Callable[[], Mapping[str, AccountTelemetry]]
 ) -> None:
     """Register the gauges of all accounts, in the registry of the process."""
 
     def up() -> dict[str, float]:
-        ups = ((name, account.freshness[UP].up) for name, account in accounts.items())
+        ups = ((name, account.freshness[UP].up) for name, account in accounts().items())
         return {name: up for name, up in ups if up is not None}
 
     CallbackMetric(
         registry,
         "api_exporter_accounts",
         "Number of accounts that the process serves",
-        lambda: len(accounts),
+        lambda: len(accounts()),
     )
     CallbackMetric(
         registry,

@@ -10,7 +10,6 @@ from twisted.web.server import Request
 from api_exporter.exposition.pages import Pages
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import ErrorPage, TextPage, error_line, visible_accounts
-from api_exporter.telemetry.process import register_account_gauges
 from api_exporter.web.context import SiteContext
 from api_exporter.web.health import AllHealth
 from api_exporter.web.metrics import Metrics
@@ -23,9 +22,7 @@ from api_exporter.web.tree import SummaryPages
 def summary_pages(
     accounts: Mapping[str, AccountNetwork], context: SiteContext
 ) -> SummaryPages:
-    """Return the pages. The metrics are the process's, with the `up` of accounts."""
-    telemetries = {name: network.telemetry for name, network in accounts.items()}
-    register_account_gauges(context.process.registry, telemetries)
+    """Return the pages. The metrics are the process's."""
     return SummaryPages(
         status=Overview(accounts, context),
         status_json=StatusJson(accounts, context),

@@ -53,18 +53,19 @@ class NewestTable:
     """The table of an account, which follows its publications.
 
     Attributes:
+        network: the account's network.
         table: None while it is unknown.
     """
 
     def __init__(self, network: AccountNetwork, compute: Compute) -> None:
-        self._network = network
+        self.network = network
         self._compute = compute
         self._edition: object = None
         self.table: Table | None = None
 
     async def update(self, _resource: str) -> None:
         """Make the table again if a list has changed from which it is made."""
-        inventory = self._network.inventory
+        inventory = self.network.inventory
         edition = inventory.edition(TABLE_READS)
         if edition == self._edition:
             return
@@ -187,20 +188,40 @@ def parse_queries(
         yield text, name_key(text)
 
 
+class LookupTables:
+    """The newest table of each account.
+
+    Args:
+        compute: makes the tables.
+    """
+
+    def __init__(self, compute: Compute) -> None:
+        self._compute = compute
+        self._tables: dict[str, NewestTable] = {}
+
+    def of(self, network: AccountNetwork) -> NewestTable:
+        """Return a network's table, which follows it from the first call on."""
+        newest = self._tables.get(network.account)
+        if newest is None or newest.network is not network:
+            newest = NewestTable(network, self._compute)
+            network.followers.append(newest.update)
+            self._tables[network.account] = newest
+        return newest
+
+
 def lookup_pages(
-    networks: Mapping[str, AccountNetwork], context: SiteContext, *, has_names: bool
+    networks: Mapping[str, AccountNetwork],
+    context: SiteContext,
+    newest: LookupTables,
+    *,
+    has_names: bool,
 ) -> Mapping[str, IResource]:
-    """Return the pages by path, and make the tables follow the publications.
+    """Return the pages by path.
 
     Args:
         has_names: whether a request must name an account.
     """
-    tables = {
-        name: NewestTable(network, context.compute)
-        for name, network in networks.items()
-    }
-    for name, newest in tables.items():
-        networks[name].followers.append(newest.update)
+    tables = {name: newest.of(network) for name, network in networks.items()}
     csv = b"text/csv; charset=utf-8; header=present"
     pages: dict[str, Callable[[str], IResource]] = {
         "lookup": lambda name: Lookup(networks[name], tables[name], context),

@@ -35,7 +35,7 @@ ln -s ../lib/api-exporter/api-exporter "$tree/usr/bin/api-exporter"
 # The units: those of install.sh, but for where the program is.
 mkdir -p "$units"
 sed -e '/^# An upgrade of the system/d; /^ExecStartPre=/d' \
-    -e 's|^ExecStart=.*|ExecStart=/usr/bin/api-exporter|' \
+    -e 's|^ExecStart=.* api-exporter |ExecStart=/usr/bin/api-exporter |' \
     -e 's|^Documentation=|&man:api-exporter(1) |' \
     "$deploy/systemd/api-exporter.service" >"$units/api-exporter.service"
 install -m 644 -t "$units" "$deploy/systemd/api-exporter.socket"

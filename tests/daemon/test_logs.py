@@ -38,7 +38,7 @@ class Desk:
         self, level: str, form: str = "text", namespace: str = "api_exporter.test"
     ) -> None:
         self.out, self.err = Sheet(), Sheet()
-        self.observer = logs.observer(
+        self.observer = logs.LineObserver(
             level, logs.to_file(form, self.out), logs.to_file(form, self.err)
         )
         self.log = Logger(namespace, observer=LogPublisher(self.observer))
@@ -145,7 +145,7 @@ class DroppedTests(SynchronousTestCase):
         sheet = Sheet()
         sheet.takes = False
         both = logs.to_file("text", sheet)
-        observer = logs.observer("info", both, both)
+        observer = logs.LineObserver("info", both, both)
         log = Logger("api_exporter.test", observer=LogPublisher(observer))
         log.info("a")
         log.warn("b")
@@ -231,7 +231,7 @@ class JsonTests(SynchronousTestCase):
         """Events of Twisted's older logging are written with the same keys."""
         out = Sheet()
         both = logs.to_file("json", out)
-        observer = logs.observer("debug", both, both)
+        observer = logs.LineObserver("debug", both, both)
         globalLogPublisher.addObserver(observer)
         self.addCleanup(globalLogPublisher.removeObserver, observer)
         log.msg("old news", system="-")

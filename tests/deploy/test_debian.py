@@ -108,7 +108,7 @@ class PackageTests(SynchronousTestCase):
         tree = self.extracted()
         units = tree / "usr/lib/systemd/system"
         packaged = lines(units / "api-exporter.service")
-        own = {"ExecStart=/usr/bin/api-exporter"}
+        own = {"ExecStart=/usr/bin/api-exporter --config /etc/api-exporter/config"}
         [documentation] = (x for x in packaged if x.startswith("Documentation="))
         self.assertIn("man:api-exporter(1) https://", documentation)
         differs = set(packaged) ^ set(lines(UNITS / "api-exporter.service"))

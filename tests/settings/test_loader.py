@@ -71,6 +71,26 @@ class WarningTests(SynchronousTestCase):
         self.assertEqual("secret", token.reveal())
         self.assertEqual({**ours, "SSL_CERT_FILE": "/a"}, os.environ)
 
+    def test_replaced(self) -> None:
+        """The environment's token replaces that of the file, in either form. A later
+        load has the same precedence.
+        """
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        token = written(folder, "token", b"own")
+        file = folder / "config"
+        file.write_text("UPSTREAM_API_TOKEN=theirs\nHTTPS_PROXY=http://10.0.0.2:1\n")
+        ours = {
+            "UPSTREAM_API_TOKEN_FILE": token,
+            "UPSTREAM_API_URL": "https://10.0.0.1",
+        }
+        self.patch(os, "environ", dict(ours))
+        options = parsed("--config", str(file))
+        self.assertIsNone(load(options, {}).accounts[""].upstream_api_token)
+        file.write_text("HTTPS_PROXY=http://10.0.0.3:1\n")
+        selected = load(options, {}).accounts[""].proxy_selection
+        self.assertIn("10.0.0.3", str(selected))
+
     def test_mistakes(self) -> None:
         """`load` raises an error with a list of problems."""
         options = parsed()

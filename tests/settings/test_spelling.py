@@ -99,9 +99,9 @@ class MeantTests(SynchronousTestCase):
 class LoadTests(SynchronousTestCase):
     def test_environment(self) -> None:
         """A misspelt variable of the environment is a warning."""
+        self.patch(os, "environ", {**os.environ, "WEB_CONFIG_FLIE": "/web.yml"})
         options = parsed()
         book = logbook(self)
-        self.patch(os, "environ", {**os.environ, "WEB_CONFIG_FLIE": "/web.yml"})
         load(options, REQUIRED)
         reported = "WEB_CONFIG_FLIE in the environment is not a setting: did you mean"
         self.assertEqual([f"warning {reported} WEB_CONFIG_FILE?"], book.lines())

@@ -14,6 +14,7 @@ from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.telemetry.account import accounts_summary
+from api_exporter.telemetry.process import register_account_gauges
 from api_exporter.web.accounts import summary_pages
 from api_exporter.web.context import SiteContext
 from api_exporter.web.tree import tree
@@ -48,6 +49,8 @@ def several(
     others: Mapping[str, IResource] = MappingProxyType({}),
 ) -> Resource:
     """Return the pages for any number of accounts."""
+    telemetries = {name: network.telemetry for name, network in accounts.items()}
+    register_account_gauges(context.process.registry, lambda: telemetries)
     return tree(accounts, context, summary_pages(accounts, context), others)
 
 

@@ -10,7 +10,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.web import lookup
-from api_exporter.web.lookup import MAX_QUERIES, lookup_pages
+from api_exporter.web.lookup import MAX_QUERIES, LookupTables, lookup_pages
 from api_exporter.web.tree import tree
 from tests.logbook import logbook
 from tests.parts import DelayedCompute
@@ -28,7 +28,12 @@ class LookupTests(ServedTestCase):
         self.tree = self.pages(self.watched)
 
     def pages(self, watched: Watched) -> Resource:
-        others = lookup_pages({"": watched}, watched.context, has_names=False)
+        others = lookup_pages(
+            {"": watched},
+            watched.context,
+            LookupTables(watched.context.compute),
+            has_names=False,
+        )
         return tree({"": watched}, watched.context, None, others)
 
     def refused(self, path: str, status: int) -> str:
@@ -165,7 +170,9 @@ class LookupTests(ServedTestCase):
         """With several accounts a request names one, and gets its peers."""
         acme, beta = Watched(name="acme").start(), Watched(name="beta", peers=3)
         accounts = {"acme": acme, "beta": beta}
-        others = lookup_pages(accounts, acme.context, has_names=True)
+        others = lookup_pages(
+            accounts, acme.context, LookupTables(acme.context.compute), has_names=True
+        )
         pages = several(accounts, acme.context, others)
         self.tree = Knowing(pages, ALL_ACCOUNTS)
         beta.start()

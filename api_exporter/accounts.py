@@ -1,0 +1,161 @@
+"""All accounts of the process. A reload replaces those whose settings have changed."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+from twisted.application.service import MultiService
+from twisted.internet.defer import Deferred, DeferredList, DeferredLock, maybeDeferred
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
+
+from api_exporter.account import Account, SharedState
+from api_exporter.account import log as account_log
+from api_exporter.ports import Jitter, Now
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.settings.definitions import AccountSettings, Settings
+from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.world import log_of
+
+if TYPE_CHECKING:  # imported only if an account has a log
+    from api_exporter.events.wiring import LogFactory
+
+log = Logger()
+
+STARTS_PER_SECOND = 20
+"""Maximum accounts that start in a second: each one then sends requests."""
+
+
+class AccountSet(MultiService):
+    """The accounts of the process as one service.
+
+    Note [Replaced accounts]. An account has no setting that changes while it runs. If
+    its settings change, it stops, and a new account takes over its records and due
+    times. So a reload requests again only what the new settings need. If the address or
+    the account's id changes, the records may be of another network: then the new
+    account begins without records, as after a restart.
+
+    Attributes:
+        settings: of each account.
+        networks: by the account's name. A reload changes the mapping itself.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        reactor: PosixReactorBase,
+        shared: SharedState,
+        *,
+        now: Now,
+        jitter: Jitter,
+    ) -> None:
+        super().__init__()
+        self._reactor, self._shared = reactor, shared
+        self._now, self._jitter = now, jitter
+        self.settings = settings.accounts
+        self._lock = DeferredLock()
+        self._follow: Callable[[AccountNetwork], None] = lambda _: None
+        self.accounts: dict[str, Account] = {}
+        self.networks: dict[str, AccountNetwork] = {}
+        for number, name in enumerate(settings.accounts):
+            self.accounts[name] = self._make(settings.accounts[name], shared, number)
+            self.accounts[name].setServiceParent(self)
+            self.networks[name] = self.accounts[name].network
+
+    @cached_property
+    def _logs(self) -> "LogFactory":
+        from api_exporter.events.wiring import LogFactory  # noqa: PLC0415
+
+        shared = self._shared
+        assert shared.log_threads is not None
+        return LogFactory(self._reactor, shared.log_threads, shared.compute, self._now)
+
+    def _make(
+        self, settings: AccountSettings, shared: SharedState, number: int
+    ) -> Account:
+        """Make an account. A check has no threads for logs, and opens no log."""
+        name, registry, features = settings.name, CollectorRegistry(), []
+        if shared.log_threads and settings.has_logs:
+            periods, log = (
+                shared.quotas[name].selection.periods,
+                log_of(name, account_log),
+            )
+            features.append(self._logs.feature(settings, registry, log, periods))
+        return Account(
+            settings,
+            self._reactor,
+            shared=shared,
+            registry=registry,
+            now=self._now,
+            jitter=self._jitter,
+            start_delay=number / STARTS_PER_SECOND,
+            features=features,
+        )
+
+    async def change(self, settings: Settings) -> bool:
+        """Replace accounts by Note [Replaced accounts]; return whether any changed."""
+        async with self._lock:
+            after, before = settings.accounts, self.settings
+            same = [
+                n for n, a in after.items() if n in before and a.has_token_of(before[n])
+            ]
+            shared = self._shared.changed(
+                after.values(), settings.thresholds_file, same
+            )
+            changed = [
+                name
+                for name, account in after.items()
+                if account != before.get(name)
+                or shared.thresholds != self._shared.thresholds
+                or not shared.quotas[name].is_like(self._shared.quotas[name])
+            ]
+            if not changed and after.keys() == before.keys():
+                return False
+            # An account that cannot be made must not stop the one before it.
+            made = {n: self._make(after[n], shared, i) for i, n in enumerate(changed)}
+            self.settings, self._shared = after, shared
+            await self._replace(made)
+            return self.running == 1
+
+    async def _replace(self, made: Mapping[str, Account]) -> None:
+        old = {
+            name: account
+            for name, account in self.accounts.items()
+            if name in made or name not in self.settings
+        }
+        stops = [maybeDeferred(account.disownServiceParent) for account in old.values()]
+        await DeferredList(stops)
+        for name, account in made.items():
+            self._follow(account.network)
+            if name in old and account.reads_same_as(old[name]):
+                try:
+                    await account.network.adopt(old[name].network)
+                except Exception:  # noqa: BLE001 - it begins without records
+                    log.failure("internal error while taking over records")
+            if self.running:
+                account.setServiceParent(self)
+        accounts = {**self.accounts, **made}
+        self.accounts = {name: accounts[name] for name in self.settings}
+        self.networks.clear()
+        self.networks.update({n: a.network for n, a in self.accounts.items()})
+
+    def follow(self, follow: Callable[[AccountNetwork], None]) -> None:
+        """Call a function for each network now, and for each new one."""
+        self._follow = follow
+        for network in self.networks.values():
+            follow(network)
+
+    @property
+    def telemetries(self) -> dict[str, AccountTelemetry]:
+        return {name: network.telemetry for name, network in self.networks.items()}
+
+    def stopService(self) -> Deferred[list[tuple[bool, object]]]:
+        """Stop; the result fires after a change that is under way, too."""
+        stopped = super().stopService()
+        return DeferredList([stopped, self._lock.run(lambda: None)])
+
+    def reload(self) -> None:
+        """Reload the files of all accounts."""
+        for account in self.accounts.values():
+            account.reload()

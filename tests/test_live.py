@@ -1,0 +1,337 @@
+"""SIGHUP applies settings while the program runs."""
+
+from pathlib import Path
+
+from twisted.internet.address import IPv4Address
+from twisted.internet.error import ConnectionDone
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.live import applicable
+from api_exporter.netbird.resources import PROBE_PATH
+from api_exporter.settings.definitions import LIVE_SETTINGS, SETTINGS
+from api_exporter.settings.environment import read_settings
+from simulation.company.network import SimulatedNetwork
+from simulation.exporter import RunningExporter
+from simulation.link import Response
+from simulation.machine import Machine
+from tests.authority import Authority
+from tests.logbook import logbook
+
+NOW = 1_800_000_000.0
+JSON = b"application/json"
+URL = "http://10.0.0.1"
+DETAIL, PEERS = "netbird_api_peer_connected{", "netbird_api_peers{"
+ALWAYS = "netbird_api_peers_by_os"
+EVENTS = "netbird_api_audit_"
+
+
+class Api:
+    """A network behind each token, in memory.
+
+    Attributes:
+        requests: the token and path of each request.
+        silent: if no request gets a response.
+    """
+
+    def __init__(self, *tokens: str) -> None:
+        self._networks = {token: SimulatedNetwork(20) for token in tokens}
+        self.requests: list[str] = []
+        self.silent = False
+
+    def connection_state(self) -> str:
+        return "open"
+
+    def respond(self, path: str, token: str) -> Response:
+        self.requests.append(f"{token} {path}")
+        if self.silent:
+            return Response([])
+        found = self._networks[token].body(f"/{path}", NOW)
+        body = b"".join(found or [b"404 page not found\n"])
+        head = b"HTTP/1.1 %s\r\n" % (b"200 OK" if found else b"404 Not Found")
+        head += b"Content-Type: %s\r\n" % (JSON if found else b"text/plain")
+        return Response(
+            [(0.1, b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body))]
+        )
+
+
+class LiveTestCase(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.book = logbook(self)
+        self.api = Api("one", "two", "three")
+        self.folder = Path(self.mktemp()).absolute()
+        self.folder.mkdir()
+        self.environ = {
+            "UPSTREAM_API_URL": URL,
+            "UPSTREAM_PROXY": "none",
+            "LISTEN_ADDRESS": "127.0.0.1:8080",
+            "ACCOUNTS_DIR": str(self.folder),
+            "LOOKUP": "true",
+        }
+        for name in ("one", "two"):
+            self.account(name)
+
+    def account(self, name: str, **settings: str) -> None:
+        lines = {"UPSTREAM_API_TOKEN": name, **settings}
+        text = "".join(f"{key}='{value}'\n" for key, value in lines.items())
+        (self.folder / f"{name}.conf").write_text(text)
+
+    def start(self) -> None:
+        self.machine = Machine(0.0, self.api, lambda do: do(), lambda: 0.01)
+        self.exporter = RunningExporter(
+            self.machine,
+            self.environ,
+            now=lambda: NOW + self.machine.seconds(),
+            jitter=lambda: 0.5,
+            small_bytes=0,
+        )
+        self.exporter.start()
+        self.addCleanup(self.end)
+        self.advance(50)
+
+    def end(self) -> None:
+        self.exporter.end()
+        self.advance(10)
+        self.assertEqual([], list(self.exporter.left_over()))
+
+    def advance(self, seconds: float) -> None:
+        end = self.machine.seconds() + seconds
+        while self.machine.due_at() <= end:
+            self.machine.run(self.machine.due_at())
+        self.machine.run(end)
+
+    def reload(self, seconds: float = 20) -> list[str]:
+        """Reload, and return the requests of the next seconds."""
+        before = len(self.api.requests)
+        self.exporter.reload()
+        self.advance(seconds)
+        return self.api.requests[before:]
+
+    def page(self, name: str) -> str:
+        return self.exporter.accounts[name].network.text().decode()
+
+    def get(self, path: str) -> str:
+        """Return the response to a request of a client."""
+        transport = StringTransport()
+        address = IPv4Address("TCP", "127.0.0.1", 1)
+        protocol = self.machine.ports[8080].factory.buildProtocol(address)
+        assert protocol is not None
+        protocol.makeConnection(transport)
+        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        protocol.dataReceived(head.encode())
+        self.advance(0)
+        protocol.connectionLost(Failure(ConnectionDone()))
+        return bytes(transport.value()).decode()
+
+
+class AccountsTests(LiveTestCase):
+    def test_unchanged(self) -> None:
+        """Without a change nothing is replaced or requested; two reloads are as one."""
+        self.start()
+        before = dict(self.exporter.accounts)
+        self.exporter.reload()
+        self.assertEqual([], self.reload(1))
+        self.assertEqual(before, self.exporter.accounts)
+        line = "info reloaded settings: no change"
+        self.assertEqual(2, self.book.lines().count(line))
+
+    def test_settings(self) -> None:
+        """A changed account keeps its records: it requests the peers, and what is new.
+        Metrics are there at all times, and other accounts stay as they are.
+        """
+        self.start()
+        other = self.exporter.accounts["two"]
+        for setting, value, present, absent, more in (
+            ("EXPOSE_PERSONAL_DATA", "city", 'city="', "", ""),
+            ("PEER_DETAIL", "none", PEERS, DETAIL, ""),
+            ("METRICS_DENY", "netbird_api_peers", DETAIL, PEERS, ""),
+            ("REFRESH_INTERVALS", "peers=3s", 'peers"} 3.0', 'peers"} 30.0', ""),
+            ("METRICS_MAX_AGE", "10m", DETAIL, "", ""),
+            ("UPSTREAM_API_TOKEN", "three", DETAIL, "", ""),
+            ("IMPORTANT_GROUPS", "nothing", DETAIL, "", ""),
+            ("COLLECTORS", "default,events", EVENTS, "", "events/audit"),
+            ("COLLECTORS", "peers", DETAIL, "netbird_api_setup_key", ""),
+            (
+                "COLLECTORS",
+                "peers,setup_keys",
+                "netbird_api_setup_key",
+                "",
+                "setup-keys",
+            ),
+        ):
+            case = f"{setting}={value}"
+            self.account("one", **{setting: value})
+            before = len(self.api.requests)
+            self.exporter.reload()
+            page = ""
+            for seconds in (*[0.04] * 20, 12):
+                self.advance(seconds)
+                page = self.get("/metrics?account=one")
+                self.assertTrue("netbird_api_up 1.0" in page and ALWAYS in page, case)
+                self.assertIn(" 200 ", self.get("/lookup.csv?account=one"), case)
+            self.assertTrue(present in page, case)
+            self.assertFalse(absent and absent in page, case)
+            found = {one.split()[1] for one in self.api.requests[before:]}
+            expected = {PROBE_PATH, "api/peers", *([f"api/{more}"] if more else [])}
+            self.assertEqual(expected, found, case)
+            lines = [x for x in self.book.lines() if "reloaded settings: changed" in x]
+            self.assertIn(setting, lines[-1])
+        self.assertIs(other, self.exporter.accounts["two"])
+
+    def test_come_and_go(self) -> None:
+        """An account has pages from its file's appearance until its removal."""
+        self.start()
+        for names in (("one", "two", "three"), ("three",), ("one", "three")):
+            for path in self.folder.iterdir():
+                path.unlink()
+            for name in names:
+                self.account(name)
+            self.reload()
+            for name in ("one", "two", "three"):
+                page = self.get(f"/metrics?account={name}")
+                self.assertEqual(name in names, "netbird_api_up 1.0" in page)
+                self.assertEqual(name not in names, " 404 " in page)
+                self.assertEqual(name in names, f'"{name}"' in self.get("/sd/accounts"))
+            self.assertIn(f"api_exporter_accounts {len(names)}.0", self.get("/metrics"))
+        lines = [x for x in self.book.lines() if "reloaded settings" in x]
+        expected = [
+            "new accounts three",
+            "removed accounts one, two",
+            "new accounts one",
+        ]
+        self.assertEqual([f"info reloaded settings: {x}" for x in expected], lines)
+
+    def test_mistake(self) -> None:
+        """A mistake leaves all settings as they are, and is one line without values."""
+        self.start()
+        before = dict(self.exporter.accounts)
+        self.account("one", HTTP_TIMEOUT="secret", COLLECTORS="peers")
+        self.account("two", PEER_DETAIL="none")
+        self.reload()
+        self.assertEqual(before, self.exporter.accounts)
+        (line,) = [line for line in self.book.lines() if line.startswith("error")]
+        self.assertIn("one.conf:2: HTTP_TIMEOUT: 'secret' is not allowed", line)
+        self.assertIn("; the previous settings stay in use", line)
+
+    def test_another_network(self) -> None:
+        """With another address the account begins without records."""
+        self.start()
+        self.api.silent = True
+        self.account("one", UPSTREAM_API_URL="http://10.0.0.2")
+        self.account("two", PEER_DETAIL="none")
+        self.reload(1)
+        found = [ALWAYS in self.get(f"/metrics?account={n}") for n in ("one", "two")]
+        self.assertEqual([False, True], found)
+
+    def test_under_way(self) -> None:
+        """A reload cancels requests of a changed account; they are sent again at once.
+        A second reload during the first one applies its own settings.
+        """
+        self.start()
+        self.api.silent = True
+        self.advance(300)
+        self.assertIn("netbird_api_up 0.0", self.get("/metrics?account=one"))
+        self.account("one", PEER_DETAIL="none")
+        self.exporter.reload()
+        self.api.silent = False
+        self.account("one", EXPOSE_PERSONAL_DATA="city")
+        self.reload()
+        page = self.get("/metrics?account=one")
+        self.assertTrue("netbird_api_up 1.0" in page and 'city="' in page)
+
+    def test_stopped(self) -> None:
+        """An end during a reload leaves nothing behind."""
+        self.start()
+        self.account("one", PEER_DETAIL="none")
+        self.account("three")
+        self.exporter.reload()
+
+    def test_budget(self) -> None:
+        """Reloads send no more requests than the token's limit allows."""
+        self.environ["UPSTREAM_RATE_LIMIT"] = "30/30"
+        self.start()
+        self.advance(120)
+        before = len(self.api.requests)
+        for number in range(15):
+            self.account("one", PAGE_MAX_BYTES=str(10**6 + number))
+            self.reload(1)
+        sent = [one for one in self.api.requests[before:] if one.startswith("one ")]
+        self.assertLessEqual(len(sent), 15 + 0.9 * 7.5)
+
+
+class TableTests(SynchronousTestCase):
+    def test_each(self) -> None:
+        """A change of each setting applies at once, or is named for a restart."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        issued = Authority("an authority").issue("client")
+        pem, empty = folder / "both.pem", folder / "thresholds.json"
+        pem.write_bytes(issued.pem + issued.key)
+        empty.write_text('{"days": {"certificate_soon": 3}}')
+        (folder / "one.conf").write_text("UPSTREAM_API_TOKEN=one\n")
+        environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": "one"}
+        accounts = {"ACCOUNTS_DIR": str(folder)}
+        ca = {"UPSTREAM_CLIENT_CERT_FILE": str(pem)}
+        values = {
+            "UPSTREAM_API_URL": "http://10.0.0.2",
+            "UPSTREAM_API_TOKEN": "two",
+            "UPSTREAM_API_TOKEN_FILE": str(folder / "one.conf"),
+            "HTTP_TIMEOUT": "1s",
+            "API_RETRY_ATTEMPTS": "1",
+            "UPSTREAM_ACCOUNT": "a",
+            "UPSTREAM_RATE_LIMIT": "60/60",
+            "UPSTREAM_PROXY": "http://10.0.0.3:1",
+            "UPSTREAM_CLIENT_CERT_FILE": str(pem),
+            "UPSTREAM_CLIENT_KEY_FILE": str(pem),
+            "UPSTREAM_CA_FILE": str(pem),
+            "COLLECTORS": "peers",
+            "REFRESH_INTERVALS": "peers=1m",
+            "METRICS_MAX_AGE": "10m",
+            "PAGE_MAX_BYTES": "1",
+            "EXPOSE_PERSONAL_DATA": "true",
+            "PEER_DETAIL": "none",
+            "IMPORTANT_GROUPS": "a",
+            "METRICS_DENY": "netbird_api_user*",
+            "EVENTS_FILE": "a",
+            "EVENTS_CURSOR_FILE": "a",
+            "ACCESS_LOG_FILE": "a",
+            "ACCESS_LOG_CURSOR_FILE": "a",
+            "ACCESS_LOG_METRICS": "true",
+            "ACCESS_LOG_REQUESTS_PER_MINUTE": "1",
+            "THRESHOLDS_FILE": str(empty),
+            "RUNBOOKS_URL": "http://a",
+            "LISTEN_ADDRESS": ":1",
+            "METRICS_PATH": "/a",
+            "LOOKUP": "true",
+            "MAX_CONNECTIONS": "1",
+            "WEB_CONFIG_FILE": "a",
+            "WEB_BEARER_TOKENS_FILE": "a",
+            "WEB_OPEN_PATHS": "/sd",
+            "LOG_LEVEL": "debug",
+            "LOG_FORMAT": "json",
+            "ACCOUNTS_DIR": str(folder),
+            "SHARD": "1/3",
+            "DEMO_PEERS": "1",
+            "DEMO_ACCOUNTS": "3",
+        }
+        self.assertEqual([setting.name for setting in SETTINGS], [*values])
+        for name, value in values.items():
+            more = accounts if name == "SHARD" else ca if "KEY_FILE" in name else {}
+            after = {**environ, **more, name: value}
+            if name == "UPSTREAM_API_TOKEN_FILE":
+                del after["UPSTREAM_API_TOKEN"]
+            running, read = read_settings({**environ, **more}), read_settings(after)
+            applied, fixed = applicable(running, read)
+            self.assertEqual([] if name in LIVE_SETTINGS else [name], fixed, name)
+            self.assertEqual(read if name in LIVE_SETTINGS else running, applied, name)
+            _, fixed = applicable(read, running)  # the setting is removed
+            self.assertEqual([] if name in LIVE_SETTINGS else [name], fixed, name)
+
+    def test_output(self) -> None:
+        """A log begins or ends to use standard output with a restart."""
+        environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": "one"}
+        output = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
+        running, read = read_settings(environ), read_settings({**environ, **output})
+        self.assertEqual((running, ["EVENTS_FILE"]), applicable(running, read))
+        self.assertEqual((read, ["EVENTS_FILE"]), applicable(read, running))
