@@ -160,7 +160,7 @@ class Account(MultiService):
             body_memory=shared.body_memory,
         )
         compute = AccountCompute(
-            shared.compute, client.fetcher.fetch, reactor, shared.small_bytes
+            shared.compute, client.fetcher.fetch, shared.small_bytes
         )
         self.network = AccountNetwork(
             fetch=compute.fetch,

@@ -90,7 +90,7 @@ class Exporter:
             on_attempt=self._attempted,
         )
         thread = ComputeThread(reactor, daemon_threads(1, "compute"))
-        compute = AccountCompute(thread, self._fetch, reactor)
+        compute = AccountCompute(thread, self._fetch)
         self.network = AccountNetwork(
             fetch=compute.fetch,
             quota=Quota(

@@ -6,12 +6,13 @@ A computation is a function of frozen values, so it needs no lock.
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from time import thread_time
 from traceback import clear_frames
 from typing import ParamSpec, TypeVar
 
 from msgspec.structs import replace
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
+from twisted.internet.interfaces import IReactorFromThreads
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
@@ -31,7 +32,7 @@ To hand a computation over costs as much as to compute with a hundred peers.
 """
 
 SLOW_SECONDS = 0.1
-"""Seconds after which no computation of an account blocks the event loop again."""
+"""Processor seconds after which an account's computations are never done at once."""
 
 
 class ComputeThread:
@@ -93,19 +94,20 @@ class AccountCompute:
         thread: computes everything else.
         fetch: fetches the account's responses.
         small_bytes: the most bytes of a small response.
+        spent: returns processor seconds of the current thread.
     """
 
     def __init__(
         self,
         thread: Compute,
         fetch: Fetch,
-        clock: IReactorTime,
         small_bytes: int = SMALL_BYTES,
+        spent: Callable[[], float] = thread_time,
     ) -> None:
         self._thread = thread
         self._fetch = fetch
-        self._clock = clock
         self._small_bytes = small_bytes
+        self._spent = spent
         self._large: set[str] = set()
         self._in_thread = 0
         self._is_slow = False
@@ -140,8 +142,8 @@ class AccountCompute:
             self._in_thread -= 1
 
     async def _at_once(self, computation: Callable[[], T]) -> T:
-        began = self._clock.seconds()
+        began = self._spent()
         try:
             return computation()
         finally:
-            self._is_slow = self._clock.seconds() - began > SLOW_SECONDS
+            self._is_slow = self._spent() - began > SLOW_SECONDS

@@ -117,7 +117,7 @@ class AccountComputeTests(SynchronousTestCase):
         self.thread = DelayedCompute()
         self.clock = Clock()
         self.bodies: dict[str, ResponseBody] = {}
-        self.compute = AccountCompute(self.thread, self._fetch, self.clock, 100)
+        self.compute = AccountCompute(self.thread, self._fetch, 100, self.clock.seconds)
 
     async def _fetch(self, path: str, _: float) -> ResponseBody:
         return self.bodies[path]
