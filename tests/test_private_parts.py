@@ -1,28 +1,14 @@
 """The private parts of libraries that the package uses: a complete list.
 
-If a library renames one, a test fails here, before a feature breaks.
+If a library renames one, the tests of the feature that uses it fail.
 """
 
 import ast
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import cast
 
-import cryptography
-from OpenSSL import SSL
-from twisted.internet.abstract import FileDescriptor
-from twisted.internet.endpoints import SSL4ServerEndpoint
-from twisted.internet.interfaces import IReactorFDSet
-from twisted.internet.ssl import CertificateOptions
-from twisted.internet.task import Clock
-from twisted.internet.testing import MemoryReactor, StringTransport
-from twisted.python.logfile import LogFile
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.http import HTTPChannel
-
-from api_exporter.access.tls_context import SET_CURVES_FUNCTION
 
 PACKAGE = Path(__file__).parents[1] / "api_exporter"
 
@@ -114,53 +100,3 @@ class ListTests(SynchronousTestCase):
             if (names := accessed(path))
         }
         self.assertEqual({k: set(v) for k, v in ATTRIBUTES.items()}, found)
-
-
-class InstalledTests(SynchronousTestCase):
-    """The installed libraries have these parts, of the expected kind."""
-
-    def test_modules(self) -> None:
-        for module, names in MODULES.items():
-            for name in names:
-                self.assertTrue(callable(getattr(import_module(module), name)), name)
-
-    def test_channel(self) -> None:
-        channel = HTTPChannel()
-        self.patch(channel, "callLater", Clock().callLater)
-        channel.makeConnection(StringTransport())
-        self.assertEqual(b"", channel._buffer)
-        self.assertEqual([], channel._dataBuffer)
-        self.assertFalse(channel._waitingForTransport)
-        for name in ("pauseProducing", "resumeProducing"):
-            self.assertTrue(callable(getattr(channel._networkProducer, name)), name)
-
-    def test_transport(self) -> None:
-        """The attributes without an underscore are not documented, either."""
-        transport = FileDescriptor(cast("IReactorFDSet", Clock()))
-        sent = transport.dataBuffer, transport.offset, transport._tempDataLen
-        self.assertEqual((b"", 0, 0), sent)
-        self.assertEqual(128 * 1024, transport.SEND_LIMIT)
-
-    def test_endpoint(self) -> None:
-        options = CertificateOptions()
-        endpoint = SSL4ServerEndpoint(MemoryReactor(), 0, options)
-        self.assertIs(options, endpoint._sslContextFactory)
-
-    def test_log_file(self) -> None:
-        file = LogFile("log", self.mktemp_folder())
-        self.addCleanup(file.close)
-        self.assertGreater(file._file.fileno(), 2)
-
-    def mktemp_folder(self) -> str:
-        path = Path(self.mktemp())
-        path.mkdir()
-        return str(path)
-
-    def test_openssl(self) -> None:
-        """OpenSSL's calls take a context; cryptography 47 has the call in use."""
-        if int(cryptography.__version__.partition(".")[0]) < 47:
-            self.assertFalse(hasattr(SSL._lib, SET_CURVES_FUNCTION))  # type: ignore[attr-defined]
-            return
-        made = SSL.Context(SSL.TLS_SERVER_METHOD)
-        call = getattr(SSL._lib, SET_CURVES_FUNCTION)  # type: ignore[attr-defined]
-        self.assertEqual(1, call(made._context, b"P-256"))

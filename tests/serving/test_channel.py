@@ -310,6 +310,7 @@ class SocketTests(ChannelTestCase):
         channel.makeConnection(tcp)
         option = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
         self.assertEqual((256 * 1024, 20), (option, port.numberAccepts))
+        self.assertEqual(128 * 1024, tcp.SEND_LIMIT)  # which a Sender raises
         self.assertEqual(0, channel.unsent_bytes())
         tcp.write(b"x" * 1000)
         self.assertEqual(1000, channel.unsent_bytes())
