@@ -94,12 +94,22 @@ NEIGHBOURS = """\
 management_grpc_connected_streams_ratio 200
 # TYPE netbird_management_connected gauge
 netbird_management_connected{{peer_id="{peer_id}"}} 0
+netbird_signal_connected{{peer_id="{peer_id}"}} 1
+netbird_peers_connected{{peer_id="{peer_id}",connection_type="p2p"}} 2
+netbird_peers_connected{{peer_id="{peer_id}",connection_type="relayed"}} 1
+relay_peers_active 3
+relay_transfer_sent_bytes_total 1e6
+relay_transfer_received_bytes_total 1e6
+active_peers 200
+proxy_domains_count_ratio 3
+proxy_http_request_counter_total 7
+proxy_tcp_active_connections_ratio{{account_id="{account_id}"}} 2
 # TYPE netbird_peer_latency_seconds gauge
 netbird_peer_latency_seconds{{peer="{dns_label}"}} 0.02
 # TYPE process_start_time_seconds gauge
 process_start_time_seconds 1.7e9
 """
-"""Some metrics of the management server and of a client."""
+"""Some metrics of NetBird's servers and of a client."""
 
 NEIGHBOURS_JOB = """\
   - job_name: netbird
@@ -125,7 +135,7 @@ class PromtoolTests(SynchronousTestCase):
         rule_files = [FILES / "rules.yml", FILES / "alerts.yml", OLD_NAMES, one]
         for kind, files in (
             ("rules", [*rule_files, MONITORING / "rules.yml"]),
-            ("config", [MONITORING / "prometheus.yml", collector, socket]),
+            ("config", [*MONITORING.glob("[ps]*.yml"), collector, socket]),
         ):
             run(program("promtool"), "check", kind, *files)
         said = run(program("promtool"), "check", "config", FILES / "prometheus.yml")
@@ -203,19 +213,22 @@ class PrometheusTests(SynchronousTestCase):
         becomes(2, lambda: len(self.query('up{job=~"api-exporter|netbird"} == 1')))
 
     def neighbours(self, page: str) -> int:
-        """Serve the metrics of a management server, a client, and an account whose
-        access log has requests of each kind. Return the port.
+        """Serve the metrics of NetBird's servers, a client, and an account whose access
+        log has requests of each kind. Return the port.
         """
         [peer_id, *_] = re.findall(r'peer_connected{peer_id="(\w+)".*} 1\b', page)
         info = rf'peer_info{{peer_id="{peer_id}".*dns_label="([^"]+)"'
         [dns_label] = re.findall(info, page)
+        [account_id] = re.findall(r'account_info{account_id="(\w+)"', page)
         registry = CollectorRegistry()
         access_log = AccessLogTelemetry(registry, writes=True)
         access_log.set_services({"a": "web"})
         for status in (200, 401, 502):
             request = row(1, START, service_id="a", status_code=status)
             access_log.count_rows([json.dumps(request).encode()], 0)
-        text = NEIGHBOURS.format(peer_id=peer_id, dns_label=dns_label)
+        text = NEIGHBOURS.format(
+            peer_id=peer_id, dns_label=dns_label, account_id=account_id
+        )
         directory = new_folder(self)
         text += generate_latest(registry).decode()
         (directory / "metrics.txt").write_text(text)
