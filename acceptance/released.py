@@ -27,6 +27,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 _FORMS = (
     r"api-exporter-{v}\.tgz",
+    r"api-exporter-{v}-dashboards\.tar\.gz",
     r"api-exporter-{v}-static-linux-\w+\.tar",
     r"api_exporter-{v}-py3-none-any\.whl",
     r"api_exporter-{v}\.tar\.gz",

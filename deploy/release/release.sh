@@ -70,6 +70,12 @@ else
     without "chart" "helm is not here"
 fi
 
+# Dashboards for grafana.com, which ask for their data source.
+dashboards=api-exporter-$version-dashboards
+build/release/bin/python deploy/release/dashboards.py "build/release/copies/$dashboards"
+tar --create --gzip --directory build/release/copies --file "build/release/$dashboards.tar.gz" "$dashboards"
+settled "build/release/$dashboards.tar.gz"
+
 engine=${ENGINE:-buildah}
 name=api-exporter-$version-image-linux-$architecture
 log=build/release/image.log

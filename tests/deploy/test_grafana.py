@@ -2,10 +2,11 @@
 
 import json
 import re
+import sys
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, documents
+from tests.deploy.programs import DEPLOY, documents, new_folder, run
 from tests.deploy.queries import DASHBOARDS, dashboard, panel_queries, panels, selectors
 from tests.prometheus import THRESHOLDS
 
@@ -113,6 +114,30 @@ class DashboardTests(SynchronousTestCase):
                 self.assertEqual(set(), taken & cells, panel["title"])
                 self.assertLessEqual(columns.stop, 24)
                 taken |= cells
+
+    def test_publication(self) -> None:
+        """A copy for grafana.com asks for its data source and names what it needs. All
+        else is the dashboard's, which has a uid and a description.
+        """
+        folder = new_folder(self)
+        run(sys.executable, DEPLOY / "release/dashboards.py", folder)
+        found = {path.name: dashboard(path) for path in folder.iterdir()}
+        self.assertEqual({path.name for path in DASHBOARDS}, {*found})
+        self.assertEqual(len(found), len({copy["uid"] for copy in found.values()}))
+        for path in DASHBOARDS:
+            copy, shipped = found[path.name], dashboard(path)
+            [wanted] = copy.pop("__inputs")
+            source = copy["templating"]["list"][0].pop("current")["value"]
+            self.assertEqual(f"${{{wanted['name']}}}", source)
+            needed = {one["id"] for one in copy.pop("__requires")}
+            types = {panel["type"] for panel in shipped["panels"]}
+            self.assertEqual({"grafana", wanted["pluginId"], *types}, needed)
+            self.assertIsNone(copy.pop("id"))
+            self.assertEqual({}, copy.pop("__elements"))
+            shipped["templating"]["list"][0].pop("current", None)
+            self.assertEqual(shipped, copy)
+            self.assertRegex(copy["uid"], "^netbird-[a-z-]{4,32}$")
+            self.assertTrue(copy["description"].endswith("."))
 
     def test_provisioning(self) -> None:
         """Provisioning names a Prometheus, and the directory that Compose mounts."""

@@ -94,6 +94,14 @@ class WorkflowTests(SynchronousTestCase):
         self.assertIn(":localhost/api-exporter:$version", script)
         self.assertRegex(script, r"RELEASE=yes deploy/container/build\.sh")
 
+    def test_hub(self) -> None:
+        """The metadata for Artifact Hub has the layout that the workflow fills."""
+        path = ROOT / "deploy/helm/artifacthub-repo.yml"
+        self.assertIn(str(path.relative_to(ROOT)), WORKFLOWS["release"])
+        told = yaml.safe_load(path.read_text())
+        self.assertEqual({"repositoryID", "owners"}, {*told})
+        self.assertEqual([{"name", "email"}], [{*one} for one in told["owners"]])
+
     def test_helm(self) -> None:
         """The chart is packaged by the tested version of helm."""
         texts = (WORKFLOWS["release"], (ROOT / "acceptance/helm.py").read_text())
