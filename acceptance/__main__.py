@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from acceptance import (
+    arm64,
     chart,
     collector,
     critics,
@@ -59,6 +60,7 @@ BUILT = (
 OTHERS = (
     Check("wheel", release.wheel),
     Check("source", release.source),
+    Check("arm64", arm64.arm64),
     Check("pythons", pythons.pythons),
     Check("lowest", pythons.lowest),
     Check("workflows", workflows.actionlint),

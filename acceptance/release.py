@@ -7,7 +7,8 @@ from pathlib import Path
 from acceptance.check import ROOT, Failed, expect, run
 
 
-def _build(folder: Path, kind: str) -> Path:
+def build(folder: Path, kind: str) -> Path:
+    """Return a form that is built of a clean clone."""
     tree = folder / "tree"
     run("git", "clone", "--quiet", ROOT, tree)
     run(sys.executable, "-m", "build", f"--{kind}", "--outdir", folder, tree)
@@ -17,21 +18,34 @@ def _build(folder: Path, kind: str) -> Path:
 
 def wheel(folder: Path) -> str:
     """Check that a wheel has its commit, a twistd plugin and the demo."""
-    made = _build(folder, "wheel")
+    made = build(folder, "wheel")
     return f"{made.name}, {made.stat().st_size // 1024} kB; {_install(folder, made)}"
 
 
 def source(folder: Path) -> str:
-    """Check that a source distribution is whole: it can be installed, its commit
-    included, and it passes its own fast tests, which find stale generated files.
+    """Check that a source distribution is whole. It can be installed, its commit
+    included. It passes its own fast tests, which find stale generated files. Without a
+    network it makes the same wheel twice.
     """
-    made = _build(folder, "sdist")
+    made = build(folder, "sdist")
     installed = _install(folder, made)
     run("tar", "--extract", "--file", made, "--directory", folder)
     tree = folder / made.name.removesuffix(".tar.gz")
     printed = run("make", "units", f"PYTHON={sys.executable}", cwd=tree)
     [passed] = re.findall(r"^PASSED .*", printed, re.MULTILINE)
+    first, second = (_build_offline(tree, folder / name) for name in ("one", "two"))
+    expect("the same wheel twice", True, first.read_bytes() == second.read_bytes())
     return f"{made.name}, {made.stat().st_size // 1024} kB; {installed}; {passed}"
+
+
+def _build_offline(tree: Path, folder: Path) -> Path:
+    """Build a wheel of an unpacked source distribution, with its own environment."""
+    offline = ("unshare", "--net", tree / ".venv/bin/python", "-m", "build")
+    time = run(tree / "deploy/commit.sh", "time").strip()
+    env = {"SOURCE_DATE_EPOCH": time}
+    run(*offline, "--wheel", "--no-isolation", "--outdir", folder, tree, env=env)
+    [made] = folder.glob("*.whl")
+    return made
 
 
 def _install(folder: Path, made: Path) -> str:

@@ -95,13 +95,18 @@ def make_bare(folder: Path, release: int) -> Root:
     return root
 
 
-def archive(release: int, name: str = "debian", packages: str = _PACKAGES) -> Path:
+def archive(
+    release: int,
+    name: str = "debian",
+    packages: str = _PACKAGES,
+    options: tuple[str, ...] = ("--variant=minbase",),
+) -> Path:
     """Return the archive of a root, which mmdebstrap builds once."""
     built = BUILD / f"{name}-{release}.tar"
     if not built.exists():
         BUILD.mkdir(parents=True, exist_ok=True)
         unfinished = built.with_suffix(".new.tar")
-        options = ("--quiet", "--variant=minbase", f"--include={packages}")
+        options = ("--quiet", *options, f"--include={packages}")
         try:
             run(program("mmdebstrap"), *options, SUITES[release], unfinished, _mirror())
         except Failed as error:
