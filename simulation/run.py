@@ -27,7 +27,7 @@ SMALL_SIZES: dict[ModuleType, dict[str, object]] = {
         "BLOCK_START_INTERVAL": 8,
     },
     incremental: {"PIECE_BYTES": 4096},
-    pages: {"_MAX_UNCACHED_BYTES": 512, "_MAX_WHOLE_BYTES": 16 * 1024},
+    pages: {"_MAX_SHORT_BYTES": 512, "_MAX_WHOLE_BYTES": 16 * 1024},
     idna: {"encode": lru_cache(idna.encode)},
 }
 """Smaller sizes of blocks and pieces, so that a small account has as many as a large
