@@ -84,6 +84,7 @@ OTHERS = (
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),
     Check("simulation", simulated.month),
+    Check("torture", simulated.torture),
 )
 
 TIMED = (Check("thorough", thorough.thorough),)

@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from api_exporter.account import Account
 from api_exporter.accounts import AccountSet
 from api_exporter.daemon.supervision import Notifier
-from api_exporter.refresh.compute import ComputeThread
 from api_exporter.service import Configuration, assemble
-from api_exporter.settings import environment
-from api_exporter.settings.definitions import AccountSettings
+from api_exporter.settings.definitions import AccountSettings, Settings
 from api_exporter.telemetry.process import LagMeter
 from simulation.machine import Machine
 
@@ -20,7 +18,8 @@ class RunningExporter:
     """The program from its start to its end.
 
     Args:
-        environ: its settings.
+        configured: its settings, and access control.
+        read: reads the settings for a reload.
         small_bytes: the most bytes of a response that needs no compute thread.
         now: returns seconds since the epoch.
         jitter: returns a random number from 0 to 1.
@@ -29,23 +28,23 @@ class RunningExporter:
     def __init__(
         self,
         machine: Machine,
-        environ: Mapping[str, str],
+        configured: Configuration,
         *,
+        read: Callable[[], Settings],
         small_bytes: int,
         now: Callable[[], float],
         jitter: Callable[[], float],
     ) -> None:
         self.machine = machine
-        settings = environment.read_settings(environ)
         self._program = assemble(
-            Configuration(settings, None, None),
+            configured,
             machine,  # type: ignore[arg-type]
             pprof=False,
-            log_threads=machine.getThreadPool(),
-            compute=ComputeThread(machine, machine.compute_thread),  # type: ignore[arg-type]
+            log_threads=machine.log_threads,
+            compute=machine.compute,
             small_bytes=small_bytes,
             dropped=lambda: 0,
-            read=lambda: environment.read_settings(environ),
+            read=read,
             now=now,
             jitter=jitter,
         )

@@ -709,7 +709,7 @@ class Checks:
         self._checker = Checker(world)
         self._due_at = {i: 0.0 for i in INVARIANTS if i.every}
         self._next_at = 0.0
-        self.count = 0
+        self.counts = dict.fromkeys((i.name for i in INVARIANTS), 0)
 
     def check(self) -> None:
         """Check the invariants that are due. Raise Violation if one does not hold."""
@@ -729,6 +729,6 @@ class Checks:
 
     def _check_all(self, invariants: Iterable[Invariant]) -> None:
         for invariant in invariants:
-            self.count += 1
+            self.counts[invariant.name] += 1
             for words in invariant.check(self._checker):
                 raise Violation(f"{invariant.name}: {words}")

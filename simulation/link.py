@@ -47,8 +47,10 @@ Received = bytes | ConnectionDone | ConnectionLost | None
 class Server(Protocol):
     """The server side of a simulated connection."""
 
-    def connection_state(self) -> str:
-        """Return the result of an attempt to connect: "open", "refused" or "lost"."""
+    def connection_state(self) -> str | Exception:
+        """Return the result of an attempt to connect: "open", "refused", "lost", or
+        the error.
+        """
         ...
 
     def respond(self, path: str, token: str) -> Response:
@@ -110,11 +112,14 @@ class Link:
         if self._paused or self._held_back:
             self._held_back.append(what)
         elif isinstance(what, bytes):
-            self._protocol.dataReceived(what)
+            self._deliver(what)
         elif what is None:
             self._end_response(whole=True)
         else:
             self._close(what)
+
+    def _deliver(self, data: bytes) -> None:
+        self._protocol.dataReceived(data)
 
     def _end_response(self, *, whole: bool) -> None:
         response, self._response = self._response, None

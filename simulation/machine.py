@@ -17,6 +17,8 @@ from twisted.internet.testing import MemoryReactor, StringTransport
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
+from api_exporter.ports import Compute
+from api_exporter.refresh.compute import ComputeThread
 from simulation.link import LATENCY, Link, Server
 
 MAX_CALLS_AT_ONCE = 100_000
@@ -62,7 +64,10 @@ class Threads(ThreadPool):
 
     Attributes:
         pending: the timers of work that has not ended.
+        quick: whether work takes no time now.
     """
+
+    quick = False
 
     def __init__(self, timers: Timers, work: Callable[[Callable[[], Any]], Any]):
         super().__init__(0, 1)
@@ -93,7 +98,7 @@ class Threads(ThreadPool):
 
     def _delay(self) -> float:
         """Return seconds until the end of work that begins now."""
-        return THREAD_SECONDS
+        return 0.0 if self.quick else THREAD_SECONDS
 
 
 class OneThread(Threads):
@@ -101,16 +106,12 @@ class OneThread(Threads):
 
     Args:
         next_duration: returns the seconds of the next piece of work.
-
-    Attributes:
-        quick: whether work takes no time now.
     """
 
     def __init__(self, timers: Timers, next_duration: Callable[[], float]) -> None:
         super().__init__(timers, lambda do: do())
         self._next_duration = next_duration
         self._free_at = timers.seconds()
-        self.quick = False
 
     @property
     def busy(self) -> bool:
@@ -153,6 +154,8 @@ class Connector:
         state = machine.server.connection_state()
         if state == "lost":
             self._call = machine.callLater(timeout, self._fail, NoConnection())
+        elif isinstance(state, Exception):
+            self._call = machine.callLater(LATENCY, self._fail, state)
         elif state == "refused":
             self._call = machine.callLater(LATENCY, self._fail, NobodyListens())
         else:
@@ -173,7 +176,7 @@ class Connector:
     def _connect(self) -> None:
         protocol = self._factory.buildProtocol(self.getDestination())
         if protocol is not None:
-            Link(self._machine, self._machine.server, protocol)
+            self._machine.link(self._machine, self._machine.server, protocol)
 
 
 class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such method
@@ -185,9 +188,14 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
 
     Attributes:
         compute_thread: the thread of the exporter's computations.
+        compute: computes in this thread.
+        log_threads: the threads that write logs.
+        link: makes a connection to the server.
         ports: listening ports by number.
         links: open connections.
     """
+
+    link: type[Link] = Link
 
     def __init__(
         self,
@@ -202,7 +210,9 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         self.ports: dict[int, Port] = {}
         self.links: dict[Link, None] = {}
         self._threads = Threads(self, work)
+        self.log_threads: ThreadPool = self._threads
         self.compute_thread = OneThread(self, next_duration)
+        self.compute: Compute = ComputeThread(self, self.compute_thread)  # type: ignore[arg-type]
 
     def getThreadPool(self) -> ThreadPool:  # noqa: N802 - Twisted's name
         return self._threads

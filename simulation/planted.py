@@ -161,8 +161,8 @@ BUGS = (
     Bug(
         "a start does not read everything at once",
         "refresh/schedule.py",
-        "life.due, life.began, life.is_silent = now, None, False",
-        "life.due, life.began, life.is_silent = now + 0.5 * life.period, None, False",
+        "life.due = now if life.due is None else life.due",
+        "life.due = now + 0.5 * life.period if life.due is None else life.due",
     ),
     Bug(
         "a failure has no line where the peers fail for another reason",
@@ -230,6 +230,78 @@ BUGS = (
         "upstream/fetcher.py",
         "wait > backoff.MAX_ATTEMPT_DELAY\n                    or deadline",
         "deadline",
+    ),
+    Bug(
+        "a good answer does not reset the failures",
+        "refresh/schedule.py",
+        "life.failures, life.due = 0, due",
+        "life.due = due",
+    ),
+    Bug(
+        "an outage does not end",
+        "refresh/schedule.py",
+        "self._outage = None\n        self._recovered_at = now",
+        "self._recovered_at = now",
+    ),
+    Bug(
+        "a pause has a quarter of its length",
+        "refresh/budget.py",
+        "self._paused_until = now + retry_after",
+        "self._paused_until = now + retry_after / 4",
+    ),
+    Bug(
+        "twice as much of a limit is used",
+        "refresh/rate_limits.py",
+        "RATE_FRACTION = 0.9",
+        "RATE_FRACTION = 1.8",
+    ),
+    Bug(
+        "time and duration of a failure are swapped",
+        "refresh/refresh_log.py",
+        "error.without_traceback(), seconds, self._now()",
+        "error.without_traceback(), self._now(), seconds",
+    ),
+    Bug(
+        "a publication does not wait for its turn",
+        "refresh/pipeline.py",
+        "async with self._rendering:\n            # The path",
+        "if True:\n            # The path",
+    ),
+    Bug(
+        "a withdrawal does not wait for its turn",
+        "refresh/pipeline.py",
+        "async with self._rendering:\n            if not self.knows",
+        "if True:\n            if not self.knows",
+    ),
+    Bug(
+        "the shorter of two times decides when metrics expire",
+        "refresh/refresher.py",
+        "max(self._max_ages[name], LATE_PERIODS * period)",
+        "min(self._max_ages[name], LATE_PERIODS * period)",
+    ),
+    Bug(
+        "the earlier of two times decides when others are requested",
+        "refresh/fair_share.py",
+        "return max(min(self.others_due",
+        "return min(min(self.others_due",
+    ),
+    Bug(
+        "another account is not notified",
+        "refresh/fair_share.py",
+        "share.on_available()\n        return True",
+        "return True",
+    ),
+    Bug(
+        "a log does not get the bodies",
+        "refresh/pipeline.py",
+        "feature.body_readers[name](body.data)",
+        "feature.body_readers[name]",
+    ),
+    Bug(
+        "blocks of the same length have the same difference",
+        "exposition/incremental.py",
+        "key = id(old), id(new)",
+        "key = len(old), len(new)",
     ),
 )
 

@@ -16,6 +16,7 @@ from twisted.logger import globalLogPublisher
 
 from api_exporter.exposition import incremental, pages, per_record
 from simulation.invariants import Checks
+from simulation.probes import COUNTS
 from simulation.world import DAY, HOUR, Violation, World
 
 MEMORY_FOLDER = Path("/dev/shm")
@@ -42,6 +43,7 @@ class Run(Struct):
         seconds: seconds of processor time.
         found: the violation; "" if there is none.
         recent: the last events.
+        reached: how often each probe was reached.
     """
 
     seed: int
@@ -52,14 +54,18 @@ class Run(Struct):
     digest: str
     counts: dict[str, int]
     recent: list[str]
+    reached: dict[str, int]
     found: str = ""
 
 
-def run(seed: int, days: float, until: int | None = None) -> Run:
+def run(
+    seed: int, days: float, until: int | None = None, page: Path | None = None
+) -> Run:
     """Simulate a number of days.
 
     Args:
         until: the last step, or None.
+        page: the file of a page about the run, or None.
     """
     memory = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, _with_small_sizes():
@@ -67,7 +73,7 @@ def run(seed: int, days: float, until: int | None = None) -> Run:
         gc.collect()  # Objects of earlier runs may log something at their end.
         globalLogPublisher.addObserver(world.history)
         try:
-            return _run(world, seed, days, until)
+            return _run(world, seed, days, until, page)
         finally:
             globalLogPublisher.removeObserver(world.history)
             if world.exporter is not None:  # A pending computation ends with it.
@@ -90,14 +96,25 @@ def _with_small_sizes() -> Iterator[None]:
             vars(module).update(values)
 
 
-def _run(world: World, seed: int, days: float, until: int | None) -> Run:
+def _run(
+    world: World, seed: int, days: float, until: int | None, page: Path | None
+) -> Run:
     checks, found, collected_at = Checks(world), "", 0.0
+    timeline = None
+    if page is not None:
+        from simulation.page import Timeline  # noqa: PLC0415 - rarely needed
+
+        timeline = Timeline(world, checks)
+        world.history.on_note = timeline.note
     gc.freeze()
     gc.disable()
     began_at = time.process_time()
+    COUNTS.clear()
     try:
         world.start()
         for step in world.run():
+            if timeline is not None:
+                timeline.look()
             checks.check()
             if world.seconds() >= collected_at + HOUR:
                 collected_at = world.seconds()
@@ -111,14 +128,18 @@ def _run(world: World, seed: int, days: float, until: int | None) -> Run:
     finally:
         gc.enable()
         gc.unfreeze()
-    return Run(
+    done = Run(
         seed=seed,
         days=world.seconds() / DAY,
         step=world.step,
-        looks=checks.count,
+        looks=sum(checks.counts.values()),
         seconds=time.process_time() - began_at,
         digest=world.history.digest,
         counts=world.history.counts,
         recent=[*world.history.recent],
+        reached=dict(COUNTS),
         found=found,
     )
+    if timeline is not None and page is not None:
+        timeline.write(page, done)
+    return done

@@ -9,6 +9,9 @@ from random import Random
 from api_exporter.demo.server import tokens
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.refresh.compute import SMALL_BYTES
+from api_exporter.service import Configuration
+from api_exporter.settings import environment
+from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 from simulation.account import PATHS, Account
 from simulation.disk import Disk, Killed
@@ -363,12 +366,13 @@ class World:
 
     def start(self) -> None:
         """Start the exporter, or plan another attempt if a file is missing."""
-        machine = Machine(self._now, self.upstream, self.disk.run, self._computing)
+        machine = self._machine()
         try:
             self.exporter = RunningExporter(
                 machine,
-                self.environ,
-                small_bytes=self.random(f"small {self.step}").choice(_SMALL_BYTES),
+                self._configured(machine),
+                read=self._settings,
+                small_bytes=self._small_bytes(),
                 now=self.now,
                 jitter=self.random(f"jitter {self.step}").random,
             )
@@ -387,6 +391,18 @@ class World:
                 self.random(f"{name} {self.step}"),
             )
         self.exporter.start()
+
+    def _machine(self) -> Machine:
+        return Machine(self._now, self.upstream, self.disk.run, self._computing)
+
+    def _configured(self, _machine: Machine) -> Configuration:
+        return Configuration(self._settings(), None, None)
+
+    def _settings(self) -> Settings:
+        return environment.read_settings(self.environ)
+
+    def _small_bytes(self) -> int:
+        return self.random(f"small {self.step}").choice(_SMALL_BYTES)
 
     def _computing(self) -> float:
         """Return the seconds of a computation. Another event may overtake it: one that

@@ -7,7 +7,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from mutation.mutants import mutants
 from simulation.planted import BUGS, ROOT, planted
-from tests.correctness import ranges
+from simulation.probes import PROBES, probed
+from tests.correctness import ranges, results
+from tests.reference.recorded import ledger
 
 SOURCE = """\
 def least(a: int, b: int = 1) -> int:
@@ -32,6 +34,22 @@ class PlantedTests(SynchronousTestCase):
             text = (ROOT / "api_exporter" / bug.file).read_text()
             ast.parse(planted(bug, text))
         self.assertEqual(len(BUGS), len({bug.name for bug in BUGS}))
+
+
+class LedgerTests(SynchronousTestCase):
+    def test_newest(self) -> None:
+        """The ledger of all families is that of the recorded bodies."""
+        self.assertEqual(ledger(), results()["ledger"])
+
+
+class ProbeTests(SynchronousTestCase):
+    def test_fit(self) -> None:
+        """Each probe's text is one statement of its file."""
+        for file in {probe.file for probe in PROBES}:
+            of_file = [probe for probe in PROBES if probe.file == file]
+            tree = probed(ROOT / "api_exporter" / f"{file}.py", of_file)
+            compile(tree, file, "exec")
+        self.assertEqual(len(PROBES), len({probe.name for probe in PROBES}))
 
 
 class MutantTests(SynchronousTestCase):

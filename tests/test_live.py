@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.live import applicable
 from api_exporter.netbird.resources import PROBE_PATH
+from api_exporter.service import Configuration
 from api_exporter.settings.definitions import LIVE_SETTINGS, SETTINGS
 from api_exporter.settings.environment import read_settings
 from simulation.company.network import SimulatedNetwork
@@ -81,7 +82,8 @@ class LiveTestCase(SynchronousTestCase):
         self.machine = Machine(0.0, self.api, lambda do: do(), lambda: 0.01)
         self.exporter = RunningExporter(
             self.machine,
-            self.environ,
+            Configuration(read_settings(self.environ), None, None),
+            read=lambda: read_settings(self.environ),
             now=lambda: NOW + self.machine.seconds(),
             jitter=lambda: 0.5,
             small_bytes=0,

@@ -1,9 +1,13 @@
 """Daemon threads. The process does not wait for them at its end: they may hang."""
 
+from collections.abc import Callable
+from socket import EAI_MEMORY, EAI_SYSTEM, gaierror, getaddrinfo
 from threading import Thread
+from typing import Any
 
 from twisted.internet._resolver import GAIResolver
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
 MAX_THREADS = 4
@@ -17,9 +21,48 @@ class _DaemonThread(Thread):
 
 
 class DaemonThreadPool(ThreadPool):
-    """A pool that is never stopped. The work of its threads ends with the process."""
+    """A pool that is never stopped. The work of its threads ends with the process.
+
+    If the system has no room for another thread, the work fails with a MemoryError.
+    """
 
     threadFactory = _DaemonThread  # noqa: N815 - the name is Twisted's
+
+    def callInThreadWithCallback(  # noqa: N802 - Twisted's name
+        self,
+        onResult: Callable[[bool, Any], object] | None,  # noqa: N803 - the same
+        func: Callable[..., Any],
+        *args: object,
+        **kw: object,
+    ) -> None:
+        """See ThreadPool."""
+        try:
+            super().callInThreadWithCallback(onResult, func, *args, **kw)
+        except RuntimeError as error:
+            self.threads[:] = [thread for thread in self.threads if thread.ident]
+            if onResult is None:
+                raise
+            onResult(False, Failure(self._failure(str(error))))
+
+    def _failure(self, message: str) -> Exception:
+        return MemoryError(message)
+
+
+class _NameThreads(DaemonThreadPool):
+    def _failure(self, message: str) -> Exception:
+        return gaierror(EAI_MEMORY, message)
+
+
+def _look_up(
+    host: bytes | str | None, port: bytes | str | int | None, *args: int, **kw: int
+) -> Any:
+    """Look up a name. Any failure is a gaierror: Twisted expects no other one."""
+    try:
+        return getaddrinfo(host, port, *args, **kw)
+    except gaierror:
+        raise
+    except (OSError, MemoryError) as error:
+        raise gaierror(EAI_SYSTEM, str(error)) from None
 
 
 def daemon_threads(max_threads: int, name: str) -> ThreadPool:
@@ -34,6 +77,7 @@ def install_name_resolver(reactor: PosixReactorBase) -> ThreadPool:
     The process waits for the reactor's own threads at its end. A resolver whose name
     server does not answer would delay the end by many seconds.
     """
-    threads = daemon_threads(MAX_THREADS, "api-exporter")
-    reactor.installNameResolver(GAIResolver(reactor, lambda: threads))
+    threads = _NameThreads(0, MAX_THREADS, "api-exporter")
+    threads.start()
+    reactor.installNameResolver(GAIResolver(reactor, lambda: threads, _look_up))
     return threads

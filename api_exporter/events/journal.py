@@ -124,7 +124,7 @@ class Journal(Service, Generic[C, Id]):
     async def _open(self) -> None:
         try:
             await self._load_cursor()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, MemoryError) as error:
             self._failed(error)
         except Exception:  # noqa: BLE001 - a bug must not stop the log
             self._defect()
@@ -139,7 +139,7 @@ class Journal(Service, Generic[C, Id]):
                 await self._write(body)
             except UpstreamError:
                 continue  # its refresh logs the error
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, MemoryError) as error:
                 self._failed(error)
             except Exception:  # noqa: BLE001 - a bug must not stop the log
                 self._defect()
@@ -231,7 +231,7 @@ class Journal(Service, Generic[C, Id]):
                 rows=self._kind.rows,
             )
 
-    def _failed(self, error: OSError | ValueError) -> None:
+    def _failed(self, error: OSError | ValueError | MemoryError) -> None:
         now = int(self._now() * NANOSECONDS_PER_SECOND)
         if self._unwritten_since is None:  # the next row is not known yet
             self._unwritten_since = now
@@ -282,7 +282,9 @@ def render(
     return tuple([kind.line(row, account, personal) for row in rows])
 
 
-def _reason(error: OSError | ValueError, where: str) -> str:
+def _reason(error: OSError | ValueError | MemoryError, where: str) -> str:
+    if isinstance(error, MemoryError):
+        return "not enough memory"
     if isinstance(error, ValueError):
         return str(error)
     named = "" if error.filename in {None, where} else f"{error.filename}: "

@@ -68,8 +68,10 @@ class ComputeThread:
                 del computation
             return partial(done.callback, result)
 
-        def end(_: bool, deliver: Callable[[], None]) -> None:
-            self._reactor.callFromThread(_deliver, done, deliver)
+        def end(_: bool, outcome: Callable[[], None] | Failure) -> None:
+            if isinstance(outcome, Failure):  # no thread could start
+                outcome = partial(done.errback, outcome)
+            self._reactor.callFromThread(_deliver, done, outcome)
 
         self._thread.callInThreadWithCallback(end, compute)
         return done

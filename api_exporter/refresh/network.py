@@ -231,8 +231,10 @@ class AccountNetwork(MultiService):
             await follower(resource)
         except CancelledError:
             raise
-        except Exception:  # noqa: BLE001 - see above
-            if follower not in self._defective:
+        except Exception as error:  # noqa: BLE001 - see above
+            if follower not in self._defective and isinstance(error, MemoryError):
+                self._log.warn("not enough memory for the findings after a refresh")
+            elif follower not in self._defective:
                 self._log.failure("internal error after a refresh")
             self._defective.add(follower)
         else:

@@ -233,6 +233,8 @@ class Refresher(Service):
             self._on_error(resource, error, begin)
             if not error.unsent:
                 self._delay(resource, begin)
+        except MemoryError:
+            self._fail(name, UpstreamError("internal", "not enough memory"), begin)
         except Exception:  # noqa: BLE001 - a defect must not end the refreshes
             self._on_defect(name, begin)
         else:

@@ -55,11 +55,17 @@ def secrets_of(environ: Mapping[str, str]) -> set[str]:
 def account_files(folder: Path) -> tuple[dict[str, Path], list[Path]]:
     """Return the account files by name, and files with a wrong account name.
 
-    A broken link is an account whose file is missing.
+    A broken link is an account whose file is missing. Raises ConfigurationError if the
+    folder cannot be listed.
     """
     found: dict[str, Path] = {}
     misnamed = []
-    for path in sorted(folder.iterdir()):
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        problem = f"ACCOUNTS_DIR: {folder}: {error.strerror}"
+        raise ConfigurationError(problem, retryable=True) from None
+    for path in paths:
         if not os.path.isdir(path) and path.name.endswith(".conf"):
             if match := _FILE.fullmatch(path.name):
                 found[match[1]] = path

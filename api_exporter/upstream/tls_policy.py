@@ -103,7 +103,7 @@ class TlsPolicy:
         if self._files is None:
             return ""
         read_from = self._identity_state()
-        if read_from != self._read_from:
+        if read_from != self._read_from or self.client_problem:  # it may have passed
             self._read_from, self.client_problem = read_from, ""
             try:
                 self._identity = self._files.read()

@@ -1,13 +1,28 @@
 """Threads that do not delay the end of the process."""
 
+from collections.abc import Callable
 from queue import Queue
-from threading import current_thread
+from threading import Thread, current_thread
 
 from twisted.internet._resolver import GAIResolver
+from twisted.internet.defer import Deferred
+from twisted.internet.test.test_resolver import ResultHolder
 from twisted.internet.testing import MemoryReactorClock
+from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon.threads import daemon_threads, install_name_resolver
+from api_exporter.refresh.compute import ComputeThread
+
+
+class Reactor(MemoryReactorClock):
+    def callFromThread(self, call: Callable[..., object], *args: object) -> None:  # noqa: N802
+        call(*args)
+
+
+class NoThread(Thread):
+    def start(self) -> None:
+        raise RuntimeError("can't start new thread")
 
 
 class ThreadsTests(SynchronousTestCase):
@@ -26,3 +41,22 @@ class ThreadsTests(SynchronousTestCase):
         self.addCleanup(threads.stop)
         self.assertIsInstance(reactor.nameResolver, GAIResolver)
         self.assertEqual([], threads.threads)
+
+    def test_no_room(self) -> None:
+        """Without room for a thread, work fails for lack of memory, and no name has
+        addresses.
+        """
+        reactor = Reactor()
+        pool = self.without_room(daemon_threads(1, "test"))
+        computed = ComputeThread(reactor, pool)(len, "")  # type: ignore[arg-type]
+        assert isinstance(computed, Deferred)
+        self.failureResultOf(computed, MemoryError)
+        self.without_room(install_name_resolver(reactor))  # type: ignore[arg-type]
+        receiver = ResultHolder(self)
+        reactor.nameResolver.resolveHostName(receiver, "netbird.example")
+        self.assertEqual((True, []), (receiver._ended, receiver._addresses))
+
+    def without_room(self, pool: ThreadPool) -> ThreadPool:
+        self.addCleanup(pool.stop)
+        pool.threadFactory = NoThread
+        return pool

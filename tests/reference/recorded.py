@@ -1,18 +1,53 @@
 """Bodies of real servers beside the reference, for `docs/correctness.md`."""
 
+from dataclasses import replace
+
+from api_exporter.collectors import table
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from tests.bodies import recorded
 from tests.correctness import record_result
 from tests.reference.comparison import PERSONAL, differences
 from tests.reference.program import program
-from tests.reference.test_reference import by_resource
+from tests.reference.test_reference import NOON, by_resource
+
+SERVERS = ("recorded", "recorded_agents", "stock")
+
+
+def ledger() -> dict[str, dict[str, str]]:
+    """Return for each family the file in which it is not 0, and the paths that it is
+    made of. Without such a file there is the reason.
+    """
+    settings = replace(PERSONAL, asked=NOON, now=NOON)
+    shown: dict[str, str] = {}
+    absent = dict[str, str]()
+    for server in SERVERS:
+        for (name, _), value in program(
+            by_resource(recorded(server)), settings
+        ).items():
+            absent[name] = "0 on each recorded server"
+            if value:
+                shown.setdefault(name, server)
+    return {
+        row.metric.name: {
+            "file": shown.get(row.metric.name, ""),
+            "paths": " ".join(RESOURCE_BY_NAME[need].path for need in row.needs),
+            "reason": ""
+            if row.metric.name in shown
+            else absent.get(row.metric.name, "no recorded server has such an object"),
+        }
+        for subject in vars(table).values()
+        for row in getattr(subject, "ROWS", ())
+    }
 
 
 def main() -> None:
-    for folder in ("recorded", "recorded_agents", "stock"):
+    for folder in SERVERS:
         bodies = by_resource(recorded(folder))
         values = len(program(bodies, PERSONAL))
         different = len(differences(bodies, PERSONAL))
         record_result("recorded", folder, values=values, different=different)
+    for family, proof in ledger().items():
+        record_result("ledger", family, **proof)
 
 
 if __name__ == "__main__":

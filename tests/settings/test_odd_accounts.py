@@ -4,7 +4,7 @@ import os
 import signal
 
 from api_exporter.settings.accounts import account_files
-from api_exporter.settings.errors import quote_value
+from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.loader import load
 from api_exporter.settings.shard import Shard
 from tests.logbook import logbook
@@ -86,6 +86,13 @@ class FolderTests(FolderTestCase):
         self.write("acme.conf")
         self.patch(os, "stat", _forbidden)
         self.assertEqual(["acme"], list(account_files(self.folder)[0]))
+
+    def test_not_listed(self) -> None:
+        """A folder that cannot be listed is a retryable error in one line."""
+        gone = self.folder / "gone"
+        error = self.assertRaises(ConfigurationError, account_files, gone)
+        problem = f"ACCOUNTS_DIR: {gone}: No such file or directory"
+        self.assertEqual(([problem], True), ([*error.problems], error.retryable))
 
     def test_not_there_yet(self) -> None:
         """A missing folder is the only error, and is retryable."""

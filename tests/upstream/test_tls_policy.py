@@ -1,14 +1,17 @@
 """TLS contexts are cached, and the client certificate is checked."""
 
 import os
+from errno import EACCES
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.testing import MemoryReactorClock
+from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import Account, SharedState
 from api_exporter.settings import environment
+from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.upstream.client import RELOAD_INTERVAL
 from api_exporter.upstream.tls_policy import TlsPolicy
 from tests.authority import Authority
@@ -35,7 +38,23 @@ class ContextsTests(SynchronousTestCase):
             self.assertIs(second, policy.creatorForNetloc(b"a.example", 443))
 
 
+def _forbidden(*_: object) -> int:
+    raise PermissionError(EACCES, "Permission denied")
+
+
 class LookTests(SynchronousTestCase):
+    def test_unreadable_once(self) -> None:
+        """A certificate that could not be read once is read again, although it is the
+        same.
+        """
+        own = Path(self.mktemp())
+        issued = Authority("persons").issue("exporter", days=9999)
+        own.write_bytes(issued.pem + issued.key)
+        with MonkeyPatcher((os, "open", _forbidden)):
+            policy = TlsPolicy(None, ClientCertificateFiles(own, own), lambda: NOW)
+        self.assertEqual(f"{own}: Permission denied", policy.client_problem)
+        self.assertEqual(("", ""), (policy.reload(), policy.client_problem))
+
     def test_noticed(self) -> None:
         """Each problem of the client certificate is logged once, within a minute."""
         folder = Path(self.mktemp())
