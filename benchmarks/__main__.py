@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks import (
     changing,
     discovering,
+    looking_up,
     often,
     profiles,
     scraping,
@@ -59,6 +60,7 @@ def measure(table: Table, peers: int, directory: Path, beside: Path | None) -> N
         if peers == MIDDLE:
             profiles.measure(table, peers, upstream, directory)
             often.measure(table, peers, directory)
+            looking_up.measure(table, peers, upstream, directory)
         memories(table, peers, starting.memory_after(upstream, directory, rounds=3))
         if beside is not None and peers == MEMORY_SIZE:
             changing.compare_memory(table, peers, upstream, directory, beside)

@@ -12,6 +12,7 @@ from api_exporter.netbird.facts.personal import PERSONAL as PERSONS
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.web.discovery.query import Query
 from api_exporter.web.discovery.targets import target_list
+from api_exporter.web.lookup_table import make_table
 from tests.bodies import body, inventory
 
 PERSONAL = {
@@ -80,6 +81,19 @@ class PrivacyTests(SynchronousTestCase):
             kind = key.removesuffix("_name")
             self.assertIn(f'"__meta_netbird_{kind}":', personal)
             self.assertNotIn(f'"__meta_netbird_{kind}":', public)
+
+    def test_lookup(self) -> None:
+        """The look-up table has no personal data by default, and no secret ever."""
+        for made, strings in (
+            (make_table(inventory()), texts(PERSONAL) | texts(NEVER)),
+            (make_table(inventory(personal=True)), texts(NEVER) - texts(PERSONAL)),
+        ):
+            for form in (made.json, made.csv):
+                assert form is not None
+                text = b"".join(form.slices).decode()
+                self.assertEqual([], [string for string in strings if string in text])
+        hostnames = texts({"peers": ("hostname",)})
+        self.assertEqual(set(), hostnames - {r.hostname for r in made.rows.values()})
 
     def test_audit_log(self) -> None:
         """The log of events has no personal data by default, and all if enabled."""
