@@ -45,6 +45,7 @@ SMALL |= {"a", "of", "off", "on", "one", "or", "the", "to"}
 
 OTHERS = {
     "API_EXPORTER_VERSION",
+    "ARTIFACTHUB_ID",
     "HTTPS_PROXY",
     "HTTP_AGENT",
     "HTTP_PROXY",
