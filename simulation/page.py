@@ -16,6 +16,8 @@ from simulation.upstream import Request
 from simulation.weather import WELL, Spell
 from simulation.world import NAMES, World
 
+PAGE = Path(__file__).with_suffix(".html")
+
 SECONDS = 3600.0
 """The part of the run that the page shows at first."""
 
@@ -134,108 +136,12 @@ class Timeline:
             "seconds": SECONDS,
             "found": done.found,
         }
-        text = PAGE.replace("SEED", str(done.seed)).replace("LOOKS", escape(looks))
+        text = (
+            PAGE.read_text()
+            .replace("SEED", str(done.seed))
+            .replace("LOOKS", escape(looks))
+        )
         text = text.replace("FOUND", escape(done.found or "no invariant is violated"))
         text = text.replace("STEP", str(done.step))
         encoded = json.dumps(data).replace("</", "<\\/")
         path.write_text(text.replace("DATA", encoded))
-
-
-PAGE = """\
-<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Seed SEED</title>
-<style>
-body { font: 13px sans-serif; margin: 1em; color: #222 }
-h1 { font-size: 1.3em } pre { white-space: pre-wrap; background: #fee; padding: .5em }
-svg { width: 100%; background: #fafafa; border: 1px solid #ccc }
-svg text { font-size: 11px } .grid { stroke: #ddd }
-.up { fill: #7b7 } .failed { fill: #e70 } .down { fill: #c22 } .absent { fill: #bbb }
-.event { stroke: #36c } .found { stroke: #c00; stroke-width: 2 }
-table { border-collapse: collapse } td { padding: 0 .6em; vertical-align: top }
-tr:nth-child(even) { background: #f4f4f4 } #more { max-height: 40em; overflow: auto }
-label { margin-right: 1.5em } i { padding: 0 1em; margin: 0 .3em 0 1em }
-</style></head><body>
-<h1>Seed SEED, step STEP</h1>
-<pre>FOUND</pre>
-<p>Checked invariants: LOOKS.</p>
-<p><label>until <input type="range" id="until" min="0" max="1000" value="1000"
-style="width: 30em"></label>
-<label>minutes <select id="span"><option>2<option>10<option selected>60<option>360
-<option>1440<option>10080</select></label>
-<label>rows with <input id="filter" placeholder="alpha peers"></label>
-<span id="where"></span></p>
-<p><i style="background: #7b7"></i>good<i style="background: #e70"></i>fails
-<i style="background: #c22"></i>down or withdrawn<i style="background: #bbb"></i>absent;
-hold the pointer over a bar for its text</p>
-<svg id="chart"></svg>
-<div id="more"><table id="events"></table></div>
-<script>
-const data = DATA;
-const by = id => document.getElementById(id);
-const make = (parent, name, attributes, text) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const key in attributes) made.setAttribute(key, attributes[key]);
-  if (text) made.textContent = text;
-  parent.appendChild(made);
-  return made;
-};
-const clock = at => {
-  const text = new Date(at * 1000).toISOString().slice(11, 23);
-  return `day ${Math.floor(at / 86400)}, ${text}`;
-};
-const LEFT = 210, HEIGHT = 15, TOP = 22;
-function draw() {
-  const span = by("span").value * 60;
-  const end = Math.max(Math.min(span, data.end), data.end * by("until").value / 1000);
-  const begin = Math.max(0, end - span), filter = by("filter").value;
-  const width = by("chart").clientWidth - LEFT - 10;
-  const x = at => LEFT + (at - begin) / (end - begin || 1) * width;
-  const bars = data.bars.filter(
-    b => b[1] <= end && b[2] >= begin && (b[0] + " " + b[4]).includes(filter));
-  const rank = row => /^(exporter|disk|wall|computing|weather)/.test(row) ? "0" + row
-    : row.endsWith("requests") ? "1" + row : "2" + row;
-  const rows = [...new Set(bars.map(b => b[0]))].sort(
-    (one, other) => rank(one) < rank(other) ? -1 : 1);
-  const chart = by("chart");
-  chart.replaceChildren();
-  const bottom = TOP + rows.length * HEIGHT + 5;
-  chart.setAttribute("height", bottom);
-  by("where").textContent = `${clock(begin)} to ${clock(end)}`;
-  for (let tick = 0; tick <= 6; tick++) {
-    const at = begin + (end - begin) * tick / 6;
-    make(chart, "line", {x1: x(at), x2: x(at), y1: TOP, y2: bottom, class: "grid"});
-    make(chart, "text", {x: x(at) - (tick == 6 ? 70 : 0), y: 12}, clock(at).slice(7));
-  }
-  rows.forEach((row, i) =>
-    make(chart, "text", {x: 4, y: TOP + i * HEIGHT + 11}, row));
-  for (const [row, from, to, kind, text] of bars) {
-    const left = Math.max(x(from), LEFT), right = Math.min(x(to), LEFT + width);
-    const bar = make(chart, "rect", {
-      x: left, width: Math.max(2, right - left), height: HEIGHT - 3,
-      y: TOP + rows.indexOf(row) * HEIGHT + 1, class: kind});
-    const lasts = `${clock(from)}\\n${(to - from).toFixed(3)} s`;
-    make(bar, "title", {}, `${row}: ${text}\\n${lasts}`);
-  }
-  const events = data.events.filter(
-    e => e[0] >= begin && e[0] <= end && (e[1] + " " + e[2]).includes(filter));
-  for (const [at, kind, words] of events) {
-    if (kind == "log") continue;
-    const line = make(chart, "line",
-      {x1: x(at), x2: x(at), y1: TOP - 6, y2: TOP + 2, class: "event"});
-    make(line, "title", {}, `${clock(at)}: ${kind} ${words}`);
-  }
-  if (data.found && end >= data.end)
-    make(chart, "line",
-      {x1: x(data.end), x2: x(data.end), y1: 0, y2: bottom, class: "found"});
-  by("events").replaceChildren();
-  for (const event of events.slice(-1000)) {
-    const tr = by("events").insertRow();
-    [clock(event[0]), event[1], event[2]].forEach(
-      text => { tr.insertCell().textContent = text; });
-  }
-}
-for (const id of ["until", "span", "filter"]) by(id).addEventListener("input", draw);
-addEventListener("resize", draw);
-draw();
-</script></body></html>
-"""
