@@ -13,4 +13,6 @@ TARGETS = (
     "discovery_query",
     "connect",
     "settings",
+    "access_page",
+    "lookup",
 )

@@ -17,10 +17,12 @@ from api_exporter.netbird.bodies import (
     DocumentDecoder,
     ListDecoder,
 )
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 from tests.bodies import NOON, body
 from tests.reference.bodies import known
+
+READ = (*RESOURCES, RESOURCE_BY_NAME[CURRENT_USER])
 
 PIECEWISE = 48
 """Bytes from which on a body is read in pieces, if the first byte says so."""
@@ -30,7 +32,7 @@ USERS = [{"id": "me", "is_current": True}]
 
 SEEDS = tuple(
     bytes([place + 128 * pieces]) + text
-    for place, resource in enumerate(RESOURCES)
+    for place, resource in enumerate(READ)
     for text in (body(resource.name)[:4000], b"null", b"[]", b'[{"id":"a"}]')
     for pieces in (0, 1)
 )
@@ -41,7 +43,7 @@ def decoded(place: int, text: bytes, before: Decoded | None = None) -> Decoded |
     earlier = before or Decoded(())
     context = DecodeContext(earlier.records, earlier.recognized, NOON)
     try:
-        return RESOURCES[place].decoder.decode(text, context)
+        return READ[place].decoder.decode(text, context)
     except UpstreamError as error:
         assert error.reason in {"decode", "too_large"}
         return None
@@ -62,11 +64,11 @@ def expected(name: str, text: bytes) -> int | None:
 
 
 def attempt(data: bytes) -> None:
-    place, text = data[0] % 128 % len(RESOURCES), data[1:]
+    place, text = data[0] % 128 % len(READ), data[1:]
     whole = decoded(place, text)
-    kind = type(RESOURCES[place].decoder)
+    kind = type(READ[place].decoder)
     if kind in {ListDecoder, DocumentDecoder} and whole is not None:
-        count = expected(RESOURCES[place].name, text)
+        count = expected(READ[place].name, text)
         assert count in {None, len(whole.records) + whole.unread_count}, (whole, count)
         repeated = decoded(place, text, whole)
         assert repeated is not None

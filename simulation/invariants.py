@@ -310,6 +310,9 @@ class Checker:
                     wait += 2.2 * standing.period + 30.0
                 # A body that cannot be decoded may be a spoiled one.
                 fails = standing.error is not None and standing.error.reason != "decode"
+                if standing.error is not None and standing.error.reason == "log_file":
+                    usable = now - self.world.disturbed_at > wait + 5.0
+                    fails = usable and not self.world.disk.full
                 if well > wait + 5.0 and fails:
                     yield f"{account}: {name} fails {well:.0f} s after all was well"
                 at = known.read_at.get(name, 0.0)
