@@ -130,7 +130,6 @@ class OneAccountTests(ProgramTestCase):
             self.book.lines()[0],
         )
         self.assertNotIn("simulated", self.get("/"))
-        self.assertIn('href="runbooks"', self.get("/"))
         self.reactor.advance(2.0)
         health = self.get("/health")
         self.assertIn('"url": "http://10.0.0.1"', health)
