@@ -224,8 +224,8 @@ class Account(MultiService):
     def startService(self) -> None:
         if self.network.intervals_note:
             self._log.info("{text}", text=self.network.intervals_note)
-        if self.network.access_log_note:
-            self._log.warn("{text}", text=self.network.access_log_note)
+        if self.network.requests_warning:
+            self._log.warn("{text}", text=self.network.requests_warning)
         if self._delay:
             self._delayed = self._clock.callLater(self._delay, super().startService)
         else:

@@ -19,6 +19,7 @@ from twisted.python import usage
 from twisted.scripts._twistd_unix import ServerOptions
 from twisted.scripts.twistd import runApp
 
+from api_exporter.settings.errors import quote_value
 from api_exporter.settings.options import Options
 
 if TYPE_CHECKING:
@@ -67,12 +68,24 @@ class CommandOptions(Options):
         ["once", None, "Read everything once, print the metrics, and exit."],
         ["rules", None, "Print recording rules and alerts, and exit."],
         ["health", None, "Check that a running exporter works, and exit."],
+        ["settings", None, "Print an example file with all settings, and exit."],
     ]
     optParameters: ClassVar = [
         *Options.optParameters,
         ["account", None, None, "Name of the account to read, if there are several."],
         ["runbook", None, None, "Print what to do about an alert, and exit."],
     ]
+
+    def __str__(self) -> str:
+        from api_exporter.settings.example import overview  # noqa: PLC0415
+
+        return "\n".join([super().__str__(), *overview(), ""])
+
+    def parseArgs(self, *words: str) -> None:
+        """Refuse words that are no options."""
+        if words:
+            word = quote_value(words[0])
+            raise usage.UsageError(f"{word} is not an option: options begin with --")
 
 
 class _Twistd(ServerOptions):
@@ -99,6 +112,11 @@ def main() -> None:
             raise usage.UsageError("--strict requires --check")  # noqa: TRY301
         if reading:
             react(_report, [options])
+        if options["settings"]:
+            from api_exporter.settings.example import example_file  # noqa: PLC0415
+
+            sys.stdout.write(example_file())
+            return
         if options["runbook"] is not None:
             sys.stdout.write(_runbook(options["runbook"]))
             return
@@ -110,8 +128,10 @@ def main() -> None:
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:
         from api_exporter.daemon.life import start_error  # noqa: PLC0415
+        from api_exporter.settings.spelling import hint_for_options  # noqa: PLC0415
 
-        problem = f"{error}; see api-exporter --help"
+        hint = hint_for_options(sys.argv[1:])
+        problem = f"{error}{hint}; see api-exporter --help"
         raise start_error([problem], lasting=True) from None
     runApp(config)
 

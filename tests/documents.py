@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import wrap
 from types import ModuleType
 
 from prometheus_client import CollectorRegistry
@@ -19,6 +18,7 @@ from api_exporter.netbird import resources
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, LIVE_SETTINGS, SECTIONS
+from api_exporter.settings.example import example_file
 from api_exporter.settings.setting import Setting
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
@@ -38,7 +38,7 @@ from api_exporter.telemetry.process import (
 )
 from tests.bodies import inventory
 from tests.correctness import correctness
-from tests.manual import manual, plain
+from tests.manual import manual
 from tests.markdown import table
 from tests.parts import process_telemetry
 from tests.roles import HEADING, roles_table
@@ -111,20 +111,6 @@ SIGHUP, or `systemctl reload api-exporter`, reads the files of `--config` and of
 accounts again. It applies a **change** with "reload"; the log names one that needs a
 restart ([signals](operations.md#stop-restart-signals)).
 """
-
-
-EXAMPLE = """\
-# Settings of api-exporter, for /etc/api-exporter/config (mode 640). A reload applies a
-# change of most settings, a restart of all. Write NAME=value without spaces around "=":
-# a shell, systemd and --config read it alike. Commented lines show the defaults. A
-# setting without one is not set.
-"""
-
-REPLACED = {
-    "UPSTREAM_API_URL": "https://api.netbird.io",
-    "UPSTREAM_API_TOKEN": "nbp_replace_this",
-}
-"""Required settings, with their values in the example."""
 
 
 def code(*words: str) -> str:
@@ -312,25 +298,6 @@ def _setting(setting: Setting) -> tuple[str, ...]:
     )
 
 
-def example() -> str:
-    """Return a file with all settings; those that are not required are comments."""
-    return EXAMPLE + "".join(
-        f"\n# ---- {title} ----\n" + "".join(map(_lines, settings))
-        for title, settings in SECTIONS.items()
-    )
-
-
-def _lines(setting: Setting) -> str:
-    comment = "".join(
-        f"# {line}\n"
-        for text in (setting.meaning, f"Allowed: {setting.allowed}.")
-        for line in wrap(plain(text), 86, break_on_hyphens=False)
-    )
-    value = REPLACED.get(setting.name)
-    line = f"#{setting.name}={setting.default}" if value is None else ""
-    return f"\n{comment}{line or f'{setting.name}={value}'}\n"
-
-
 def compatibility() -> str:
     """Return the document with a new last section."""
     text = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
@@ -343,7 +310,7 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/correctness.md": correctness,
     "docs/compatibility.md": compatibility,
     "deploy/debian/api-exporter.1": manual,
-    "deploy/api-exporter.env.example": example,
+    "deploy/api-exporter.env.example": example_file,
 }
 
 if __name__ == "__main__":

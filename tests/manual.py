@@ -6,6 +6,7 @@ from itertools import chain
 
 from api_exporter.cli import CommandOptions
 from api_exporter.settings.definitions import SECTIONS
+from api_exporter.settings.example import plain
 from api_exporter.settings.setting import Setting
 from tests.deploy.addresses import addresses
 
@@ -144,9 +145,3 @@ def _text(words: str) -> str:
     """Convert Markdown to roff: bold names, and links without their addresses."""
     words = plain(words).replace("\\", "\\e").replace("-", "\\-").replace("’", "'")
     return re.sub(r"`([^`]*)`", r"\\fB\1\\fR", words)
-
-
-def plain(words: str) -> str:
-    """Return Markdown without links: their words alone, or nothing for an aside."""
-    words = re.sub(r" ?\(\[[^]]*\]\([^)]*\)\)", "", words)
-    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words)

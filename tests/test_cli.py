@@ -9,9 +9,11 @@ import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
+from api_exporter.settings.definitions import SETTING_BY_NAME
 from api_exporter.settings.errors import quote_value
 from api_exporter.settings.options import Options
 from api_exporter.version import this_build
+from tests.documents import ROOT
 
 
 class CommandOptionsTests(SynchronousTestCase):
@@ -42,6 +44,8 @@ class CommandOptionsTests(SynchronousTestCase):
             "--account",
             "--rules",
             "--runbook",
+            "--settings",
+            *SETTING_BY_NAME,
         ):
             self.assertIn(word, text)
 
@@ -71,6 +75,15 @@ class MainTests(SynchronousTestCase):
         self.assertIn(status, (0, None))
         self.assertIn("Usage: api-exporter ", printed)
         self.assertIn("--check", printed)
+
+    def test_settings(self) -> None:
+        """`--settings` prints the example file."""
+        printed = io.StringIO()
+        self.patch(sys, "stdout", printed)
+        self.patch(sys, "argv", ["api-exporter", "--settings"])
+        main()
+        example = ROOT / "deploy/api-exporter.env.example"
+        self.assertEqual(example.read_text(), printed.getvalue())
 
     def test_rules(self) -> None:
         """Rules have the thresholds, groups and address from any source of settings. No

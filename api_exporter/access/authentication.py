@@ -5,7 +5,6 @@ from math import ceil
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IProtocolFactory, IReactorTime
-from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
@@ -73,11 +72,12 @@ class ProtectedSite(Frontend):
         self._count_rejection()
 
     def _encrypt(self, factory: IProtocolFactory) -> IProtocolFactory:
+        from api_exporter.access.plain_http import encrypted  # noqa: PLC0415
         from api_exporter.access.tls_context import ConnectionCreator  # noqa: PLC0415
 
         assert self._access.web is not None
         creator = ConnectionCreator(self._access.web, self.record_rejection)
-        return TLSMemoryBIOFactory(creator, False, factory)
+        return encrypted(creator, factory)
 
     def _set_headers(self, request: Request) -> None:
         """Set the headers of every response; a page may set stricter ones."""

@@ -7,17 +7,20 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Coroutine,
     Iterable,
     Iterator,
     Mapping,
 )
+from functools import partial
 from io import TextIOWrapper
 from ipaddress import ip_address
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from msgspec.structs import replace
-from twisted.internet.defer import CancelledError, maybeDeferred
+from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger, globalLogBeginner
 
@@ -36,6 +39,7 @@ from api_exporter.daemon.threads import install_name_resolver
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.listener import bind_problems
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
     from api_exporter.access.configuration import AccessControl
 
 log = Logger()
+
+T = TypeVar("T")
 
 UNREAD = 3
 """The status of an account whose peers could not be read."""
@@ -87,6 +93,8 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     if not options["once"]:
         for line in access_lines(configured.access, settings.listen_address):
             _print(line)
+        for problem in bind_problems(settings.listen_address):
+            _print(f"listening: {problem} (or does the exporter run already?)")
     if configured.simulation is not None:
         configured.simulation.startService()
     statuses = {
@@ -152,7 +160,13 @@ async def _report(
             _print(f"\naccount: {network.account}")
         _print(f"NetBird API: {network.url}")
         _print(f"connection: {client.proxy_selection}")
-        unreachable = await try_reach(client.fetcher.reachability_problem)
+        wait = reactor.callLater(WAIT_NOTICE, _print, f"waiting for {network.url}")
+        reach = partial(within, reactor, client.fetcher.reachability_problem)
+        unreachable = await try_reach(reach)
+        if wait.active():
+            wait.cancel()
+        if unreachable:
+            checks = only_first(checks, network, reactor)
         if (shown := client.server_certificate) is not None:
             _print(f"certificate: {shown}")
         status = await print_check(unreachable, checks, network, account.now, runbooks)
@@ -190,9 +204,46 @@ async def try_reach(reach: Callable[[], Awaitable[str]]) -> str:
         return await reach()
     except CancelledError:
         raise
+    except UpstreamError as error:
+        return str(error)
     except Exception as error:  # noqa: BLE001 - the table follows in any case
         log.failure("internal error while trying the connection")
         return f"internal error: {type(error).__name__}"
+
+
+MAX_WAIT = 9.5
+"""Seconds for each of the two requests to an API that is out of reach."""
+
+WAIT_NOTICE = 2.0
+"""Seconds without a response after which the report says what it waits for."""
+
+
+async def within(
+    clock: IReactorTime, work: Callable[[], Coroutine[Deferred[object], object, T]]
+) -> T:
+    """Return the result of work; after MAX_WAIT seconds raise UpstreamError."""
+
+    def fail(_: object, seconds: float) -> NoReturn:
+        raise UpstreamError("timeout", f"no response within {seconds:g} s")
+
+    return await Deferred.fromCoroutine(work()).addTimeout(MAX_WAIT, clock, fail)
+
+
+async def only_first(
+    checks: AsyncIterator[ResourceCheck], network: AccountNetwork, clock: IReactorTime
+) -> AsyncIterator[ResourceCheck]:
+    """Yield the check of the first resource alone, in a limited time."""
+
+    async def first() -> ResourceCheck:
+        return await anext(checks)
+
+    try:
+        yield await within(clock, first)
+    except UpstreamError as error:
+        resource = network.selection.resources[0]
+        yield ResourceCheck(
+            resource=resource, seconds=MAX_WAIT, error=error.without_traceback()
+        )
 
 
 async def print_check(

@@ -72,7 +72,7 @@ class AccountNetwork(MultiService):
 
     Attributes:
         intervals_note: a line about lengthened intervals; "" if there are none.
-        access_log_note: a line about a limited access log; "" if it is not limited.
+        requests_warning: a line about many requests or a limited access log, or "".
         lives: the state of its resources.
         telemetry: metrics of refreshes and requests.
         pages: the published metrics.
@@ -100,7 +100,7 @@ class AccountNetwork(MultiService):
         self.followers: list[Follower] = [self._update_findings]
         self._defective: set[Follower] = set()
         self.intervals_note = quota.intervals_note
-        self.access_log_note = quota.access_log_note
+        self.requests_warning = quota.requests_warning
         self._limit = quota.limit
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, world.clock, world.now

@@ -12,6 +12,7 @@ from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import (
     RateLimit,
     describe_access_log,
+    describe_quick,
     describe_stretched,
     stretched,
 )
@@ -31,14 +32,14 @@ class Quota(Struct, frozen=True):
         budget: the budget of its token.
         selection: with intervals that fit into the token's limit, if that is stated.
         intervals_note: a line about lengthened intervals; "" if there are none.
-        access_log_note: a line about a limited access log; "" if it is not limited.
+        requests_warning: a line about many requests or a limited access log, or "".
         limit: the stated limit of the token; None if it is unknown.
     """
 
     budget: Budget
     selection: Selection
     intervals_note: str = ""
-    access_log_note: str = ""
+    requests_warning: str = ""
     limit: RateLimit | None = None
 
     def is_like(self, other: "Quota") -> bool:
@@ -70,14 +71,15 @@ def _quotas(
     selections = {account.name: _selection(account) for account in accounts}
     if limit is None:
         for name, selected in selections.items():
-            yield name, Quota(budget, selected)
+            warning = describe_quick(selected.periods)
+            yield name, Quota(budget, selected, requests_warning=warning)
         return
     fitting = stretched([selected.periods for selected in selections.values()], limit)
     for (name, selected), periods in zip(selections.items(), fitting, strict=True):
         note = describe_stretched(selected.periods, periods, limit)
-        access_log_note = describe_access_log(selected.periods, periods, limit)
+        requests_warning = describe_access_log(selected.periods, periods, limit)
         fitted = replace(selected, periods=periods)
-        yield name, Quota(budget, fitted, note, access_log_note, limit)
+        yield name, Quota(budget, fitted, note, requests_warning, limit)
 
 
 def _selection(account: AccountSettings) -> Selection:

@@ -119,6 +119,22 @@ def describe_cost(requested: Mapping[str, float], limit: RateLimit | None) -> st
     )
 
 
+QUICK = 30.0
+"""Requests a minute of an account above which the log has a warning."""
+
+
+def describe_quick(periods: Mapping[str, float]) -> str:
+    """Return a warning about short intervals without a stated limit, or ""."""
+    total = sum(60.0 / period for period in periods.values())
+    if total <= QUICK:
+        return ""
+    return (
+        f"the refresh intervals need {total:.0f} requests a minute; NetBird's strictest"
+        f" limit is {STRICTEST:g}: lengthen REFRESH_INTERVALS or set"
+        " UPSTREAM_RATE_LIMIT"
+    )
+
+
 def describe_access_log(
     before: Mapping[str, float], after: Mapping[str, float], limit: RateLimit
 ) -> str:

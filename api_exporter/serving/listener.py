@@ -3,7 +3,7 @@
 import re
 import socket
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from errno import EADDRINUSE
 from ipaddress import ip_address
@@ -130,6 +130,22 @@ def description_errors(
         except Exception as error:  # noqa: BLE001 - it may be wrong in any way
             found.append(_explain(description, error))
     return found
+
+
+def bind_problems(addresses: Iterable[Address | Endpoint]) -> Iterator[str]:
+    """Yield why addresses cannot be used now, without the sockets of descriptions."""
+    for address in addresses:
+        if isinstance(address, Endpoint):
+            continue
+        try:
+            for host in bind_addresses(address.host):
+                family = socket.AF_INET6 if ":" in host else socket.AF_INET
+                with socket.socket(family) as probe:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    probe.bind((host, address.port))
+                    probe.listen()
+        except OSError as error:
+            yield _explain(address, error)
 
 
 class Listener(Service):

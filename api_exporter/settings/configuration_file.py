@@ -5,6 +5,7 @@ value. A file therefore means the same wherever it is loaded.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -53,9 +54,9 @@ def lines(path: Path) -> list[Line]:
             f"{path}: the file has more than {MAX_CONFIGURATION_BYTES} bytes"
         )
     try:
-        text = content.decode()  # decode() keeps line ends
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: the file is not UTF-8 text") from None
+        text = _decoded(content)
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
     found = []
     problems = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -75,12 +76,22 @@ def lines(path: Path) -> list[Line]:
     return found
 
 
+def _decoded(content: bytes) -> str:
+    """Return the text of a file, whose line ends must be those of Unix."""
+    if content.startswith(BOM_UTF8):
+        raise ValueError("it has a byte order mark: save it as UTF-8 without BOM")
+    if b"\r\n" in content:
+        raise ValueError("it has Windows line ends: save it with Unix line ends")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise ValueError("the file is not UTF-8 text: save it as UTF-8") from None
+
+
 def assignment(line: str) -> tuple[str, str]:
     """Return name and value of a line; raises ValueError, which omits the value."""
     if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", line):
-        raise ValueError(
-            "the line contains a control character, such as a carriage return"
-        )
+        raise ValueError("the line contains a control character")
     match = _LINE.fullmatch(line)
     assert match is not None  # every part of it may be empty
     name, value = match["name"], match["value"]
@@ -101,6 +112,8 @@ def assignment(line: str) -> tuple[str, str]:
             f'{name}: nothing may follow the closing ", and inside \\, $ and ` take'
             " a \\ before them"
         )
+    if value[0] in " \t":
+        raise ValueError(f"{name}: no spaces around =")
     raise ValueError(f"{name}: put the value into quotes; a comment has its own line")
 
 
@@ -109,6 +122,8 @@ def _not_assigned(word: str, equals: str, rest: str) -> str:
 
     The line may be a token, or an address with a password: the error omits both.
     """
+    if SETTING_NAME.fullmatch(word) and rest.lstrip(" \t").startswith("="):
+        return f"{word}: no spaces around ="
     if SETTING_NAME.fullmatch(word):
         return f"{word}: NAME=value is missing its ="
     if not equals or not rest or rest.startswith("=") or "/" in word:

@@ -1,5 +1,6 @@
 """Misspelt settings: the setting that is nearest to an unknown name."""
 
+import re
 from collections.abc import Iterable
 
 from api_exporter.settings.definitions import SETTING_BY_NAME
@@ -47,3 +48,30 @@ def distance(a: str, b: str) -> int:
                 cost = min(cost, older[j - 2] + 1)
             row.append(cost)
     return row[-1]
+
+
+_FOREIGN_OPTIONS = {
+    "web.listen-address": "LISTEN_ADDRESS",
+    "web.telemetry-path": "METRICS_PATH",
+    "web.config.file": "WEB_CONFIG_FILE",
+    "web.max-requests": "MAX_CONNECTIONS",
+    "config.file": "--config",
+}
+"""Options of Prometheus' exporters, and what stands for each here."""
+
+
+def hint_for_options(arguments: Iterable[str]) -> str:
+    """Return a sentence about the first option that is a setting here, or ""."""
+    for argument in arguments:
+        name = argument.partition("=")[0].lstrip("-")
+        words = re.sub(r"[.-]", "_", name).upper()
+        found = _FOREIGN_OPTIONS.get(name) or (
+            words if words in SETTING_BY_NAME else ""
+        )
+        if argument.startswith("-") and found.isupper():
+            return (
+                f": use the setting {found}, in the environment or a file of --config"
+            )
+        if argument.startswith("-") and found:
+            return f": use {found}"
+    return ""

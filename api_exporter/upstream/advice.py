@@ -26,7 +26,8 @@ ADVICE: Mapping[Reason, str] = {
     " not send the token there."
     " Set UPSTREAM_API_URL to the final address. Often https is missing.",
     "http_4xx": "The NetBird API, or a proxy in front of it, rejects the request."
-    " Look at this time in the logs of both.",
+    " With 400, write https:// in UPSTREAM_API_URL if the server speaks TLS. Else look"
+    " at this time in the logs of both.",
     "http_5xx": "The NetBird API, or a proxy in front of it, has failed."
     " Look into the log of the management server. The exporter retries.",
     "timeout": "The response was not complete within the time limit."

@@ -67,11 +67,11 @@ def response_error(
     status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
 ) -> UpstreamError:
     """Return the failure behind a status other than 200."""
-    if status == 400 and _PLAIN_HTTP_REFUSED.search(body):
+    if status == 426 or (status == 400 and _PLAIN_HTTP_REFUSED.search(body)):
         return UpstreamError(
             "tls",
-            "400: the server speaks TLS on this port, not plain HTTP; set"
-            " UPSTREAM_API_URL to its https address",
+            f"{status}: the server speaks TLS on this port, not plain HTTP; write"
+            " https:// in UPSTREAM_API_URL",
         )
     error = _response_error(status, headers, body, now=now, secrets=secrets)
     error.request_id = request_id(headers)
@@ -205,8 +205,8 @@ def explanation(cause: BaseException | None) -> str:
         )
         if _WRONG_VERSION in message:
             message = (
-                "the server speaks plain HTTP on this port, or another protocol"
-                f" without TLS ({message})"
+                "the server does not speak TLS on this port; write http:// in"
+                f" UPSTREAM_API_URL if that is right ({message})"
             )
     elif isinstance(cause, (VerificationError, ResponseFailed, error.ConnectionClosed)):
         message = ""

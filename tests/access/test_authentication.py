@@ -5,8 +5,9 @@ from base64 import b64encode
 from prometheus_client import CollectorRegistry
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
-from twisted.internet.protocol import Factory
+from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.pages import notFound
@@ -483,7 +484,19 @@ class EncryptedTests(AccessTestCase):
         """Connections are encrypted if the web configuration has TLS."""
         encrypt = self.site(SERVER).encrypt
         assert encrypt is not None
-        self.assertIsInstance(encrypt(Factory()), TLSMemoryBIOFactory)
+        factory = encrypt(Factory.forProtocol(Protocol))
+        self.assertIsInstance(factory, TLSMemoryBIOFactory)
+        for sent, expected in (
+            (b"GET / HTTP/1.1\r\n\r\n", b"HTTP request to an HTTPS server.\n"),
+            (b"\x16\x03\x01", b""),
+        ):
+            transport = StringTransport()
+            protocol = factory.buildProtocol(IPv4Address("TCP", "127.0.0.1", 1))
+            assert protocol is not None
+            protocol.makeConnection(transport)
+            protocol.dataReceived(sent)
+            self.assertTrue(transport.value().endswith(expected))
+            self.assertEqual(bool(expected), transport.disconnecting)
 
 
 class HeaderTests(AccessTestCase):

@@ -16,6 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.checking.report import (
     access_lines,
     choose,
+    only_first,
     print_check,
     print_metrics,
     try_reach,
@@ -131,6 +132,26 @@ class CheckTests(SynchronousTestCase):
         _, text = self.checked(failed, failed, unreachable="no connection")
         self.assertEqual(1, text.count("api/peers"))
         self.assertIn("reachable: no connection\n", text)
+
+    def test_out_of_reach(self) -> None:
+        """Without any response the first request has a limited time, and is the only
+        one.
+        """
+        clock, read = Clock(), list[ResourceCheck]()
+
+        async def hanging() -> AsyncIterator[ResourceCheck]:
+            await Deferred[None]()
+            yield ResourceCheck(resource=RESOURCES[0])
+
+        async def collect() -> None:
+            async for check in only_first(hanging(), network(EMPTY), clock):
+                read.append(check)
+
+        done = Deferred.fromCoroutine(collect())
+        clock.advance(10)
+        self.successResultOf(done)
+        [check] = read
+        self.assertEqual(("peers", "timeout"), (check.resource.name, check.outcome))
 
     def test_lists(self) -> None:
         """Findings may be about incomplete lists and missing groups of settings."""

@@ -7,6 +7,8 @@ from api_exporter.settings.accounts import account
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.errors import ConfigurationError
 
+OTHER = {"UPSTREAM_API_TOKEN": "another"}
+
 
 def accounts(**given: dict[str, str]) -> list[AccountSettings]:
     errors: list[ConfigurationError] = []
@@ -48,6 +50,15 @@ class QuotaTests(SynchronousTestCase):
             self.assertLess(600.0, together.selection.periods["users"])
         self.assertEqual("", c.intervals_note)
         self.assertEqual(600.0, c.selection.periods["users"])
+
+    def test_quick(self) -> None:
+        """Short intervals without a stated limit have a warning with the requests."""
+        quick = {"REFRESH_INTERVALS": "peers=1s"}
+        usual, warned, limited = of(
+            a={}, b=quick, c={**quick, "UPSTREAM_RATE_LIMIT": "90/90", **OTHER}
+        )
+        self.assertEqual(("", ""), (usual.requests_warning, limited.requests_warning))
+        self.assertIn("need 63 requests a minute", warned.requests_warning)
 
     def test_enough(self) -> None:
         """If the limit is high enough, no interval is lengthened."""

@@ -252,7 +252,7 @@ class RefusedTests(FolderTestCase):
         path.symlink_to("target")
         for words, retryable in (
             ("No such file or directory", True),
-            ("the file is not UTF-8 text", False),
+            ("the file is not UTF-8 text: save it as UTF-8", False),
         ):
             error = self.refused(UPSTREAM_API_URL=URL)
             expected = [f"{path}: {words}"], retryable

@@ -250,7 +250,7 @@ class LoadTests(SynchronousTestCase):
         for path, why in (
             (directory / "x", "No such file or directory"),
             (directory, "Is a directory"),
-            (latin, "the file is not UTF-8 text"),
+            (latin, "the file is not UTF-8 text: save it as UTF-8"),
         ):
             self.assertEqual([f"{path}: {why}"], self.refused(path))
 

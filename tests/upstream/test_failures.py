@@ -54,8 +54,8 @@ class RefusalTests(SynchronousTestCase):
         """Answers of Go, nginx and Apache to a request without TLS are recognized."""
         tls = (
             "tls",
-            "400: the server speaks TLS on this port, not plain HTTP; set"
-            " UPSTREAM_API_URL to its https address",
+            "400: the server speaks TLS on this port, not plain HTTP; write"
+            " https:// in UPSTREAM_API_URL",
         )
         for body, expected in (
             (b"Client sent an HTTP request to an HTTPS server.\n", tls),
@@ -87,7 +87,8 @@ class TranslateTests(SynchronousTestCase):
         refused = "no connection: Connection was refused by other side"
         lost = "the connection was lost before the end of the response"
         tls = "no trusted TLS connection"
-        plain = "the server speaks plain HTTP on this port, or another protocol without"
+        plain = "the server does not speak TLS on this port; write http:// in"
+        plain += " UPSTREAM_API_URL if that is right"
         invalid = "the response does not match its headers (ResponseFailed)"
         for cause, reason, words in (
             (error.DNSLookupError("no such\nhost."), "dns", name),
@@ -99,7 +100,7 @@ class TranslateTests(SynchronousTestCase):
             (
                 never(openssl("wrong version number")),
                 "tls",
-                f"{tls}: {plain} TLS (wrong version number)",
+                f"{tls}: {plain} (wrong version number)",
             ),
             (never(SSL.Error()), "tls", f"{tls} (Error)"),
             (never(VerificationError(errors=[])), "tls", f"{tls} (VerificationError)"),
