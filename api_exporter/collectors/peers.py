@@ -18,7 +18,7 @@ from api_exporter.exposition.text import (
 from api_exporter.netbird.facts.account import login_expires_at, login_lifetime_seconds
 from api_exporter.netbird.facts.personal import PEER, personal_labels
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Peer
+from api_exporter.netbird.records import NO_FLAGS, Peer
 
 PEERS = ObjectKind[Peer]("peers", "peers[]")
 
@@ -67,9 +67,9 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
 
 
 def _remote_jobs_allowed(peers: Iterable[Peer]) -> Iterator[Sample]:
-    sent = Counter(peer.local_flags.remote_jobs_allowed for peer in peers)
-    if sent.total() > sent[None]:
-        yield "", sent[True]
+    sent = [p.local_flags for p in peers if p.local_flags is not NO_FLAGS]
+    if sent:
+        yield "", sum(flags.remote_jobs_allowed is True for flags in sent)
 
 
 def _lifetime(inventory: Inventory) -> int | None:

@@ -49,7 +49,9 @@ class LocalFlags(Struct, frozen=True, gc=False):
     remote_jobs_allowed: Choice = None
 
 
-_SHARED_FLAGS = {choice: LocalFlags(choice) for choice in (None, False, True)}
+NO_FLAGS = LocalFlags()
+
+_SHARED_FLAGS = {None: NO_FLAGS, False: LocalFlags(False), True: LocalFlags(True)}
 
 
 class Peer(Struct, frozen=True, gc=False, kw_only=True):
@@ -85,7 +87,7 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     created_at: Instant = None
     last_login: Instant = None
     last_seen: Instant = None
-    local_flags: LocalFlags = _SHARED_FLAGS[None]
+    local_flags: LocalFlags = NO_FLAGS
 
     def __post_init__(self) -> None:
         for name in _SHARED:
