@@ -211,7 +211,7 @@ async def try_reach(reach: Callable[[], Awaitable[str]]) -> str:
         return f"internal error: {type(error).__name__}"
 
 
-MAX_WAIT = 9.5
+MAX_WAIT = 9.0
 """Seconds for each of the two requests to an API that is out of reach."""
 
 WAIT_NOTICE = 2.0
