@@ -11,6 +11,9 @@ from zope.interface import implementer
 MAX_RECENT_EVENTS = 40
 """Events that the report of a failure shows."""
 
+KEPT = "the previous settings stay in use"
+"""The end of a line about settings that a reload refuses."""
+
 
 @implementer(ILogObserver)
 class History:
@@ -52,7 +55,8 @@ class History:
         if "log_failure" in event:
             self.errors.append(f"{words}\n{event['log_failure'].getTraceback()}")
         elif event.get("log_level") not in {LogLevel.info, LogLevel.warn}:
-            self.errors.append(words)
+            if not words.endswith(KEPT):  # A file is missing at a reload.
+                self.errors.append(words)
         if event.get("log_namespace", "").startswith("api_exporter"):
             account = event.get("account", "")
             self.lines.append((account, words))
