@@ -54,9 +54,11 @@ class History:
         words = formatEvent(event).replace(self._folder, "")  # it may look personal
         if "log_failure" in event:
             self.errors.append(f"{words}\n{event['log_failure'].getTraceback()}")
-        elif event.get("log_level") not in {LogLevel.info, LogLevel.warn}:
-            if not words.endswith(KEPT):  # A file is missing at a reload.
-                self.errors.append(words)
+        elif event.get("log_level") not in {
+            LogLevel.info,
+            LogLevel.warn,
+        } and not words.endswith(KEPT):  # A file is missing at a reload.
+            self.errors.append(words)
         if event.get("log_namespace", "").startswith("api_exporter"):
             account = event.get("account", "")
             self.lines.append((account, words))
