@@ -4,7 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Snapshot
 from api_exporter.attention.watch import AttentionState
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh import network as network_
 from api_exporter.refresh.pipeline import AccountFeature
 from tests.logbook import logbook
@@ -71,6 +71,22 @@ class NetworkTests(SynchronousTestCase):
                 self.assertNotIn(
                     "metrics of access_log have expired", str(book.lines())
                 )
+
+    def test_failed_attempt(self) -> None:
+        """A failed attempt for the peers is a failure before the refresh ends."""
+        bench = Bench("peers").start()
+        lost = Attempt(
+            path="api/peers",
+            number=1,
+            started=bench.now(),
+            status=None,
+            received=0,
+            seconds=0.1,
+            error="lost",
+            reason="connect",
+        )
+        bench.count_attempt(lost)
+        self.assertIs(False, bench.telemetry.freshness["peers"].up)
 
     def test_defect(self) -> None:
         """A defect in the findings is logged when it begins, and ends no refresh."""

@@ -28,39 +28,23 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual(PeerCount(at=60, connected=3, disconnected=2), count)
         self.assertEqual(5, count.peers)
 
-    def test_step(self) -> None:
-        """The newest count of each minute is kept."""
-        history = observed(0, 30, 60, 90, 120)
-        self.assertEqual([[30, 90, 120]], times(history, 120))
-
-    def test_long_period(self) -> None:
-        """A long interval between refreshes is not a gap."""
-        history = observed(0, 600, 1200, period=600)
-        self.assertEqual([[0, 600, 1200]], times(history, 1200))
-
-    def test_gap(self) -> None:
-        """Counts before and after a pause of three steps are separate runs."""
-        history = observed(0, 150, 330, 390)
-        self.assertEqual([[0, 150], [330, 390]], times(history, 390))
-
-    def test_forgotten(self) -> None:
-        """Counts older than the span are not returned."""
-        history = observed(0, 60)
-        self.assertEqual([[60]], times(history, HISTORY_SECONDS + 30))
-        self.assertEqual([], times(history, HISTORY_SECONDS + 61))
-
-    def test_clock_set_back(self) -> None:
-        """Counts in the future are deleted after the clock was set back."""
-        history = observed(0, 60, 7200, 90)
-        self.assertEqual([[0, 90]], times(history, 90))
-
-    def test_future(self) -> None:
-        self.assertEqual([], times(observed(7200), 60))
-
-    def test_not_kept(self) -> None:
-        """Counts older than the span are deleted."""
-        history = observed(*range(0, int(2 * HISTORY_SECONDS) + 1, 60))
-        self.assertEqual([], times(history, HISTORY_SECONDS - 60))
+    def test_runs(self) -> None:
+        """Of each step and of the span the newest counts are kept. A pause of three
+        steps begins another run, a long interval does not. After the clock was set
+        back, counts in the future are deleted.
+        """
+        for given_times, period, now, expected in (
+            ((0, 30, 60, 90, 120), 30, 120, [[30, 90, 120]]),
+            ((0, 600, 1200), 600, 1200, [[0, 600, 1200]]),
+            ((0, 150, 330, 390), 30, 390, [[0, 150], [330, 390]]),
+            ((0, 60), 30, HISTORY_SECONDS + 30, [[60]]),
+            ((0, 60), 30, HISTORY_SECONDS + 61, []),
+            ((0, 60, 7200, 90), 30, 90, [[0, 90]]),
+            ((7200,), 30, 60, []),
+            (range(0, int(2 * HISTORY_SECONDS) + 1, 60), 30, HISTORY_SECONDS - 60, []),
+        ):
+            history = observed(*given_times, period=period)
+            self.assertEqual(expected, times(history, now), given_times)
 
     @given(
         st.lists(st.floats(min_value=0, max_value=HISTORY_SECONDS), max_size=2000),

@@ -23,10 +23,6 @@ class ProcessTelemetryTests(SynchronousTestCase):
             dropped=lambda: 7,
         )
 
-    def test_dropped(self) -> None:
-        value = self.registry.get_sample_value
-        self.assertEqual(7, value("api_exporter_log_lines_dropped_total"))
-
     def test_python(self) -> None:
         """Memory, garbage collection and the version of Python have metrics."""
         names = {family.name for family in self.registry.collect()}
@@ -41,11 +37,12 @@ class ProcessTelemetryTests(SynchronousTestCase):
         expected = ["0.01", "0.05", "0.1", "0.25", "0.5", "1.0", "5.0", "+Inf"]
         self.assertEqual(expected, ends)
 
-    def test_unauthorized(self) -> None:
-        refuse = register_unauthorized_counter(self.registry)
-        refuse()
-        value = self.registry.get_sample_value("api_exporter_web_unauthorized_total")
-        self.assertEqual(1, value)
+    def test_counters(self) -> None:
+        """Rejected requests and dropped log lines are counted."""
+        register_unauthorized_counter(self.registry)()
+        for name, count in (("web_unauthorized", 1), ("log_lines_dropped", 7)):
+            value = self.registry.get_sample_value(f"api_exporter_{name}_total")
+            self.assertEqual(count, value, name)
 
     def test_build(self) -> None:
         """The build has all labels, empty if unknown."""
