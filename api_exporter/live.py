@@ -70,7 +70,7 @@ class LiveSettings:
 
 def _log_mistakes(error: ConfigurationError) -> None:
     why = "; ".join(error.problems)
-    log.error("{why}; the previous settings stay in use", why=why)
+    log.error("{error}; the previous settings stay in use", error=why)
 
 
 def applicable(running: Settings, read: Settings) -> tuple[Settings, list[str]]:

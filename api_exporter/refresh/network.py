@@ -177,7 +177,7 @@ class AccountNetwork(MultiService):
         try:
             await self.pipeline.adopt(before.pipeline, names)
         except UpstreamError as error:
-            self._log.warn("cannot keep the metrics: {why}", why=str(error))
+            self._log.warn("cannot keep the metrics: {error}", error=str(error))
             return
         self._refresher.adopt(before._refresher, names)
         if self.history.step == before.history.step:

@@ -169,4 +169,4 @@ class ReferenceTests(SynchronousTestCase):
             for path in folder.glob("*.py")
             if "api_exporter" in path.read_text()
         }
-        self.assertEqual({"program.py", Path(__file__).name}, users)
+        self.assertEqual({"program.py", "recorded.py", Path(__file__).name}, users)

@@ -29,7 +29,7 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual(5, count.peers)
 
     def test_runs(self) -> None:
-        """Of each step and of the span the newest counts are kept. A pause of three
+        """The newest counts of each step and of the span are kept. A pause of three
         steps begins another run, a long interval does not. After the clock was set
         back, counts in the future are deleted.
         """

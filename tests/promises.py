@@ -1,0 +1,124 @@
+"""The names that 1.x promises to users, one a line.
+
+`python -m tests.promises` adds new names to `tests/promises.txt`. It removes no name:
+edit the file for that (docs/compatibility.md).
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec.structs import fields
+from twisted.web.resource import Resource
+
+from api_exporter.attention.rules import RULE_FILES
+from api_exporter.attention.thresholds import Thresholds
+from api_exporter.cli import CommandOptions
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.resources import RESOURCE_BY_NAME
+from api_exporter.ports import REASONS
+from api_exporter.refresh.compute import compute_at_once
+from api_exporter.settings.definitions import SETTINGS
+from api_exporter.web.discovery.targets import TargetLabels
+from api_exporter.web.lookup import LookupTables, lookup_pages
+from api_exporter.web.status.status_json import SCHEMA
+from tests.documents import ROOT, metrics
+from tests.web.watched import Watched
+
+FILE = ROOT / "tests/promises.txt"
+LEVELS = {"debug", "info", "warn", "error", "failure"}
+
+
+def promises() -> set[str]:
+    """Return all names of now."""
+    found: set[str] = set()
+    for kind, names in (
+        ("metric", _metrics()),
+        ("setting", (setting.name for setting in SETTINGS)),
+        ("collector", (collector.name for collector in COLLECTORS)),
+        ("resource", RESOURCE_BY_NAME),
+        ("reason", REASONS),
+        ("threshold", (field.name for field in fields(Thresholds))),
+        ("path", (f"/{path}" for path in _paths())),
+        ("label of /sd", (field.encode_name for field in fields(TargetLabels))),
+        ("/status.json", _keys(json.loads(SCHEMA))),
+        ("option", _options()),
+        ("alert", _rules("alert")),
+        ("rule", _rules("record")),
+        ("log field", _log_fields()),
+    ):
+        found.update(f"{kind} {name}" for name in names)
+    return found
+
+
+def _metrics() -> Iterator[str]:
+    """Yield name, type and labels of each family, personal labels too."""
+    for row in metrics().split("\n"):
+        if row.startswith("| `"):
+            name, kind, labels, *_ = row[2:].replace("`", "").split(" | ")
+            yield f"{name} {kind} {labels.replace('_,', ',').strip('–')}".strip()
+
+
+def _paths() -> Iterator[str]:
+    network = Watched(pprof=True)
+    networks = {"": network}
+    tables = LookupTables(compute_at_once)
+    yield from lookup_pages(networks, network.context, tables, has_names=False)
+    yield from _children(network.tree)
+
+
+def _children(page: Resource, parent: str = "") -> Iterator[str]:
+    for name, child in page.children.items():
+        path = f"{parent}{name.decode()}"
+        yield path
+        yield from _children(child, f"{path}/")
+
+
+def _keys(schema: object) -> Iterator[str]:
+    """Yield the keys of a JSON schema and of those inside of it."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", ())
+        for inner in schema.values():
+            yield from _keys(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from _keys(inner)
+
+
+def _options() -> Iterator[str]:
+    for name, *_ in [*CommandOptions.optFlags, *CommandOptions.optParameters]:
+        yield f"--{name}"
+
+
+def _rules(kind: str) -> Iterator[str]:
+    for name in RULE_FILES:
+        text = (ROOT / f"api_exporter/{name}.in.yml").read_text(encoding="utf-8")
+        yield from re.findall(rf"^ *-? *{kind}: (\S+)$", text, re.MULTILINE)
+
+
+def _log_fields() -> Iterator[str]:
+    """Yield the fields of all log lines: the keywords of the logger's methods."""
+    for path in (ROOT / "api_exporter").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _is_logging(node.func):
+                yield from (word.arg for word in node.keywords if word.arg)
+
+
+def _is_logging(function: ast.expr) -> bool:
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr in LEVELS
+        and ast.unparse(function.value).endswith("log")
+    )
+
+
+def kept() -> set[str]:
+    """Return the names of the committed file."""
+    return set(FILE.read_text(encoding="utf-8").splitlines())
+
+
+if __name__ == "__main__":
+    lines = sorted(promises() | (kept() if FILE.exists() else set()))
+    Path(FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")

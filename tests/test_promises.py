@@ -1,0 +1,15 @@
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.promises import kept, promises
+
+
+class PromisesTests(SynchronousTestCase):
+    maxDiff = None
+
+    def test_names(self) -> None:
+        """Each promised name exists, and each name is promised.
+
+        A new name: `python -m tests.promises`. A name that is missing breaks a promise
+        of 1.x: docs/compatibility.md says how a promise ends.
+        """
+        self.assertEqual(kept(), promises())
