@@ -54,7 +54,7 @@ class CommandOptions(Options):
     """The options of the daemon and of the commands for a terminal."""
 
     synopsis = (
-        f"{Options.synopsis} [--check [--strict] | --once]"
+        f"{Options.synopsis} [--check [--strict] [--json] | --once]"
         " [--account NAME]\n"
         "       api-exporter --rules [--config FILE]\n"
         "       api-exporter --runbook NAME\n"
@@ -65,6 +65,7 @@ class CommandOptions(Options):
         *Options.optFlags,
         ["check", None, "Read everything once, print a report, and exit."],
         ["strict", None, _STRICT],
+        ["json", None, "With --check: print the report as one JSON document."],
         ["once", None, "Read everything once, print the metrics, and exit."],
         ["rules", None, "Print recording rules and alerts, and exit."],
         ["health", None, "Check that a running exporter works, and exit."],
@@ -108,8 +109,9 @@ def main() -> None:
         reading = options["check"] or options["once"]
         if options["account"] is not None and not reading:
             raise usage.UsageError("--account requires --check or --once")  # noqa: TRY301
-        if options["strict"] and not options["check"]:
-            raise usage.UsageError("--strict requires --check")  # noqa: TRY301
+        for name in ("strict", "json"):
+            if options[name] and not options["check"]:
+                raise usage.UsageError(f"--{name} requires --check")  # noqa: TRY301
         if reading:
             react(_report, [options])
         if options["settings"]:

@@ -87,6 +87,7 @@ ARGUMENTS = {
     "--log.level=debug": "use the setting LOG_LEVEL",
     "--upstream-api-url=x": "use the setting UPSTREAM_API_URL",
     "--strict": "--strict requires --check",
+    "--json": "--json requires --check",
     "--account=a": "--account requires --check or --once",
 }
 

@@ -26,6 +26,12 @@ from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
 from api_exporter.account import Account, SharedState
+from api_exporter.attention.watch import FindingList
+from api_exporter.checking.report_json import (
+    CheckDocument,
+    CheckedAccount,
+    checked_account,
+)
 from api_exporter.checking.survey import (
     ResourceCheck,
     attention_lines,
@@ -90,19 +96,30 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     accounts = service.make_accounts(
         replace(settings, accounts=wanted), reactor, shared
     ).accounts
-    if not options["once"]:
-        for line in access_lines(configured.access, settings.listen_address):
-            _print(line)
-        for problem in bind_problems(settings.listen_address):
+    listening = () if options["once"] else settings.listen_address
+    access = access_lines(configured.access, listening)
+    problems = [*bind_problems(listening)]
+    if not options["once"] and not options["json"]:
+        for line in access:
+            _print(f"access: {line}")
+        for problem in problems:
             _print(f"listening: {problem} (or does the exporter run already?)")
     if configured.simulation is not None:
         configured.simulation.startService()
-    statuses = {
-        name: await _report(account, reactor, runbooks, once_only=options["once"])
-        for name, account in accounts.items()
-    }
-    if settings.has_names and not options["once"] and options["account"] is None:
-        _print_summary(statuses)
+    if options["json"]:
+        entries = {n: await _entry(a, reactor, runbooks) for n, a in accounts.items()}
+        document = CheckDocument(
+            access=access, listening_problems=problems, accounts=[*entries.values()]
+        )
+        _print_lines(document.text())
+        statuses = {name: entry.strict_status for name, entry in entries.items()}
+    else:
+        statuses = {
+            name: await _report(account, reactor, runbooks, once_only=options["once"])
+            for name, account in accounts.items()
+        }
+        if settings.has_names and not options["once"] and options["account"] is None:
+            _print_summary(statuses)
     if configured.simulation is not None:
         await maybeDeferred(configured.simulation.stopService)
     worst = max(statuses.values(), default=0)
@@ -152,26 +169,54 @@ async def _report(
 ) -> int:
     """Print the report of one account; return its status: 0, 1, 2 or UNREAD."""
     client, network = account.client, account.network
-    checks = read_resources(network, reactor)
     if once_only:
-        status = 0 if await print_metrics(network, checks) else UNREAD
+        read = await print_metrics(network, read_resources(network, reactor))
+        status = 0 if read else UNREAD
     else:
         if network.account:
             _print(f"\naccount: {network.account}")
         _print(f"NetBird API: {network.url}")
         _print(f"connection: {client.proxy_selection}")
         wait = reactor.callLater(WAIT_NOTICE, _print, f"waiting for {network.url}")
-        reach = partial(within, reactor, client.fetcher.reachability_problem)
-        unreachable = await try_reach(reach)
+        unreachable, checks = await _reach(account, reactor)
         if wait.active():
             wait.cancel()
-        if unreachable:
-            checks = only_first(checks, network, reactor)
         if (shown := client.server_certificate) is not None:
             _print(f"certificate: {shown}")
         status = await print_check(unreachable, checks, network, account.now, runbooks)
     await account.stopService()
     return status
+
+
+async def _entry(
+    account: Account, reactor: PosixReactorBase, runbooks: str
+) -> CheckedAccount:
+    """Read one account; return its entry in the document."""
+    unreachable, checks = await _reach(account, reactor)
+    checked = [one async for one in checks]
+    found = evaluate(account.network, checked, account.now())
+    entry = checked_account(
+        account,
+        checked,
+        found,
+        unreachable=unreachable,
+        strict_status=_status(found, checked),
+        runbooks=runbooks,
+    )
+    await account.stopService()
+    return entry
+
+
+async def _reach(
+    account: Account, reactor: PosixReactorBase
+) -> tuple[str, AsyncIterator[ResourceCheck]]:
+    """Return why the NetBird API is unreachable, or "", and the checks to be made."""
+    network = account.network
+    reach = partial(within, reactor, account.client.fetcher.reachability_problem)
+    unreachable, checks = await try_reach(reach), read_resources(network, reactor)
+    if unreachable:
+        checks = only_first(checks, network, reactor)
+    return unreachable, checks
 
 
 def access_lines(
@@ -183,10 +228,10 @@ def access_lines(
     line.
     """
     if lines := access.describe() if access else []:
-        return [f"access: {line}" for line in lines]
+        return lines
     if all(map(_is_local, listening)):
         return []
-    return ["access: no authentication: anyone who can connect can read all pages"]
+    return ["no authentication: anyone who can connect can read all pages"]
 
 
 def _is_local(listening: Address | Endpoint) -> bool:
@@ -287,7 +332,7 @@ async def print_check(
     findings = evaluate(network, checked, now())
     for line in attention_lines(findings, now(), runbooks):
         _print(line)
-    return worst_status(findings) if _has_peers(checked) else UNREAD
+    return _status(findings, checked)
 
 
 def _record_lines(one: ResourceCheck) -> Iterator[str]:
@@ -317,8 +362,7 @@ async def print_metrics(
     for one in checked:
         if one.error is not None and not one.resource.optional:
             sys.stderr.write(f"{one.resource.name}: {one.error}\n")
-    # Line by line: one large write raises no error if the reader closes the pipe.
-    sys.stdout.writelines(network.text().decode().splitlines(keepends=True))
+    _print_lines(network.text().decode())
     return _has_peers(checked)
 
 
@@ -334,9 +378,18 @@ def _row(one: ResourceCheck) -> str:
     return _ROW.format(one.resource.path, one.outcome, records, time).rstrip()
 
 
+def _status(found: FindingList, checked: list[ResourceCheck]) -> int:
+    return worst_status(found) if _has_peers(checked) else UNREAD
+
+
 def _has_peers(checked: list[ResourceCheck]) -> bool:
     return any(one.resource.name == UP and one.error is None for one in checked)
 
 
 def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
+
+
+def _print_lines(text: str) -> None:
+    # Line by line: one large write raises no error if the reader closes the pipe.
+    sys.stdout.writelines(text.splitlines(keepends=True))

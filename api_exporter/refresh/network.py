@@ -200,14 +200,22 @@ class AccountNetwork(MultiService):
     def inventory(self) -> Inventory:
         return self.pipeline.inventory
 
+    @property
+    def requests_per_minute(self) -> float:
+        """The requests a minute that the settings cost."""
+        return sum(60.0 / period for period in self._requested().values())
+
     def describe_cost(self) -> str:
         """Return a line about the requests a minute that the settings cost."""
-        requested = {
+        return describe_cost(self._requested(), self._limit)
+
+    def _requested(self) -> dict[str, float]:
+        """Return the interval of each resource that is requested."""
+        return {
             resource.name: self.selection.periods[resource.name]
             for resource in self.selection.resources
             if self.pipeline.request_path(resource) is not None
         }
-        return describe_cost(requested, self._limit)
 
     def text(self) -> bytes:
         """Return the collectors' metrics, without the exporter's own."""

@@ -1,16 +1,19 @@
 """`--check` and `--once` from the command line to the exit status, with the demo."""
 
 import io
+import json
 import os
 import sys
 import warnings
 from functools import partial
 from socket import AddressFamily
-from typing import TextIO
+from typing import Any, TextIO
 
 from twisted.internet._resolver import GAIResolver
 from twisted.internet.address import IPv4Address
+from twisted.internet.error import ConnectError
 from twisted.internet.interfaces import (
+    IConnector,
     IHostnameResolver,
     IListeningPort,
     IProtocolFactory,
@@ -77,6 +80,15 @@ class Linked(MemoryReactorClock):
         port.stopListening = lambda: self.servers.append(0)  # type: ignore[method-assign]
         return port
 
+    def connectTCP(  # noqa: N802 - the same
+        self, *arguments: Any, **options: Any
+    ) -> IConnector:
+        """Refuse the connection if there is no server."""
+        if not self.adoptedPorts:
+            raise ConnectError
+        connector: IConnector = super().connectTCP(*arguments, **options)
+        return connector
+
     def _connect(self, clients: IProtocolFactory) -> IOPump:
         [(_, _, servers)] = self.adoptedPorts
         server, client = servers.buildProtocol(CLIENT), clients.buildProtocol(CLIENT)
@@ -96,7 +108,8 @@ class RunTests(SynchronousTestCase):
         self.patch(report, "globalLogBeginner", logs)
         self.patch(os, "environ", {"DEMO_PEERS": "15", **environ})
         self.patch(sys, "stdout", out)
-        self.patch(sys, "argv", ["api-exporter", "--demo", *arguments])
+        demo = [] if "UPSTREAM_API_URL" in environ else ["--demo"]
+        self.patch(sys, "argv", ["api-exporter", *demo, *arguments])
         with self.assertRaises(SystemExit) as raised:
             cli.main()
         self.assertIs(out, sys.stdout)
@@ -143,6 +156,34 @@ class RunTests(SynchronousTestCase):
             self.assertEqual(shown, text.count("\naccount: customer-"), arguments)
             self.assertTrue(text.endswith(end), text)
 
+    def test_json(self) -> None:
+        """The output is one document, even without a connection or a valid token."""
+        broken = {"UPSTREAM_API_URL": "http://127.0.0.1:1", "UPSTREAM_API_TOKEN": "s3c"}
+        read = (2, None, "ok", None)
+        why = "no connection: An error occurred while connecting"
+        several, first = {"DEMO_ACCOUNTS": "3"}, "--account=customer-001"
+        for arguments, environ, expected, states in (
+            ([], {}, 0, [read]),
+            (["--strict", first], several, 2, [read]),
+            ([], several, 1, [read, *[(3, None, "failing", "auth")] * 2]),
+            (["--strict"], broken, 3, [(3, why, "failing", "connect")]),
+        ):
+            status, text = self.printed("--check", "--json", *arguments, **environ)
+            document = json.loads(text)
+            self.assertEqual(expected, status, arguments)
+            self.assertEqual(1, document["schema"])
+            self.assertIn("no authentication", document["access"][0])
+            self.assertNotIn("s3c", text)
+            found = []
+            for account in document["accounts"]:
+                peers, reach = account["resources"][0], account["unreachable"]
+                found.append(
+                    (account["strict_status"], reach, peers["state"], peers["reason"])
+                )
+                self.assertGreater(account["requests_per_minute"], 2)
+                self.assertEqual("critical", account["findings"][0]["severity"])
+            self.assertEqual(states, found)
+
     def test_once(self) -> None:
         """The metrics of one account are printed, as a scrape returns them."""
         for arguments, expected, start in (
@@ -160,8 +201,8 @@ class RunTests(SynchronousTestCase):
 
     def test_reader_gone(self) -> None:
         """A closed pipe ends the command with the status of SIGPIPE."""
-        for command in ("--check", "--once"):
+        for command in (["--check"], ["--check", "--json"], ["--once"]):
             reader, writer = os.pipe()
             os.close(reader)
             with open(writer, "w") as out:
-                self.assertEqual(141, self.ended(out, command))
+                self.assertEqual(141, self.ended(out, *command))

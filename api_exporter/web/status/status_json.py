@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 from twisted.web.server import Request
 
+from api_exporter.attention.finding import Finding
 from api_exporter.attention.groups import GroupCount
 from api_exporter.attention.thresholds import SEVERITIES
 from api_exporter.attention.watch import FindingList
@@ -191,18 +192,8 @@ class AccountState:
         return entries
 
     def _encode(self, found: FindingList) -> Raw:
-        entries = [
-            FindingEntry(
-                finding.severity,
-                finding.alert or None,
-                finding.object,
-                finding.text,
-                _instant(finding.since),
-                _instant(finding.until),
-                finding.runbook(self._runbooks) or None,
-            )
-            for finding in found.findings[:MAX_FINDINGS]
-        ]
+        first = found.findings[:MAX_FINDINGS]
+        entries = [finding_entry(finding, self._runbooks) for finding in first]
         return Raw(msgspec.json.encode(entries))
 
 
@@ -269,6 +260,23 @@ class Schema(TextPage):
 
     def text(self, _request: Request) -> str:
         return SCHEMA.decode()
+
+
+def finding_entry(finding: Finding, runbooks: str) -> FindingEntry:
+    """Return the entry of a finding.
+
+    Args:
+        runbooks: their address.
+    """
+    return FindingEntry(
+        finding.severity,
+        finding.alert or None,
+        finding.object,
+        finding.text,
+        _instant(finding.since),
+        _instant(finding.until),
+        finding.runbook(runbooks) or None,
+    )
 
 
 def _worst(verdicts: Sequence[Verdict]) -> Tone:
