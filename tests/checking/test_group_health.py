@@ -109,6 +109,14 @@ class GroupHealthTests(HealthTestCase):
         file.write_text("nbp_secret secret\n")
         status, line = self.asked("--group", "x", f"--token-file={file}")
         self.assertEqual((3, f"UNKNOWN: {file}: it is not a token"), (status, line))
+        file.unlink()
+        status, line = self.asked("--group", "x", f"--token-file={file}")
+        words = f"UNKNOWN: {file}: No such file or directory"
+        self.assertEqual((3, words), (status, line))
+        status, line = self.asked("--group", "x", "-c", str(file))
+        self.assertEqual(3, status)
+        self.assertTrue(line.startswith("UNKNOWN: "), line)
+        self.assertTrue(line.endswith("No such file or directory"), line)
 
     def test_token(self) -> None:
         """The token of a file and the account's name are sent."""

@@ -62,6 +62,13 @@ class TokenTests(SynchronousTestCase):
             self.assertNotIn("canar", str(raised.exception))
 
 
+class EqualTests(SynchronousTestCase):
+    def test_equal(self) -> None:
+        """Tokens are equal, and have one hash, if their secrets are equal."""
+        self.assertEqual(2, len({Token("a"), Token("a"), Token("b")}))
+        self.assertNotEqual(Token("a"), "a")
+
+
 class ChecksumTests(SynchronousTestCase):
     def test_good(self) -> None:
         """A NetBird token with the right checksum is not mistyped."""
