@@ -83,7 +83,10 @@ def _ask(found: Sequence[Target], headers: Mapping[str, str]) -> dict[str, Any] 
             continue
         if response.status != 200:
             line = body[:200].decode("utf-8", "replace").partition("\n")[0]
-            return f"{target.url}: {response.status}: {line}"
+            problem = f"{target.url}: {response.status}: {line}"
+            if response.status == 400:  # plain HTTP to a TLS port
+                continue
+            return problem
         try:
             document = json.loads(body)
         except ValueError:

@@ -57,7 +57,7 @@ def _first(found: Sequence[Target]) -> tuple[int, str]:
     for url, connection, path in found:
         status, answer = _answer(connection, path)
         text = f"{url}: {answer}"
-        if answer.isdigit():
+        if answer.isdigit() and answer != "400":  # plain HTTP to a TLS port
             break
     return status, text
 

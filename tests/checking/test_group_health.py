@@ -77,6 +77,7 @@ class GroupHealthTests(HealthTestCase):
         self.assertEqual((3, line), self.check(body, "All"))
         for text, status, words in (
             ("no such\nx", "401 Unauthorized", "401: no such"),
+            ("plain", "400 Bad Request", "400: plain"),
             ("<html>", "200 OK", "the response is not JSON"),
             ("[]", "200 OK", "no document"),
         ):

@@ -43,11 +43,11 @@ class BehaviourTests(DoorsTestCase):
             self.assertEqual(expected, status, f"{name}: {said}")
 
     async def test_wrong_client(self) -> None:
-        """Where one side speaks TLS and the other does not, nothing is answered."""
-        for text, scheme in ((SERVER, "http"), ("", "https")):
+        """Plain HTTP to a TLS port is answered by 400, TLS to a plain port not at all."""
+        for text, scheme, expected in ((SERVER, "http", 400), ("", "https", 0)):
             self.serve(text)
             more = ("--max-time", "1")
-            self.assertEqual(0, (await self.ask(*more, scheme=scheme))[0])
+            self.assertEqual(expected, (await self.ask(*more, scheme=scheme))[0])
             self.assertEqual(200, (await self.ask())[0])
 
     async def test_unreadable_certificate(self) -> None:

@@ -218,6 +218,7 @@ class TokenTests(ExporterTestCase):
             upstream.url,
             UPSTREAM_API_TOKEN_FILE=str(file),
             REFRESH_INTERVALS="peers=1s",
+            UPSTREAM_RATE_LIMIT="600/600",
         )
         running = self.started(self.exporter, environ)
 
