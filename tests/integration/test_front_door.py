@@ -43,7 +43,7 @@ class BehaviourTests(DoorsTestCase):
             self.assertEqual(expected, status, f"{name}: {said}")
 
     async def test_wrong_client(self) -> None:
-        """Plain HTTP to a TLS port is answered by 400, TLS to a plain port not at all."""
+        """Plain HTTP to a TLS port gets a 400. TLS to a plain port gets no answer."""
         for text, scheme, expected in ((SERVER, "http", 400), ("", "https", 0)):
             self.serve(text)
             more = ("--max-time", "1")
