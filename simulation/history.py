@@ -25,6 +25,7 @@ class History:
 
     Attributes:
         errors: log events that no log may have, with their tracebacks.
+        is_deaf: whether log events are ignored.
         lines: the account and the text of each of the exporter's log lines.
         on_note: called with each event as text.
     """
@@ -35,6 +36,7 @@ class History:
         self._digest = sha256()
         self.recent: deque[str] = deque(maxlen=MAX_RECENT_EVENTS)
         self.errors: list[str] = []
+        self.is_deaf = False
         self.lines: list[tuple[str, str]] = []
         self.counts: dict[str, int] = {}
         self.on_note: Callable[[str], object] = lambda _: None
@@ -49,7 +51,7 @@ class History:
 
     def __call__(self, event: LogEvent) -> None:
         """See ILogObserver."""
-        if event.get("log_level") is LogLevel.debug:
+        if self.is_deaf or event.get("log_level") is LogLevel.debug:
             return
         words = formatEvent(event).replace(self._folder, "")  # it may look personal
         if "log_failure" in event:

@@ -116,6 +116,8 @@ def _run(
             if timeline is not None:
                 timeline.look()
             checks.check()
+            if world.has_ended_process:
+                world.forget_ended_process()
             if world.seconds() >= collected_at + HOUR:
                 collected_at = world.seconds()
                 gc.collect()

@@ -74,6 +74,7 @@ class World:
             was wrong or a cursor was lost.
         well_at: the end of each account's last trouble, in seconds of the clock.
         computed_at: the end of the last long computation.
+        has_ended_process: whether objects of an ended process may remain.
     """
 
     def __init__(self, seed: int, folder: Path) -> None:
@@ -88,6 +89,7 @@ class World:
         self._compute_chance = self.random("compute")
         self._overtaking: Callable[[], object] | None = None
         self.computed_at = -DAY
+        self.has_ended_process = False
         self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._planned = 0
         self.exporter: RunningExporter | None = None
@@ -474,8 +476,17 @@ class World:
         self.known.clear()
         self.upstream.pending.clear()
         self.disk.close_all()
-        gc.collect()  # Release the objects of a killed process now.
+        self.has_ended_process = True
         self.plan(self._chance.expovariate(1 / MINUTE), self.start)
+
+    def forget_ended_process(self) -> None:
+        """Release its objects. Their finalizers run code that a killed process never
+        runs: nothing that they log counts.
+        """
+        self.has_ended_process = False
+        self.history.is_deaf = True
+        gc.collect()
+        self.history.is_deaf = False
 
     # Time
 
