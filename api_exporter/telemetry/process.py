@@ -22,12 +22,12 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import CallbackMetric
 from api_exporter.version import Build
 
-LAG_INTERVAL = 1.0
+LAG_INTERVAL = 5.0
 """Seconds between two measurements. An idle process wakes mostly for these."""
 
 
 class LagMeter(Service):
-    """Measures the delay of a timer of the event loop in seconds, once a second."""
+    """Measures the delay of a timer of the event loop in seconds, every five seconds."""
 
     def __init__(self, clock: IReactorTime, observe: Callable[[float], None]) -> None:
         self._clock = clock
@@ -92,7 +92,7 @@ class ProcessTelemetry:
         )
         self.reactor_lag = Histogram(
             "api_exporter_reactor_lag_seconds",
-            "Delay of a timer of the event loop in seconds, measured once a second",
+            "Delay of a timer of the event loop in seconds, measured every 5 seconds",
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
             registry=registry,
         )
