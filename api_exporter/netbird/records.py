@@ -7,7 +7,7 @@ servers leave out keys. So only an object's id is required.
 """
 
 from datetime import datetime
-from functools import lru_cache
+from sys import intern
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -26,17 +26,11 @@ MAX_GROUPS_PER_RECORD = 10_000
 _LIMITED_GROUPS = Meta(max_length=MAX_GROUPS_PER_RECORD)
 
 
-@lru_cache(10_000)
-def _interned(text: str) -> str:
-    """Return the same object for equal texts."""
-    return text
-
-
-_SHARED = ("country_code", "city_name", "os", "kernel_version", "version", "ui_version")
-"""Fields whose values many peers share, so that peers take a quarter less memory."""
-
-_MAX_SHARED_LENGTH = 256
-"""In characters. A shared text outlives its peers, and a peer may have any text."""
+_SHARED = (
+    *("id", "name"),
+    *("country_code", "city_name", "os", "kernel_version", "version", "ui_version"),
+)
+"""Fields of a peer whose values other peers or groups repeat: one text for all."""
 
 
 Choice = bool | None
@@ -91,9 +85,7 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in _SHARED:
-            text = getattr(self, name)
-            if len(text) <= _MAX_SHARED_LENGTH:
-                force_setattr(self, name, _interned(text))
+            force_setattr(self, name, intern(getattr(self, name)))
         shared = _SHARED_FLAGS[self.local_flags.remote_jobs_allowed]
         force_setattr(self, "local_flags", shared)
         if self.connected and self.last_seen is not None:
@@ -146,6 +138,10 @@ class Member(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str = ""
     name: str = ""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "id", intern(self.id))
+        force_setattr(self, "name", intern(self.name))
 
 
 class GroupId(Struct, frozen=True, gc=False, kw_only=True):

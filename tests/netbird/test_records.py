@@ -55,11 +55,13 @@ class SecretTests(SynchronousTestCase):
 
 class PeerTests(SynchronousTestCase):
     def test_alike(self) -> None:
-        """Equal texts of two peers are in memory once."""
-        bodies = [b'{"id": "%d", "os": "Debian 13"}' % number for number in range(2)]
+        """Equal texts of two peers, or of a peer and a member, are in memory once."""
+        bodies = [b'{"id": "id%d", "os": "Debian 13"}' % number for number in range(2)]
         one, other = (msgspec.json.decode(body, type=records.Peer) for body in bodies)
         self.assertEqual("Debian 13", one.os)
         self.assertIs(one.os, other.os)
+        member = msgspec.json.decode(b'{"id": "id1"}', type=records.Member)
+        self.assertIs(other.id, member.id)
 
     def test_long(self) -> None:
         """A long text is removed from memory with its peer."""

@@ -4,9 +4,11 @@ import tracemalloc
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import combinations, islice
+from typing import TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import force_setattr
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import networks, routes
@@ -99,10 +101,19 @@ class CountedId(str):
 
 MANY = 500
 _COUNTED = [CountedId(f"p{n}") for n in range(MANY)]
+MachineOrMember = TypeVar("MachineOrMember", Peer, Member)
+
+
+def counted(record: MachineOrMember, id_: CountedId) -> MachineOrMember:
+    """Give a record an id that it would not accept."""
+    force_setattr(record, "id", id_)
+    return record
+
+
 BIG = Inventory(
-    peers=tuple(Peer(id=id_, version="0.1.0") for id_ in _COUNTED),
+    peers=tuple(counted(Peer(id="", version="0.1.0"), id_) for id_ in _COUNTED),
     groups=tuple(
-        Group(id=f"g{g}", peers=tuple(Member(id=id_) for id_ in _COUNTED[g:]))
+        Group(id=f"g{g}", peers=tuple(counted(Member(), id_) for id_ in _COUNTED[g:]))
         for g in range(20)
     ),
 )
