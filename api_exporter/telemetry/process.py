@@ -27,7 +27,7 @@ LAG_INTERVAL = 5.0
 
 
 class LagMeter(Service):
-    """Measures the delay of a timer of the event loop in seconds, every five seconds."""
+    """Measures every five seconds by how many seconds a timer is late."""
 
     def __init__(self, clock: IReactorTime, observe: Callable[[float], None]) -> None:
         self._clock = clock
