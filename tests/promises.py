@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import fields
 from twisted.web.resource import Resource
 
 from api_exporter.attention.rules import RULE_FILES
 from api_exporter.attention.thresholds import Thresholds
+from api_exporter.checking.report_json import CheckDocument
 from api_exporter.cli import CommandOptions
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.resources import RESOURCE_BY_NAME
@@ -44,6 +46,7 @@ def promises() -> set[str]:
         ("path", (f"/{path}" for path in _paths())),
         ("label of /sd", (field.encode_name for field in fields(TargetLabels))),
         ("/status.json", _keys(json.loads(SCHEMA))),
+        ("--check --json", _keys(msgspec.json.schema(CheckDocument))),
         ("option", _options()),
         ("alert", _rules("alert")),
         ("rule", _rules("record")),
