@@ -42,21 +42,14 @@ WAYS = """\
 FOUND = """\
 The simulation has found ten defects. All are mended:
 
-* `api_exporter_resource_up` stayed 1 over nothing where the object that a resource
-  belongs to was deleted.
-* The exporter wrote audit events twice. The file was rotated, the cursor was lost, and
-  the exporter was restarted.
-* It wrote them twice after SIGKILL between a line and the cursor. The file was rotated
-  two times while a full disk had no room for the cursor.
-* It wrote late events twice. Their file was rotated before the cursor was lost.
-* It wrote events twice where the cursor was lost and a late event was among the last
-  lines.
+* `api_exporter_resource_up` stayed 1 over nothing where an object was deleted to which
+  the resource belongs.
+* In four ways audit events were written twice. Each needed a rotated file or a lost
+  cursor.
 * The log did not tell the end of a failure where the resource was missing as before.
-* A finding stayed until the next refresh of the peers where the last provider of the
-  Agent Network had gone.
+* A finding stayed too long after the last provider of the Agent Network was deleted.
 * After an outage the exporter made one request more than half of a known burst.
-* A 429 to a retry did not pause the requests where the refresh had begun before an
-  earlier pause.
+* A 429 to a retry did not always pause the requests.
 * A path whose server asked for a long wait kept all others of its account waiting.
 """
 
@@ -67,7 +60,7 @@ TORTURE = """\
 accounts start, are scraped with TLS and a password, reload all files, write to rotated
 logs, and stop. Then each call fails once, with each error that it may have. Afterwards
 the invariants hold, each resource is refreshed, each row is written once, and the log has
-no traceback. The table has those tried until now.
+no traceback.
 
 It has found five defects. All are mended: a client certificate that could not be read
 for a moment was unusable until its file changed; a traceback 55 seconds after a server had
@@ -82,7 +75,6 @@ PLANTED = """\
 `python -m simulation.planted` changes one place of the program and runs the simulation.
 A bug is found when an invariant is broken, or when the simulation fails with an error.
 The simulation has a month for each bug: three days of each of ten seeds, from 2000 on.
-For a bug that is not found the table has the days that were tried.
 """
 
 MUTATION = """\
@@ -174,7 +166,6 @@ def correctness() -> str:
     fuzzed, tried = found.get("fuzz", {}), found.get("mutation", {})
     planted, real = found.get("planted", {}), found.get("recorded", {})
     runs = found.get("simulation", {})
-    found_bugs = [figures for figures in planted.values() if figures["by"]]
     mutants, killed = total(tried, "mutants"), total(tried, "killed")
     values = total(real, "values")
     return "\n".join(
@@ -215,22 +206,9 @@ def correctness() -> str:
             FOUND,
             probes(found.get("probes", {}).get("reached", {})),
             TORTURE,
-            table(
-                ("call", "sites", "failures", "broken"),
-                (
-                    (kind, *(str(of[n]) for n in ("sites", "visited", "broken")))
-                    for kind, of in sorted(found.get("torture", {}).items())
-                ),
-            ),
+            failed_calls(found.get("torture", {})),
             PLANTED,
-            f"The simulation found {len(found_bugs)} of {len(planted)}.\n",
-            table(
-                ("bug", "simulated days", "invariant"),
-                (
-                    (name, f"{figures['days']:.2f}", str(figures["by"]) or "not found")
-                    for name, figures in sorted(planted.items())
-                ),
-            ),
+            planted_bugs(planted),
             MUTATION,
             f"The tests noticed {killed:,.0f} of {mutants:,.0f}"
             f" ({killed / max(mutants, 1):.0%}). Before this release they noticed"
@@ -279,6 +257,39 @@ def probes(reached: Mapping[str, float | str]) -> str:
         f" reached {sum(map(bool, counts.values()))}, each {counts[least]:,} times or"
         f" more; the rarest is: {least}.\n"
     )
+
+
+def failed_calls(torture: Mapping[str, Mapping[str, float | str]]) -> str:
+    """Return how many calls have failed, of each kind."""
+    return (
+        f"{total(torture, 'visited'):,.0f} failures at {total(torture, 'sites'):,.0f}"
+        f" sites were tried until now, {total(torture, 'broken'):,.0f} broke an"
+        " invariant:\n\n"
+    ) + table(
+        tuple(sorted(torture)),
+        iter([tuple(str(torture[kind]["visited"]) for kind in sorted(torture))]),
+    )
+
+
+def planted_bugs(planted: Mapping[str, Mapping[str, float | str]]) -> str:
+    """Return which invariants found how many bugs, how soon, and what none found."""
+    days: dict[str, list[float]] = {}
+    for of in planted.values():
+        days.setdefault(str(of["by"]), []).append(float(of["days"]))
+    missed = [
+        f"{name} ({of['days']:.0f} days)"
+        for name, of in sorted(planted.items())
+        if not of["by"]
+    ]
+    days.pop("", None)
+    rows = (
+        (by, str(len(times)), f"{min(times):.2f} to {max(times):.2f}")
+        for by, times in sorted(days.items())
+    )
+    return (
+        f"The simulation found {len(planted) - len(missed)} of {len(planted)}. It did"
+        f" not find: {'; '.join(missed)}.\n\n"
+    ) + table(("invariant", "bugs", "after simulated days"), rows)
 
 
 def proofs(ledger: Mapping[str, Mapping[str, float | str]]) -> str:

@@ -5,7 +5,7 @@ They are committed in `docs/`; a test fails if one of them is stale.
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -50,25 +50,20 @@ METRICS = """\
 
 Made from the code by `make docs`: change it there.
 
-* **Freshness.** A scrape sends no request to the NetBird API. The exporter refreshes
-  each resource at an interval of its own;
-  `api_exporter_resource_last_success_timestamp_seconds` is the time of the data. After
-  `METRICS_MAX_AGE` without a successful refresh the series of a resource disappear.
-  `api_exporter_resource_up` is 0 from the first failure on: alert on it.
+* **Freshness.** `api_exporter_resource_last_success_timestamp_seconds` is the time of
+  the data. After `METRICS_MAX_AGE` without a successful refresh the series of a
+  resource disappear. `api_exporter_resource_up` is 0 from the first failure on: alert on it.
 * **No series** means "never", "not known" or "does not apply". A key that does not
   expire has no time of expiry. A family of two resources is absent while one of them
   is unknown. The series of a deleted object disappear with the next refresh.
 * **Types.** All families under `netbird_api_` are gauges. Times are seconds since 1970,
-  states are 1 and 0. Counters and histograms under `api_exporter_` are about the
-  exporter.
-* **Units.** Names of times and sizes end in `_seconds` or `_bytes`. In OpenMetrics
-  these families have a `# UNIT` line.
+  states are 1 and 0. Names of times and sizes end in `_seconds` or `_bytes`; in
+  OpenMetrics they have a `# UNIT` line.
 * **Lists of different ages.** A family of several resources uses a new or changed
   object once every list that the object names was read after it. Until then it uses the
   object as it was before; a new object has no sample. A removed object stays until each
-  list that names it was read again. The exporter refreshes these lists early, each at
-  most once a minute. That takes seconds, and at most the longest interval of the lists.
-  Findings and alerts follow the same rule.
+  list that names it was read again. The exporter refreshes these lists early, so that
+  takes seconds, and at most their longest interval. Findings and alerts do the same.
 * **Joins.** Names may repeat, ids do not. Each series of an object has the object's id
   and name. Other properties are on its `_info` series, for a join. The Ubuntu machines
   that are offline, with address and client version:
@@ -77,8 +72,7 @@ Made from the code by `make docs`: change it there.
   (netbird_api_peer_connected == 0)
     * on (peer_id) group_left (ip, version) netbird_api_peer_info{os=~"Ubuntu.*"}
   ```
-* **Number of series.** The column "series" has the number for each family.
-  `PEER_DETAIL` and `METRICS_DENY` reduce it
+* **Number of series.** `PEER_DETAIL` and `METRICS_DENY` reduce it
   ([how much detail](performance.md#how-much-detail)). `api_exporter_series` is the
   number of series now.
 * **Long names.** A label value has at most 4,096 bytes. The exporter shortens a longer
@@ -274,16 +268,19 @@ def configuration() -> str:
             ),
             "## Names\n",
             f"`COLLECTORS`: {code('default', *(c.name for c in COLLECTORS))}.\n",
-            "`REFRESH_INTERVALS`, with the defaults in seconds:\n",
-            table(
-                ("resource", "path", "default"),
-                (
-                    (code(r.name), code(f"/{r.path}"), f"{r.period:.0f}")
-                    for r in resources.RESOURCE_BY_NAME.values()
-                ),
-            ),
+            "`REFRESH_INTERVALS`, with the defaults in seconds ([metrics](metrics.md)"
+            " has the paths). `access_log` takes `off` only.\n",
+            table(("default", "resources"), _intervals()),
         ]
     )
+
+
+def _intervals() -> Iterator[tuple[str, str]]:
+    names: dict[float, list[str]] = {}
+    for resource in resources.RESOURCE_BY_NAME.values():
+        names.setdefault(resource.period, []).append(resource.name)
+    for period in sorted(names):
+        yield f"{period:.0f}", code(*names[period])
 
 
 def _setting(setting: Setting) -> tuple[str, ...]:
