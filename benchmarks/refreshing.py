@@ -38,6 +38,7 @@ from api_exporter.refresh.quotas import Quota
 from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
 from api_exporter.world import World
+from benchmarks.client import MAX_WAIT
 
 NEVER = 1e6
 """Seconds of an interval in which the exporter starts no refresh by itself."""
@@ -124,12 +125,16 @@ class Exporter:
         self.receiving = 0.0
         collections = GarbageCollections()
         wall, cpu = time.monotonic(), time.process_time()
+        for life in self.network.lives.values():
+            life.due = None
         self.network.startService()
         ended = [0.0]
         while min(ended) < wall:
             await deferLater(reactor, 0.005)
             resources = self.network.telemetry.freshness.values()
             ended = [known.ended_at or 0.0 for known in resources]
+            if time.monotonic() > wall + MAX_WAIT:
+                raise TimeoutError("a refresh of all resources does not end")
         spent = time.process_time() - cpu
         gc.callbacks.clear()
         await self.network.stopService()
