@@ -19,24 +19,18 @@ from acceptance import (
     arm64,
     chart,
     collector,
-    critics,
     events,
     helm,
     images,
     installing,
-    monitoring,
-    newest,
+    linters,
     package,
-    proxies,
-    pythons,
     release,
     released,
     roots,
     service,
-    simulated,
-    thorough,
+    suites,
     tls,
-    workflows,
 )
 from acceptance.check import Check, Failed, Missing
 
@@ -61,13 +55,13 @@ OTHERS = (
     Check("wheel", release.wheel),
     Check("source", release.source),
     Check("arm64", arm64.arm64),
-    Check("pythons", pythons.pythons),
-    Check("lowest", pythons.lowest),
-    Check("workflows", workflows.actionlint),
+    Check("pythons", suites.pythons),
+    Check("lowest", suites.lowest),
+    Check("workflows", linters.actionlint),
     Check("sslyze", tls.sslyze),
     Check("handshakes", tls.handshakes),
-    Check("hadolint", critics.hadolint),
-    Check("checkov", critics.checkov),
+    Check("hadolint", linters.hadolint),
+    Check("checkov", linters.checkov),
     Check("helm-lint", helm.lint),
     Check("helm-valid", helm.valid),
     Check("helm-refused", helm.refused),
@@ -79,15 +73,15 @@ OTHERS = (
     Check("alloy", events.alloy),
     Check("collector", collector.collector),
     Check("rsyslog", events.rsyslog),
-    Check("no-proxy", proxies.no_proxy),
-    Check("prometheus-newest", newest.prometheus),
-    Check("pint", monitoring.pint),
-    Check("dashboards", monitoring.dashboards),
-    Check("simulation", simulated.month),
-    Check("torture", simulated.torture),
+    Check("no-proxy", linters.no_proxy),
+    Check("prometheus-newest", suites.prometheus),
+    Check("pint", linters.pint),
+    Check("dashboards", linters.dashboards),
+    Check("simulation", suites.month),
+    Check("torture", suites.torture),
 )
 
-TIMED = (Check("thorough", thorough.thorough),)
+TIMED = (Check("thorough", suites.thorough),)
 """Checks that measure seconds. They run alone, at the end."""
 
 CHECKS = (*BUILT, *OTHERS, *TIMED)

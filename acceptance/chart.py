@@ -5,13 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from acceptance.check import Failed, listens, run, running, until
+from acceptance import simulated
+from acceptance.check import Failed, run, running, until
 from acceptance.helm import examples, rendered
 from api_exporter.demo.server import DEMO_TOKEN
 from tests.authority import Authority
@@ -59,7 +59,8 @@ UPSTREAM = re.compile(
 def check_examples(folder: Path) -> str:
     """Check that each example's pod reads a simulated API and its probes succeed."""
     seen = []
-    with _upstream(folder) as upstream:
+    with simulated.upstream(folder, 20) as port:
+        upstream = f"http://127.0.0.1:{port}"
         for path in examples():
             objects = rendered("--values", path)
             name = path.stem.removesuffix("-values")
@@ -167,14 +168,3 @@ def _made(objects: list[Any]) -> dict[str, dict[str, bytes]]:
             content = base64.b64decode(value) if secret else value.encode()
             found.setdefault(name, {})[key] = content
     return found
-
-
-@contextmanager
-def _upstream(folder: Path) -> Iterator[str]:
-    """Run a simulated API. Yield its address."""
-    port = free_port()
-    command = (sys.executable, "-m", "benchmarks.upstream", str(port), "20")
-    log = folder / "upstream.log"
-    with running(*command, log=log):
-        until(lambda: listens(port), log.read_text)
-        yield f"http://127.0.0.1:{port}"

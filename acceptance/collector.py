@@ -3,11 +3,11 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 from acceptance.check import BUILD, ROOT, go_build, run, running, until
-from tests.integration.programs import environment, free_port, get
+from acceptance.simulated import demo
+from tests.integration.programs import get
 
 SOURCE = ROOT / "acceptance" / "otel_collector"
 
@@ -17,15 +17,10 @@ ACCOUNTS = 3
 def collector(folder: Path) -> str:
     """Check that its receiver finds and reads each account by `/sd/accounts`."""
     program = _build()
-    port = free_port()
     config = folder / "collector.yml"
-    config.write_text(_config(port))
-    run(program, "validate", f"--config={config}")
-    demo = environment(
-        DEMO_ACCOUNTS=f"{ACCOUNTS}", DEMO_PEERS="10", LISTEN_ADDRESS=f"127.0.0.1:{port}"
-    )
-    exporter = (sys.executable, "-m", "api_exporter", "--demo")
-    with running(*exporter, log=folder / "exporter.log", env=demo):
+    with demo(folder, DEMO_ACCOUNTS=f"{ACCOUNTS}") as port:
+        config.write_text(_config(port))
+        run(program, "validate", f"--config={config}")
         url = f"http://127.0.0.1:{port}/sd/accounts"
         until(lambda: get(url)[0] == 200, lambda: f"{url}: {get(url)[0]}")
         accounts = {one["labels"]["account"] for one in json.loads(get(url)[2])}

@@ -12,14 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from acceptance.check import ROOT, Failed, expect, program, refused, run, running, until
+from acceptance import simulated
+from acceptance.check import ROOT, Failed, expect, program, refused, run, until
 from acceptance.contained import check_access
 from acceptance.engine import Engine, Running
 from acceptance.pages import URL, checkout, given, script, stub
 from acceptance.roots import archive
 from api_exporter.demo.server import DEMO_TOKEN
 from tests.authority import Authority
-from tests.integration.programs import free_port, get
+from tests.integration.programs import get
 
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
@@ -208,9 +209,7 @@ def upstream(folder: Path) -> Iterator[tuple[str, Path]]:
     pem.write_bytes(issued.key + issued.pem)
     bundle = folder / "bundle.pem"
     bundle.write_bytes(authority.pem)
-    port = free_port()
-    command = (sys.executable, "-m", "benchmarks.upstream", str(port), "50", pem)
-    with running(*command, log=folder / "upstream.log"):
+    with simulated.upstream(folder, 50, pem) as port:
         yield f"https://localhost:{port}", bundle
 
 

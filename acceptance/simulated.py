@@ -1,30 +1,37 @@
-"""A simulated month of the whole program with new seeds, and calls that fail."""
+"""The simulated API and the demo, each in a process of its own."""
 
-import re
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from random import SystemRandom
 
-from acceptance.check import ROOT, Failed, run
-
-SEEDS = 10
-DAYS = 3
-MAX_SECONDS = 7200.0
-"""Seconds. A day takes up to 30 seconds of processor time."""
+from acceptance.check import listens, running, until
+from tests.integration.programs import environment, free_port
 
 
-def month(_folder: Path) -> str:
-    """Check that no invariant is violated and no probe missed. Return the seeds."""
-    first = SystemRandom().randrange(10**9)
-    seeds = f"{first}-{first + SEEDS - 1}"
-    command = (sys.executable, "-m", "simulation", "--probes", "--seeds", seeds)
-    output = run(*command, "--days", str(DAYS), cwd=ROOT, limit=MAX_SECONDS)
-    if len(re.findall(r"^seed \d+: .* days, \d+ steps", output, re.MULTILINE)) < SEEDS:
-        raise Failed("nothing was simulated")
-    return f"seeds {seeds}, {DAYS} days each"
+@contextmanager
+def upstream(folder: Path, peers: int, *pem: Path) -> Iterator[int]:
+    """Run a simulated API, with TLS if there is a file for it. Yield its port."""
+    port = free_port()
+    arguments = ("benchmarks.upstream", f"{port}", f"{peers}", *map(str, pem))
+    with _listening(port, folder / "upstream.log", *arguments):
+        yield port
 
 
-def torture(_folder: Path) -> str:
-    """Check that the exporter survives each call that fails. Return the counts."""
-    command = (sys.executable, "-m", "simulation.torture")
-    return run(*command, cwd=ROOT, limit=MAX_SECONDS).splitlines()[-1]
+@contextmanager
+def demo(folder: Path, **settings: str) -> Iterator[int]:
+    """Run a demo. Yield its port."""
+    port = free_port()
+    env = environment(LISTEN_ADDRESS=f"127.0.0.1:{port}", DEMO_PEERS="10", **settings)
+    log = folder / "exporter.log"
+    with _listening(port, log, "api_exporter", "--demo", env=env):
+        yield port
+
+
+@contextmanager
+def _listening(
+    port: int, log: Path, *module: str, env: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    with running(sys.executable, "-m", *module, log=log, env=env):
+        until(lambda: listens(port), log.read_text)
+        yield

@@ -1,24 +1,19 @@
 """The cost of a refresh if little changes, and if all records change.
 
-`python -m benchmarks.changing [--peers N] [--beside TREE]` measures this tree and
-another one alternately, so that both run under the same load. Each kind of change has
-rows of processor time and of the longest stall. The minimum of all runs counts, because
-other processes use the machine, too. `make bench BENCH="--beside TREE"` has the ratios
-among its rows.
+`make bench BENCH="--beside TREE"` measures this tree and another one alternately, so
+that both run under the same load. The minimum of all runs counts, because other
+processes use the machine, too.
 """
 
-import argparse
-import math
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import profiles, servers, starting
-from benchmarks.processes import ROOT, other_tree
+from benchmarks.processes import ROOT
 from benchmarks.table import Table
-from benchmarks.upstream import KINDS
 
+CHANGED = "changed: CPU, ms"
 PER_SERIES = "changed: CPU per series, µs"
 UNCHANGED = "unchanged: CPU, ms"
 
@@ -37,16 +32,6 @@ MAX_MEMORY_RATIO = 1.15
 """The largest ratio of peak memory, with 50,000 peers."""
 
 Figures = dict[Path, list[dict[str, float]]]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.changing")
-    parser.add_argument("--peers", type=int, default=10_000)
-    parser.add_argument("--beside", type=other_tree, help="another tree of the program")
-    options = parser.parse_args()
-    trees = [tree for tree in (options.beside, ROOT) if tree is not None]
-    for kind in KINDS:
-        report(kind, turns(trees, options.peers, kind, rounds=5))
 
 
 def turns(trees: Sequence[Path], peers: int, kind: str, rounds: int) -> Figures:
@@ -77,9 +62,7 @@ def compare(table: Table, peers: int, beside: Path) -> None:
 def measure_clock(table: Table, peers: int) -> None:
     """Put the processor time of a refresh in which only `last_seen` moves."""
     rows = turns((ROOT,), peers, "clock", rounds=8)[ROOT]
-    moved, unchanged = (
-        min(turn[row] for turn in rows) for row in ("changed: CPU, ms", UNCHANGED)
-    )
+    moved, unchanged = (min(turn[row] for turn in rows) for row in (CHANGED, UNCHANGED))
     table.put("last_seen moves: CPU", peers, moved, "ms")
     targets = dict.fromkeys((1_000, 10_000, 100_000), MAX_CLOCK_RATIO)
     table.put(
@@ -101,29 +84,9 @@ def compare_memory(
 
 def rows_of(found: dict[str, Any]) -> dict[str, float]:
     """Return the rows of one run."""
-    series = found["series"]
     changed = min(each["cpu"] for each in found["full"])
-    middle = statistics.median(each["cpu"] for each in found["full"])
     return {
-        "changed: CPU, ms": changed * 1e3,
-        "changed: median CPU, ms": middle * 1e3,
-        PER_SERIES: changed / series * 1e6,
+        CHANGED: changed * 1e3,
+        PER_SERIES: changed / found["series"] * 1e6,
         UNCHANGED: min(each["cpu"] for each in found["unchanged"]) * 1e3,
-        "first: CPU, ms": found["first"]["cpu"] * 1e3,
-        "longest stall, ms": min(found["stalls"]) * 1e3,
-        "look for findings: CPU, ms": found.get("look", math.nan) * 1e3,
     }
-
-
-def report(kind: str, figures: Figures) -> None:
-    """Print a line for each row, with the ratio of the last tree to the first."""
-    trees = list(figures)
-    for row in figures[trees[0]][0]:
-        least = [min(turn[row] for turn in figures[tree]) for tree in trees]
-        values = "  ".join(f"{value:10.4g}" for value in least)
-        ratio = f"{least[-1] / least[0]:6.2f}" if len(trees) > 1 else ""
-        print(f"{kind:12} {row:30} {values} {ratio}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

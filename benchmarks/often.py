@@ -1,17 +1,14 @@
 """The cost of a refresh of the peers every five seconds.
 
-`python -m benchmarks.often` runs the real daemon with `REFRESH_INTERVALS=peers=5s`. One
-in a hundred peers changes every five seconds. A gzip scrape follows every 15 seconds.
-`--beside TREE` measures another tree alternately.
+The real daemon runs with `REFRESH_INTERVALS=peers=5s`. One in a hundred peers changes
+every five seconds. A gzip scrape follows every 15 seconds.
 """
 
-import argparse
 import time
 from pathlib import Path
 
 from benchmarks import servers, starting
 from benchmarks.client import Client, wait
-from benchmarks.processes import ROOT, other_tree
 from benchmarks.table import Table
 
 INTERVAL = 5.0
@@ -27,18 +24,6 @@ MAX_SHARE = 0.05
 """The largest share of a core with 10,000 peers."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.often")
-    parser.add_argument("--peers", type=int, default=10_000)
-    parser.add_argument("--beside", type=other_tree, help="another tree of the program")
-    options = parser.parse_args()
-    trees = [tree for tree in (options.beside, ROOT) if tree is not None]
-    with servers.upstream_and_folder(options.peers, "few") as (upstream, folder):
-        for tree in trees + trees:
-            found = share(upstream, folder, tree)
-            print(f"{tree.name}: {found:.1%} of a core", flush=True)
-
-
 def measure(table: Table, peers: int, directory: Path) -> None:
     with servers.upstream(peers, directory, "few") as upstream:
         found = share(upstream, directory)
@@ -46,14 +31,10 @@ def measure(table: Table, peers: int, directory: Path) -> None:
     table.put("peers=5s, with scrapes: processor", peers, found * 100, "%", targets)
 
 
-def share(upstream: int, directory: Path, tree: Path = ROOT) -> float:
+def share(upstream: int, directory: Path) -> float:
     """Return the daemon's share of a core after the first refresh, with scrapes."""
-    with servers.daemon(
-        upstream,
-        directory,
-        REFRESH_INTERVALS=f"peers={INTERVAL:.0f}s",
-        PYTHONPATH=str(tree),
-    ) as daemon:
+    pace = {"REFRESH_INTERVALS": f"peers={INTERVAL:.0f}s"}
+    with servers.daemon(upstream, directory, **pace) as daemon:
         wait(daemon, "/health")
         client, changes = Client(daemon.port), Client(upstream)
         starting.wait_for_all(daemon, client)
@@ -65,7 +46,3 @@ def share(upstream: int, directory: Path, tree: Path = ROOT) -> float:
                 client.time("/metrics", "Accept-Encoding: gzip")
             time.sleep(max(0.0, begin + (look + 1) * INTERVAL - time.monotonic()))
         return (daemon.cpu - cpu) / (time.monotonic() - begin)
-
-
-if __name__ == "__main__":
-    main()

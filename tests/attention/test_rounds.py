@@ -5,7 +5,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from tests.refresh.test_refresher import DOWN, Bench
 
 OFFLINE = b'[{"id":"p1","name":"web","connected":false}]'
-ONLINE = b'[{"id":"p1","name":"web","connected":true}]'
 SERVERS = b'[{"id":"g","name":"servers","peers_count":1,"peers":[{"id":"p1"}]}]'
 
 
@@ -19,17 +18,6 @@ def alerts(bench: Bench) -> list[str]:
 
 
 class RoundsTests(SynchronousTestCase):
-    def test_follow(self) -> None:
-        """A finding appears after the refresh that shows it and ends after the next."""
-        bench = watched(ONLINE).start()
-        self.assertEqual([], alerts(bench))
-        bench.replies["peers"] = OFFLINE
-        bench.advance(31)
-        self.assertEqual(["NetBirdImportantPeerOffline"], alerts(bench))
-        bench.replies["peers"] = ONLINE
-        bench.advance(31)
-        self.assertEqual([], alerts(bench))
-
     def test_failing(self) -> None:
         """While the peers fail, that is the finding. After recovery, it ends."""
         bench = watched(OFFLINE).start()

@@ -202,18 +202,6 @@ class EditionTests(SynchronousTestCase):
             self.known = replace(self.known, now=self.known.now + seconds)
             self.check()
 
-    def test_last_seen(self) -> None:
-        """A connected peer whose `last_seen` moves is the same record. An offline one
-        is another.
-        """
-        peers = [{"id": "on", "connected": True}, {"id": "off", "connected": False}]
-        before, after = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
-        first = read(self.known, "peers", [{**p, "last_seen": before} for p in peers])
-        self.known = read(first, "peers", [{**p, "last_seen": after} for p in peers])
-        pairs = zip(first.peers or (), self.known.peers or (), strict=True)
-        self.assertEqual([True, False], [old is new for old, new in pairs])
-        self.check()
-
     def test_needs(self) -> None:
         """Families that do not depend on a change are not made again."""
         self.known = self.known.with_("peers", self.known.peers)

@@ -11,7 +11,7 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.selection import Selection, selection
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Member, Peer
+from api_exporter.netbird.records import Group, Member
 from tests import tries
 from tests.bodies import inventory
 from tests.collectors.samples import page, parsed, rendered
@@ -87,17 +87,6 @@ class FamiliesTests(SynchronousTestCase):
 
 
 class MetricsTests(SynchronousTestCase):
-    def test_everything(self) -> None:
-        """Without a filter the collectors are unchanged."""
-        self.assertEqual(COLLECTORS, chosen(EVERYTHING).collectors)
-
-    def test_deny(self) -> None:
-        """Only denied families are left out."""
-        self.assertEqual(
-            {n for (n, _), _ in PAGE if not n.startswith("netbird_api_user_")},
-            told(text(MetricFilter(deny=("netbird_api_user_*",)))),
-        )
-
     def test_collector_without_families(self) -> None:
         """A collector without permitted families is not measured."""
         names = [
@@ -138,48 +127,6 @@ class DetailTests(SynchronousTestCase):
         self.assertEqual([s for s in PAGE if "peer_id" not in dict(s[0][1])], left)
         none = chosen(MetricFilter(detail=frozenset()))
         self.assertNotIn("memberships", [c.name for c in none.collectors])
-
-    def test_groups(self) -> None:
-        """Only peers of these groups have series; totals count all peers."""
-        groups = KNOWN.groups or ()
-        for group in groups:
-            ids = {m.id for m in group.peers or ()}
-            same_name = {
-                m.id for g in groups if g.name == group.name for m in g.peers or ()
-            }
-            for named, expected in ((group.id, ids), (group.name, same_name)):
-                found = parsed(text(MetricFilter(detail=frozenset({named}))))
-                kept = {None, *expected}
-                self.assertEqual(
-                    [s for s in PAGE if dict(s[0][1]).get("peer_id") in kept], found
-                )
-
-    def test_several(self) -> None:
-        """A peer of several groups has its series once."""
-        known = Inventory(
-            peers=tuple(Peer(id=id_, name=id_) for id_ in "abc"),
-            groups=(
-                Group(id="1", name="servers", peers=(member("a"), member("b"))),
-                Group(id="2", name="routers", peers=(member("b"), member("gone"))),
-                Group(id="3", name="all", peers=tuple(map(member, "abc"))),
-            ),
-        )
-        found = text(MetricFilter(detail=frozenset({"servers", "2"})), known)
-        self.assertIn('netbird_api_peers{connected="false"} 3\n', found)
-        connected = [
-            n for (n, _), _ in parsed(found) if n == "netbird_api_peer_connected"
-        ]
-        self.assertEqual(2, len(connected))
-        self.assertNotIn('netbird_api_peer_info{peer_id="c"', found)
-        # A peer with series of its own has a membership in each group.
-        self.assertIn('{group_id="3",group="all",peer_id="a"', found)
-        self.assertNotIn('{group_id="3",group="all",peer_id="c"', found)
-
-    def test_unknown_groups(self) -> None:
-        """While groups are unknown, no peer has series of its own, as in joins."""
-        found = text(MetricFilter(detail=SERVERS), KNOWN.with_("groups", None))
-        self.assertNotIn("peer_id", found)
-        self.assertIn("netbird_api_peers{", found)
 
     def test_groups_are_read(self) -> None:
         """A collector reads groups if groups select peers with series."""

@@ -145,17 +145,6 @@ class MissedTests(SynchronousTestCase):
 
 
 class CursorTests(SynchronousTestCase):
-    def test_after_crash(self) -> None:
-        """The lines at the file's end beyond the cursor count as written."""
-        cursor = after(range(1, 8))
-        written = keys(range(5, 11))
-        for tail in (written, keys(range(8, 11)), keys(range(1, 11))):
-            self.assertEqual(
-                [], choose(cursor.after_crash(tail), events(range(1, 11))).rows
-            )
-        self.assertEqual(cursor, cursor.after_crash(keys(range(3, 8))))
-        self.assertEqual(cursor, cursor.after_crash([]))
-
     def test_without_cursor(self) -> None:
         """Without a cursor, events before the last lines count as written: in a new
         file, too, and with a late event among the lines. With one that is a batch

@@ -7,22 +7,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.lines import event_line
 from api_exporter.events.listing import decode_page, event_key
 from api_exporter.ports import UpstreamError
-from tests.bodies import body as recorded
 from tests.events import body, finish, listing
 
 
 class ListingTests(SynchronousTestCase):
-    def test_order(self) -> None:
-        """Events are sorted by id, as numbers."""
-        found = finish(body([9, 10, 1, 100]))
-        self.assertEqual([1, 9, 10, 100], [event.id for event in found])
-
-    def test_raw(self) -> None:
-        """Each event is kept as received."""
-        sent = json.loads(recorded("events"))
-        found = finish(recorded("events"))
-        self.assertEqual(sent[::-1], [json.loads(bytes(e.raw)) for e in found])
-
     def test_left_out(self) -> None:
         """Events without a number as id, and duplicates, are left out."""
         ids = ["7", "x", "", "٣", "-1", "1" * 30, 5.5, -5, True, [6], None, "7"]
@@ -56,15 +44,6 @@ class ListingTests(SynchronousTestCase):
         for event in found:
             text = event_line(event, "", frozenset({"email"}))
             self.assertEqual((event.id, event.timestamp), event_key(text))
-
-    def test_long(self) -> None:
-        """A list of 10,000 events is decoded."""
-        self.assertEqual(10_000, len(finish(body(range(1, 10_001)))))
-
-    def test_nothing(self) -> None:
-        """An empty list and Go's `null` have no events."""
-        for nothing in (b"[]", b"null"):
-            self.assertEqual([], finish(nothing))
 
     def test_no_list(self) -> None:
         """A body that is not a list is an UpstreamError."""

@@ -15,7 +15,7 @@ from api_exporter.events.position import (
     new_rows,
 )
 from tests import tries
-from tests.events.paging import START, Table, number, requests
+from tests.events.paging import START, Table, number
 
 DAY = 24 * 3600 * SECOND
 
@@ -104,17 +104,6 @@ class PageTests(SynchronousTestCase):
         table.add(251)
         self.assertEqual(1, reading.read_all())
         self.assertEqual(list(range(1, 252)), reading.got)
-
-    def test_same_time(self) -> None:
-        """Rows of the same time, on two pages or on more, are read once."""
-        for first, last in ((1, 350), (96, 105)):
-            table = Table()
-            for one in range(1, 451):
-                inside = first <= one <= last
-                table.add(one, START + (first if inside else one) * SECOND)
-            reading = Reading(table, START + 3600 * SECOND)
-            reading.read_all()
-            self.assertEqual(list(range(1, 451)), reading.got)
 
     def test_late_in_a_quiet_log(self) -> None:
         """In a quiet log, a row that appears ten minutes late is read."""
@@ -289,39 +278,12 @@ class SkipTests(SynchronousTestCase):
         reading.now += 60 * SECOND
         self.assertEqual(5000 - 1882, reading.read_page().skipped)
 
-    def test_in_time(self) -> None:
-        """Rows of the last ten minutes are read."""
-        reading = Reading(Table(range(1, 301)), START + COUNTED_AGE, skip_backlog=True)
-        reading.read_all()
-        self.assertEqual(list(range(1, 301)), reading.got)
-
 
 class PositionTests(SynchronousTestCase):
     def position(self, last: int) -> Position:
         reading = Reading(Table(range(1, last + 1)), START + 3600 * SECOND)
         reading.read_all()
         return reading.position
-
-    def test_after_crash(self) -> None:
-        """The lines at the file's end beyond the position count as written."""
-        position = self.position(50)
-        keys = [row.key for row in requests(range(1, 61))]
-        self.assertEqual(position, position.after_crash(keys[:50]))
-        self.assertEqual(position, position.after_crash([]))
-        for found in (keys, keys[40:], keys[49:]):
-            after = position.after_crash(found)
-            self.assertEqual(keys[-1], after.last)
-            self.assertLessEqual({id_ for id_, _ in keys[50:]}, after.known.keys())
-
-    def test_without_position(self) -> None:
-        """Without a position, rows before the last lines count as written."""
-        table = Table(range(1, 70))
-        for position in (Position(), self.position(5)):
-            reading = Reading(table, START + 3600 * SECOND)
-            keys = [row.key for row in requests(range(20, 61))]
-            reading.position = position.after_crash(keys)
-            reading.read_all()
-            self.assertEqual(list(range(61, 70)), reading.got)
 
     def test_file(self) -> None:
         """A position survives saving and loading."""

@@ -9,10 +9,8 @@ from api_exporter.exposition.text import (
     MAX_LABEL_BYTES,
     Family,
     Metric,
-    count_by,
     labels,
     render,
-    states,
     truncate,
 )
 
@@ -62,20 +60,6 @@ class CutTests(SynchronousTestCase):
         text = f"{METRIC.name}{other} 1\n" * 2
         is_cut = found[-1] == "…" and len(found.encode()) >= MAX_LABEL_BYTES - 3
         self.assertEqual(2 * is_cut, piece(text.encode()).cut_count)
-
-    def test_counts(self) -> None:
-        """Values that are equal after the cut are counted together."""
-        long = "x" * 5000
-        keys = [labels(kind=long + "a"), labels(kind=long + "b")]
-        [line] = "".join(render(count_by(METRIC, keys))).splitlines()[2:]
-        self.assertEqual(f'netbird_api_things{{kind="{truncate(long)}"}} 2', line)
-
-    def test_states(self) -> None:
-        """An unknown state is cut too."""
-        found = "".join(
-            render(states(METRIC, "state", ("on",), [('{id="a"}', "x" * 5000)]))
-        )
-        self.assertIn(f'{{id="a",state="{truncate("x" * 5000)}"}} 1', found)
 
     def test_pages(self) -> None:
         """The cut labels of all current pages are counted."""

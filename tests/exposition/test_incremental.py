@@ -7,7 +7,6 @@ from operator import attrgetter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
-from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition import incremental, per_record, text
@@ -200,13 +199,6 @@ class EachTests(SynchronousTestCase):
             for lines in page.blocks:
                 self.assertLessEqual({*map(id, lines.rendered)}, {*map(id, many)})
 
-    def test_heading(self) -> None:
-        """The heading is in the first block with a line, and moves back to it."""
-        [first, *_] = Blocks(self.many)
-        without = tuple(replace(thing, size=None) for thing in first)
-        gone = self.families.made((*without, *self.many[len(first) :]), self.before)
-        self.families.made(self.many, gone)
-
     def test_comes_and_goes(self) -> None:
         """An added or removed record costs one block, or two if it was the border."""
         for record in (self.many[3], self.many[50], self.many[99]):
@@ -230,34 +222,6 @@ class EachTests(SynchronousTestCase):
         self.before = render_page([], self.before)
         self.assertEqual(EMPTY_PAGE, self.before)
         self.assertLess(sys.getrefcount(record), held)
-
-    @settings(deadline=None)
-    @given(
-        rounds=st.lists(
-            st.tuples(
-                st.lists(st.integers(0, 30), unique=True),
-                st.dictionaries(
-                    st.integers(0, 30),
-                    st.tuples(st.none() | st.integers(0, 2), st.sampled_from('a"\n')),
-                ),
-                st.sampled_from(("", "other")),
-            ),
-            max_size=6,
-        )
-    )
-    def test_any_rounds(
-        self, rounds: list[tuple[list[int], dict[int, tuple[int | None, str]], str]]
-    ) -> None:
-        """After any changes the page equals a full one, and keeps no old record."""
-        known: dict[int, Thing] = {n: Thing(str(n)) for n in range(31)}
-        before = EMPTY_PAGE
-        for there, changes, other in rounds:
-            known |= {n: Thing(str(n), *changed) for n, changed in changes.items()}
-            records = [known[n] for n in there]
-            before = self.families.made(records, before, other)
-            alive = set(map(id, records))
-            for lines in before.blocks:
-                self.assertLessEqual({*map(id, lines.block + lines.rendered)}, alive)
 
 
 class DiffTests(SynchronousTestCase):

@@ -1,6 +1,5 @@
 """The text format: prometheus_client reads the written samples, in both formats."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 from math import inf, nan
 
@@ -15,9 +14,6 @@ from api_exporter.exposition.text import (
     Family,
     Metric,
     Sample,
-    count_by,
-    count_true,
-    count_true_and_false,
     is_never,
     labels,
     number,
@@ -155,21 +151,6 @@ class NumberTests(SynchronousTestCase):
 
 
 class TimestampTests(SynchronousTestCase):
-    def test_never(self) -> None:
-        """All forms of "never" are None."""
-        zones = [timezone(timedelta(hours=hours)) for hours in (-12, -5, 0, 5, 14)]
-        for instant in (
-            None,
-            *(datetime(1, 1, 1, tzinfo=zone) for zone in zones),
-            datetime(1, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
-            datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
-            datetime(1970, 1, 1, 4, 59, 59, tzinfo=timezone(timedelta(hours=5))),
-            datetime(1970, 1, 1, tzinfo=UTC),
-            datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))),
-        ):
-            self.assertIsNone(timestamp(instant), instant)
-            self.assertTrue(is_never(instant), instant)
-
     def test_instants(self) -> None:
         """Instants after 1970 are seconds, as int if whole."""
         east = timezone(timedelta(hours=2))
@@ -183,30 +164,3 @@ class TimestampTests(SynchronousTestCase):
             page = text(Family(METRIC, [("", seconds(instant))]))
             self.assertEqual(f"{METRIC.name} {written}", page.splitlines()[-1])
             self.assertFalse(is_never(instant), instant)
-
-
-class FamilyTests(SynchronousTestCase):
-    def test_counts(self) -> None:
-        """Items are counted by truth, or by key in the order of the labels."""
-
-        def by_key(keys: str) -> Family:
-            return count_by(METRIC, iter(keys), lambda key: labels(kind=key.lower()))
-
-        def halves(which: Iterable[bool]) -> Family:
-            return count_true_and_false("on", METRIC, which)
-
-        yes, no = '{on="true"}', '{on="false"}'
-        a, b = '{kind="a"}', '{kind="b"}'
-        for family, expected in (
-            (count_true(METRIC, []), [("", 0)]),
-            (count_true(METRIC, [False]), [("", 0)]),
-            (count_true(METRIC, iter([True, False, True])), [("", 2)]),
-            (halves([]), [(yes, 0), (no, 0)]),
-            (halves([True]), [(yes, 1), (no, 0)]),
-            (halves(iter([False, True, False])), [(yes, 1), (no, 2)]),
-            (by_key(""), []),
-            (by_key("bab"), [(a, 1), (b, 2)]),
-            (by_key("Aab"), [(a, 2), (b, 1)]),
-            (count_by(METRIC, [a, a]), [(a, 2)]),
-        ):
-            self.assertEqual(expected, samples(family))

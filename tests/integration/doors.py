@@ -17,6 +17,11 @@ from tests.access.folder import Folder
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, program
 
+CURL = (
+    "--silent --show-error --max-time 60 --noproxy * --cacert ca.pem --dump-header -"
+    " --output /dev/null --write-out %{http_code}"
+)
+
 
 class Hello(TextPage):
     """A page for every client that may connect."""
@@ -45,7 +50,6 @@ class DoorsTestCase(TestCase):
         self.folder.client.write(self.folder.path, "client")
         assert isinstance(reactor, ReactorBase)
         self.pool = reactor.getThreadPool()
-        self.seconds = 0.0
 
     def access(self, text: str) -> AccessControl:
         """Load the access configuration of a text; raises ConfigurationError."""
@@ -58,7 +62,7 @@ class DoorsTestCase(TestCase):
                     "WEB_CONFIG_FILE": str(self.folder.write(text)),
                 }
             ),
-            lambda: self.seconds,
+            lambda: 0.0,
             compare_in_thread(reactor, lambda: self.pool),
         )
         assert found is not None
@@ -80,10 +84,6 @@ class DoorsTestCase(TestCase):
         self.port = listening(self, factory)
         return access
 
-    def look(self) -> None:
-        """Let the time pass after which files are looked at again."""
-        self.seconds += 1
-
     async def run_program(self, name: str, *arguments: str) -> Ended:
         return Ended(
             *await getProcessOutputAndValue(
@@ -93,37 +93,12 @@ class DoorsTestCase(TestCase):
 
     async def ask(self, *more: str, scheme: str = "") -> tuple[int, str]:
         """Return the status that curl receives, 0 for none, and the headers."""
-        ended = await self.run_program(
-            self.curl,
-            "--silent",
-            "--show-error",
-            "--max-time",
-            "60",
-            "--noproxy",
-            "*",
-            "--cacert",
-            "ca.pem",
-            "--dump-header",
-            "-",
-            "--output",
-            "/dev/null",
-            "--write-out",
-            "%{http_code}",
-            *more,
-            f"{scheme or self.scheme}://localhost:{self.port}/",
-        )
+        url = f"{scheme or self.scheme}://localhost:{self.port}/"
+        ended = await self.run_program(self.curl, *CURL.split(), *more, url)
         return int(ended.out[-3:]), ended.out + ended.err
 
     async def connect(self, *more: str) -> Ended:
         """Return what openssl's client prints about a connection."""
-        return await self.run_program(
-            "/bin/sh",
-            "-c",
-            'exec "$@" </dev/null 2>&1',
-            "sh",
-            self.openssl,
-            "s_client",
-            "-connect",
-            f"127.0.0.1:{self.port}",
-            *more,
-        )
+        shell = ("/bin/sh", "-c", 'exec "$@" </dev/null 2>&1', "sh")
+        client = (self.openssl, "s_client", "-connect", f"127.0.0.1:{self.port}")
+        return await self.run_program(*shell, *client, *more)

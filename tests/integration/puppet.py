@@ -1,17 +1,39 @@
-"""A proxy of our own, which does as a test tells it and remembers what it has seen."""
+"""Servers of our own, which do as a test says, and a proxy that records its data."""
 
 from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from twisted.internet import reactor
 from twisted.internet.endpoints import HostnameEndpoint, connectProtocol
 from twisted.internet.interfaces import IAddress, ITCPTransport
 from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
 OPENED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-class Conversation(Protocol):
+class Talk(Protocol):
+    """A connection with one client."""
+
+    factory: "Puppet[Any]"
+
+    def connectionMade(self) -> None:
+        self.factory.connections.append(self)
+
+    def connectionLost(self, reason: Failure | None = None) -> None:  # noqa: ARG002
+        self.factory.lost += 1
+
+    def send(self, data: bytes) -> None:
+        assert self.transport is not None
+        self.transport.write(data)
+
+    def close(self) -> None:
+        assert self.transport is not None
+        self.transport.loseConnection()
+
+
+class Conversation(Talk):
     """A connection with one client: a request, then any data through the tunnel.
 
     Attributes:
@@ -19,16 +41,11 @@ class Conversation(Protocol):
         carried: the data through the tunnel, in both directions.
     """
 
-    factory: "Puppet"
-
     def __init__(self) -> None:
         self.head = b""
         self.carried = b""
         self._early = b""
         self._beyond: Beyond | None = None
-
-    def connectionMade(self) -> None:
-        self.factory.conversations.append(self)
 
     def dataReceived(self, data: bytes) -> None:
         if b"\r\n\r\n" not in self.head:
@@ -42,18 +59,10 @@ class Conversation(Protocol):
         else:
             self._beyond.send(data)
 
-    def connectionLost(self, reason: Failure | None = None) -> None:  # noqa: ARG002
-        self.factory.lost += 1
+    def connectionLost(self, reason: Failure | None = None) -> None:
+        super().connectionLost(reason)
         if self._beyond is not None:
             self._beyond.close()
-
-    def send(self, data: bytes) -> None:
-        assert self.transport is not None
-        self.transport.write(data)
-
-    def close(self) -> None:
-        assert self.transport is not None
-        self.transport.loseConnection()
 
     def cut(self) -> None:
         transport = self.transport
@@ -97,24 +106,36 @@ class Beyond(Protocol):
         self.transport.loseConnection()
 
 
-class Puppet(Factory):
-    """The proxy.
+T = TypeVar("T", bound=Talk)
+
+
+class Puppet(Factory, Generic[T]):
+    """The server.
 
     Args:
-        answer: what is done with every question.
+        kind: the type of its connections.
+        answer: what is done with every request.
 
     Attributes:
-        lost: conversations that are over.
+        lost: the number of connections that have ended.
     """
 
     noisy = False
 
-    def __init__(self, answer: Callable[[Conversation], None]) -> None:
+    def __init__(self, kind: type[T], answer: Callable[[T], None]) -> None:
         self.answer = answer
-        self.conversations: list[Conversation] = []
+        self.connections: list[T] = []
         self.lost = 0
+        self._kind = kind
 
-    def buildProtocol(self, addr: IAddress | None) -> Conversation:  # type: ignore[override]  # noqa: ARG002
-        conversation = Conversation()
-        conversation.factory = self
-        return conversation
+    def buildProtocol(self, addr: IAddress | None) -> T:  # type: ignore[override]  # noqa: ARG002
+        connection = self._kind()
+        connection.factory = self
+        return connection
+
+    async def end(self) -> None:
+        """Close all connections, and wait until they have ended."""
+        for connection in self.connections:
+            connection.close()
+        while self.lost < len(self.connections):
+            await deferLater(reactor, 0.01)

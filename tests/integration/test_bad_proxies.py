@@ -51,7 +51,7 @@ class PuppetTestCase(ReachingTestCase):
 
     def through(self, answer: Answer, url: str = "", **settings: str) -> Client:
         """A client behind one that answers so."""
-        self.puppet = Puppet(answer)
+        self.puppet = Puppet(Conversation, answer)
         self.port = listening(self, self.puppet)
         address = f"http://{LOGIN}@127.0.0.1:{self.port}"
         client = self.client(
@@ -63,10 +63,7 @@ class PuppetTestCase(ReachingTestCase):
     async def gone(self, client: Client) -> None:
         """The puppet's conversations end, too."""
         await client.stopService()
-        for conversation in self.puppet.conversations:
-            conversation.close()
-        while self.puppet.lost < len(self.puppet.conversations):
-            await deferLater(reactor, 0.01)
+        await self.puppet.end()
 
 
 class GoodTests(PuppetTestCase):
@@ -75,7 +72,7 @@ class GoodTests(PuppetTestCase):
         does not see the login at the proxy.
         """
         await self.assert_read(self.through(Conversation.carry))
-        [conversation] = self.puppet.conversations
+        [conversation] = self.puppet.connections
         seen = conversation.head + conversation.carried
         self.assertGreater(len(seen), 1000)
         for secret in (SECRET.encode(), b"Bearer", b"api/peers", b'"id"'):
@@ -88,12 +85,12 @@ class GoodTests(PuppetTestCase):
         for over in (Conversation.close, Conversation.cut):
             client = self.through(Conversation.carry)
             await self.assert_read(client)
-            [conversation] = self.puppet.conversations
+            [conversation] = self.puppet.connections
             conversation.dataReceived = lambda _, c=conversation, o=over: o(c)  # type: ignore[method-assign,misc]
             del self.attempts[:]
             await self.assert_read(client)
             self.assertEqual([200], [attempt.status for attempt in self.attempts])
-            self.assertEqual(2, len(self.puppet.conversations))
+            self.assertEqual(2, len(self.puppet.connections))
 
 
 class BadTests(PuppetTestCase):
@@ -129,7 +126,7 @@ class BadTests(PuppetTestCase):
         book = logbook(self)
         fetching = self.fetch(client)
         probing = client.fetcher.log_reachability()
-        while len(self.puppet.conversations) < 2:
+        while len(self.puppet.connections) < 2:
             await deferLater(reactor, 0.01)
         begin = time.monotonic()
         fetching.cancel()

@@ -41,9 +41,7 @@ class FaultTests(ExporterTestCase):
 
     def upstream(self) -> Running:
         """Start the simulated upstream, and wait until it answers."""
-        running = self.program(
-            "tests.integration.simulated", str(self.upstream_port), "50"
-        )
+        running = self.program("benchmarks.upstream", str(self.upstream_port), "50")
         url = f"http://127.0.0.1:{self.upstream_port}/api/none"
         until(lambda: get(url)[0] == 404, "the upstream answers")
         return running

@@ -1,7 +1,5 @@
 """The toolkit's own table of behaviours, written again, with curl and openssl."""
 
-import re
-
 from tests.access.folder import DAMAGED, HASH, SERVER, Folder
 from tests.integration.doors import DoorsTestCase
 from tests.logbook import logbook
@@ -65,28 +63,6 @@ class BehaviourTests(DoorsTestCase):
         self.assertEqual([line], [line for line in book.lines() if "rejected" in line])
         counted = self.registry.get_sample_value("api_exporter_web_unauthorized_total")
         self.assertEqual(3, counted)
-
-
-class ReloadTests(DoorsTestCase):
-    async def subject(self) -> str:
-        """The certificate that we are shown."""
-        said = (await self.connect("-showcerts")).out
-        found = re.search(r"-----BEGIN.*?END CERTIFICATE-----", said, re.DOTALL)
-        return "" if found is None else found[0]
-
-    async def test_certificate(self) -> None:
-        """A renewed certificate is shown to the next; a broken one never is."""
-        access = self.serve(SERVER)
-        before = await self.subject()
-        self.folder.authority.server().write(self.folder.path, "server")
-        self.look()
-        renewed = await self.subject()
-        self.assertNotEqual(before, renewed)
-        self.assertIn("CERTIFICATE", renewed)
-        (self.folder.path / "server.pem").write_text("-----BEGIN CERT")
-        self.look()
-        self.assertEqual(renewed, await self.subject())
-        self.assertFalse(access.is_valid)
 
 
 class ProtocolTests(DoorsTestCase):

@@ -20,14 +20,12 @@ from tests.integration.exporter import (
     ExporterTestCase,
     Upstream,
     key_and_certificate,
-    says,
 )
 from tests.integration.programs import (
     PATIENCE,
     SOON,
     Running,
     environment,
-    free_port,
     get,
     scraped,
     start,
@@ -165,40 +163,6 @@ class StopTests(ExporterTestCase):
         self.assertGreater(time.monotonic() - begin, 4.5)
         self.assertLess(time.monotonic() - begin, 5.0 + SOON)
         self.assertNotIn("Traceback", running.said())
-
-
-class ReportTests(ExporterTestCase):
-    def test_failures(self) -> None:
-        """The peers decide the status; each failure is reported with its reason. Each
-        path is requested once, after the test of the connection.
-        """
-        dead = f"http://127.0.0.1:{free_port()}"
-        upstream = Upstream(self, GOOD)
-        upstream.faults["/api/groups"] = lambda _: says(403, b'{"message":"denied"}')
-        for flag, url, token, status, out, err in (
-            ("--check --strict", dead, GOOD, 3, "reachable: no", "^$"),
-            (
-                *("--check", upstream.url, GOOD[:-1] + "0", 1),
-                r"\nreachable: yes\n(?s:.*)\napi/peers +auth +\d+\n"
-                r"(?s:.*)401: the NetBird API rejects the token\. ",
-                "the checksum of the token is wrong",
-            ),
-            (
-                *("--once", upstream.url, GOOD, 0, "netbird_api_peers"),
-                "^groups: 403: denied\n$",
-            ),
-        ):
-            del upstream.asked[:]
-            environ = self.reading(
-                url, UPSTREAM_API_TOKEN=token, COLLECTORS="peers,groups"
-            )
-            ended = self.ended([*self.exporter, *flag.split()], environ)
-            self.assertEqual(status, ended.returncode, ended)
-            self.assertRegex(ended.stdout, out)
-            self.assertRegex(ended.stderr, err)
-            self.assertEqual(len(set(upstream.asked)), len(upstream.asked), ended)
-            if url == upstream.url and "--check" in flag:
-                self.assertEqual(["/api/health", "/api/peers"], upstream.asked[:2])
 
 
 class TokenTests(ExporterTestCase):

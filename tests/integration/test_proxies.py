@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from tests.integration.programs import free_port, until
+from tests.integration.programs import until
 from tests.integration.proxies import Served, squid, tinyproxy
 from tests.integration.reaching import ReachingTestCase
 
@@ -32,17 +32,6 @@ class RealProxyTests(ReachingTestCase):
             await client.stopService()
             until(lambda p=proxy: "CONNECT localhost:" in p.log(), "a line")  # type: ignore[misc]
             self.assertEqual(1, proxy.log().count("CONNECT localhost:"), proxy.log())
-
-    async def test_whole_address(self) -> None:
-        """A plain upstream is requested by its whole URL, on kept connections."""
-        for proxy in self.proxies():
-            url = self.upstream(tls=False)
-            client = self.client(url, UPSTREAM_PROXY=proxy.address)
-            for _ in range(3):
-                await self.assert_read(client)
-            line = f"GET {url}/api/peers"
-            until(lambda p=proxy, g=line: p.log().count(g) >= 3, "three lines")  # type: ignore[misc]
-            self.assertEqual(3, proxy.log().count(line), proxy.log())
 
     async def test_login(self) -> None:
         """User and password of the address are decoded; wrong ones are `proxy_auth`."""
@@ -92,18 +81,3 @@ class RealProxyTests(ReachingTestCase):
                 )
                 words = f"no trusted TLS connection to the proxy {host}:{port}"
                 await self.assert_fails(client, "proxy", words)
-
-    async def test_away(self) -> None:
-        """A proxy that is not there is no fault of the upstream's."""
-        for url in (self.upstream(), self.upstream(tls=False)):
-            for address, words in (
-                (f"127.0.0.1:{free_port()}", "Connection refused"),
-                ("no-such-host.invalid:3128", "no-such-host.invalid"),
-            ):
-                client = self.client(url, UPSTREAM_PROXY=address)
-                error = await self.failing(client)
-                self.assertEqual("proxy", error.reason)
-                self.assertIn(f"no connection to the proxy {address}: ", str(error))
-                self.assertIn(words, str(error))
-                self.assertTrue(error.unsent)
-        self.assertEqual(0, self.connections)

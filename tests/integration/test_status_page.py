@@ -31,17 +31,9 @@ from tests.integration.programs import PATIENCE, program
 from tests.web.watched import Watched
 
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--hide-scrollbars",
-    "--remote-debugging-pipe",
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
+    " --disable-background-networking --disable-component-update --disable-sync"
+    " --disable-dev-shm-usage --hide-scrollbars --remote-debugging-pipe"
 )
 
 Json = dict[str, object]
@@ -227,7 +219,7 @@ class StatusPageTests(TestCase):
         process = reactor.spawnProcess(
             browser,
             executable,
-            [executable, *FLAGS, f"--user-data-dir={profile.resolve()}"],
+            [executable, *FLAGS.split(), f"--user-data-dir={profile.resolve()}"],
             env={**os.environ, "HOME": str(profile.resolve())},
             childFDs={0: "w", 1: "r", 2: "r", 3: "w", 4: "r"},
         )
@@ -308,7 +300,14 @@ class StatusPageTests(TestCase):
         assert isinstance(links, int)
         reached = set()
         for _ in range(links):
-            await self.press(browser, "Tab")
+            for kind in ("rawKeyDown", "keyUp"):
+                await browser.call(
+                    "Input.dispatchKeyEvent",
+                    type=kind,
+                    key="Tab",
+                    code="Tab",
+                    windowsVirtualKeyCode=9,
+                )
             reached.add(
                 await browser.value(
                     "[...document.links].indexOf(document.activeElement)"
@@ -320,16 +319,6 @@ class StatusPageTests(TestCase):
         await browser.value("window.old = document.activeElement")
         await self.until(browser, "!old.isConnected")
         self.assertEqual(name, await browser.value("document.activeElement.ariaLabel"))
-
-    async def press(self, browser: Browser, key: str) -> None:
-        for kind in ("rawKeyDown", "keyUp"):
-            await browser.call(
-                "Input.dispatchKeyEvent",
-                type=kind,
-                key=key,
-                code=key,
-                windowsVirtualKeyCode=9,
-            )
 
     async def test_refresh(self) -> None:
         """The page updates in place, without a jump, and shows a lost connection."""

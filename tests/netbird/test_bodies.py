@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition.text import labels
 from api_exporter.netbird import bodies, elements
 from api_exporter.netbird.bodies import (
     BodyDecoder,
@@ -30,7 +29,6 @@ from api_exporter.ports import UpstreamError
 
 PEERS = ListDecoder(Peer)
 GROUPS = ListDecoder(Group)
-POLICIES = ListDecoder(Policy)
 DNS_SETTINGS = DocumentDecoder(DnsSettings)
 
 PAGES = PageDecoder()
@@ -71,26 +69,6 @@ class ListingTests(SynchronousTestCase):
             UpstreamError, decode, ListDecoder(Peer, nullable=False), b" null"
         )
         self.assertEqual("the response is null instead of a list", str(error))
-
-    def test_no_text(self) -> None:
-        """A byte that is not UTF-8 costs its string, not its record."""
-        for field, name in (
-            (b'"name":"db \xff\xc3(1)"', "db \ufffd\ufffd(1)"),
-            (b'"new":"\xff"', ""),
-        ):
-            found = decode(PEERS, b'[{"id":"a",%b}]' % field)
-            self.assertEqual((Peer(id="a", name=name),), found.records)
-        self.assertEqual(
-            (DnsSettings(disabled_management_groups=("\ufffd",)),),
-            decode(DNS_SETTINGS, b'{"disabled_management_groups":["\xff"]}').records,
-        )
-
-    def test_half_characters(self) -> None:
-        """The escape of a lone surrogate costs its character, not the whole list."""
-        records = [b'{"id":"%032d","name":"x"}' % n for n in range(20_000)]
-        records[9_999] = records[9_999].replace(b"x", rb"\ud800")
-        found = decode(PEERS, listed(*records))
-        self.assertEqual((20_000, 0), (len(found.records), found.rejected))
 
     def test_long_record_that_is_no_text(self) -> None:
         """A byte that is not UTF-8 costs its string in a record of any length."""
@@ -165,19 +143,6 @@ class ListingTests(SynchronousTestCase):
         found = decode(PEERS, listed(b'{"id":"a"}', deep, b'{"id":"c"}'))
         self.assertEqual((2, 1), (len(found.records), found.rejected))
         self.assertIn("[1]: ", found.errors[0])
-
-    def test_equal_labels(self) -> None:
-        """Ids that labels would cut to equal ones are left out."""
-        for letter in ("x", "é", "漢", "😀"):
-            most = 4096 // len(letter.encode())
-            for many in (most, 2 * most, 4 * most):
-                ids = [letter * many + end for end in ("", "1", "2")]
-                records = [json.dumps({"id": id_}).encode() for id_ in ids]
-                decoded = decode(PEERS, listed(b'{"id":"a"}', *records))
-                shown = [labels(peer_id=r.id) for r in decoded.records]  # type: ignore[attr-defined]
-                self.assertEqual(len(set(shown)), len(shown), (letter, many))
-                long = sum(len(id_.encode()) > 4096 for id_ in ids)
-                self.assertEqual(long, decoded.rejected)
 
 
 class PageTests(SynchronousTestCase):
@@ -271,15 +236,6 @@ class HostileTests(SynchronousTestCase):
         self.assertEqual(
             ids - {""}, {msgspec.to_builtins(r)["id"] for r in decoded.records}
         )
-
-
-class BeforeTests(SynchronousTestCase):
-    def test_order(self) -> None:
-        """Records keep their order when the body's order changes; new ones follow."""
-        a, b, c, new = (b'{"id":"%b"}' % id_ for id_ in (b"a", b"b", b"c", b"new"))
-        before = decode(PEERS, listed(a, b, c)).records
-        after = decode(PEERS, listed(new, c, a), before).records
-        self.assertEqual((Peer(id="a"), Peer(id="c"), Peer(id="new")), after)
 
 
 NAMES = st.sampled_from(["", "x" * 16, "y" * 7])

@@ -1,35 +1,10 @@
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import AGENT_RESOURCES, Inventory
-from api_exporter.netbird.records import AccessToken, Peer, User
-
-
-def known(inventory: Inventory) -> tuple[object, ...]:
-    """Return an inventory with some resources and settings."""
-    return inventory.personal, inventory.users, inventory.peers
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import AccessToken, User
 
 
 class InventoryTests(SynchronousTestCase):
-    def test_with(self) -> None:
-        """Replacing or removing a resource leaves all other resources unchanged."""
-        peers = (Peer(id="p"),)
-        personal = frozenset({"city"})
-        before = Inventory(personal=personal, users=())
-        after = before.with_("peers", peers)
-        self.assertEqual((personal, (), peers), known(after))
-        self.assertEqual(known(before), known(after.with_("peers", None)))
-
-    def test_edition(self) -> None:
-        """An edition changes when one of its resources is replaced or removed."""
-        start = Inventory().with_("peers", ()).with_("groups", ())
-        reads = ("peers", "groups")
-        for resource, same in (("users", True), ("peers", False), ("groups", False)):
-            for records in ((), None):
-                after = start.with_(resource, records)
-                self.assertEqual(same, after.edition(reads) == start.edition(reads))
-        again = Inventory().with_("peers", ()).with_("groups", ())
-        self.assertNotEqual(start.edition(reads), again.edition(reads))
-
     def test_another_user(self) -> None:
         """Access tokens are removed with the current user."""
         tokens = (AccessToken(id="t"),)
@@ -41,24 +16,6 @@ class InventoryTests(SynchronousTestCase):
             (None, None),
         ):
             self.assertEqual(kept, before.with_("users", users).access_tokens, users)
-
-    def test_gone(self) -> None:
-        """Resources that are removed with another one get another edition."""
-        before = Inventory(users=(User(id="a", is_current=True),))
-        for other in (*AGENT_RESOURCES, "access_tokens"):
-            before = before.with_(other, ())
-        for resource, others in (
-            ("users", ("access_tokens",)),
-            ("agent_providers", AGENT_RESOURCES),
-        ):
-            after = before.with_(resource, ())
-            for other in others:
-                self.assertIsNone(getattr(after, other))
-                self.assertNotEqual(before.edition([other]), after.edition([other]))
-
-    def test_unknown_resource(self) -> None:
-        """An unknown resource is an error."""
-        self.assertRaises(TypeError, Inventory().with_, "sheep", ())
 
     def test_current_user(self) -> None:
         """The current user is the marked user with the lowest id, if any is marked."""

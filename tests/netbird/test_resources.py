@@ -43,13 +43,6 @@ class ResourcesTests(SynchronousTestCase):
             found = resource.decoder.decode(body(resource.name)).records
             self.assertEqual({record}, {*map(type, found)}, resource.name)
 
-    def test_service_names(self) -> None:
-        """The names of services by id, once the services are known."""
-        self.assertIsNone(Inventory().service_names)
-        services = (ProxyService(id="s", name="shop"),)
-        known = Inventory(proxy_services=services)
-        self.assertEqual({"s": "shop"}, known.service_names)
-
     def test_paths(self) -> None:
         """No two resources have one path, and no path depends on an empty inventory."""
         paths = [resource.path for resource in RESOURCES]
@@ -131,12 +124,6 @@ class AccessLogTests(SynchronousTestCase):
 
 
 class AccessTokensTests(SynchronousTestCase):
-    def test_unknown(self) -> None:
-        """Without a known user there is no path to access tokens."""
-        self.assertTrue(TOKENS.optional)
-        for users in (None, (), (User(id="someone"),)):
-            self.assertIsNone(TOKENS.request_path(Inventory(users=users), 0.0))
-
     @given(st.text(min_size=1).filter(lambda id_: id_ not in {".", ".."}))
     def test_any_id(self, id_: str) -> None:
         """Any id can be read back from the path, which always has four segments."""

@@ -118,18 +118,6 @@ class DormantTests(SynchronousTestCase):
         )
         self.assertIn("agent_providers", network.resources())
 
-    def test_in_use(self) -> None:
-        """With providers: three resources every 10 minutes, five every 15."""
-        network = Agents()
-        self.assertEqual(set(), set(AGENT_RESOURCES) - network.resources())
-        begin = network.clock.seconds()
-        network.advance(2 * HOUR)
-        asked = network.since(begin)
-        self.assertLessEqual(len(asked), 0.75 * 120)
-        self.assertLess(0.5 * 120, len(asked))
-        self.assertIn(len(network.since(begin, "consumption")), {12, 13})
-        self.assertIn(len(network.since(begin, "policies")), {8, 9})
-
     def test_awakened(self) -> None:
         """A first provider makes all resources due, and the last one ends them."""
         network = Agents(agent_providers=b"[]")

@@ -13,7 +13,7 @@ from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.life import lives
-from api_exporter.refresh.rate_limits import RateLimit, stretched
+from api_exporter.refresh.rate_limits import stretched
 from api_exporter.refresh.schedule import Schedule
 from api_exporter.serving.token_bucket import TokenBucket
 from tests import tries
@@ -201,14 +201,6 @@ class TurnTests(SynchronousTestCase):
 
 
 class LimitTests(SynchronousTestCase):
-    def lived(self, accounts: int, limit: RateLimit, hours: float) -> Crowd:
-        """Return accounts after a run in which the upstream keeps the stated limit."""
-        return Crowd(
-            list(stretched([DEFAULT] * accounts, limit)),
-            budget=Budget(limit=limit),
-            limiter=bucket(*limit),
-        ).until(hours * HOUR)
-
     def test_started_again(self) -> None:
         """A second start right after the first is within the limit, too."""
         accounts = tries(40)

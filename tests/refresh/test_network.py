@@ -38,13 +38,6 @@ class NetworkTests(SynchronousTestCase):
         standing = network.telemetry.freshness["events"]
         self.assertEqual((2, 1), (standing.records, standing.rejected))
 
-    def test_malformed(self) -> None:
-        """A body that is no list is a failure, with any reader."""
-        bench = Bench("peers", beside=("events",), events=b"{}").start()
-        error = bench.telemetry.freshness["events"].error
-        assert error is not None
-        self.assertEqual("decode", error.reason)
-
     def test_needed_at_last(self) -> None:
         """A resource that was not needed, and fails once it is, is not up. If it is
         refused then, that is no failure, though it could be read long ago.

@@ -300,20 +300,6 @@ class RefresherTests(SynchronousTestCase):
         if lines:
             self.assertEqual(lines, book.lines(), story)
 
-    def test_requests(self) -> None:
-        """A path that the NetBird API lacks is requested hourly, peers at each period,
-        after one more request: one answer may be wrong.
-        """
-        bench = Bench(groups=UNKNOWN_PATH).start()
-        for seconds, peers, groups in ((31, 2, 2), (270, 11, 2), (3230, 118, 2)):
-            bench.advance(seconds)
-            counts = bench.asked.count("peers"), bench.asked.count("groups")
-            self.assertEqual((peers, groups), counts)
-        bench.advance(200)
-        self.assertEqual(3, bench.asked.count("groups"))
-        name, labels = "api_exporter_refreshes_total", {"resource": "groups"}
-        self.assertEqual(3, bench.registry.get_sample_value(name, labels))
-
     def test_observed(self) -> None:
         """The history gets each good refresh of the peers, changed or not."""
         bench = Bench().start()
@@ -385,13 +371,6 @@ class RefresherTests(SynchronousTestCase):
             bench.clock.advance(0)
         self.assertGreater(bench.clock.rightNow, 300)
         self.assertIn('netbird_api_peer_connected{peer_id="p1"', bench.page())
-
-    def test_too_old_an_upstream(self) -> None:
-        """An upstream that takes the path for an object's id lacks the path."""
-        words = "network: routers not found"
-        absence = UpstreamError("not_found", f"404: {words}", server_message=words)
-        bench = Bench("networks", network_routers=absence, routes=absence).start()
-        self.assertIs(False, bench.telemetry.freshness["network_routers"].supported)
 
     def test_tokens_of_another_user(self) -> None:
         """With another user's token the old user's tokens are withdrawn."""
@@ -581,37 +560,3 @@ class RefresherTests(SynchronousTestCase):
                 bench.advance(0)
         self.assertEqual((), bench.inventory.peers)
         self.assertEqual((), bench.inventory.groups)
-
-
-class ChoiceTests(SynchronousTestCase):
-    def test_groups(self) -> None:
-        """Peers have series of their own exactly while groups are known."""
-        of_all = MetricFilter(detail=frozenset({"All"}))
-        bench = Bench("peers", metric_filter=of_all, groups=DOWN)
-        bench.start()
-        self.assertIn('netbird_api_peers{connected="true"} 1\n', bench.page())
-        self.assertNotIn("peer_id", bench.page())
-        bench.replies["groups"] = GROUP
-        bench.advance(40)
-        self.assertIn('netbird_api_peer_connected{peer_id="p1"', bench.page())
-        self.assertNotIn("netbird_api_group", bench.page())
-        bench.replies["groups"] = GROUP.replace(b'"p1"', b'"p2"')
-        bench.advance(301)
-        self.assertNotIn("peer_id", bench.page())
-        bench.replies["groups"] = GROUP
-        bench.advance(301)
-        self.assertIn("peer_id", bench.page())
-        bench.replies["groups"] = DOWN
-        bench.advance(1000)
-        self.assertNotIn("peer_id", bench.page())
-        self.assertIn('netbird_api_peers{connected="true"} 1\n', bench.page())
-
-    def test_nothing_wanted(self) -> None:
-        """Without a family only peers and groups are requested."""
-        nothing = MetricFilter(deny=("*",))
-        bench = Bench("peers", "groups", metric_filter=nothing).start()
-        bench.advance(61)
-        self.assertEqual({"peers", "groups"}, set(bench.asked))
-        self.assertEqual("", bench.page())
-        self.assertEqual(1, len(bench.inventory.peers or ()))
-        self.assertEqual([1, 1], [count.peers for count in bench.counts()])

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 from random import Random
 
 from hypothesis import given
@@ -453,32 +452,6 @@ class OutageTests(SynchronousTestCase):
             error = UpstreamError(reason, "", unsupported=unsupported)
             schedule.failed("peers", 30.0, error)
             play(schedule, f"60: → peers ok{doubted}")
-
-
-class PauseTests(SynchronousTestCase):
-    def test_squeezed(self) -> None:
-        """Under contention the peers are refreshed every 30 s, others between."""
-        budget, now = Budget(), 0.0
-        for now in (0.0, 100.0, 200.0):  # so three a minute, which grow slowly
-            budget.begin(now, peers=True)
-            budget.end(peers=True)
-            budget.record_429(now, now, None)
-            budget.record_answer(now + 15.0)
-        periods = {"peers": 5.0, "groups": 300.0, "users": 300.0}
-        schedule = Schedule(lives(periods), now=now, jitter=lambda: 0.5, budget=budget)
-        asked: list[tuple[float, str]] = []
-        while now < 500.0:
-            wake_at = schedule.wake_at()
-            assert wake_at is not None
-            now = wake_at
-            while (name := schedule.start_next(now)) is not None:
-                asked.append((now, name))
-                schedule.refreshed(name, now)
-        peers = [at for at, name in asked if name == "peers"]
-        gaps = [b - a for a, b in pairwise(peers)]
-        self.assertLessEqual(max(gaps), 30.0)
-        self.assertEqual({"groups", "users"}, {n for _, n in asked} - {"peers"})
-        self.assertLessEqual(len(asked), 1 + 5 * 3.5)
 
 
 ROUNDING = 1e-6

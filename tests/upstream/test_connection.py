@@ -41,28 +41,28 @@ class Server(Protocol):
         self._talk(self.transport)
 
 
-def good(transport: ITransport) -> None:
-    transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
+def sends(*pieces: bytes, close: bool = True) -> Talk:
+    """Return a server's answer to everything."""
+
+    def talk(transport: ITransport) -> None:
+        for piece in pieces:
+            transport.write(piece)
+        if close:
+            transport.loseConnection()
+
+    return talk
 
 
-def close(transport: ITransport) -> None:
-    transport.loseConnection()
+def endless(line: bytes, head: bytes = b"") -> Talk:
+    """Return an answer that repeats a line until it is too long."""
+    times = MAX_HEADER_BYTES // len(line) + 1
+    return sends(head, *[line] * times, close=False)
 
 
-def cut(transport: ITransport) -> None:
-    transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[")
-    transport.loseConnection()
-
-
-def good_and_close(transport: ITransport) -> None:
-    good(transport)
-    transport.loseConnection()
-
-
-def endless(transport: ITransport) -> None:
-    hint = b"HTTP/1.1 103 Early Hints\r\nA: %b\r\n\r\n" % (b"x" * 1000)
-    for _ in range(MAX_HEADER_BYTES // 1000 + 1):
-        transport.write(hint)
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
+FIELD = b"A: %b\r\n" % (b"x" * 1000)
+ALERT = b"\x15\x03\x01\x00\x02\x02\x46"
+good, closing = sends(GOOD, close=False), sends()
 
 
 class ConnectionTests(SynchronousTestCase):
@@ -143,7 +143,7 @@ class ConnectionTests(SynchronousTestCase):
         """The end of the idle time does nothing to a connection that the server closed
         before.
         """
-        self.successResultOf(self.requested(good_and_close))
+        self.successResultOf(self.requested(sends(GOOD)))
         self.reactor.pump([IDLE_SECONDS, CLOSE_TIMEOUT])
         self.assertEqual([], self.reactor.getDelayedCalls())
 
@@ -166,13 +166,24 @@ class ConnectionTests(SynchronousTestCase):
         """Each failure has its reason, with TLS and without."""
         handshake = "the connection closed within the TLS handshake"
         long = f"more than {MAX_HEADER_BYTES} bytes of headers"
+        hint = b"HTTP/1.1 103 Early Hints\r\n%b\r\n" % FIELD
         for talk, certified, scheme, reason, words in (
-            (close, PLAIN, "https", "tls", handshake),
-            (close, ADDRESS, "https", "connect", ""),
-            (close, PLAIN, "http", "connect", ""),
-            (cut, ADDRESS, "https", "connect", ""),
-            (endless, ADDRESS, "https", "too_large", long),
-            (endless, PLAIN, "http", "too_large", long),
+            (closing, PLAIN, "https", "tls", handshake),
+            (sends(ALERT), PLAIN, "https", "tls", ""),
+            (sends(GOOD), PLAIN, "https", "tls", ""),
+            (closing, ADDRESS, "https", "connect", ""),
+            (closing, PLAIN, "http", "connect", ""),
+            (sends(GOOD[:-1]), ADDRESS, "https", "connect", ""),
+            (endless(hint), ADDRESS, "https", "too_large", long),
+            (endless(hint), PLAIN, "http", "too_large", long),
+            (endless(FIELD, GOOD[:17]), PLAIN, "http", "too_large", long),
+            (
+                endless(b"HTTP/1.1 100 Continue\r\n\r\n"),
+                PLAIN,
+                "http",
+                "too_large",
+                long,
+            ),
         ):
             error = self.failed(talk, ADDRESS, certified, scheme=scheme)
             self.assertEqual(reason, error.reason, (talk, scheme))

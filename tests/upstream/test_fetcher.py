@@ -130,14 +130,6 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual(queries, bench.api.queries)
             self.assertEqual("api/peers", bench.seen[0].path)
 
-    def test_hosts(self) -> None:
-        """All hosts that the settings allow are requested, with their own name."""
-        for host in ("[::1]:8080", "net_bird", "r3---sn_1.my-net", "10.0.0.1"):
-            bench = Bench(says(200), url=f"http://{host}")
-            self.assertEqual(b"[]", self.successResultOf(bench.fetch()))
-            [(_, headers)] = bench.api.requests
-            self.assertEqual(host, headers["host"])
-
     def test_cookies(self) -> None:
         """A cookie is never sent back, even if its bytes are no text."""
 
@@ -192,21 +184,6 @@ class FetchTests(SynchronousTestCase):
         self.assertNotIn("vgw", str(self.failing(says(404, hash_))))
         self.assertIn("the status is 206", str(self.failing(says(206))))
         self.assertIn("a cache", str(self.failing(says(304, b""))))
-
-    def test_packed(self) -> None:
-        """A gzip body is unpacked, by no other header than its own."""
-        packed = gzip.compress(b"[1]")
-        for body, headers in (
-            (packed, {"content_encoding": "gzip"}),
-            (b"[1]", {"content_encoding": "identity"}),
-            (b"[1]", {"x_received_content_encoding": "gzip"}),
-        ):
-            bench = Bench(says(200, body, **headers))
-            fetched = bench.fetch()
-            bench.advance(0)
-            self.assertEqual(b"[1]", self.successResultOf(fetched))
-            self.assertEqual(len(body), bench.seen[0].received)
-            self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_packed_refusal(self) -> None:
         """An error response has its reason, even if its body cannot be read."""

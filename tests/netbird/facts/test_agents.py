@@ -6,50 +6,15 @@ from datetime import UTC, datetime
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.agent_bodies import Consumption, Usage, UsagePeriod
-from api_exporter.netbird.agent_records import (
-    AgentBudgetRule,
-    ConsumptionRow,
-    UsageBucket,
-)
-from api_exporter.netbird.facts.agents import usage_by_period, used_ratios
+from api_exporter.netbird.agent_bodies import Consumption
+from api_exporter.netbird.agent_records import AgentBudgetRule, ConsumptionRow
+from api_exporter.netbird.facts.agents import used_ratios
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
 
 TODAY = datetime(2026, 11, 22, tzinfo=UTC)
 
 NOW = datetime(2026, 11, 22, 0, 5, tzinfo=UTC).timestamp()
-
-
-def period(first: str, last: str, tokens: int) -> UsagePeriod:
-    return UsagePeriod(
-        first=first, last=last, buckets=(UsageBucket(input_tokens=tokens),)
-    )
-
-
-class UsageTests(SynchronousTestCase):
-    def usage_of(self, known: Usage) -> dict[str, int]:
-        return {
-            name: used_ratios.input_tokens or 0
-            for name, used_ratios in usage_by_period([known], NOW)
-        }
-
-    def test_day_counted_once(self) -> None:
-        """After midnight the earlier days may include the day that was today before."""
-        last = period("2026-11-21", "2026-11-21", 5)
-        until = period("2026-11-01", "2026-11-20", 7)
-        self.assertEqual(
-            {"day": 0, "month": 12}, self.usage_of(Usage(today=last, earlier=until))
-        )
-        until = period("2026-11-01", "2026-11-21", 12)
-        self.assertEqual(
-            {"day": 0, "month": 12}, self.usage_of(Usage(today=last, earlier=until))
-        )
-
-    def test_unknown(self) -> None:
-        """There is no usage before today was read."""
-        until = period("2026-11-01", "2026-11-21", 12)
-        self.assertEqual({}, self.usage_of(Usage(earlier=until)))
 
 
 PEERS = 2000
@@ -107,11 +72,3 @@ class ManyLimitsTests(SynchronousTestCase):
             self.assertEqual(300, len(shares))
             self.assertEqual((PEERS - 1) / 1000, max(shares.values()))
             self.assertLess(peak, 5_000_000)
-
-    def test_bound(self) -> None:
-        """The ratio is that of the largest consumption of a bound user or peer."""
-        known = self.known(rule(1, 1000, "g3"), rule(2, 1000, "unknown"))
-        of_three = Group(id="g3", peers=(Member(id="p7"), Member(id="p5")))
-        known = known.with_("groups", (of_three,))
-        shares = {limit.id: share for limit, share in used_ratios(known).items()}
-        self.assertEqual({"r1": 0.007}, shares)

@@ -4,20 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.facts.members import PeerSet, PeerSets, distinct, named
-from api_exporter.netbird.records import Group, TypedId
+from api_exporter.netbird.facts.members import PeerSet, PeerSets, named
+from api_exporter.netbird.records import Group
 
 
 class MembersTests(SynchronousTestCase):
-    def test_distinct(self) -> None:
-        """The last element with an id counts, and all without an id."""
-        first, last, nameless = (
-            TypedId(id=i, type=t) for i, t in ("aA", "aB", ("", ""))
-        )
-        found = distinct((first, nameless, last, nameless))
-        self.assertEqual([last, nameless, nameless], list(found))
-        self.assertEqual([], list(distinct(None)))
-
     def test_named(self) -> None:
         """Groups are found by name or id, without a search of all names."""
 

@@ -1,13 +1,9 @@
 """Routing peers: single peers and members of groups, each counted once."""
 
 import tracemalloc
-from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import combinations, islice
 from typing import TypeVar
 
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import force_setattr
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -15,7 +11,7 @@ from api_exporter.collectors import networks, routes
 from api_exporter.collectors.rows import measure_function
 from api_exporter.exposition.incremental import render_page
 from api_exporter.netbird.facts.policies import outdated_peer_counts
-from api_exporter.netbird.facts.routing import RoutingPeers, routing_peers
+from api_exporter.netbird.facts.routing import routing_peers
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     MAX_GROUPS_PER_RECORD,
@@ -37,55 +33,9 @@ from api_exporter.ports import UpstreamError
 from tests.attention.looking import findings, seen
 from tests.bodies import decoded
 
-IDS = st.sampled_from("abcd")
-EARLY, LATE = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
-
-PEERS = (
-    Peer(id="a", connected=True),
-    Peer(id="b", last_seen=EARLY),
-    Peer(id="c", last_seen=LATE),
-    Peer(id="d", connected=True),
-)
-GROUPS = (
-    Group(id="g1", peers=(Member(id="a"), Member(id="b"))),
-    Group(id="g2", peers=(Member(id="b"), Member(id="c"), Member(id="deleted"))),
-    Group(id="g3", peers=None),
-)
-
-
-def behind(*routers: NetworkRouter) -> RoutingPeers:
-    """Return the routing peers of these routers."""
-    return routing_peers(GROUPS, PEERS, [("n", routers)])["n"]
-
 
 def router(peer: str = "", *groups: str) -> NetworkRouter:
     return NetworkRouter(id="r", peer=peer, peer_groups=groups or None)
-
-
-class RoutingPeersTests(SynchronousTestCase):
-    def test_gone(self) -> None:
-        """The last time of disconnection is known if at most one peer is connected."""
-        self.assertEqual(LATE, behind(router("", "g2")).last_disconnected_at)
-        self.assertEqual(EARLY, behind(router("", "g1")).last_disconnected_at)
-        self.assertIsNone(behind(router("a")).last_disconnected_at)
-        self.assertIsNone(behind(router("a", "g1"), router("d")).last_disconnected_at)
-
-    @given(IDS, st.lists(IDS), st.dictionaries(IDS, st.lists(IDS)))
-    def test_more_members(
-        self, peer: str, names: list[str], members: dict[str, list[str]]
-    ) -> None:
-        """Another member never removes a routing peer."""
-        peers = [Peer(id=id_) for id_ in (*"abcd", "new")]
-        routers = [("n", (router(peer, *names),))]
-
-        def count(more: Sequence[str]) -> int:
-            groups = [
-                Group(id=id_, peers=tuple(Member(id=m) for m in (*ids, *more)))
-                for id_, ids in members.items()
-            ]
-            return routing_peers(groups, peers, routers)["n"].peers
-
-        self.assertLessEqual(count(()), count(("new",)))
 
 
 class CountedId(str):
