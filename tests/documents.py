@@ -52,7 +52,8 @@ Made from the code by `make docs`: change it there.
 
 * **Freshness.** `api_exporter_resource_last_success_timestamp_seconds` is the time of
   the data. After `METRICS_MAX_AGE` without a successful refresh the series of a
-  resource disappear. `api_exporter_resource_up` is 0 from the first failure on: alert on it.
+  resource disappear. `api_exporter_resource_up` is 0 from the first failure on: alert
+  on it.
 * **No series** means "never", "not known" or "does not apply". A key that does not
   expire has no time of expiry. A family of two resources is absent while one of them
   is unknown. The series of a deleted object disappear with the next refresh.
