@@ -8,12 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.account import (
-    MAX_CLOSE_SECONDS,
-    MAX_LOG_STOP_SECONDS,
-    Account,
-    SharedState,
-)
+from api_exporter.account import MAX_CLOSE_SECONDS, Account, SharedState
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.pipeline import AccountFeature, BodyReader
 from api_exporter.settings import environment
@@ -95,44 +90,35 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual([1.5, None], found)
 
     def test_stop(self) -> None:
-        """A stop waits half a second for NetBird, and leaves no timer behind."""
-        account = self.account()
-        account.network.addService(Endless())
-        self.stops_after(0.5, account)
-
-    def test_stop_while_writing(self) -> None:
-        """A stop waits five seconds for a log that is being written."""
-        self.assertEqual(5.0, MAX_LOG_STOP_SECONDS)
-        account = self.account(AccountFeature(service=Endless()))
-        self.stops_after(MAX_LOG_STOP_SECONDS, account)
-
-    def stops_after(self, seconds: float, account: Account) -> None:
-        account.startService()
-        stopped = account.stopService()
-        self.reactor.advance(seconds / 2)
-        self.assertNoResult(stopped)
-        self.reactor.advance(seconds / 2)
-        self.successResultOf(stopped)
-        self.assertEqual([], self.reactor.getDelayedCalls())
-
-    def test_never_started(self) -> None:
-        """An account can be stopped without a start, as after a check."""
+        """A stop waits half a second for NetBird, and five for a log that is being
+        written. It leaves no timer behind. A start is not required, as after a check.
+        """
+        waiting = self.account()
+        waiting.network.addService(Endless())
+        writing = self.account(AccountFeature(service=Endless()))
+        for seconds, account in ((0.5, waiting), (5.0, writing)):
+            account.startService()
+            stopped = account.stopService()
+            self.reactor.advance(seconds / 2)
+            self.assertNoResult(stopped)
+            self.reactor.advance(seconds / 2)
+            self.successResultOf(stopped)
+            self.assertEqual([], self.reactor.getDelayedCalls())
         self.successResultOf(self.account().stopService())
         self.assertEqual([], self.reactor.getDelayedCalls())
 
     def test_reload(self) -> None:
         """A reload logs missing files."""
-        token = Path(self.mktemp())
+        token = Path(self.mktemp()).absolute()
         token.write_text("secret")
-        account = self.account(UPSTREAM_API_TOKEN_FILE=str(token.absolute()))
+        account = self.account(UPSTREAM_API_TOKEN_FILE=str(token))
         book = logbook(self)
         token.unlink()
         account.reload()
         [line] = book.lines()
         self.assertIn("the token file cannot be read", line)
-        self.assertEqual(
-            0, self.registry.get_sample_value("api_exporter_token_readable")
-        )
+        readable = self.registry.get_sample_value("api_exporter_token_readable")
+        self.assertEqual(0, readable)
 
     def test_body_readers(self) -> None:
         """Features that read the same resource get its bodies one after the other."""
@@ -157,6 +143,5 @@ class AccountTests(SynchronousTestCase):
         """If a limit lengthens its intervals, the account logs that at its start."""
         book = logbook(self)
         self.started(self.account(UPSTREAM_RATE_LIMIT="2/5"))
-        self.assertIn(
-            "refresh intervals are lengthened to fit 2 requests", book.lines()[0]
-        )
+        line = "refresh intervals are lengthened to fit 2 requests"
+        self.assertIn(line, book.lines()[0])

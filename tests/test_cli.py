@@ -35,17 +35,8 @@ class CommandOptionsTests(SynchronousTestCase):
         text = str(CommandOptions())
         self.assertIn(Options.synopsis, text)
         for word in (
-            "--check",
-            "--once",
-            "--demo",
-            "--enable-pprof",
-            "--config",
-            "--health",
-            "--account",
-            "--rules",
-            "--runbook",
-            "--settings",
-            *SETTING_BY_NAME,
+            *("--check", "--once", "--demo", "--enable-pprof", "--config", "--health"),
+            *("--account", "--rules", "--runbook", "--settings", *SETTING_BY_NAME),
         ):
             self.assertIn(word, text)
 
@@ -56,18 +47,17 @@ class MainTests(SynchronousTestCase):
         printed = io.StringIO()
         self.patch(sys, "stdout", printed)
         self.patch(sys, "argv", ["api-exporter", *arguments])
-        with self.assertRaises(SystemExit) as raised:
+        try:
             main()
-        return raised.exception.code, printed.getvalue()
+        except SystemExit as exit_:
+            return exit_.code, printed.getvalue()
+        return None, printed.getvalue()
 
     def test_version(self) -> None:
         """The version needs no settings, beside any other option."""
-        for arguments in (
-            ["--version"],
-            ["--demo", "--version"],
-            ["--check", "--version"],
-        ):
-            self.assertEqual((0, f"{this_build()}\n"), self.ended(*arguments))
+        for arguments in ([], ["--demo"], ["--check"]):
+            found = self.ended(*arguments, "--version")
+            self.assertEqual((0, f"{this_build()}\n"), found)
 
     def test_help(self) -> None:
         """The help is printed, and is no failure."""
@@ -78,12 +68,8 @@ class MainTests(SynchronousTestCase):
 
     def test_settings(self) -> None:
         """`--settings` prints the example file."""
-        printed = io.StringIO()
-        self.patch(sys, "stdout", printed)
-        self.patch(sys, "argv", ["api-exporter", "--settings"])
-        main()
         example = ROOT / "deploy/api-exporter.env.example"
-        self.assertEqual(example.read_text(), printed.getvalue())
+        self.assertEqual((None, example.read_text()), self.ended("--settings"))
 
     def test_rules(self) -> None:
         """Rules have the thresholds, groups and address from any source of settings. No
@@ -95,29 +81,22 @@ class MainTests(SynchronousTestCase):
         config = folder / "config"
         config.write_text(f"THRESHOLDS_FILE={folder / 'own.json'}\n")
         self.patch(os, "environ", {"IMPORTANT_GROUPS": "db"})
-        printed = io.StringIO()
-        self.patch(sys, "stdout", printed)
-        self.patch(sys, "argv", ["api-exporter", "--rules", "--config", str(config)])
-        main()
-        groups = yaml.safe_load(printed.getvalue())["groups"]
+        _, printed = self.ended("--rules", "--config", str(config))
+        groups = yaml.safe_load(printed)["groups"]
         rules = [rule for group in groups for rule in group["rules"] or ()]
-        self.assertIn(
-            {"group": "db", "role": "important"}, [r.get("labels") for r in rules]
-        )
+        labels = {"group": "db", "role": "important"}
+        self.assertIn(labels, [rule.get("labels") for rule in rules])
         alerts = {rule["alert"]: rule for rule in rules if "alert" in rule}
         self.assertIn("23", alerts["NetBirdLoginExpiresSoon"]["expr"])
 
     def test_runbook(self) -> None:
         """A runbook is printed as text. The case of its name does not matter."""
-        printed = io.StringIO()
-        self.patch(sys, "stdout", printed)
-        self.patch(sys, "argv", ["api-exporter", "--runbook", "apiexporterdatalate"])
-        main()
-        title, _, meaning, *_, ends = printed.getvalue().splitlines()
+        _, printed = self.ended("--runbook", "apiexporterdatalate")
+        title, _, meaning, *_, ends = printed.splitlines()
         self.assertEqual("ApiExporterDataLate", title)
         self.assertIn("ApiExporterUpstreamFailing fires in its place", meaning)
         self.assertTrue(ends.startswith("* Ends when: "), ends)
-        self.assertNotRegex(printed.getvalue(), r"\*\*|\]\(")
+        self.assertNotRegex(printed, r"\*\*|\]\(")
 
     def test_rules_wrong(self) -> None:
         """A wrong file is reported in one line that says where the error is."""
@@ -128,28 +107,19 @@ class MainTests(SynchronousTestCase):
         self.patch(sys, "stderr", stderr)
         self.assertEqual((os.EX_CONFIG, ""), self.ended("--rules"))
         first, second = stderr.getvalue().splitlines()
-        self.assertIn(
-            f"THRESHOLDS_FILE: {quote_value(str(own))} is not allowed: it must be ",
-            first,
-        )
-        self.assertIn("(days: login_soon: 0: Expected `int` >= 1", first)
-        self.assertIn(
-            "RUNBOOKS_URL: 'wiki' is not allowed: it must be the http", second
-        )
+        self.assertIn(f"THRESHOLDS_FILE: {quote_value(str(own))} is not allowed", first)
+        self.assertIn("RUNBOOKS_URL: 'wiki' is not allowed", second)
 
     def test_wrong(self) -> None:
         """A wrong command line is reported in one line that names the help."""
-        for arguments in (["--nonsense"], ["--config"], ["peers"], ["--check", "x"]) + (
-            ["--account=acme"],
-            ["--runbook=NoSuchAlert"],
-            ["--check", "--rules"],
+        for arguments in (
+            *(["--nonsense"], ["--config"], ["peers"], ["--check", "x"]),
+            *(["--account=acme"], ["--runbook=NoSuchAlert"], ["--check", "--rules"]),
             ["--demo", "--account", "acme"],
         ):
             stderr = io.StringIO()
             self.patch(sys, "stderr", stderr)
-            status, printed = self.ended(*arguments)
-            self.assertEqual(os.EX_CONFIG, status)
+            self.assertEqual((os.EX_CONFIG, ""), self.ended(*arguments))
             [line] = stderr.getvalue().splitlines()
             self.assertTrue(line.startswith("api-exporter: "), line)
             self.assertTrue(line.endswith("; see api-exporter --help"), line)
-            self.assertEqual("", printed)

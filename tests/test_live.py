@@ -17,8 +17,8 @@ from simulation.company.network import SimulatedNetwork
 from simulation.exporter import RunningExporter
 from simulation.link import Response
 from simulation.machine import Machine
-from tests.authority import Authority
 from tests.logbook import logbook
+from tests.settings.test_unused import examples
 
 NOW = 1_800_000_000.0
 JSON = b"application/json"
@@ -144,6 +144,7 @@ class AccountsTests(LiveTestCase):
         """
         self.start()
         other = self.exporter.accounts["two"]
+        key = "netbird_api_setup_key"
         for setting, value, present, absent, more in (
             ("EXPOSE_PERSONAL_DATA", "city", 'city="', "", ""),
             ("PEER_DETAIL", "none", PEERS, DETAIL, ""),
@@ -153,14 +154,8 @@ class AccountsTests(LiveTestCase):
             ("UPSTREAM_API_TOKEN", "three", DETAIL, "", ""),
             ("IMPORTANT_GROUPS", "nothing", DETAIL, "", ""),
             ("COLLECTORS", "default,events", EVENTS, "", "events/audit"),
-            ("COLLECTORS", "peers", DETAIL, "netbird_api_setup_key", ""),
-            (
-                "COLLECTORS",
-                "peers,setup_keys",
-                "netbird_api_setup_key",
-                "",
-                "setup-keys",
-            ),
+            ("COLLECTORS", "peers", DETAIL, key, ""),
+            ("COLLECTORS", "peers,setup_keys", key, "", "setup-keys"),
         ):
             case = f"{setting}={value}"
             self.account("one", **{setting: value})
@@ -267,63 +262,20 @@ class TableTests(SynchronousTestCase):
         """A change of each setting applies at once, or is named for a restart."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
-        issued = Authority("an authority").issue("client")
-        pem, empty = folder / "both.pem", folder / "thresholds.json"
-        pem.write_bytes(issued.pem + issued.key)
-        empty.write_text('{"days": {"certificate_soon": 3}}')
         (folder / "one.conf").write_text("UPSTREAM_API_TOKEN=one\n")
         environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": "one"}
         accounts = {"ACCOUNTS_DIR": str(folder)}
-        ca = {"UPSTREAM_CLIENT_CERT_FILE": str(pem)}
-        values = {
-            "UPSTREAM_API_URL": "http://10.0.0.2",
-            "UPSTREAM_API_TOKEN": "two",
-            "UPSTREAM_API_TOKEN_FILE": str(folder / "one.conf"),
-            "HTTP_TIMEOUT": "1s",
-            "API_RETRY_ATTEMPTS": "1",
-            "UPSTREAM_ACCOUNT": "a",
-            "UPSTREAM_RATE_LIMIT": "60/60",
-            "UPSTREAM_PROXY": "http://10.0.0.3:1",
-            "UPSTREAM_CLIENT_CERT_FILE": str(pem),
-            "UPSTREAM_CLIENT_KEY_FILE": str(pem),
-            "UPSTREAM_CA_FILE": str(pem),
-            "COLLECTORS": "peers",
-            "REFRESH_INTERVALS": "peers=1m",
-            "METRICS_MAX_AGE": "10m",
-            "PAGE_MAX_BYTES": "1",
-            "EXPOSE_PERSONAL_DATA": "true",
-            "PEER_DETAIL": "none",
-            "IMPORTANT_GROUPS": "a",
-            "METRICS_DENY": "netbird_api_user*",
-            "EVENTS_FILE": "a",
-            "EVENTS_CURSOR_FILE": "a",
-            "ACCESS_LOG_FILE": "a",
-            "ACCESS_LOG_CURSOR_FILE": "a",
-            "ACCESS_LOG_METRICS": "true",
-            "ACCESS_LOG_REQUESTS_PER_MINUTE": "1",
-            "THRESHOLDS_FILE": str(empty),
-            "RUNBOOKS_URL": "http://a",
-            "LISTEN_ADDRESS": ":1",
-            "METRICS_PATH": "/a",
-            "LOOKUP": "true",
-            "MAX_CONNECTIONS": "1",
-            "WEB_CONFIG_FILE": "a",
-            "WEB_BEARER_TOKENS_FILE": "a",
-            "WEB_OPEN_PATHS": "/sd",
-            "LOG_LEVEL": "debug",
-            "LOG_FORMAT": "json",
-            "ACCOUNTS_DIR": str(folder),
-            "SHARD": "1/3",
-            "DEMO_PEERS": "1",
-            "DEMO_ACCOUNTS": "3",
-        }
-        self.assertEqual([setting.name for setting in SETTINGS], [*values])
+        values = dict(reversed(examples(folder))) | accounts | {"SHARD": "1/3"}
+        values |= {"UPSTREAM_API_TOKEN": "two", "METRICS_DENY": "netbird_api_user*"}
+        ca = {"UPSTREAM_CLIENT_CERT_FILE": values["UPSTREAM_CLIENT_CERT_FILE"]}
+        self.assertEqual({setting.name for setting in SETTINGS}, {*values})
         for name, value in values.items():
             more = accounts if name == "SHARD" else ca if "KEY_FILE" in name else {}
             after = {**environ, **more, name: value}
             if name == "UPSTREAM_API_TOKEN_FILE":
                 del after["UPSTREAM_API_TOKEN"]
             running, read = read_settings({**environ, **more}), read_settings(after)
+            self.assertNotEqual(running, read, name)
             applied, fixed = applicable(running, read)
             self.assertEqual([] if name in LIVE_SETTINGS else [name], fixed, name)
             self.assertEqual(read if name in LIVE_SETTINGS else running, applied, name)

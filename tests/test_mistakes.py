@@ -24,6 +24,7 @@ from api_exporter.settings.errors import ConfigurationError
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.failures import headers_error, response_error, translate
 from tests.documents import ROOT
+from tests.settings.test_table import REFUSED
 
 URL, TOKEN = "https://api.example", "nbp_secret"
 HTML = "<html>Sign in</html>"
@@ -43,41 +44,28 @@ FILE = {
 }
 """Contents of a settings file."""
 
-SETTINGS: dict[str, tuple[str, str]] = {
-    "no address": ("UPSTREAM_API_URL=", "UPSTREAM_API_URL is not set: it must be an"),
-    "no token": ("UPSTREAM_API_TOKEN=", "UPSTREAM_API_TOKEN is not set: it must be"),
-    "a path": (f"UPSTREAM_API_URL={URL}/api", "leave out the path: /api/… is added"),
-    "no scheme": ("UPSTREAM_API_URL=api.example", "the scheme must be http or https"),
-    "a query": (f"UPSTREAM_API_URL={URL}?a", "leave out the query"),
-    "a wrong port": (f"UPSTREAM_API_URL={URL}:https", "must be a number up to 65535"),
-    "a space": (f"UPSTREAM_API_URL=a {URL}", "a space or control character"),
-    "token with space": ("UPSTREAM_API_TOKEN=Bearer nbp_x", "contains a space"),
-    "two tokens": ("UPSTREAM_API_TOKEN_FILE=/x", "are both set: set only one"),
-    "no unit": ("HTTP_TIMEOUT=30", "add a unit: 30s?"),
-    "a word": ("HTTP_TIMEOUT=fast", "it must be a duration such as 30s"),
-    "a collector": ("COLLECTORS=peer", "'peer' is not one of peers, groups"),
-    "a resource": ("REFRESH_INTERVALS=peer=1m", "'peer' is not one of peers"),
-    "no interval": ("REFRESH_INTERVALS=peers", "peers needs one duration"),
-    "too quick": ("REFRESH_INTERVALS=peers=10ms", "peers: at least 1s"),
-    "peers off": ("REFRESH_INTERVALS=peers=off", "always needs this resource"),
-    "only a port": ("LISTEN_ADDRESS=8080", "it must be host:port, such as :8080"),
-    "a large port": ("LISTEN_ADDRESS=:80800", "it must be host:port"),
-    "a URL": ("LISTEN_ADDRESS=http://x:1", "it must be host:port"),
-    "metrics path": ("METRICS_PATH=metrics", "it must be a path such as /metrics"),
-    "a taken path": ("METRICS_PATH=/health", "another page uses this path"),
-    "log level": ("LOG_LEVEL=verbose", "one of debug, info, warning, error"),
-    "personal data": ("EXPOSE_PERSONAL_DATA=yes", "'yes' is not one of email, name"),
-    "detail": ("PEER_DETAIL=servers", "it must be all, none, or groups:"),
-    "a metric": ("METRICS_DENY=netbird_peers", "matches no metric of an enabled"),
-    "no folder": ("ACCOUNTS_DIR=/nowhere", "No such file or directory"),
-    "shard": ("SHARD=0/3", "SHARD is set, but ACCOUNTS_DIR is not: set both"),
-    "other exporter": ("NETBIRD_API_TOKEN=x", "use UPSTREAM_API_TOKEN or"),
-    "a removed one": ("METRICS_ALLOW=x", "not a setting any more: use COLLECTORS"),
-    "proxy": ("UPSTREAM_PROXY=socks5://x:1", "it must be the address of an http"),
-    "key alone": ("UPSTREAM_CLIENT_KEY_FILE=/nowhere", "No such file or directory"),
-    "events": ("EVENTS_FILE=-", "EVENTS_CURSOR_FILE is not set: where EVENTS_FILE"),
+SETTINGS: dict[str, str] = {
+    "UPSTREAM_API_URL=": "UPSTREAM_API_URL is not set: it must be an",
+    "UPSTREAM_API_TOKEN=": "UPSTREAM_API_TOKEN is not set: it must be",
+    f"UPSTREAM_API_URL={URL}/api": "leave out the path: /api/… is added",
+    f"UPSTREAM_API_URL={URL}:https": "must be a number up to 65535",
+    "UPSTREAM_API_TOKEN=Bearer nbp_x": "contains a space",
+    "UPSTREAM_API_TOKEN_FILE=/x": "are both set: set only one",
+    "METRICS_DENY=netbird_peers": "matches no metric of an enabled",
+    "ACCOUNTS_DIR=/nowhere": "No such file or directory",
+    "SHARD=0/3": "SHARD is set, but ACCOUNTS_DIR is not: set both",
+    "NETBIRD_API_TOKEN=x": "use UPSTREAM_API_TOKEN or",
+    "METRICS_ALLOW=x": "not a setting any more: use COLLECTORS",
+    "UPSTREAM_PROXY=socks5://x:1": "it must be the address of an http",
+    "UPSTREAM_CLIENT_KEY_FILE=/nowhere": "No such file or directory",
+    "EVENTS_FILE=-": "EVENTS_CURSOR_FILE is not set: where EVENTS_FILE",
+    **{
+        f"{name}={text}": words
+        for name, refused in REFUSED.items()
+        for words, (text, *_) in refused.items()
+    },
 }
-"""A line that is added to an address and a token."""
+"""Lines that are added to an address and a token."""
 
 ARGUMENTS = {
     "foo": "'foo' is not an option: options begin with --",
@@ -119,7 +107,7 @@ class MistakesTests(SynchronousTestCase):
     def test_each(self) -> None:
         """Each message has the words that help."""
         found = list(self.messages())
-        self.assertGreater(len(found), 60)
+        self.assertGreater(len(found), 80)
         for mistake, expected, message in found:
             self.assertIn(expected, message, mistake)
             self.assertNotIn("nbp_secret", message, mistake)
@@ -143,12 +131,12 @@ class MistakesTests(SynchronousTestCase):
             load = partial(configuration_file.lines, file)
             yield content, expected, self.refusal(load)
         required = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": TOKEN}
-        for mistake, (line, expected) in SETTINGS.items():
+        for line, expected in SETTINGS.items():
             name, _, value = line.partition("=")
             environ = {**required, name: value}
             if name == "NETBIRD_API_TOKEN":
                 del environ["UPSTREAM_API_TOKEN"]
-            yield mistake, expected, self.refusal(partial(read_settings, environ))
+            yield line, expected, self.refusal(partial(read_settings, environ))
         for argument, expected in ARGUMENTS.items():
             yield argument, expected, self.ended(argument)
         for (status, body, media), expected in RESPONSES.items():

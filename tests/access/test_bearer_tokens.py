@@ -15,9 +15,7 @@ SECRET = "t0ken-that-is-long-enough"
 class TokensTests(SynchronousTestCase):
     def read(self, content: str | bytes, *, named_accounts: bool = True) -> Tokens:
         self.path = Path(self.mktemp())
-        self.path.write_bytes(
-            content if isinstance(content, bytes) else content.encode()
-        )
+        self.path.write_bytes(content.encode() if isinstance(content, str) else content)
         return load_tokens(self.path, Path.read_bytes, named_accounts=named_accounts)
 
     def refused(
@@ -86,27 +84,27 @@ class TokensTests(SynchronousTestCase):
         )
 
     def test_no_tokens(self) -> None:
-        """A file without tokens is refused, as it would open all pages, or none."""
+        """A file without tokens is refused, as it would open all pages, or none. A file
+        that is not acceptable is reported with its own reason.
+        """
         for content in ("", "# none\n"):
             error = self.refused(content)
             self.assertIn("the file contains no token", str(error))
             self.assertTrue(error.retryable)
         error = self.refused("ü".encode() * 20)
         self.assertIn("the file contains a non-ASCII character", str(error))
-        for path, words in ((Path("/none"), "No such file"), (Path("/"), "directory")):
-            with self.assertRaises(ConfigurationError) as raised:
-                load_tokens(path, Path.read_bytes, named_accounts=True)
-            self.assertIn(words, str(raised.exception))
-
-    def test_unusable(self) -> None:
-        """A file that is not acceptable is reported with its own reason."""
 
         def refuse(_path: Path) -> bytes:
             raise ValueError("the file is not a regular file")
 
-        with self.assertRaises(ConfigurationError) as raised:
-            load_tokens(Path("/x"), refuse, named_accounts=True)
-        self.assertEqual("/x: the file is not a regular file", str(raised.exception))
+        for path, read, words in (
+            ("/none", Path.read_bytes, "No such file"),
+            ("/", Path.read_bytes, "directory"),
+            ("/x", refuse, "/x: the file is not a regular file"),
+        ):
+            with self.assertRaises(ConfigurationError) as raised:
+                load_tokens(Path(path), read, named_accounts=True)
+            self.assertIn(words, str(raised.exception))
 
     def test_secret(self) -> None:
         self.assertEqual("<tokens>", repr(self.read(SECRET)))

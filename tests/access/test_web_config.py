@@ -211,25 +211,18 @@ class TableTests(SynchronousTestCase):
 
     def test_dear(self) -> None:
         """A hash that takes seconds to compare causes a warning."""
-        for cost, warnings in (
-            ("14", ()),
-            (
-                "18",
-                (
-                    f"{self.folder.file}: basic_auth_users: a hash has cost 18. One"
-                    " comparison takes about 26 seconds and delays all others. Use a"
-                    " cost from 10 to 12",
-                ),
-            ),
-        ):
-            text = HASH.replace("$04$", f"${cost}$")
-            found = self.folder.read(
-                f'basic_auth_users:\n  a: "{HASH}"\n  b: "{text}"\n'
-            )
-            self.assertEqual(warnings, found.warnings)
+        dear = (
+            f"{self.folder.file}: basic_auth_users: a hash has cost 18. One comparison"
+            " takes about 26 seconds and delays all others. Use a cost from 10 to 12"
+        )
+        for cost, warnings in (("14", ()), ("18", (dear,))):
+            other = HASH.replace("$04$", f"${cost}$")
+            text = f'basic_auth_users:\n  a: "{HASH}"\n  b: "{other}"\n'
+            self.assertEqual(warnings, self.folder.read(text).warnings)
 
     def test_quoted(self) -> None:
         """An empty text is no section, list, number or duration, but an error."""
+        frame = "http_server_config: {headers: {X-Frame-Options: ''}}"
         for text, expected in (
             ("''", "1: the file: it must be a mapping"),
             ("basic_auth_users: ''", "1: basic_auth_users: it must be a mapping"),
@@ -239,38 +232,30 @@ class TableTests(SynchronousTestCase):
             ("basic_auth_users: !!null [a]", "1: basic_auth_users: it must be a map"),
             ("rate_limit: {interval: ''}", "1: rate_limit.interval: it must be a dur"),
             ("rate_limit: {burst: ''}", "1: rate_limit.burst: it must be a whole num"),
-            (
-                "http_server_config: {headers: {X-Frame-Options: ''}}",
-                "1: http_server_config.headers.X-Frame-Options: it must be deny",
-            ),
+            (frame, "1: http_server_config.headers.X-Frame-Options: it must be deny"),
             (
                 f"{SERVER}  min_version: ''\n",
-                "4: tls_server_config.min_version: it must be one of TLS10",
+                "4: tls_server_config.min_version: it must",
             ),
             (
                 f"{SERVER}  cipher_suites: ''\n",
-                "4: tls_server_config.cipher_suites: it must be a list",
+                "4: tls_server_config.cipher_suites: it",
             ),
         ):
             self.assert_bad(text, expected)
         for text in ("basic_auth_users:", "rate_limit: ~", "tls_server_config: null"):
             self.assertEqual([], self.folder.problems(text))
-        users = self.folder.read(
-            f"basic_auth_users: !!null {{ alice: '{HASH}' }}"
-        ).users
-        self.assertEqual([b"alice"], list(users))
+        text = f"basic_auth_users: !!null {{ alice: '{HASH}' }}"
+        self.assertEqual([b"alice"], list(self.folder.read(text).users))
 
     def test_long(self) -> None:
         """A file that would take long to parse is refused before it is parsed."""
         users = "".join(f'  user{n}: "{HASH}"\n' for n in range(800))
-        self.assertEqual(
-            800, len(self.folder.read(f"basic_auth_users:\n{users}").users)
-        )
-        with self.assertRaises(ConfigurationError) as raised:
-            self.folder.read("[" * (MAX_BYTES + 1))
-        self.assertEqual(
-            [f"{self.folder.file}: the file has more than 65536 bytes"],
-            raised.exception.problems,
+        found = self.folder.read(f"basic_auth_users:\n{users}")
+        self.assertEqual(800, len(found.users))
+        [problem] = self.folder.problems("[" * (MAX_BYTES + 1))
+        self.assertTrue(
+            problem.endswith(" the file has more than 65536 bytes"), problem
         )
 
     def test_all_at_once(self) -> None:
@@ -289,11 +274,7 @@ class TlsTests(SynchronousTestCase):
 
     def test_none(self) -> None:
         """An empty section configures no TLS."""
-        for text in (
-            "",
-            "tls_server_config:\n",
-            "tls_server_config: {cert_file: ''}\n",
-        ):
+        for text in ("", SOME, "tls_server_config: {cert_file: ''}\n"):
             self.assertIs(None, self.folder.read(text).tls)
 
     def test_files(self) -> None:
@@ -352,66 +333,54 @@ class TlsTests(SynchronousTestCase):
 
     def test_contradictions(self) -> None:
         """Contradictions are refused."""
-        auth = f"{SERVER}  client_auth_type: "
+        auth, sans = "client_auth_type: ", "client_allowed_sans: [a]"
         for text, expected in (
-            (f"{auth}Sometimes\n", "4: tls_server_config.client_auth_type: it must be"),
+            (f"{auth}Sometimes", "4.client_auth_type: it must be"),
             (
-                f"{auth}VerifyClientCertIfGiven\n  client_allowed_sans: [a]\n",
-                "5: tls_server_config.client_allowed_sans: client_auth_type must be",
+                f"{auth}VerifyClientCertIfGiven\n  {sans}",
+                "5.client_allowed_sans: client_auth_type must be",
             ),
             (
-                f"{auth}RequireAnyClientCert\n  client_allowed_sans: []\n",
-                "5: tls_server_config.client_allowed_sans: an empty list rejects all"
-                " clients",
+                f"{auth}RequireAnyClientCert\n  client_allowed_sans: []",
+                "5.client_allowed_sans: an empty list rejects all clients",
+            ),
+            (sans, "4.client_allowed_sans: client_auth_type must be"),
+            (
+                "min_version: TLS13\n  max_version: TLS12",
+                "2: min_version is newer than max_version",
             ),
             (
-                f"{SERVER}  client_allowed_sans: [a]\n",
-                "4: tls_server_config.client_allowed_sans: client_auth_type must be",
+                "max_version: TLS12\n  cipher_suites: [TLS_AES_128_GCM_SHA256]",
+                "5.cipher_suites: max_version allows none of these cipher suites",
             ),
             (
-                f"{SERVER}  min_version: TLS13\n  max_version: TLS12\n",
-                "2: tls_server_config: min_version is newer than max_version",
-            ),
-            (
-                f"{SERVER}  max_version: TLS12\n  cipher_suites:"
-                " [TLS_AES_128_GCM_SHA256]\n",
-                "5: tls_server_config.cipher_suites: max_version allows none of these"
-                " cipher suites",
-            ),
-            (
-                f"{SERVER}  prefer_server_cipher_suites: 3\n",
-                "4: tls_server_config.prefer_server_cipher_suites: it must be true",
+                "prefer_server_cipher_suites: 3",
+                "4.prefer_server_cipher_suites: it must",
             ),
         ):
-            [problem] = self.folder.problems(text)
-            self.assertTrue(problem.startswith(expected), problem)
-        for kind in names.CLIENT_AUTH:
-            found = self.folder.read(f"{auth}{kind}\n").tls
+            [problem] = self.folder.problems(f"{SERVER}  {text}\n")
+            start = f"{expected[0]}: tls_server_config{expected[1:]}"
+            self.assertTrue(problem.startswith(start), problem)
+        for kind, expected_auth in names.CLIENT_AUTH.items():
+            found = self.folder.read(f"{SERVER}  {auth}{kind}\n").tls
             assert found is not None
-            self.assertEqual(names.CLIENT_AUTH[kind], found.client_auth)
+            self.assertEqual(expected_auth, found.client_auth)
 
 
 class DurationTests(SynchronousTestCase):
-    def test_good(self) -> None:
-        """All durations that Go accepts are accepted."""
-        for text, expected in (
-            ("0", 0.0),
-            ("0s", 0.0),
-            ("1s", 1.0),
-            ("1m30s", 90.0),
-            ("1.5h", 5400.0),
-            (".5s", 0.5),
-            ("1.s", 1.0),
-            ("100ms", 0.1),
-            ("5us", 5e-6),
-            ("5µs", 5e-6),
-            ("5μs", 5e-6),
-            ("7ns", 7e-9),
-        ):
-            self.assertAlmostEqual(expected, parse_duration(text), places=12)
-
-    def test_bad(self) -> None:
-        """A number without a known unit is no duration."""
+    def test_all(self) -> None:
+        """All durations that Go accepts are accepted; each needs a known unit."""
+        for seconds, texts in {
+            0.0: ("0", "0s"),
+            0.5: (".5s", "500ms"),
+            1.0: ("1s", "1.s"),
+            90.0: ("1m30s",),
+            5400.0: ("1.5h",),
+            5e-6: ("5us", "5µs", "5μs"),
+            7e-9: ("7ns",),
+        }.items():
+            for text in texts:
+                self.assertAlmostEqual(seconds, parse_duration(text), places=12)
         for text in ("", "1", "s", "1d", "-1s", "1 s", "1s ", ".s", "١s"):
             with self.assertRaises(ValueError, msg=text):
                 parse_duration(text)

@@ -7,27 +7,22 @@ from api_exporter.settings.errors import ConfigurationError
 
 
 class DocumentTests(SynchronousTestCase):
-    def assert_wrong(self, text: str, expected: str) -> None:
-        with self.assertRaises(ConfigurationError) as raised:
-            YamlDocument("web.yml", text)
-        [problem] = raised.exception.problems
-        self.assertTrue(problem.startswith(expected), problem)
-        self.assertNotIn("secret", problem)
-
     def test_no_yaml(self) -> None:
         """Invalid YAML is reported with its line, without its content."""
+        forbidden = "web.yml: the file contains a character that YAML forbids"
         for text, expected in (
             ("a: 1\nb: [1\n", "web.yml:3: "),
             ("a: 1\n b: 2\n", "web.yml:2: "),
             ("a: *secret\n", "web.yml:1: found undefined alias …"),
             ("a: 1\n---\nb: 2\n", "web.yml:2: "),
-            (
-                "a: \x01secret",
-                "web.yml: the file contains a character that YAML forbids",
-            ),
+            ("a: \x01secret", forbidden),
             ("[" * 5000, "web.yml: the file is nested too deeply"),
         ):
-            self.assert_wrong(text, expected)
+            with self.assertRaises(ConfigurationError) as raised:
+                YamlDocument("web.yml", text)
+            [problem] = raised.exception.problems
+            self.assertTrue(problem.startswith(expected), problem)
+            self.assertNotIn("secret", problem)
 
     def test_section(self) -> None:
         """Unknown keys, double keys and keys that are no words are errors."""
@@ -47,24 +42,19 @@ class DocumentTests(SynchronousTestCase):
         )
 
     def test_no_mapping(self) -> None:
-        """Only a mapping has keys and values."""
-        for text, key, expected in (
+        """Only a mapping has keys and values. An empty file, and a key without a value,
+        have no content.
+        """
+        for text, key, *expected in (
             ("- a", "", "f:1: the file: it must be a mapping of keys to values"),
             ("''", "s", "f:1: s: it must be a mapping of keys to values"),
             ("word", "s", "f:1: s: it must be a mapping of keys to values"),
             ("? [x]\n: 4", "", "f:1: the file: a key must be a word"),
+            *((text, "") for text in ("", "# a comment\n", "~", "null")),
         ):
             document = YamlDocument("f", text)
-            section = Section(document, document.root, key, ())
-            self.assertEqual({}, section.found)
-            self.assertEqual([expected], document.problems)
-
-    def test_nothing(self) -> None:
-        """An empty file, and a key without a value, have no content."""
-        for text in ("", "# a comment\n", "~", "null"):
-            document = YamlDocument("f", text)
-            self.assertEqual({}, Section(document, document.root, "", ()).found)
-            self.assertEqual([], document.problems)
+            self.assertEqual({}, Section(document, document.root, key, ()).found)
+            self.assertEqual(expected, document.problems)
 
     def test_values(self) -> None:
         """Texts, booleans and lists of texts are read as they are."""

@@ -17,57 +17,53 @@ class OneTests(FolderTestCase):
         [found] = self.problems(**ONE | {"ACCOUNTS_DIR": ""} | environ)
         return found
 
-    def test_off(self) -> None:
-        """Without the setting, nothing is written or requested."""
-        settings = self.one()
-        self.assertIsNone(settings.accounts[""].events_file)
-        self.assertEqual("", settings.output_setting)
-
     def test_cursor(self) -> None:
-        """The cursor is next to the file, unless a setting names another place."""
-        account = self.one(EVENTS_FILE="/var/log/e.jsonl").accounts[""]
-        self.assertEqual(Path("/var/log/e.jsonl.cursor"), account.events_cursor)
-        settings = self.one(EVENTS_FILE="-", EVENTS_CURSOR_FILE="/var/lib/e")
-        self.assertEqual(Path("/var/lib/e"), settings.accounts[""].events_cursor)
-        self.assertEqual("EVENTS_FILE", settings.output_setting)
-
-    def test_cursor_required(self) -> None:
-        """Standard output needs a setting for the cursor."""
-        expected = "EVENTS_CURSOR_FILE is not set: where EVENTS_FILE is -, it must be"
-        self.assertTrue(self.problem(EVENTS_FILE="-").startswith(expected))
-
-    def test_same(self) -> None:
-        """The log and its cursor must not be the same file."""
-        self.assertEqual(
-            "EVENTS_FILE and EVENTS_CURSOR_FILE: each needs a file of its own, "
-            "not '/nowhere/e'",
-            self.problem(EVENTS_FILE="/nowhere/e", EVENTS_CURSOR_FILE="/nowhere/./e"),
-        )
+        """The cursor is next to the file, unless a setting names another place. Without
+        the setting, nothing is written or requested.
+        """
+        names = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "/var/lib/e"}
+        for environ, cursor, output in (
+            ({}, None, ""),
+            ({"EVENTS_FILE": "/var/log/e"}, Path("/var/log/e.cursor"), ""),
+            (names, Path("/var/lib/e"), "EVENTS_FILE"),
+        ):
+            settings = self.one(**environ)
+            account = settings.accounts[""]
+            self.assertEqual(not environ, account.events_file is None)
+            if cursor is not None:
+                self.assertEqual(cursor, account.events_cursor)
+            self.assertEqual(output, settings.output_setting)
 
     def test_access_log(self) -> None:
         """The access log is requested if it is written or counted."""
-        account = self.one().accounts[""]
-        self.assertEqual(
-            (None, False), (account.access_log_file, account.reads_access_log)
-        )
-        account = self.one(ACCESS_LOG_METRICS="true").accounts[""]
-        self.assertEqual(
-            (None, True), (account.access_log_file, account.reads_access_log)
-        )
-        self.assertEqual(2, account.access_log_requests_per_minute)
-        account = self.one(ACCESS_LOG_FILE="/var/log/a").accounts[""]
-        self.assertEqual(Path("/var/log/a.cursor"), account.access_log_cursor)
-        self.assertTrue(account.reads_access_log)
-        cursor = {"ACCESS_LOG_CURSOR_FILE": "/var/lib/a"}
-        settings = self.one(ACCESS_LOG_FILE="-", **cursor)
-        self.assertEqual(Path("/var/lib/a"), settings.accounts[""].access_log_cursor)
-        self.assertEqual("ACCESS_LOG_FILE", settings.output_setting)
+        file, cursor = Path("/var/log/a"), Path("/var/lib/a")
+        names = {"ACCESS_LOG_FILE": "-", "ACCESS_LOG_CURSOR_FILE": str(cursor)}
+        for environ, path, position, reads in (
+            ({}, None, None, False),
+            ({"ACCESS_LOG_METRICS": "true"}, None, None, True),
+            ({"ACCESS_LOG_FILE": str(file)}, file, Path(f"{file}.cursor"), True),
+            (names, STANDARD_OUTPUT, cursor, True),
+        ):
+            settings = self.one(**environ)
+            account = settings.accounts[""]
+            self.assertEqual(path, account.access_log_file, environ)
+            if path is not None:
+                self.assertEqual(position, account.access_log_cursor, environ)
+            self.assertEqual(reads, account.reads_access_log, environ)
+            self.assertEqual(2, account.access_log_requests_per_minute)
+            output = "ACCESS_LOG_FILE" if path == STANDARD_OUTPUT else ""
+            self.assertEqual(output, settings.output_setting)
 
-    def test_access_log_refused(self) -> None:
+    def test_refused(self) -> None:
         """An error names the setting, its value and what is allowed."""
-        same = {"EVENTS_FILE": "/nowhere/a", "ACCESS_LOG_FILE": "/nowhere/a"}
+        one, other = {"EVENTS_FILE": "/nowhere/a"}, {"ACCESS_LOG_FILE": "/nowhere/a"}
         rows = "ACCESS_LOG_REQUESTS_PER_MINUTE"
+        own = "each needs a file of its own"
         for environ, expected in (
+            (
+                {"EVENTS_FILE": "-"},
+                "EVENTS_CURSOR_FILE is not set: where EVENTS_FILE is -",
+            ),
             ({"ACCESS_LOG_FILE": "-"}, "ACCESS_LOG_CURSOR_FILE is not set: where"),
             (
                 {"ACCESS_LOG_METRICS": "some"},
@@ -77,8 +73,12 @@ class OneTests(FolderTestCase):
             ({rows: "61"}, f"{rows}: '61' .*a whole number from 1 to 60"),
             ({rows: "two"}, f"{rows}: 'two' .*a whole number from 1 to 60"),
             (
-                {**same, "ACCESS_LOG_CURSOR_FILE": "/nowhere/c"},
-                "EVENTS_FILE and ACCESS_LOG_FILE: each needs a file of its own",
+                one | {"EVENTS_CURSOR_FILE": "/nowhere/./a"},
+                f"EVENTS_FILE and EVENTS_CURSOR_FILE: {own}, not '/nowhere/a'$",
+            ),
+            (
+                one | other | {"ACCESS_LOG_CURSOR_FILE": "/nowhere/c"},
+                f"EVENTS_FILE and ACCESS_LOG_FILE: {own}",
             ),
         ):
             self.assertRegex(self.problem(**environ), f"^{expected}")
@@ -121,16 +121,19 @@ class SeveralTests(FolderTestCase):
         for name in ("acme", "beta"):
             self.write(f"{name}.conf")
         both = "{0} of acme and {0} of beta: each needs a file of its own, not {1!r}"
+        file, cursor = (
+            {"EVENTS_FILE": "/nowhere/e"},
+            {"EVENTS_CURSOR_FILE": "/nowhere/c"},
+        )
         self.assertEqual(
             [
                 both.format("EVENTS_FILE", "/nowhere/e"),
                 both.format("EVENTS_CURSOR_FILE", "/nowhere/e.cursor"),
             ],
-            self.problems(**self.environ, EVENTS_FILE="/nowhere/e"),
+            self.problems(**self.environ, **file),
         )
         self.write("beta.conf", "EVENTS_FILE=/nowhere/f")
-        cursor = {"EVENTS_FILE": "/nowhere/e", "EVENTS_CURSOR_FILE": "/nowhere/c"}
-        [problem] = self.problems(**self.environ, **cursor)
+        [problem] = self.problems(**self.environ, **file, **cursor)
         self.assertIn("of its own, not '/nowhere/c'", problem)
 
     def test_access_log(self) -> None:
@@ -139,20 +142,16 @@ class SeveralTests(FolderTestCase):
         self.write("beta.conf", "ACCESS_LOG_REQUESTS_PER_MINUTE=6")
         self.write("gamma.conf", "ACCESS_LOG_METRICS=false")
         found = self.accounts(**self.environ, ACCESS_LOG_METRICS="true")
-        folder = self.folder.absolute()
-        self.assertEqual(folder / "acme.jsonl", found["acme"].access_log_file)
-        self.assertEqual(folder / "acme.jsonl.cursor", found["acme"].access_log_cursor)
-        self.assertEqual(6, found["beta"].access_log_requests_per_minute)
-        self.assertEqual(
-            {"acme": True, "beta": True, "gamma": False},
-            {name: account.reads_access_log for name, account in found.items()},
-        )
+        file = self.folder.absolute() / "acme.jsonl"
+        acme, beta, _ = found.values()
+        self.assertEqual(file, acme.access_log_file)
+        self.assertEqual(file.with_suffix(".jsonl.cursor"), acme.access_log_cursor)
+        self.assertEqual(6, beta.access_log_requests_per_minute)
+        reads = [account.reads_access_log for account in found.values()]
+        self.assertEqual([True, True, False], reads)
         self.write("gamma.conf", "ACCESS_LOG_FILE=acme.jsonl")
-        problems = self.problems(**self.environ)
-        self.assertEqual(2, len(problems))  # the file and its cursor
-        self.assertIn(
-            "ACCESS_LOG_FILE of acme and ACCESS_LOG_FILE of gamma", problems[0]
-        )
+        problem, _of_cursor = self.problems(**self.environ)
+        self.assertIn("ACCESS_LOG_FILE of acme and ACCESS_LOG_FILE of gamma", problem)
 
     def test_links(self) -> None:
         """Two names of the same file are the same file."""

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.loader import load
 from tests.authority import Authority, written
 from tests.logbook import logbook
@@ -90,10 +89,3 @@ class WarningTests(SynchronousTestCase):
         file.write_text("HTTPS_PROXY=http://10.0.0.3:1\n")
         selected = load(options, {}).accounts[""].proxy_selection
         self.assertIn("10.0.0.3", str(selected))
-
-    def test_mistakes(self) -> None:
-        """`load` raises an error with a list of problems."""
-        options = parsed()
-        with self.assertRaises(ConfigurationError) as raised:
-            load(options, {"UPSTREAM_API_TOKEN": "a"})
-        self.assertIn("UPSTREAM_API_URL", str(raised.exception.problems))

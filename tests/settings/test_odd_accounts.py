@@ -25,50 +25,40 @@ class OddFilesTests(FolderTestCase):
             self.problems(UPSTREAM_API_URL=URL),
         )
 
+    def loaded(self, **environ: str) -> tuple[list[str], list[str]]:
+        """Return the names of the accounts, and the warnings."""
+        options = parsed()
+        book = logbook(self)
+        found = {"ACCOUNTS_DIR": str(self.folder), "UPSTREAM_API_URL": URL, **environ}
+        return list(load(options, found).accounts), book.lines()
+
     def test_other_shards(self) -> None:
         """A shard reads no file of another shard, and does not check its mode."""
-        mine = next(n for n in "abcdef" if Shard(0, 2).keeps(n))
-        other = next(n for n in "abcdef" if Shard(1, 2).keeps(n))
+        mine, other = (
+            next(name for name in "abcdef" if Shard(n, 2).keeps(name)) for n in (0, 1)
+        )
         path = self.write(f"{mine}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
         path.chmod(0o644)
         (self.folder / f"{other}.conf").symlink_to("nowhere")
-        options = parsed()
-        book = logbook(self)
-        environ = {
-            "ACCOUNTS_DIR": str(self.folder),
-            "SHARD": "0/2",
-            "UPSTREAM_API_URL": URL,
-        }
-        self.assertEqual([mine], list(load(options, environ).accounts))
-        self.assertEqual(
-            [
-                f"warning {path} is readable by every user of this machine"
-                f" account={mine}"
-            ],
-            book.lines(),
+        line = (
+            f"warning {path} is readable by every user of this machine account={mine}"
         )
+        self.assertEqual(([mine], [line]), self.loaded(SHARD="0/2"))
 
     def test_names(self) -> None:
         """A file with a wrong account name has a warning with the allowed names."""
         self.write("acme.conf", f"UPSTREAM_API_TOKEN={CANARY}").chmod(0o600)
-        odd = [
-            self.write(name) for name in ("a b.conf", "müller.conf", "neu\n\udc80.conf")
-        ]
+        names = ("a b.conf", "müller.conf", "neu\n\udc80.conf")
+        odd = [self.write(name) for name in names]
         for name in ("acme.conf~", "acme.conf.dpkg-old", "README"):
             self.write(name)
         (self.folder / "a folder.conf").mkdir()
-        options = parsed()
-        book = logbook(self)
-        environ = {"ACCOUNTS_DIR": str(self.folder), "UPSTREAM_API_URL": URL}
-        self.assertEqual(["acme"], list(load(options, environ).accounts))
-        self.assertEqual(
-            [
-                f"warning {str(path)!r} is not an account file and is ignored: a name"
-                " may contain a-z, A-Z, digits, dots, underscores and hyphens"
-                for path in odd
-            ],
-            book.lines(),
-        )
+        lines = [
+            f"warning {str(path)!r} is not an account file and is ignored: a name may"
+            " contain a-z, A-Z, digits, dots, underscores and hyphens"
+            for path in odd
+        ]
+        self.assertEqual((["acme"], lines), self.loaded())
 
     def test_every_line(self) -> None:
         """An error on two lines is reported twice."""
@@ -87,16 +77,14 @@ class FolderTests(FolderTestCase):
         self.patch(os, "stat", _forbidden)
         self.assertEqual(["acme"], list(account_files(self.folder)[0]))
 
-    def test_not_listed(self) -> None:
-        """A folder that cannot be listed is a retryable error in one line."""
+    def test_not_there_yet(self) -> None:
+        """A folder that is missing, or cannot be listed, is the only error, in one
+        line. It is retryable.
+        """
         gone = self.folder / "gone"
         error = self.assertRaises(ConfigurationError, account_files, gone)
         problem = f"ACCOUNTS_DIR: {gone}: No such file or directory"
         self.assertEqual(([problem], True), ([*error.problems], error.retryable))
-
-    def test_not_there_yet(self) -> None:
-        """A missing folder is the only error, and is retryable."""
-        gone = self.folder / "gone"
         for shard in ("", "0/3"):
             error = self.refused(ACCOUNTS_DIR=str(gone), SHARD=shard)
             (problem,) = error.problems
@@ -128,12 +116,8 @@ class SecretsTests(FolderTestCase):
         """A token without a name is not repeated, even if it ends like a name."""
         path = self.write("acme.conf", "c4nary123=", "c4nary456==", "FOO=", "bar=1")
         found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
+        names = ("the name", "the name", "FOO", "bar")
         self.assertEqual(
-            [
-                f"{path}:1: the name",
-                f"{path}:2: the name",
-                f"{path}:3: FOO",
-                f"{path}:4: bar",
-            ],
+            [f"{path}:{line}: {name}" for line, name in enumerate(names, 1)],
             [problem.partition(" is not a setting")[0] for problem in found],
         )

@@ -33,15 +33,15 @@ class OptionsTests(SynchronousTestCase):
 
     def test_wrong(self) -> None:
         """An unknown or incomplete option is refused."""
-        for arguments in (
-            ["--nonsense"],
-            ["--config"],
-            ["--demo=yes"],
-            ["peers"],
-            ["--check"],
-            ["--once"],
-        ):
-            self.assertRaises(UsageError, parsed, *arguments)
+        for text in [
+            "--nonsense",
+            "--config",
+            "--demo=yes",
+            "peers",
+            "--check",
+            "--once",
+        ]:
+            self.assertRaises(UsageError, parsed, text)
 
     def test_version(self) -> None:
         """Only the version is printed."""
@@ -56,11 +56,7 @@ class OptionsTests(SynchronousTestCase):
         """The help names every flag and the required settings."""
         text = str(Options())
         for word in (
-            "--demo",
-            "--enable-pprof",
-            "--config",
-            "--version",
-            "UPSTREAM_API_URL",
-            "UPSTREAM_API_TOKEN",
+            *("--demo", "--enable-pprof", "--config", "--version"),
+            *("UPSTREAM_API_URL", "UPSTREAM_API_TOKEN"),
         ):
             self.assertIn(word, text)

@@ -13,27 +13,24 @@ SECRET = "c4nary"
 
 class ProxyTests(SynchronousTestCase):
     def test_addresses(self) -> None:
-        """Scheme, user and port are optional."""
-        for text, secure, host, port in (
-            ("proxy.example", False, "proxy.example", 80),
-            ("proxy.example:3128", False, "proxy.example", 3128),
-            ("http://proxy.example:3128/", False, "proxy.example", 3128),
-            ("HTTPS://Proxy.Example", True, "proxy.example", 443),
-            ("https://[FD00::1]", True, "fd00::1", 443),
-            ("10.0.0.1:8080", False, "10.0.0.1", 8080),
-            ("http://pro_xy:1", False, "pro_xy", 1),
-            ("http://münchen.example", False, "xn--mnchen-3ya.example", 80),
-            (f"me:{SECRET}@proxy.example:1", False, "proxy.example", 1),
+        """Scheme, user and port are optional. The text form is host and port, with
+        brackets around an IPv6 address.
+        """
+        for text, secure, words in (
+            ("proxy.example", False, "proxy.example:80"),
+            ("proxy.example:3128", False, "proxy.example:3128"),
+            ("http://proxy.example:3128/", False, "proxy.example:3128"),
+            ("HTTPS://Proxy.Example", True, "proxy.example:443"),
+            ("https://me:x@[FD00::1]", True, "[fd00::1]:443"),
+            ("10.0.0.1:8080", False, "10.0.0.1:8080"),
+            ("http://pro_xy:1", False, "pro_xy:1"),
+            ("http://münchen.example", False, "xn--mnchen-3ya.example:80"),
+            (f"me:{SECRET}@proxy.example:1", False, "proxy.example:1"),
         ):
             found = proxy(text)
-            self.assertEqual(
-                (secure, host, port), (found.secure, found.host, found.port)
-            )
-
-    def test_words(self) -> None:
-        """The text form is host and port, with brackets around an IPv6 address."""
-        self.assertEqual("[fd00::1]:443", str(proxy("https://me:x@[fd00::1]")))
-        self.assertEqual("proxy.example:80", str(proxy("me:x@proxy.example")))
+            host, _, port = words.rpartition(":")
+            self.assertEqual((secure, words), (found.secure, str(found)))
+            self.assertEqual((host.strip("[]"), int(port)), (found.host, found.port))
 
     @given(st.text(max_size=20), st.text(max_size=20))
     def test_login(self, user: str, password: str) -> None:
@@ -50,15 +47,15 @@ class ProxyTests(SynchronousTestCase):
 
     def test_secrets(self) -> None:
         """The password is secret in each form, unless it is short."""
-        self.assertEqual((), proxy("proxy.example").secrets())
-        found = proxy("http://me:c4n%40ry@proxy.example")
-        self.assertEqual(
-            {b64encode(b"me:c4n@ry").decode(), "c4n@ry", "c4n%40ry"},
-            set(found.secrets()),
-        )
-        self.assertEqual(
-            (b64encode(b"me:").decode(),), proxy("http://me@proxy.example").secrets()
-        )
+        for text, secrets in (
+            ("proxy.example", set[str]()),
+            ("http://me@proxy.example", {b64encode(b"me:").decode()}),
+            (
+                "http://me:c4n%40ry@proxy.example",
+                {b64encode(b"me:c4n@ry").decode(), "c4n@ry", "c4n%40ry"},
+            ),
+        ):
+            self.assertEqual(secrets, set(proxy(text).secrets()))
 
     def test_unseen(self) -> None:
         """No text form of the proxy contains user or password."""

@@ -53,27 +53,24 @@ class ProxyTests(ReachTestCase):
         self.assertEqual("direct", str(none.proxy_selection))
 
     def test_refused(self) -> None:
-        """No value that may contain a password is repeated."""
+        """No value that may contain a password is repeated, and no text form of the
+        settings contains one.
+        """
         for name in ("UPSTREAM_PROXY", "HTTPS_PROXY"):
             for value in (
-                "me:c4nary",
-                "http://me:c4nary@",
-                "socks5://me:c4nary@x:1",
+                *("me:c4nary", "http://me:c4nary@", "socks5://me:c4nary@x:1"),
                 "http://me:%zc4nary@x",
             ):
                 error = self.refused(**{name: value})
                 self.assertIn(f"{name}: its value is not allowed: it must", str(error))
                 self.assertFalse(error.retryable)
+        account = self.account(UPSTREAM_PROXY="http://me:c4nary@x:1")
+        self.assertNotIn("c4nary", repr(account))
 
     def test_wrong_address(self) -> None:
         """If the API's address is wrong, that is the only error."""
         error = self.refused(UPSTREAM_API_URL="ftp://x", HTTPS_PROXY="socks5://x")
         self.assertIn("UPSTREAM_API_URL", str(error))
-
-    def test_unseen(self) -> None:
-        """No text form of the settings contains a password."""
-        account = self.account(UPSTREAM_PROXY="http://me:c4nary@x:1")
-        self.assertNotIn("c4nary", repr(account))
 
 
 class CertificateTests(ReachTestCase):
@@ -97,18 +94,16 @@ class CertificateTests(ReachTestCase):
         self.assertIsNone(self.account().identity)
 
     def test_pair(self) -> None:
+        """There may be many certificate authorities."""
+        authorities = self.file("c", AUTHORITY.pem, b"\n", self.own.pem)
         account = self.account(
             UPSTREAM_CLIENT_CERT_FILE=self.file("a", self.own.pem),
             UPSTREAM_CLIENT_KEY_FILE=self.file("b", self.own.key),
+            UPSTREAM_CA_FILE=authorities,
         )
         assert account.identity is not None
         self.assertEqual(self.folder / "b", account.identity.key)
-
-    def test_authorities(self) -> None:
-        """There may be many certificate authorities."""
-        path = self.file("a", AUTHORITY.pem, b"\n", self.own.pem)
-        account = self.account(UPSTREAM_CA_FILE=path)
-        self.assertEqual(Path(path), account.upstream_ca_file)
+        self.assertEqual(Path(authorities), account.upstream_ca_file)
 
     def test_each(self) -> None:
         """Each error names its file and the reason."""
@@ -120,18 +115,13 @@ class CertificateTests(ReachTestCase):
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        certificate, key, authorities = (
-            "UPSTREAM_CLIENT_CERT_FILE",
+        certificate, authorities = "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CA_FILE"
+        key, good = (
             "UPSTREAM_CLIENT_KEY_FILE",
-            "UPSTREAM_CA_FILE",
+            self.file("g", self.own.pem, self.own.key),
         )
-        good = self.file("good", self.own.pem, self.own.key)
         for name, content, words in (
-            (
-                certificate,
-                self.own.key,
-                "the file contains no certificate in PEM format",
-            ),
+            (certificate, self.own.key, "contains no certificate in PEM format"),
             (certificate, no_certificate, "a certificate in the file cannot be read"),
             (authorities, b"x", "the file contains no certificate in PEM format"),
             (authorities, no_certificate, "a certificate in the file cannot be read"),
@@ -144,10 +134,8 @@ class CertificateTests(ReachTestCase):
             path = self.file("bad", content)
             given = {name: path} if name != key else {name: path, certificate: good}
             error = self.refused(**given)
-            self.assertIn(
-                f"{name}: {quote_value(path)} is not allowed: it must be a readable",
-                str(error),
-            )
+            start = f"{name}: {quote_value(path)} is not allowed: it must be a readable"
+            self.assertIn(start, str(error))
             self.assertIn(words, str(error))
             self.assertFalse(error.retryable)
 
@@ -182,14 +170,13 @@ class CertificateTests(ReachTestCase):
     def test_between(self) -> None:
         """The error of a file that vanishes after its check names the file."""
         own = Path(self.file("a", self.own.pem))
-        files = ClientCertificateFiles(own, self.folder / "nowhere")
-        error = self.assertRaises(ValueError, files.read)
-        self.assertEqual(
-            f"{self.folder}/nowhere: No such file or directory", str(error)
-        )
-        own.unlink()
-        error = self.assertRaises(ValueError, files.read)
-        self.assertEqual(f"{own}: No such file or directory", str(error))
+        missing = self.folder / "nowhere"
+        for path in (missing, own):
+            error = self.assertRaises(
+                ValueError, ClientCertificateFiles(own, missing).read
+            )
+            self.assertEqual(f"{path}: No such file or directory", str(error))
+            own.unlink(missing_ok=True)
 
 
 class AccountFileTests(ReachTestCase):
@@ -225,9 +212,10 @@ class AccountFileTests(ReachTestCase):
 
     def test_proxy(self) -> None:
         """An account may have its own proxy, or none."""
-        found = self.accounts("UPSTREAM_PROXY=x:1\n", HTTPS_PROXY="y:2")
-        self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(found.proxy_selection))
-        found = self.accounts("UPSTREAM_PROXY=none\n", UPSTREAM_PROXY="y:2")
-        self.assertEqual("direct", str(found.proxy_selection))
-        found = self.accounts("", HTTPS_PROXY="y:2")
-        self.assertEqual("through y:2 (HTTPS_PROXY)", str(found.proxy_selection))
+        for text, name, selected in (
+            ("UPSTREAM_PROXY=x:1\n", "HTTPS_PROXY", "through x:1 (UPSTREAM_PROXY)"),
+            ("UPSTREAM_PROXY=none\n", "UPSTREAM_PROXY", "direct"),
+            ("", "HTTPS_PROXY", "through y:2 (HTTPS_PROXY)"),
+        ):
+            found = self.accounts(text, **{name: "y:2"})
+            self.assertEqual(selected, str(found.proxy_selection))

@@ -43,19 +43,19 @@ class ShardTests(SynchronousTestCase):
         self.assertEqual([f"customer-{number}" for number in (2, 3, 5, 8, 9)], found)
 
     def test_texts(self) -> None:
-        """`auto` takes the number from the end of the host name."""
-        self.patch(socket, "gethostname", lambda: "api-exporter-2.svc.example")
-        self.assertEqual(Shard(0, 3), shard("0/3"))
-        self.assertEqual(Shard(2, 3), shard("auto/3"))
-
-    def test_wrong_texts(self) -> None:
-        """Anything else is refused, with a hint."""
+        """`auto` takes the number from the end of the host name. Anything but a shard
+        is refused, with a hint.
+        """
         for text in ("", "1", "3/3", "0/0", "-1/3", "1/3/4", "a/3", "0/9999", "auto"):
             with self.assertRaises(ValueError):
                 shard(text)
-        self.patch(socket, "gethostname", lambda: "host")
-        with self.assertRaisesRegex(ValueError, "'host' does not end in - and a num"):
-            shard("auto/3")
-        self.patch(socket, "gethostname", lambda: "host-3")
-        with self.assertRaisesRegex(ValueError, "3 is not less than 3"):
-            shard("auto/3")
+        self.assertEqual(Shard(0, 3), shard("0/3"))
+        self.patch(socket, "gethostname", lambda: "api-exporter-2.svc.example")
+        self.assertEqual(Shard(2, 3), shard("auto/3"))
+        for host, words in (
+            ("host", "'host' does not end in - and a num"),
+            ("host-3", "3 is not less than 3"),
+        ):
+            self.patch(socket, "gethostname", lambda host=host: host)
+            with self.assertRaisesRegex(ValueError, words):
+                shard("auto/3")

@@ -16,25 +16,11 @@ from tests.settings.test_options import parsed
 
 REQUIRED = {"UPSTREAM_API_URL": "https://10.0.0.1", "UPSTREAM_API_TOKEN": "secret"}
 
-OTHERS = [
-    "DBUS_SESSION_BUS_ADDRESS",
-    "HTTPS_PROXY",
-    "HTTP_PORT",
-    "HTTP_PROXY",
-    "LISTEN_FDS",
-    "LOGNAME",
-    "LOG_FILE",
-    "METRICS_PORT",
-    "NETBIRD_API_TOKEN",
-    "NETBIRD_API_URL",
-    "NO_PROXY",
-    "SHELL",
-    "SSL_CERT_FILE",
-    "START",
-    "UPSTREAM_HOST",
-    "XDG_RUNTIME_DIR",
-    "_",
-]
+OTHERS = (
+    "DBUS_SESSION_BUS_ADDRESS HTTPS_PROXY HTTP_PORT HTTP_PROXY LISTEN_FDS LOGNAME"
+    " LOG_FILE METRICS_PORT NETBIRD_API_TOKEN NETBIRD_API_URL NO_PROXY SHELL"
+    " SSL_CERT_FILE START UPSTREAM_HOST XDG_RUNTIME_DIR _"
+)
 """Variables of machines and other programs whose names are similar to settings."""
 
 
@@ -93,7 +79,7 @@ class MeantTests(SynchronousTestCase):
 
     def test_others(self) -> None:
         """Variables of other programs are not mistakes."""
-        self.assertEqual({}, misspelt(OTHERS))
+        self.assertEqual({}, misspelt(OTHERS.split()))
 
 
 class LoadTests(SynchronousTestCase):
@@ -113,11 +99,11 @@ class LoadTests(SynchronousTestCase):
         options = parsed("--config", str(file))
         with self.assertRaises(ConfigurationError) as raised:
             load(options, REQUIRED)
+        words = "is not a setting: did you mean"
         self.assertEqual(
             [
-                f"{file}:2: WEB_CONFIG_FLIE is not a setting: did you mean"
-                " WEB_CONFIG_FILE?",
-                f"{file}:3: COLLECTRS is not a setting: did you mean COLLECTORS?",
+                f"{file}:2: WEB_CONFIG_FLIE {words} WEB_CONFIG_FILE?",
+                f"{file}:3: COLLECTRS {words} COLLECTORS?",
             ],
             raised.exception.problems,
         )

@@ -50,13 +50,12 @@ class SynonymsTests(SynchronousTestCase):
             )
             self.assertEqual(lines, problems(together)[:2])
 
-    def test_side_by_side(self) -> None:
-        """One environment may serve both programs."""
+    def test_several_accounts(self) -> None:
+        """One environment may serve both programs. With files of accounts, no setting
+        is missing in the environment.
+        """
         settings = read_settings({**THEIRS, **OURS})
         self.assertEqual("https://vpn.example", settings.accounts[""].upstream_api_url)
-
-    def test_several_accounts(self) -> None:
-        """With files of accounts, no setting is missing in the environment."""
         folder = self.mktemp()
         Path(folder).mkdir()
         [problem] = problems({**THEIRS, "ACCOUNTS_DIR": folder})

@@ -38,19 +38,20 @@ class Holder(Struct, frozen=True):
 
 class TokenTests(SynchronousTestCase):
     def test_hidden(self) -> None:
-        """No text form of a token contains the secret."""
+        """No text form of a token contains the secret. Tokens are equal, and have one
+        hash, if their secrets are equal.
+        """
         held = Token(SECRET)
         for text in (
-            repr(held),
-            str(held),
-            f"{held}",
-            f"{held!s:>30} {held!r}",
+            *(repr(held), str(held), f"{held}", f"{held!s:>30} {held!r}"),
             "%s %r" % (held, held),  # noqa: UP031 - the old way is in use, too
             "{0} {token}".format(held, token=held),  # noqa: UP032 - likewise
             repr([held, {"token": held}, Holder(held)]),
         ):
             self.assertNotIn("canary", text)
             self.assertIn("<token>", text)
+        self.assertEqual(2, len({Token("a"), Token("a"), Token("b")}))
+        self.assertNotEqual(Token("a"), "a")
 
     def test_allowed(self) -> None:
         """A token is visible ASCII; any other text is refused and not repeated."""
@@ -60,13 +61,6 @@ class TokenTests(SynchronousTestCase):
             with self.assertRaises(ValueError) as raised:
                 parse_token(text)
             self.assertNotIn("canar", str(raised.exception))
-
-
-class EqualTests(SynchronousTestCase):
-    def test_equal(self) -> None:
-        """Tokens are equal, and have one hash, if their secrets are equal."""
-        self.assertEqual(2, len({Token("a"), Token("a"), Token("b")}))
-        self.assertNotEqual(Token("a"), "a")
 
 
 class ChecksumTests(SynchronousTestCase):
@@ -83,23 +77,16 @@ class ChecksumTests(SynchronousTestCase):
             self.assertFalse(Token(text).mistyped(), text)
 
     def test_mistyped(self) -> None:
-        """An extra, missing, changed or swapped letter is detected."""
+        """An extra, missing, changed or swapped letter is detected. A token of another
+        kind is never mistyped.
+        """
         good = "nbp_0123456789abcdefghijABCDEFGHIJ3mpbCX"
         for text in (
-            good[:-1],
-            good[:4] + good[5:],
-            good + "m",
-            good.replace("9a", "a9"),
-            good.replace("3mpb", "3mpB"),
-            good[:4] + good[4:].swapcase(),
-            "nbp_",
-            "nbp_123456",
-            "nbp_0000000000000000000000000002WHpuc",
+            *(good[:-1], good[:4] + good[5:], good + "m", good.replace("9a", "a9")),
+            *(good.replace("3mpb", "3mpB"), good[:4] + good[4:].swapcase()),
+            *("nbp_", "nbp_123456", "nbp_0000000000000000000000000002WHpuc"),
         ):
             self.assertTrue(Token(text).mistyped(), text)
-
-    def test_other_kinds(self) -> None:
-        """A token of another kind is never mistyped."""
         for text in ("x", "eyJhbGciOiJSUzI1NiJ9.e30.c2ln", "NBP_1", "nbp-1", " nbp_"):
             self.assertFalse(Token(text).mistyped(), text)
 
@@ -126,38 +113,28 @@ class TokenFileTests(SynchronousTestCase):
 
     def test_useless(self) -> None:
         """A file with a wrong token has a one-line error without its content."""
-        for content, words in (
-            (b"", "the file is empty"),
-            (b" \n\t\n", "the file is empty"),
-            ("nbp_canarÿ".encode(), "the file contains a non-ASCII character"),
-            (b"\xff\xfecanary", "the file contains a non-ASCII character"),
-            (b"\xef\xbb\xbfcanary", "the file contains a non-ASCII character"),
-            (
-                b"canary other",
-                "the token contains a space, control or non-ASCII character",
-            ),
-            (
-                b"canary\nother",
-                "the token contains a space, control or non-ASCII character",
-            ),
-            (
-                b"canary\x00",
-                "the token contains a space, control or non-ASCII character",
-            ),
-        ):
-            self.path.write_bytes(content)
-            self.assertEqual(words, self.refused(self.path), content)
-
-    def test_unreadable(self) -> None:
-        """The error of a missing file is the system's text."""
-        missing = self.path / "missing"
-        self.assertEqual("No such file or directory", self.refused(missing))
+        ascii_only = "the file contains a non-ASCII character"
+        visible_only = "the token contains a space, control or non-ASCII character"
+        for words, contents in {
+            "the file is empty": (b"", b" \n\t\n"),
+            ascii_only: ("canarÿ".encode(), b"\xff\xfecanary", b"\xef\xbb\xbfcanary"),
+            visible_only: (b"canary other", b"canary\nother", b"canary\x00"),
+        }.items():
+            for content in contents:
+                self.path.write_bytes(content)
+                self.assertEqual(words, self.refused(self.path), content)
 
     def test_no_file(self) -> None:
-        """A pipe or device, which might never end, is not read."""
+        """A pipe or device, which might never end, is not read, and a refused file is
+        closed. The error of a missing file is the system's text.
+        """
+        missing = self.path.with_suffix(".x")
         os.mkfifo(self.path)
+        before = len(os.listdir("/proc/self/fd"))
         for path in (self.path, self.path.parent, Path("/dev/zero")):
             self.assertEqual("the file is not a regular file", self.refused(path))
+        self.assertEqual(before, len(os.listdir("/proc/self/fd")))
+        self.assertEqual("No such file or directory", self.refused(missing))
 
     def test_too_long(self) -> None:
         """A token file has 64 kB at most."""
@@ -167,13 +144,6 @@ class TokenFileTests(SynchronousTestCase):
         self.assertEqual(
             f"the file has more than {MAX_TOKEN_BYTES} bytes", self.refused(self.path)
         )
-
-    def test_left_open(self) -> None:
-        """A refused file is closed, too."""
-        before = len(os.listdir("/proc/self/fd"))
-        for path in (self.path, self.path.parent, Path("/dev/zero")):
-            self.refused(path)
-        self.assertEqual(before, len(os.listdir("/proc/self/fd")))
 
     def test_not_yet(self) -> None:
         """Only errors that waiting may resolve are retryable."""
@@ -219,7 +189,9 @@ class TokenReaderTests(SynchronousTestCase):
         self.assertEqual([], self.errors)
 
     def test_unreadable_later(self) -> None:
-        """The last readable token stays in use after any error."""
+        """The last readable token stays in use after any error. After a good read, the
+        next failure is reported, too. Without a first token, the start fails.
+        """
         for content, words in (
             (None, "No such file or directory"),
             ("", "the file is empty"),
@@ -236,18 +208,5 @@ class TokenReaderTests(SynchronousTestCase):
             self.assertEqual(["good"] * 3, [self.now() for _ in range(3)])
             self.assertFalse(self.source.readable)
             self.assertEqual([f"{self.path}: {words}"], self.errors)
-
-    def test_complains_again(self) -> None:
-        """After a good read, the next failure is reported, too."""
-        for round_ in (1, 2, 3):
-            self.path.unlink()
-            self.now()
-            self.now()
-            self.assertEqual(round_, len(self.errors))
-            self.path.write_text(f"round{round_}")
-            self.assertEqual(f"round{round_}", self.now())
-
-    def test_unreadable_at_the_start(self) -> None:
-        """Without a first token, the start fails."""
-        with self.assertRaises(ValueError):
-            TokenReader(TokenFile(self.path / "x"), self.errors.append)
+            with self.assertRaises(ValueError):
+                TokenReader(TokenFile(self.path), self.errors.append)

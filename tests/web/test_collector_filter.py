@@ -25,59 +25,45 @@ def of(query: str) -> CollectorFilter:
 class ChosenTests(SynchronousTestCase):
     def test_good(self) -> None:
         """Collectors are selected; the exporter's own metrics stay unless excluded."""
-        for query, expected in {
-            "": CollectorFilter(),
-            "account=acme debug=1 collect=peers": CollectorFilter(),
-            "collect[]=peers": CollectorFilter(frozenset({"peers"})),
-            "collect[]=users collect[]=peers": CollectorFilter(
-                frozenset({"peers", "users"})
-            ),
-            "collect[]=peers collect[]=peers": CollectorFilter(frozenset({"peers"})),
-            "exclude[]=peers": CollectorFilter(frozenset({"groups", "users"})),
-            "exclude[]=peers exclude[]=users exclude[]=groups": CollectorFilter(
-                frozenset()
-            ),
-            "exclude[]=exporter": CollectorFilter(has_own=False),
-            "exclude[]=exporter exclude[]=users": CollectorFilter(
-                frozenset({"groups", "peers"}), has_own=False
-            ),
-            "collect[]=peers exclude[]=exporter": CollectorFilter(
-                frozenset({"peers"}), has_own=False
-            ),
-        }.items():
-            self.assertEqual(expected, of(query), query)
+        for query, names, has_own in (
+            ("", None, True),
+            ("account=acme debug=1 collect=peers", None, True),
+            ("collect[]=peers", ["peers"], True),
+            ("collect[]=users collect[]=peers", ["peers", "users"], True),
+            ("collect[]=peers collect[]=peers", ["peers"], True),
+            ("exclude[]=peers", ["groups", "users"], True),
+            ("exclude[]=peers exclude[]=users exclude[]=groups", [], True),
+            ("exclude[]=exporter", None, False),
+            ("exclude[]=exporter exclude[]=users", ["groups", "peers"], False),
+            ("collect[]=peers exclude[]=exporter", ["peers"], False),
+        ):
+            chosen = None if names is None else frozenset(names)
+            self.assertEqual(CollectorFilter(chosen, has_own), of(query), query)
 
     def test_bad(self) -> None:
-        """An unknown name is refused, with the allowed ones; so are both parameters."""
+        """An unknown name is refused, with the allowed ones; so are both parameters. A
+        page without collectors accepts no name.
+        """
         both = "collect[] and exclude[] exclude each other, except exclude[]=exporter"
+        known = "is not one of peers, groups, users"
         for query, line in {
-            "collect[]=pears": "collect[]: 'pears' is not one of peers, groups, users",
-            "collect[]=": "collect[]: '' is not one of peers, groups, users",
-            "collect[]=a,b": "collect[]: 'a,b' is not one of peers, groups, users",
-            "collect[]=exporter": "collect[]: 'exporter' is not one of peers, groups,"
-            " users",
-            "collect[]=peers collect[]=events": "collect[]: 'events' is not one of"
-            " peers, groups, users",
-            "exclude[]=é<x>": "exclude[]: '\\xe9<x>' is not one of peers, groups,"
-            " users, exporter",
+            "collect[]=pears": f"collect[]: 'pears' {known}",
+            "collect[]=": f"collect[]: '' {known}",
+            "collect[]=a,b": f"collect[]: 'a,b' {known}",
+            "collect[]=exporter": f"collect[]: 'exporter' {known}",
+            "collect[]=peers collect[]=events": f"collect[]: 'events' {known}",
+            "exclude[]=é<x>": f"exclude[]: '\\xe9<x>' {known}, exporter",
             "collect[]=peers exclude[]=users": both,
             "collect[]=peers exclude[]=users exclude[]=exporter": both,
         }.items():
-            with self.assertRaises(ValueError) as caught:
-                of(query)
-            self.assertEqual(line, str(caught.exception), query)
-
-    def test_no_collectors(self) -> None:
-        """A page without collectors accepts no name."""
-        self.assertEqual(
-            CollectorFilter(has_own=False),
-            collector_filter({b"exclude[]": [b"exporter"]}, ()),
-        )
-        with self.assertRaises(ValueError) as caught:
-            collector_filter({b"collect[]": [b"peers"]}, ())
-        self.assertEqual(
-            "collect[]: 'peers': name an account (account=NAME)", str(caught.exception)
-        )
+            error = self.assertRaises(ValueError, of, query)
+            self.assertEqual(line, str(error), query)
+        own = collector_filter({b"exclude[]": [b"exporter"]}, ())
+        self.assertEqual(CollectorFilter(has_own=False), own)
+        peers = {b"collect[]": [b"peers"]}
+        error = self.assertRaises(ValueError, collector_filter, peers, ())
+        line = "collect[]: 'peers': name an account (account=NAME)"
+        self.assertEqual(line, str(error))
 
     @given(
         st.dictionaries(

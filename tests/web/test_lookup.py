@@ -28,12 +28,8 @@ class LookupTests(ServedTestCase):
         self.tree = self.pages(self.watched)
 
     def pages(self, watched: Watched) -> Resource:
-        others = lookup_pages(
-            {"": watched},
-            watched.context,
-            LookupTables(watched.context.compute),
-            has_names=False,
-        )
+        tables = LookupTables(watched.context.compute)
+        others = lookup_pages({"": watched}, watched.context, tables, has_names=False)
         return tree({"": watched}, watched.context, None, others)
 
     def refused(self, path: str, status: int) -> str:
@@ -65,14 +61,13 @@ class LookupTests(ServedTestCase):
         first, second, *_ = self.peers()
         query = f"name={second.dns_label}&address={first.ip}&address=192.0.2.1"
         found = self.results(query)
-        self.assertEqual(
-            [
-                (first.ip, [first.id]),
-                ("192.0.2.1", []),
-                (second.dns_label, [second.id]),
-            ],
-            [(one["query"], [p["peer_id"] for p in one["peers"]]) for one in found],
-        )
+        ids = {one["query"]: [p["peer_id"] for p in one["peers"]] for one in found}
+        expected = {
+            first.ip: [first.id],
+            "192.0.2.1": [],
+            second.dns_label: [second.id],
+        }
+        self.assertEqual([*expected.items()], [*ids.items()])
         self.assertIn("All", found[0]["peers"][0]["groups"])
         for path in (f"/lookup?address={first.ip}", "/lookup.json", "/lookup.csv"):
             self.assert_page(path)
@@ -108,17 +103,14 @@ class LookupTests(ServedTestCase):
         """A wrong or endless query is 400; a long value is not repeated."""
         self.watched.start()
         for query in (
-            "",
-            "address=",
-            "address=laptop",
-            "address=100.64.0.0/10",
-            "address=1",
-            "address=fd00:::1",
-            f"address={'1' * 2_000}",
-            "name=",
-            f"name={'a' * 254}",
-            "adress=100.64.0.1",
-            "account=acme&name=a",
+            *("", "address=", "address=laptop", "address=100.64.0.0/10", "address=1"),
+            *(
+                "address=fd00:::1",
+                f"address={'1' * 2_000}",
+                "name=",
+                f"name={'a' * 254}",
+            ),
+            *("adress=100.64.0.1", "account=acme&name=a"),
             "&".join(["name=a"] * (MAX_QUERIES + 1)),
         ):
             self.assertGreater(250, len(self.refused(f"/lookup?{query}", 400)), query)
@@ -169,12 +161,10 @@ class LookupTests(ServedTestCase):
     def test_accounts(self) -> None:
         """With several accounts a request names one, and gets its peers."""
         acme, beta = Watched(name="acme").start(), Watched(name="beta", peers=3)
-        accounts = {"acme": acme, "beta": beta}
-        others = lookup_pages(
-            accounts, acme.context, LookupTables(acme.context.compute), has_names=True
-        )
-        pages = several(accounts, acme.context, others)
-        self.tree = Knowing(pages, ALL_ACCOUNTS)
+        accounts, context = {"acme": acme, "beta": beta}, acme.context
+        tables = LookupTables(context.compute)
+        others = lookup_pages(accounts, context, tables, has_names=True)
+        self.tree = Knowing(several(accounts, context, others), ALL_ACCOUNTS)
         beta.start()
         acme.advance(60)
         for path in PATHS:

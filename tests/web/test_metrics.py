@@ -56,32 +56,25 @@ class MetricsTestCase(ServedTestCase):
 
 
 class MetricsTests(MetricsTestCase):
-    def publish(self) -> None:
-        self.pages.publish("peers", (piece(FAMILY.encode()),))
-
-    def test_before_the_first_refresh(self) -> None:
-        """Before the first refresh the page has only the exporter's own metrics."""
+    def test_formats(self) -> None:
+        """Each client gets its preferred format, and the format's name. Before the
+        first refresh the page has only the exporter's own metrics.
+        """
         for accept in ("text/plain", PROMETHEUS_3):
-            _, _, body = self.request("/metrics", accept=accept)
+            _, headers, body = self.request("/metrics", accept=accept)
+            self.assertEqual(answer(accept), header(headers, "content-type"))
             self.assertNotIn("netbird", body.decode())
             self.assertIn("api_exporter_build_info", body.decode())
 
-    def test_formats(self) -> None:
-        """Each client gets its preferred format, and the format's name."""
-        for accept in ("text/plain", PROMETHEUS_3):
-            _, headers, _ = self.request("/metrics", accept=accept)
-            self.assertEqual(answer(accept), header(headers, "content-type"))
-
     def test_gzip(self) -> None:
         """The compressed page equals the plain one, in one gzip member."""
-        self.publish()
+        self.pages.publish("peers", (piece(FAMILY.encode()),))
         _, plain_headers, plain = self.request("/metrics")
         _, headers, body = self.request("/metrics", accept_encoding="gzip")
-        self.assertEqual("", header(plain_headers, "content-encoding"))
-        self.assertEqual("gzip", header(headers, "content-encoding"))
         self.assertEqual(plain, gzip.decompress(body))
-        for sent in (plain_headers, headers):
-            self.assertEqual("Accept, Accept-Encoding", header(sent, "vary"))
+        for sent, encoding in ((plain_headers, ""), (headers, "gzip")):
+            vary = "Accept, Accept-Encoding"
+            self.assert_headers(sent, content_encoding=encoding, vary=vary)
         self.assertEqual(str(len(body)), header(headers, "content-length"))
 
     def test_large(self) -> None:

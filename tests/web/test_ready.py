@@ -24,35 +24,31 @@ class ReadyTests(ServedTestCase):
         self.assertEqual(status == 200, answer["ready"])
         return status, [reason["reason"] for reason in answer["reasons"]]
 
-    def test_start(self) -> None:
-        """Before the first refresh of the peers the exporter is not ready."""
-        self.assertEqual((503, ["never_read"]), self.ready())
-
     def test_fresh(self) -> None:
-        """The exporter is ready with fresh peers, even if other resources fail."""
+        """Before the first refresh of the peers the exporter is not ready. It is ready
+        with fresh peers, even if other resources fail.
+        """
+        self.assertEqual((503, ["never_read"]), self.ready())
         self.watched.faults["api/groups"] = BROKEN
         self.watched.start()
         self.assertEqual((200, []), self.ready())
 
     def test_failing(self) -> None:
-        """The exporter is ready or not by the last refresh of the peers."""
+        """The exporter is ready or not by the last refresh of the peers. A failure has
+        NetBird's error and advice.
+        """
         self.watched.start()
         self.watched.faults["api/peers"] = BROKEN
         self.watched.advance(30)
         self.assertEqual((503, ["http_5xx"]), self.ready())
+        [reason] = json.loads(self.request("/ready")[2])["reasons"]
+        words = reason["message"], reason["advice"]
+        self.assertEqual(("500: broken", advice(BROKEN)), words)
         self.watched.advance(60)
         self.assertEqual((503, ["http_5xx", "too_old"]), self.ready())
         self.watched.faults.clear()
         self.watched.advance(30)
         self.assertEqual((200, []), self.ready())
-
-    def test_words(self) -> None:
-        """A failure has NetBird's error and advice."""
-        self.watched.faults["api/peers"] = BROKEN
-        self.watched.start()
-        reason, _ = json.loads(self.request("/ready")[2])["reasons"]
-        self.assertEqual("500: broken", reason["message"])
-        self.assertEqual(advice(BROKEN), reason["advice"])
 
     def test_late(self) -> None:
         """The exporter stays ready while a refresh is at most one interval late."""

@@ -4,7 +4,6 @@ import json
 
 from twisted.web.http_headers import Headers
 
-from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
 from api_exporter.serving.site import BoundedSite
 from api_exporter.web import context, json_list
@@ -62,10 +61,13 @@ class AnswerTests(DiscoveryTestCase):
         _, headers, body = self.request("/sd?port=9100")
         peers = self.watched.inventory.peers or ()
         self.assertEqual([f"{p.ip}:9100" for p in peers], self.listed())
-        self.assertEqual(str(len(body)), header(headers, "content-length"))
-        self.assertEqual("no-store", header(headers, "cache-control"))
-        self.assertEqual("nosniff", header(headers, "x-content-type-options"))
-        self.assertEqual("", header(headers, "content-encoding"))
+        self.assert_headers(
+            headers,
+            content_length=str(len(body)),
+            content_encoding="",
+            cache_control="no-store",
+            x_content_type_options="nosniff",
+        )
 
     def test_query(self) -> None:
         """Groups, ports and addresses select the targets."""
@@ -98,15 +100,13 @@ class AnswerTests(DiscoveryTestCase):
         self.assertIn(b"\r\nContent-Length: %d\r\n" % len(body), head + b"\r\n")
         self.assertEqual(b"", nothing)
 
-    def test_disconnected(self) -> None:
-        """A client that disconnects during the computation leaves nothing behind."""
+    def test_many(self) -> None:
+        """Above the limit of waiting responses the status is 503. A client that
+        disconnects during the computation leaves nothing behind.
+        """
         for _ in range(2 * context.MAX_PENDING):
             self.leave(self.ask("/sd?port=9100"))
         self.compute.go()
-        self.assertEqual(20, len(self.listed()))
-
-    def test_many(self) -> None:
-        """Above the limit of waiting responses the status is 503."""
         waiting = [self.ask("/sd?port=9100") for _ in range(16)]
         self.assertEqual((503, FULL), self.refused())
         for asked in waiting:
@@ -143,11 +143,7 @@ class AnswerTests(DiscoveryTestCase):
 
     def test_defect(self) -> None:
         """A bug is logged and is 500; the next request succeeds."""
-
-        def broken(*_: object) -> Payload:
-            raise ZeroDivisionError
-
-        self.patch(page, "target_list", broken)
+        self.patch(page, "target_list", lambda *_: 1 / 0)
         self.assertEqual((500, "the exporter has a bug: see its log"), self.refused())
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
         self.patch(page, "target_list", targets.target_list)
@@ -191,7 +187,9 @@ class UnknownTests(DiscoveryTestCase):
             self.assertGreater(len(self.listed()), 10)
 
     def test_no_accounts(self) -> None:
-        """The account id is a label once it is known, but it is not required."""
+        """The account id is a label once it is known, but it is not required. A network
+        without peers is an empty list.
+        """
         self.watched.faults["api/accounts"] = BROKEN
         self.watched.start()
         for known in (False, True):
@@ -199,9 +197,6 @@ class UnknownTests(DiscoveryTestCase):
             self.assertEqual(known, b"__meta_netbird_account_id" in body)
             self.watched.faults.clear()
             self.watched.advance(60)
-
-    def test_no_peers(self) -> None:
-        """A network without peers is an empty list."""
         self.watched.bodies["api/peers"] = b"[]"
-        self.watched.start()
+        self.watched.advance(60)
         self.assertEqual([], self.listed())

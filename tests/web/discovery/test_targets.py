@@ -213,19 +213,19 @@ class TargetTests(SynchronousTestCase):
         return " ".join(addresses(known(self.peers, self.groups), query))
 
     def test_all(self) -> None:
-        """Each peer with an address is a target, connected or not, in order."""
-        self.assertEqual("100.64.0.1:1 100.64.0.2:1 100.64.0.3:1", self.of())
-
-    def test_ports(self) -> None:
-        self.assertEqual(
-            "100.64.0.1:1 100.64.0.1:65535 100.64.0.2:1 100.64.0.2:65535",
-            self.of("servers", ports=(1, 65535)),
-        )
-
-    def test_address(self) -> None:
-        """IPv6 stands in brackets; a peer without such an address is left out."""
-        self.assertEqual("[fd00::1]:1 [fd00::3]:1", self.of(address="ipv6"))
-        self.assertEqual("a.x:1 b.x:1", self.of(address="dns"))
+        """Each peer with an address is a target, connected or not, in order. IPv6
+        stands in brackets; a peer without such an address is left out.
+        """
+        for expected, found in (
+            ("100.64.0.1:1 100.64.0.2:1 100.64.0.3:1", self.of()),
+            (
+                "100.64.0.1:1 100.64.0.1:65535 100.64.0.2:1 100.64.0.2:65535",
+                self.of("servers", ports=(1, 65535)),
+            ),
+            ("[fd00::1]:1 [fd00::3]:1", self.of(address="ipv6")),
+            ("a.x:1 b.x:1", self.of(address="dns")),
+        ):
+            self.assertEqual(expected, found)
 
     def test_groups(self) -> None:
         """Groups are selected by id or name; several groups are combined."""
@@ -255,20 +255,17 @@ class TargetTests(SynchronousTestCase):
 
 
 class LongTests(SynchronousTestCase):
-    def peers(self, number: int) -> list[Peer]:
-        return [
-            Peer(id=f"p{i}", name="n" * 100, ip=f"10.0.{i >> 8}.{i & 255}")
-            for i in range(number)
-        ]
-
     def test_slices(self) -> None:
         """A long response has slices, of which only the first is short."""
-        payload = made(known(self.peers(5000)))
-        first, *others, last = map(len, payload.slices)
+        network = known(
+            Peer(id=f"p{i}", name="n" * 100, ip=f"10.0.{i >> 8}.{i & 255}")
+            for i in range(5000)
+        )
+        first, *others, last = map(len, made(network).slices)
         self.assertLess(first, 2 * FIRST_BYTES)
         self.assertGreater(min(others), 2**19 - 1)
         self.assertGreater(last, 0)
-        self.assertEqual(5000, len(listed(known(self.peers(5000)))))
+        self.assertEqual(5000, len(listed(network)))
 
 
 class PropertyTests(SynchronousTestCase):

@@ -40,17 +40,15 @@ class ChartTests(SynchronousTestCase):
             self.assertEqual(span, chart.span([[count(ago, 1, 1)]], NOW))
 
     def test_proportion(self) -> None:
-        """Both areas together are as high as the number of peers."""
+        """Both areas together are as high as the number of peers. Each run is an area
+        of its own.
+        """
         figure = self.drawn([count(300, 25, 25), count(240, 50, 50)])
-        self.assertEqual(
-            "M360.0,160V120.0H432.0V80.0H504.0V160Z", self.path(figure, "connected")
-        )
-        self.assertEqual(
-            "M360.0,160V80.0H432.0V0.0H504.0V160Z", self.path(figure, "disconnected")
-        )
-
-    def test_gap(self) -> None:
-        """Each run is an area of its own."""
+        for kind, path in (
+            ("connected", "M360.0,160V120.0H432.0V80.0H504.0V160Z"),
+            ("disconnected", "M360.0,160V80.0H432.0V0.0H504.0V160Z"),
+        ):
+            self.assertEqual(path, self.path(figure, kind))
         figure = self.drawn([count(590, 1, 0)], [count(120, 1, 0), count(60, 2, 0)])
         self.assertEqual(2, self.path(figure, "connected").count("Z"))
 

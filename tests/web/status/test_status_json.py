@@ -177,20 +177,16 @@ class StatusJsonTests(ServedTestCase):
 
     def test_privacy(self) -> None:
         """PEER_DETAIL decides which peers are named; there is no personal data."""
-        named = Watched(peers=50, important_groups=("All",))
-        personal = Watched(
-            peers=50, important_groups=("All",), personal=frozenset(PERSONAL)
-        )
+        none, every = MetricFilter(detail=frozenset()), frozenset(PERSONAL)
+        groups = ("All",)
+        named = Watched(peers=50, important_groups=groups)
+        personal = Watched(peers=50, important_groups=groups, personal=every)
+        silent = Watched(peers=50, important_groups=groups, metric_filter=none)
         found = self.account(named.start(60))
         self.assertEqual(found, self.account(personal.start(60)))
+        hidden = str(self.account(silent.start(60))["findings"])
         peers = [p for p in named.inventory.peers or () if not p.connected]
         self.assertTrue(any(p.name in str(found["findings"]) for p in peers))
-        silent = Watched(
-            peers=50,
-            important_groups=("All",),
-            metric_filter=MetricFilter(detail=frozenset()),
-        )
-        hidden = str(self.account(silent.start(60))["findings"])
         self.assertFalse(any(p.name in hidden for p in peers))
         hostnames = [p.hostname for p in named.inventory.peers or ()]
         self.assertTrue(all(hostnames))

@@ -67,18 +67,22 @@ class VerdictTests(SynchronousTestCase):
             self.assertEqual(("", tone == "warn"), (found.why, bool(found.notes)))
 
     def test_failing(self) -> None:
-        """A failure has its time, reason, advice and the state of the metrics."""
+        """A failure has its time, reason, advice and the state of the metrics. A
+        failure without an earlier success, or whose metrics have expired, says so.
+        """
         found = self.verdict(failing())
         self.assertEqual("Reading NetBird: no, since 11:55 UTC", found.headline)
         self.assertEqual("401: the NetBird API rejects the token", found.why)
-        advice, note = found.notes
-        self.assertIn("Check the expiry", advice)
-        self.assertIn("as they were at 11:54 UTC", note)
-
-    def test_withdrawn(self) -> None:
-        """A failure whose metrics have expired says so."""
-        *_, note = self.verdict(failing(), Inventory()).notes
-        self.assertIn("metrics of the peers have expired", note)
+        self.assertIn("Check the expiry", found.notes[0])
+        never = Freshness(period=30, ended_at=NOON, error=failing().error)
+        succeeded = "No refresh of the peers has succeeded since the start."
+        for peers, inventory, words in (
+            (failing(), None, "as they were at 11:54 UTC"),
+            (failing(), Inventory(), "metrics of the peers have expired"),
+            (never, None, succeeded),
+        ):
+            _advice, note = self.verdict(peers, inventory).notes
+            self.assertIn(words, note)
 
     def test_ended(self) -> None:
         """Expired peers are bad even without a failure."""
@@ -89,12 +93,6 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual(("bad", "Not working"), (found.tone, found.short))
         self.assertIn("80 seconds ago", found.headline)
         self.assertIn("metrics of the peers have expired", found.notes[0])
-
-    def test_never_read(self) -> None:
-        """A failure without an earlier success says so."""
-        never = Freshness(period=30, ended_at=NOON, error=failing().error)
-        *_, note = self.verdict(never).notes
-        self.assertEqual("No refresh of the peers has succeeded since the start.", note)
 
     def test_others(self) -> None:
         """Other failing resources are named, or counted if they are many."""
@@ -111,15 +109,11 @@ class VerdictTests(SynchronousTestCase):
 
     def test_network(self) -> None:
         """The verdict on the network has the number of findings and the worst tone."""
+        both = "4 critical, 2 warnings"
         for counts, tone, short, headline in (
             ({}, "none", "Unknown", "not known yet"),
             ({"critical": 0, "warning": 0}, "good", "Working", "no known problem"),
-            (
-                {"critical": 4, "warning": 2},
-                "bad",
-                "4 critical",
-                "4 critical, 2 warnings",
-            ),
+            ({"critical": 4, "warning": 2}, "bad", "4 critical", both),
             ({"critical": 0, "warning": 1}, "warn", "1 warning", "1 warning"),
             ({"critical": 0, "info": 3}, "good", "3 info", "3 info"),
         ):
@@ -140,24 +134,21 @@ class VerdictTests(SynchronousTestCase):
             made = (access_token(f"{end}", days=end, used=used) for end, used in tokens)
             expiry = verdict.token_expiry(known(*made))
             self.assertEqual(days, None if expiry is None else (expiry - NOON) / DAY)
+        words = verdict.expiry_text(NOON - 2 * DAY, NOON)
+        self.assertEqual("expired 2 days ago", words)
 
     def test_concerns(self) -> None:
         """Findings are not repeated in the verdict on reading NetBird."""
-        token = access_token("a", days=1, used=1)
+        me = User(id="me", is_current=True, role="user")
         concerned = Inventory(
             peers=(),
             groups=(),
             detail=frozenset({"gone"}),
-            users=(User(id="me", is_current=True, role="user"),),
-            access_tokens=(token,),
+            users=(me,),
+            access_tokens=(access_token("a", days=1, used=1),),
         )
         found = self.verdict(FRESH, concerned)
         self.assertEqual(("good", ()), (found.tone, found.notes))
-
-    def test_token_ends(self) -> None:
-        self.assertEqual(
-            "expired 2 days ago", verdict.expiry_text(NOON - 2 * DAY, NOON)
-        )
 
     def test_token(self) -> None:
         """The state of the token follows from the refreshes of the peers."""
