@@ -4,7 +4,7 @@ import contextlib
 import errno
 import socket
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -63,7 +63,13 @@ class Refusing(MemoryReactorClock):
 
 
 class Honest(MemoryReactorClock):
-    """A reactor that returns the address of a port."""
+    """A reactor that returns the address of a port.
+
+    Attributes:
+        closed: fires when a port is closed.
+    """
+
+    closed: defer.Deferred[None] | None = None
 
     def listenTCP(
         self, port: int, factory: Factory, backlog: int = 50, interface: str = ""
@@ -71,6 +77,7 @@ class Honest(MemoryReactorClock):
         made: IListeningPort = super().listenTCP(port, factory, backlog, interface)
         address = IPv4Address("TCP", interface or "0.0.0.0", port)
         made._hostAddress = address  # type: ignore[attr-defined]
+        made.stopListening = lambda: self.closed  # type: ignore[method-assign]
         return made
 
 
@@ -120,19 +127,13 @@ def posix(reactor: MemoryReactorClock) -> PosixReactorBase:
 
 
 class InterfacesTests(SynchronousTestCase):
-    def test_unresolvable(self) -> None:
-        """A name without an address raises an error of the system's."""
-        with self.assertRaises(OSError):
-            bind_addresses("no-such-host.invalid")
-
     def test_all(self) -> None:
-        """An empty host means all addresses of IPv6 and IPv4, as far as they exist."""
-        self.assertIn(
-            list(bind_addresses("")), (["::"], ["::", "0.0.0.0"], ["0.0.0.0"])
-        )
-
-    def test_no_ipv6(self) -> None:
-        """A machine without IPv6 listens on IPv4."""
+        """An empty host means all addresses of IPv6 and IPv4, as far as they exist. A
+        name without an address raises an error of the system's.
+        """
+        found = list(bind_addresses(""))
+        self.assertIn(found, (["::"], ["::", "0.0.0.0"], ["0.0.0.0"]))
+        self.assertRaises(OSError, bind_addresses, "no-such-host.invalid")
 
         def no_ipv6(*_: object) -> None:
             raise OSError(errno.EAFNOSUPPORT, "not on this machine")
@@ -187,6 +188,18 @@ class ListenerTests(SynchronousTestCase):
             **options,
         )
 
+    def started(
+        self,
+        reactor: MemoryReactorClock,
+        *addresses: Address | Endpoint,
+        **options: Any,
+    ) -> Listener:
+        """Start a listener, which is stopped with the test."""
+        service = self.listener(reactor, *addresses, **options)
+        service.privilegedStartService()
+        self.addCleanup(service.stopService)
+        return service
+
     def failure(
         self, reactor: MemoryReactorClock, *addresses: Address | Endpoint
     ) -> str:
@@ -207,11 +220,9 @@ class ListenerTests(SynchronousTestCase):
             (Endpoint("tcp:8080"), "tcp:8080 (0.0.0.0:8080)"),
             (Endpoint("unix:/run/x.sock"), "unix:/run/x.sock"),
         ):
-            self.reported.clear()
-            service = self.listener(Honest(), address)
-            service.privilegedStartService()
-            self.assertEqual([expected], self.reported)
-            self.successResultOf(service.stopService())
+            self.started(Honest(), address)
+            self.assertEqual(expected, self.reported.pop())
+        self.assertEqual([], self.reported)
 
     def test_exposed(self) -> None:
         """The callback `exposed` is called once if other machines can connect."""
@@ -226,12 +237,10 @@ class ListenerTests(SynchronousTestCase):
             ([Endpoint("tcp:8080:interface=127.0.0.1")], 0),
         )
         for addresses, expected in cases:
-            reported: list[None] = []
-            exposed = partial(reported.append, None)
-            service = self.listener(Honest(), *addresses, on_exposed=exposed)
-            service.privilegedStartService()
-            self.assertEqual(expected, len(reported), addresses)
-            self.successResultOf(service.stopService())
+            calls: list[None] = []
+            exposed = partial(calls.append, None)
+            self.started(Honest(), *addresses, on_exposed=exposed)
+            self.assertEqual(expected, len(calls), addresses)
 
     def test_secured(self) -> None:
         """Network ports have TLS, a UNIX socket has none."""
@@ -241,39 +250,25 @@ class ListenerTests(SynchronousTestCase):
             behind.append(factory)
             return factory
 
-        service = self.listener(
-            MemoryReactorClock(),
-            Address("127.0.0.1", 1),
-            Endpoint("unix:/run/x.sock"),
-            Endpoint("tcp:2"),
-            encrypt=secured,
-        )
-        service.privilegedStartService()
+        near, unix = Address("127.0.0.1", 1), Endpoint("unix:/run/x.sock")
+        reactor = MemoryReactorClock()
+        self.started(reactor, near, unix, Endpoint("tcp:2"), encrypt=secured)
         self.assertEqual(2, len(behind))
         self.assertTrue(self.reported[0].startswith("https://127.0.0.1:"))
-        self.successResultOf(service.stopService())
 
     def test_several(self) -> None:
         """The listener opens all addresses in order, and calls `ready` for each."""
         reactor = MemoryReactorClock()
-        service = self.listener(
-            reactor,
-            Address("127.0.0.1", 8080),
-            Address("::1", 8081),
-            Endpoint("unix:/run/x.sock"),
-        )
-        service.privilegedStartService()
-        found = [
-            (name, *options)
-            for name, _, *options in reactor.tcpServers + reactor.unixServers
-        ]
+        first, second = Address("127.0.0.1", 8080), Address("::1", 8081)
+        service = self.started(reactor, first, second, Endpoint("unix:/run/x.sock"))
+        ports = reactor.tcpServers + reactor.unixServers
         self.assertEqual(
             [
                 (8080, 1024, "127.0.0.1"),
                 (8081, 1024, "::1"),
                 ("/run/x.sock", 1024, 0o660, 0),
             ],
-            found,
+            [(name, *options) for name, _, *options in ports],
         )
         self.assertEqual(3, len(self.reported))
         self.successResultOf(service.stopService())
@@ -281,52 +276,44 @@ class ListenerTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """An error is one line, with a hint for a port in use or below 1024."""
-        used, denied = (
-            OSError(number, "Refused for a test")
-            for number in (errno.EADDRINUSE, errno.EACCES)
-        )
+        why = "Refused for a test"
+        used, denied = OSError(errno.EADDRINUSE, why), OSError(errno.EACCES, why)
         hint = "; ports below 1024 need a privilege"
         other = "; choose another port: LISTEN_ADDRESS=:PORT"
+        proxy = "maybe by NetBird's reverse proxy for its metrics"
         local, unix = Address("127.0.0.1", 80), Endpoint("unix:/run/x.sock")
         cases: Sequence[tuple[object, Address | Endpoint, str]] = (
-            (used, local, f"127.0.0.1:80: Refused for a test{other}"),
-            (
-                used,
-                Address("", 8080),
-                ":8080: Refused for a test, maybe by NetBird's reverse proxy for its"
-                f" metrics{other}",
-            ),
-            (used, unix, "unix:/run/x.sock: Refused for a test"),
-            (denied, local, f"127.0.0.1:80: Refused for a test{hint}"),
-            (denied, unix, "unix:/run/x.sock: Refused for a test"),
+            (used, local, f"127.0.0.1:80: {why}{other}"),
+            (used, Address("", 8080), f":8080: {why}, {proxy}{other}"),
+            (used, unix, f"unix:/run/x.sock: {why}"),
+            (denied, local, f"127.0.0.1:80: {why}{hint}"),
+            (denied, unix, f"unix:/run/x.sock: {why}"),
             ("No reason", unix, "unix:/run/x.sock: No reason"),
         )
-        missing = "systemd has not passed this socket"
         for cause, address, expected in cases:
             words = self.failure(Refusing(cause), address)
             self.assertEqual(f"cannot listen on {expected}", words)
-        for description, why in (
+        missing = "systemd has not passed this socket"
+        for description, reason in (
             ("ssl:1:privateKey=/no/key", "No such file or directory"),
             ("systemd:domain=INET:index=0", missing),
             ("systemd:domain=INET:name=x", missing),
         ):
             words = self.failure(MemoryReactorClock(), Endpoint(description))
-            self.assertEqual(f"cannot listen on {description}: {why}", words)
+            self.assertEqual(f"cannot listen on {description}: {reason}", words)
 
     def test_wrong_descriptions(self) -> None:
         """The error of a wrong description is one line with the reason."""
         empty = Path(self.mktemp())
         empty.touch()
         for description in (
-            "tcp:",
-            "tcp:http",
-            "tcp:8080:nonsense=1",
-            "tcp:8080:interface=127.0.0.1:backlog=many",
-            "unix:/run/x.sock:mode=rw",
-            "systemd:domain=INET",
-            "systemd:domain=NONSENSE:index=0",
-            f"ssl:8443:privateKey={empty}",
-            "fd:x",
+            *("tcp:", "tcp:http", "tcp:8080:nonsense=1", "unix:/run/x.sock:mode=rw"),
+            *("tcp:8080:interface=127.0.0.1:backlog=many", "systemd:domain=INET"),
+            *(
+                "systemd:domain=NONSENSE:index=0",
+                f"ssl:8443:privateKey={empty}",
+                "fd:x",
+            ),
         ):
             words = self.failure(MemoryReactorClock(), Endpoint(description))
             start = f"cannot listen on {description}: "
@@ -355,31 +342,18 @@ class ListenerTests(SynchronousTestCase):
     def test_closing(self) -> None:
         """A stop waits until the port is closed and all responses are sent."""
         for order in (1, -1):
-            self.assert_waiting(order)
-
-    def assert_waiting(self, order: int) -> None:
-        closed: defer.Deferred[None] = defer.Deferred()
-        reactor = Honest()
-        listen = reactor.listenTCP
-
-        def slow(*arguments: object, **options: object) -> IListeningPort:
-            port = listen(*arguments, **options)  # type: ignore[arg-type]
-            self.patch(port, "stopListening", lambda: closed)
-            return port
-
-        self.patch(reactor, "listenTCP", slow)
-        service = self.listener(reactor, Address("127.0.0.1", 8080))
-        service.privilegedStartService()
-        service.startService()
-        Connection(self.site).ask()
-        stopped = service.stopService()
-        self.assertFalse(service.running)
-        ends: list[Callable[[], None]] = [partial(closed.callback, None)]
-        ends.append(self.page.finish)
-        for end in ends[::order]:
-            self.assertNoResult(stopped)
-            end()
-        self.successResultOf(stopped)
+            reactor = Honest()
+            reactor.closed = closed = defer.Deferred()
+            service = self.started(reactor, Address("127.0.0.1", 8080))
+            service.startService()
+            Connection(self.site).ask()
+            stopped = service.stopService()
+            self.assertFalse(service.running)
+            ends = [partial(closed.callback, None), self.page.finish]
+            for end in ends[::order]:
+                self.assertNoResult(stopped)
+                end()
+            self.successResultOf(stopped)
 
     def test_unused_socket(self) -> None:
         """A start removes a socket that no process listens on, and no other file."""

@@ -39,7 +39,7 @@ class OddFilesTests(FolderTestCase):
         )
         path = self.write(f"{mine}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
         path.chmod(0o644)
-        (self.folder / f"{other}.conf").symlink_to("nowhere")
+        self.write(f"{other}.conf", "what is this?").chmod(0o644)
         line = (
             f"warning {path} is readable by every user of this machine account={mine}"
         )
