@@ -4,7 +4,7 @@ import contextlib
 import errno
 import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -342,15 +342,15 @@ class ListenerTests(SynchronousTestCase):
     def test_closing(self) -> None:
         """A stop waits until the port is closed and all responses are sent."""
         for order in (1, -1):
-            reactor = Honest()
-            reactor.closed = closed = defer.Deferred()
+            reactor, closed = Honest(), defer.Deferred[None]()
+            reactor.closed = closed
             service = self.started(reactor, Address("127.0.0.1", 8080))
             service.startService()
             Connection(self.site).ask()
             stopped = service.stopService()
             self.assertFalse(service.running)
-            ends = [partial(closed.callback, None), self.page.finish]
-            for end in ends[::order]:
+            ends: list[Callable[[], None]] = [partial(closed.callback, None)]
+            for end in [*ends, self.page.finish][::order]:
                 self.assertNoResult(stopped)
                 end()
             self.successResultOf(stopped)
