@@ -37,17 +37,9 @@ TABLE = "## Values\n"
 """The title in the README above the generated part."""
 
 OWN = {
-    "ACCOUNTS_DIR",
-    "LISTEN_ADDRESS",
-    "SHARD",
-    "THRESHOLDS_FILE",
-    "UPSTREAM_API_TOKEN",
-    "UPSTREAM_API_TOKEN_FILE",
-    "UPSTREAM_CA_FILE",
-    "UPSTREAM_CLIENT_CERT_FILE",
-    "UPSTREAM_CLIENT_KEY_FILE",
-    "WEB_BEARER_TOKENS_FILE",
-    "WEB_CONFIG_FILE",
+    *("ACCOUNTS_DIR", "LISTEN_ADDRESS", "SHARD", "THRESHOLDS_FILE", "WEB_CONFIG_FILE"),
+    *("UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE", "WEB_BEARER_TOKENS_FILE"),
+    *("UPSTREAM_CA_FILE", "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"),
 }
 """Settings that the chart sets itself, or that are secret: no values of their own."""
 

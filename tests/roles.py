@@ -31,16 +31,8 @@ from tests.parts import SERVICE_USER, quota
 SERVICE = "service user"
 
 ROLES = (
-    SERVICE,
-    "owner",
-    "admin",
-    "auditor",
-    "network_admin",
-    "agent_network_admin",
-    "usage_viewer",
-    "user",
-    "restricted_user",
-    "billing_admin",
+    *(SERVICE, "owner", "admin", "auditor", "network_admin", "agent_network_admin"),
+    *("usage_viewer", "user", "restricted_user", "billing_admin"),
 )
 
 _OWN_ROWS = {"agent_usage", "agent_denials", "users"}

@@ -121,29 +121,26 @@ class ProgramTestCase(SynchronousTestCase):
 
 class OneAccountTests(ProgramTestCase):
     def test_pages(self) -> None:
-        """The pages are those of the account, and its name is not needed."""
+        """The pages are those of the account, and its name is not needed. The line of
+        the start has a URL, or names the socket.
+        """
         self.program(UPSTREAM_API_TOKEN="secret")
         self.assertIn("api_exporter_build_info", self.get("/metrics"))
-        at = "http://127.0.0.1:8080"
-        self.assertEqual(
-            f"info {this_build()} is at {at}/ and its metrics at {at}/metrics",
-            self.book.lines()[0],
-        )
+        at, path = "http://127.0.0.1:8080", f"unix:{self.socket}.http"
+        line = f"info {this_build()} is at"
+        expected = f"{line} {at}/ and its metrics at {at}/metrics"
+        self.assertEqual(expected, self.book.lines()[0])
         self.assertNotIn("simulated", self.get("/"))
         self.reactor.advance(2.0)
         health = self.get("/health")
         self.assertIn('"url": "http://10.0.0.1"', health)
         self.assertIn('"uptime_seconds": 2.0', health)
         self.assertIn(" 503 ", self.get("/sd?port=1"))
-        for path in ("/sd/accounts", "/debug/pprof/"):
-            self.assertIn(" 404 ", self.get(path))
-
-    def test_socket(self) -> None:
-        """The line of the start names the socket instead of a URL."""
-        path = f"{self.socket}.http"
-        self.program(UPSTREAM_API_TOKEN="secret", LISTEN_ADDRESS=f"unix:{path}")
-        line = f"info {this_build()} is at unix:{path}"
-        self.assertEqual(line, self.book.lines()[0])
+        for missing in ("/sd/accounts", "/debug/pprof/"):
+            self.assertIn(" 404 ", self.get(missing))
+        self.book.events.clear()
+        self.program(UPSTREAM_API_TOKEN="secret", LISTEN_ADDRESS=path)
+        self.assertIn(f"{line} {path}", self.book.lines())
 
     def test_profiles(self) -> None:
         """With --enable-pprof profiles are a service and a page, and are logged."""
@@ -175,23 +172,20 @@ class OneAccountTests(ProgramTestCase):
 
 class SeveralAccountsTests(ProgramTestCase):
     def test_pages(self) -> None:
-        """An account has its own pages by its name; without one they are of all."""
+        """An account has its own pages by its name; without one they are of all.
+        Accounts start one after the other.
+        """
         self.patch(os, "environ", {"NOTIFY_SOCKET": self.socket})
         self.program(ACCOUNTS_DIR=self.folder("acme", "beta"))
+        begun = [len(self.reactor.tcpClients)]
+        self.reactor.advance(0.05)
+        self.assertEqual([2, 4], [*begun, len(self.reactor.tcpClients)])
         self.assertIn("STATUS=0 of 2 accounts up", self.systemd.heard())
         self.assertIn("api_exporter_accounts 2.0", self.get("/metrics"))
         self.assertNotIn("build_info", self.get("/metrics?account=acme"))
         self.assertIn(" 404 ", self.get("/metrics?account=gamma"))
         self.assertIn('"account": "beta"', self.get("/sd/accounts"))
         self.assertIn("info serving 2 accounts", self.book.lines())
-
-    def test_in_order(self) -> None:
-        """Accounts start one after the other."""
-        self.program(ACCOUNTS_DIR=self.folder("acme", "beta"))
-        begun = [len(self.reactor.tcpClients)]
-        self.reactor.advance(0.05)
-        begun.append(len(self.reactor.tcpClients))
-        self.assertEqual([2, 4], begun)
 
     def test_parts(self) -> None:
         """An account has the features that its settings enable; others do not."""

@@ -43,27 +43,16 @@ SMALL = {"an", "and", "are", "but", "by", "has", "have", "is", "it", "its", "no"
 SMALL |= {"a", "of", "off", "on", "one", "or", "the", "to"}
 """Words that say little."""
 
-OTHERS = {
-    "API_EXPORTER_VERSION",
-    "ARTIFACTHUB_ID",
-    "HTTPS_PROXY",
-    "HTTP_AGENT",
-    "HTTP_PROXY",
-    "IMAGE_BASE",
-    "MALLOC_ARENA_MAX",
-    "MALLOC_MMAP_THRESHOLD_",
-    "NETBIRD_API_TOKEN",
-    "NETBIRD_API_URL",
-    "NO_PROXY",
-    "PIP_FIND_LINKS",
-    "PIP_NO_INDEX",
-    "RELEASE_KEY",
-    "RELEASE_SECRET_KEY",
-    "REQUEST_METHOD",
-    "SOURCE_DATE_EPOCH",
-    "SSL_CERT_FILE",
-    "STATUS_IMAGES",
-}
+OTHERS = set(
+    re.findall(
+        r"\w+",
+        "API_EXPORTER_VERSION ARTIFACTHUB_ID HTTPS_PROXY HTTP_AGENT HTTP_PROXY"
+        " IMAGE_BASE MALLOC_ARENA_MAX MALLOC_MMAP_THRESHOLD_ NETBIRD_API_TOKEN"
+        " NETBIRD_API_URL NO_PROXY PIP_FIND_LINKS PIP_NO_INDEX RELEASE_KEY"
+        " RELEASE_SECRET_KEY REQUEST_METHOD SOURCE_DATE_EPOCH SSL_CERT_FILE"
+        " STATUS_IMAGES",
+    )
+)
 """Environment variables of other programs, or of a build."""
 
 

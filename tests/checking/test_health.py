@@ -99,33 +99,38 @@ class AnswerTests(HealthTestCase):
             self.assertTrue(self.heard.startswith(start), self.heard)
 
     def test_bad(self) -> None:
-        """Another status, or a response that is no HTTP, is critical, with status 2."""
-        for answer, words in (
-            (b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n", "503"),
-            (b"220 mail.example ESMTP\r\n", "BadStatusLine('220 mail.example ESMTP\\r"),
-            (b"", "RemoteDisconnected("),
+        """Another status, or a response that is no HTTP or no TLS, is critical, with
+        status 2.
+        """
+        text = b"220 mail.example ESMTP\r\n"
+        for prefix, answer, words in (
+            ("", b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n", "503"),
+            ("", text, r"BadStatusLine\('220 mail.example ESMTP\\r"),
+            ("", b"", r"RemoteDisconnected\("),
+            ("ssl:", text, r"[A-Z_]+$"),
         ):
             port = self.answered(answer)
-            status, line = self.asked(LISTEN_ADDRESS=f"127.0.0.1:{port}")
-            start = f"CRITICAL: http://127.0.0.1:{port}/health: {words}"
-            self.assertEqual((2, start), (status, line[: len(start)]))
+            host = "" if prefix else "127.0.0.1:"
+            status, line = self.asked(LISTEN_ADDRESS=f"{prefix}{host}{port}")
+            scheme = "https" if prefix else "http"
+            self.assertEqual(2, status)
+            self.assertRegex(
+                line, f"^CRITICAL: {scheme}://127.0.0.1:{port}/health: {words}"
+            )
 
     def test_nobody(self) -> None:
-        """A refused connection is critical, in the system's words."""
+        """A refused connection is critical, in the system's words. A silent server is
+        critical after the given timeout.
+        """
         for address in (f":{free_port()}", "h" * 70 + ".example:80"):
             status, line = self.asked(LISTEN_ADDRESS=address)
             self.assertEqual((2, "CRITICAL"), (status, line.partition(":")[0]))
         status, line = self.asked(LISTEN_ADDRESS=f"127.0.0.1:{free_port()}")
         self.assertTrue(line.endswith(": Connection refused"), line)
-
-    def test_silent(self) -> None:
-        """A silent server is critical after the given timeout."""
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/health"
-            self.assertEqual(
-                (2, f"CRITICAL: {url}: no response within 0.2 s"),
-                self.asked(url, "0.2"),
-            )
+            line = f"CRITICAL: {url}: no response within 0.2 s"
+            self.assertEqual((2, line), self.asked(url, "0.2"))
 
     def test_unix(self) -> None:
         """A socket in the file system is requested as well."""
@@ -154,13 +159,6 @@ class AnswerTests(HealthTestCase):
                 (0, f"OK: https://127.0.0.1:{port}/health: {words}"),
                 self.asked(LISTEN_ADDRESS=f"ssl:{port}:privateKey=/x.pem"),
             )
-
-    def test_no_tls(self) -> None:
-        """A server without TLS at an ssl: address is critical."""
-        port = self.answered(b"220 mail.example ESMTP\r\n")
-        status, line = self.asked(LISTEN_ADDRESS=f"ssl:{port}")
-        self.assertEqual(2, status)
-        self.assertRegex(line, r"/health: [A-Z_]+$")
 
 
 class WhereTests(HealthTestCase):
@@ -213,15 +211,11 @@ class WhereTests(HealthTestCase):
         """An impossible request is critical, in one line with the reason."""
         config = self.directory / "config"
         config.write_text("A\nB\n")
+        equals, systemd = "NAME=value is missing its =; ", "systemd:domain=INET:index=0"
+        wrong = (["--nonsense"], ["--config"], ["--config="], ["a", "b", "c"])
         for arguments, words in (
-            (
-                ["--config", str(config)],
-                f"{config}:1: A: NAME=value is missing its =; ",
-            ),
-            (["--nonsense"], HEALTH_USAGE),
-            (["--config"], HEALTH_USAGE),
-            (["--config="], HEALTH_USAGE),
-            (["a", "b", "c"], HEALTH_USAGE),
+            (["--config", str(config)], f"{config}:1: A: {equals}"),
+            *((arguments, HEALTH_USAGE) for arguments in wrong),
             (["http://127.0.0.1:1/", "soon"], "'soon' is not a number of seconds; "),
             (["ftp://127.0.0.1/"], "the URL must be http://host:port/path, or https"),
             (["http://u:p@127.0.0.1/"], "the URL must be http://host:port/path"),
@@ -233,15 +227,10 @@ class WhereTests(HealthTestCase):
             status, line = self.asked(*arguments)
             start = f"CRITICAL: {words}"
             self.assertEqual((2, start), (status, line[: len(start)]))
-        with self.assertRaises(NoRequest) as raised:
-            own_url({"LISTEN_ADDRESS": "systemd:domain=INET:index=0"})
-        self.assertEqual(
-            "LISTEN_ADDRESS=systemd:domain=INET:index=0 has no address that --health"
-            " can request: add a URL",
-            str(raised.exception),
+        no_address = (
+            f"LISTEN_ADDRESS={systemd} has no address that --health can request"
         )
-        status, line = self.asked(LISTEN_ADDRESS="?")
-        self.assertEqual(
-            (2, "CRITICAL: LISTEN_ADDRESS is not allowed: write host:port"),
-            (status, line),
-        )
+        error = self.assertRaises(NoRequest, own_url, {"LISTEN_ADDRESS": systemd})
+        self.assertEqual(f"{no_address}: add a URL", str(error))
+        line = "CRITICAL: LISTEN_ADDRESS is not allowed: write host:port"
+        self.assertEqual((2, line), self.asked(LISTEN_ADDRESS="?"))

@@ -105,20 +105,16 @@ class CheckTests(SynchronousTestCase):
 
     def test_failures(self) -> None:
         """Invalid records are listed up to a limit; failures have names and advice."""
-        known, rejected = UpstreamError("http_5xx", "500", request_id="dc1djo5q"), 30
+        known = UpstreamError("http_5xx", "500", request_id="dc1djo5q")
         unauthorized = UpstreamError("auth", "401")
-        odd = Unknown(frozenset({"kind"}), frozenset({("type", "x")}))
+        new = Unknown(frozenset({"kind"}), frozenset({("type", "x")}))
+        odd = check("peers", records=1, unknown=new)
         many = [ResourceCheck(resource=r, error=unauthorized) for r in RESOURCES[:5]]
-        unread = check(
-            "peers", records=1, rejected=rejected, record_errors=("[1]: bad",)
-        )
+        bad = check("peers", records=1, rejected=30, record_errors=("[1]: bad",))
         for checks, words in (
-            ([unread], "\nleft out: peers[1]: bad\nleft out: 29 more of peers\n"),
+            ([bad], "\nleft out: peers[1]: bad\nleft out: 29 more of peers\n"),
             ([READ, check("groups", known)], " Request id: dc1djo5q.\n"),
-            (
-                [check("peers", records=1, unknown=odd)],
-                "version: peers: kind, type=x\n",
-            ),
+            ([odd], "version: peers: kind, type=x\n"),
             (many, "\n5 resources: 401. The token is wrong"),
             (many[:2], "\npeers, accounts: 401. The token is wrong"),
         ):
@@ -126,8 +122,16 @@ class CheckTests(SynchronousTestCase):
             self.assertIn(words, text)
             self.assertEqual("id: " in words, "Request id" in text)
 
-    def test_unreachable(self) -> None:
-        """If the NetBird API is unreachable, one request is enough."""
+    def test_strict(self) -> None:
+        """An unread resource counts as a warning: its findings are unknown. If the
+        NetBird API is unreachable, one request is enough.
+        """
+        for checks, status in (
+            ([READ, check("routes", LIMITED)], 1),
+            ([READ], 0),
+            ([check("peers", LIMITED)], 3),
+        ):
+            self.assertEqual(status, self.checked(*checks)[0])
         failed = check("peers", UpstreamError("connect", "no connection"))
         _, text = self.checked(failed, failed, unreachable="no connection")
         self.assertEqual(1, text.count("api/peers"))
@@ -156,12 +160,11 @@ class CheckTests(SynchronousTestCase):
     def test_lists(self) -> None:
         """Findings may be about incomplete lists and missing groups of settings."""
         me = User(id="me", role="user", is_current=True)
+        missing = Inventory(groups=(), detail=frozenset({"servers"}))
+        line = "warning: Group servers does not exist, but PEER_DETAIL names it.\n"
         for known, words in (
             (Inventory(users=(me,)), "The list of peers may be incomplete."),
-            (
-                Inventory(groups=(), detail=frozenset({"servers"})),
-                "warning: Group servers does not exist, but PEER_DETAIL names it.\n",
-            ),
+            (missing, line),
         ):
             status, text = self.checked(READ, known=known)
             self.assertEqual(1, status)
@@ -212,15 +215,6 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(51, sum(line.startswith("critical: ") for line in lines))
         self.assertNotIn("\x1b", text)
 
-    def test_strict(self) -> None:
-        """An unread resource counts as a warning: its findings are unknown."""
-        for checks, status in (
-            ([READ, check("routes", LIMITED)], 1),
-            ([READ], 0),
-            ([check("peers", LIMITED)], 3),
-        ):
-            self.assertEqual(status, self.checked(*checks)[0])
-
 
 class ChosenTests(SynchronousTestCase):
     def test_chosen(self) -> None:
@@ -254,19 +248,14 @@ class ChosenTests(SynchronousTestCase):
 class AccessLinesTests(SynchronousTestCase):
     def test_risk(self) -> None:
         """Without authentication a line warns, unless only this machine can connect."""
-        for text, risky in (
-            (":8080", True),
-            ("192.0.2.1:8080", True),
-            ("127.0.0.1:8080,192.0.2.1:8080", True),
-            ("exporter.example:8080", True),
-            ("systemd:domain=INET:index=0", True),
-            ("127.0.0.1:8080", False),
-            ("[::1]:8080,localhost:8080", False),
-            ("unix:/run/api-exporter.sock", False),
+        for risky, texts in (
+            (True, (":8080", "192.0.2.1:8080", "127.0.0.1:8080,192.0.2.1:8080")),
+            (True, ("exporter.example:8080", "systemd:domain=INET:index=0")),
+            (False, ("127.0.0.1:8080", "[::1]:8080,localhost:8080", "unix:/run/a.so")),
         ):
-            self.assertEqual(
-                risky, bool(access_lines(None, parse_addresses(text))), text
-            )
+            for text in texts:
+                lines = access_lines(None, parse_addresses(text))
+                self.assertEqual(risky, bool(lines), text)
 
 
 class ReachedTests(SynchronousTestCase):
@@ -277,9 +266,8 @@ class ReachedTests(SynchronousTestCase):
             raise ZeroDivisionError
 
         done = Deferred.fromCoroutine(try_reach(reachability_problem))
-        self.assertEqual(
-            "internal error: ZeroDivisionError", self.successResultOf(done)
-        )
+        problem = "internal error: ZeroDivisionError"
+        self.assertEqual(problem, self.successResultOf(done))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
 

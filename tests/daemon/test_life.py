@@ -21,9 +21,8 @@ from api_exporter.serving.listener import ListenError
 from api_exporter.settings.environment import read_settings
 from tests.logbook import logbook
 
-SETTINGS = read_settings(
-    {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
-)
+REQUIRED = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
+SETTINGS = read_settings(REQUIRED)
 
 
 def twistd(
@@ -59,17 +58,13 @@ class RefusalTests(SynchronousTestCase):
 
     def test_log_file(self) -> None:
         """A daemon has no standard output; a file may be writable later."""
+        daemon, nowhere = (
+            twistd(nodaemon=False, logfile="-"),
+            twistd(logfile="/nowhere/x"),
+        )
         for options, status, words in (
-            (
-                twistd(nodaemon=False, logfile="-"),
-                78,
-                "a daemon cannot log to standard",
-            ),
-            (
-                twistd(logfile="/nowhere/x.log"),
-                1,
-                "cannot write the log file /nowhere/",
-            ),
+            (daemon, 78, "a daemon cannot log to standard"),
+            (nowhere, 1, "cannot write the log file /nowhere/"),
         ):
             with self.assertRaises(SystemExit) as raised:
                 life.log_file(options)
@@ -102,17 +97,36 @@ class RefusalTests(SynchronousTestCase):
 
 
 class LogTests(SynchronousTestCase):
-    def test_file(self) -> None:
-        """Lines go to the log file of twistd's options."""
-        name = self.mktemp()
-        file = life.log_file(twistd(logfile=name))
-        assert isinstance(file, LogFile)
-        self.addCleanup(file.close)
-        observer = life.log_observer(SETTINGS, twistd(logfile=name), file)
-        assert observer is not None
-        log = Logger("api_exporter.test", observer=LogPublisher(observer))
-        log.info("seen")
-        self.assertIn("info seen", Path(name).read_text())
+    def test_places(self) -> None:
+        """Lines go to the log file of twistd's options, otherwise to the standard
+        streams, or to syslog through twistd. If standard output is for events, all
+        lines go to standard error.
+        """
+        events = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
+        beside, name = read_settings(REQUIRED | events), self.mktemp()
+        for settings, options, place in (
+            (SETTINGS, twistd(logfile=name), "file"),
+            (SETTINGS, twistd(), "out"),
+            (SETTINGS, twistd(logfile="-"), "out"),
+            (beside, twistd(), "err"),
+            (SETTINGS, twistd(syslog=True), ""),
+            (SETTINGS, twistd(syslog=True, nodaemon=False), ""),
+        ):
+            with replaced(1) as out, replaced(2) as err:
+                file = life.log_file(options)
+                observer = life.log_observer(settings, options, file)
+                self.assertEqual(place != "", observer is not None)
+                if observer is not None:
+                    log = Logger("api_exporter.test", observer=LogPublisher(observer))
+                    log.info("seen")
+                if file is not None:
+                    file.close()
+                paths = {"out": out, "err": err, "file": Path(name)}
+                found = [
+                    key for key, p in paths.items() if "info seen" in p.read_text()
+                ]
+            self.assertEqual([place] if place else [], found, options)
+            Path(name).write_text("")
 
     def test_rotated(self) -> None:
         """The log keeps at most 100 MB in ten files."""
@@ -128,20 +142,6 @@ class LogTests(SynchronousTestCase):
         found = sorted(Path(name).parent.glob(f"{Path(name).name}*"))
         self.assertEqual(1 + ROTATED_FILES, len(found), found)
         self.assertTrue(Path(f"{name}.1").read_text().startswith("17\n"))
-
-    def test_beside_events(self) -> None:
-        """If standard output is for events, all lines go to standard error."""
-        environ = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
-        events = read_settings(
-            environ | {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
-        )
-        with replaced(1) as out, replaced(2) as err:
-            observer = life.log_observer(events, twistd(), None)
-            assert observer is not None
-            log = Logger("api_exporter.test", observer=LogPublisher(observer))
-            log.info("seen")
-            self.assertEqual("", out.read_text())
-            self.assertIn("info seen", err.read_text())
 
     def test_observer(self) -> None:
         """The application holds the log observer for twistd, if it is not twistd's."""
@@ -164,18 +164,6 @@ class LogTests(SynchronousTestCase):
         ending.callback(None)
         self.successResultOf(stopped)
         self.assertEqual(["info stopped"], book.lines())
-
-    def test_elsewhere(self) -> None:
-        """Otherwise lines go to the standard streams, or to syslog through twistd."""
-        for options, ours in (
-            (twistd(), True),
-            (twistd(logfile="-"), True),
-            (twistd(syslog=True), False),
-            (twistd(syslog=True, nodaemon=False), False),
-        ):
-            self.assertIsNone(life.log_file(options))
-            observer = life.log_observer(SETTINGS, options, None)
-            self.assertEqual(ours, observer is not None)
 
 
 class FailedStartTests(SynchronousTestCase):

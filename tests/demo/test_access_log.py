@@ -34,8 +34,8 @@ SLOW_ROW = {
     "method": "GET",
     "path": "/7",
     "protocol": "http",
-    "reason": "Authentication failed",
     "service_id": "second",
+    "reason": "Authentication failed",
     "source_ip": "203.0.113.111",
     "status_code": 401,
     "timestamp": "2026-11-21T13:49:03Z",
@@ -43,25 +43,19 @@ SLOW_ROW = {
 
 
 class PageTests(SynchronousTestCase):
-    def test_hour(self) -> None:
-        """The log has one request a second for an hour, the newest first."""
+    def test_pages(self) -> None:
+        """The log has one request a second for an hour, the newest first. Pages follow
+        each other without a gap.
+        """
         found = request("")
         self.assertEqual((1, 50, 73, 3601), tuple(found[name] for name in META))
         times = [row["timestamp"] for row in found["data"]]
-        self.assertEqual(sorted(times, reverse=True), times)
-        self.assertEqual(50, len(times))
-
-    def test_pages(self) -> None:
-        """Pages follow each other without a gap."""
-        query = "sort_order=asc&page_size=100&page="
-        ids = [
-            row["id"] for n in range(1, 39) for row in request(f"{query}{n}")["data"]
-        ]
-        self.assertEqual(3601, len(set(ids)))
-        self.assertEqual(3601, len(ids))
-        self.assertEqual(
-            request("page_size=500")["data"], request("page_size=100")["data"]
-        )
+        self.assertEqual((50, sorted(times, reverse=True)), (len(times), times))
+        queries = (f"sort_order=asc&page_size=100&page={n}" for n in range(1, 39))
+        ids = [row["id"] for query in queries for row in request(query)["data"]]
+        self.assertEqual((3601, 3601), (len(ids), len(set(ids))))
+        largest = request("page_size=100")["data"]
+        self.assertEqual(largest, request("page_size=500")["data"])
 
     def test_filters(self) -> None:
         """The start time is inclusive; invalid filters are ignored."""
@@ -78,25 +72,20 @@ class PageTests(SynchronousTestCase):
             found = request(f"sort_order=asc&start_date={start}", now)["data"]
             self.assertEqual(SLOW_ROW, found[0])
 
-    def test_services(self) -> None:
-        """All services have requests, the first one four of seven."""
+    def test_shares(self) -> None:
+        """All services have requests, the first one four of seven. One request of 17 is
+        refused, two fail, each with a reason.
+        """
         counts = Counter(row["service_id"] for row in ROWS)
         shares = [round(7 * counts[service] / len(ROWS)) for service in SERVICES]
         self.assertEqual([4, 2, 1], shares)
         self.assertEqual([], request("", services=())["data"])
-
-    def test_statuses(self) -> None:
-        """One request of 17 is refused, two fail, each with a reason."""
         found = Counter((row["status_code"], row.get("reason")) for row in ROWS)
-        shares = {key: round(17 * count / len(ROWS)) for key, count in found.items()}
+        reasons = {(401, "Authentication failed"): 1}
+        reasons |= {(status, "Request failed"): 1 for status in (404, 502)}
         self.assertEqual(
-            {
-                (200, None): 14,
-                (401, "Authentication failed"): 1,
-                (404, "Request failed"): 1,
-                (502, "Request failed"): 1,
-            },
-            shares,
+            {(200, None): 14, **reasons},
+            {key: round(17 * count / len(ROWS)) for key, count in found.items()},
         )
 
     def test_read(self) -> None:

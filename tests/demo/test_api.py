@@ -92,14 +92,13 @@ class AskingTestCase(SynchronousTestCase):
 
 class ApiTests(AskingTestCase):
     def test_answer(self) -> None:
-        """The token is accepted with any spelling of the scheme."""
+        """The token is accepted with any spelling of the scheme. Each body is complete;
+        one of more than 2 KB is chunked.
+        """
         expected = whole("/api/routes")
         for scheme in ("Bearer", "bearer", "Token", "TOKEN"):
             answer = self.ask("/api/routes", f"{scheme} {TOKEN}")
             self.assertEqual(Answer(200, JSON, expected, len(expected)), answer)
-
-    def test_lengths(self) -> None:
-        """Each body is complete; one of more than 2 KB is chunked."""
         for path in PATHS:
             body = whole(path)
             known = UNKNOWN_LENGTH if len(body) > 2048 else len(body)
@@ -111,21 +110,18 @@ class ApiTests(AskingTestCase):
     def test_refused(self) -> None:
         """A refusal has a JSON body with the reason."""
         deleted = "3b3a7+l7k5z+drwlboc6hjrwtwuqwg7p9zsq1e959yo="
+        invalid = ("Bearer", "Bearer nbp_short", f"Bearer {TOKEN} x")
         for authorization, status, message in (
-            (None, 401, "no valid authentication provided"),
-            ("", 401, "no valid authentication provided"),
-            (f"Basic {TOKEN}", 401, "no valid authentication provided"),
-            (TOKEN, 401, "no valid authentication provided"),
-            ("Bearer", 401, "token invalid"),
-            ("Bearer nbp_short", 401, "token invalid"),
-            (f"Bearer {TOKEN} x", 401, "token invalid"),
+            *(
+                (x, 401, "no valid authentication provided")
+                for x in (None, "", f"Basic {TOKEN}", TOKEN)
+            ),
+            *((x, 401, "token invalid") for x in invalid),
             ("Bearer nbp_" + "z" * 36, 404, f"invalid token: pat: {deleted} not found"),
         ):
             expected = f'{{"message":"{message}","code":{status}}}\n'.encode()
-            self.assertEqual(
-                Answer(status, JSON, expected, len(expected)),
-                self.ask("/api/peers", authorization),
-            )
+            answer = Answer(status, JSON, expected, len(expected))
+            self.assertEqual(answer, self.ask("/api/peers", authorization))
         transport = StringTransport()
         send(transport, f"Bearer  {TOKEN}")  # two spaces
         self.assertIn(b"token invalid", transport.value())
@@ -145,7 +141,9 @@ class ApiTests(AskingTestCase):
         self.assertEqual(expected._replace(body=b"", length=0), head)
 
     def test_access_tokens(self) -> None:
-        """The exporter may read only its own access tokens."""
+        """The exporter may read only its own access tokens. The access log has requests
+        of the account's services.
+        """
         for path, status, words in (
             (f"{EXPORTER_ID}/tokens", 200, b'[{"'),
             ("google-oauth2%7C1000/tokens", 403, b'{"message":"admin role required to'),
@@ -155,28 +153,23 @@ class ApiTests(AskingTestCase):
             self.assertEqual(
                 (status, words), (answer.status, answer.body[: len(words)])
             )
-
-    def test_access_log(self) -> None:
-        """The access log has requests of the account's services."""
         services = json.loads(whole("/api/reverse-proxies/services"))
         rows = json.loads(self.ask("/api/events/proxy?page_size=100").body)["data"]
-        self.assertEqual(
-            {one["id"] for one in services[:3]}, {row["service_id"] for row in rows}
-        )
+        ids = {one["id"] for one in services[:3]}
+        self.assertEqual(ids, {row["service_id"] for row in rows})
 
 
 class CustomersTests(AskingTestCase):
     api = DemoApi(customers(5, 65), now=lambda: NOW)
 
     def test_tokens(self) -> None:
-        """Each token gives access to a network of its own size; two are deleted."""
+        """Each token gives access to a network of its own size; two are deleted. Names
+        sort as their numbers, and tokens are well-formed.
+        """
         told = [self.ask("/api/peers", f"Bearer {x}") for x in tokens(5).values()]
         self.assertEqual([200, 404, 200, 200, 404], [one.status for one in told])
         peers = [len(json.loads(one.body)) for one in told if one.status == 200]
         self.assertEqual([25, 45, 55], peers)
-
-    def test_names(self) -> None:
-        """Names sort as their numbers, and tokens are well-formed."""
         self.assertEqual(["customer-001", "customer-002"], list(tokens(2)))
         self.assertFalse(Token(tokens(500)["customer-500"]).mistyped())
 
@@ -199,8 +192,10 @@ class FullTransport(StringTransport):
 
 
 class SlowClientTests(SynchronousTestCase):
-    def test_pause(self) -> None:
-        """A slow client gets the whole body, made as it reads."""
+    def test_slow(self) -> None:
+        """A slow client gets the whole body, made as it reads. No more of the body is
+        made after the client disconnects.
+        """
         transport = FullTransport(lambda producer: producer.pauseProducing())
         send(transport, f"Bearer {TOKEN}")
         sizes = []
@@ -209,9 +204,6 @@ class SlowClientTests(SynchronousTestCase):
             transport.producer.resumeProducing()
         self.assertGreater(len(sizes), 3)
         self.assertEqual(sorted(set(sizes)), sizes)
-
-    def test_disconnect(self) -> None:
-        """No more of the body is made after the client disconnects."""
         transport = FullTransport(lambda producer: producer.stopProducing())
         send(transport, f"Bearer {TOKEN}")
         self.assertLess(len(transport.value()), len(whole("/api/peers")) / 2)

@@ -38,10 +38,11 @@ def encoded(*samples: ProfileSample, comment: str = "") -> bytes:
 class VarintTests(SynchronousTestCase):
     def test_known(self) -> None:
         """Numbers are encoded as the documentation of protocol buffers shows."""
-        self.assertEqual(b"\x00", varint(0))
-        self.assertEqual(b"\x7f", varint(127))
-        self.assertEqual(b"\x96\x01", varint(150))
-        self.assertEqual(b"\xff" * 9 + b"\x01", varint(2**64 - 1))
+        for number, expected in (
+            *((0, b"\x00"), (127, b"\x7f"), (150, b"\x96\x01")),
+            (2**64 - 1, b"\xff" * 9 + b"\x01"),
+        ):
+            self.assertEqual(expected, varint(number))
 
     @given(NUMBERS)
     def test_round_trip(self, number: int) -> None:
@@ -53,23 +54,24 @@ class VarintTests(SynchronousTestCase):
 class EncodeTests(SynchronousTestCase):
     @given(st.lists(SAMPLES))
     def test_samples(self, samples: list[ProfileSample]) -> None:
-        """Stacks, values and threads are read back unchanged, in their order."""
-        read = reader.read(encoded(*samples))
-        expected = [
-            (s.stack, s.values, {"thread": s.thread} if s.thread else {})
-            for s in samples
-        ]
-        self.assertEqual(expected, read.samples)
+        """Stacks, values and threads are read back unchanged, in their order. A file
+        name that is not UTF-8 does not damage the profile.
+        """
+        odd = ProfileSample((Frame("f", "caf\udce9.py", 1),), (1, 1))
+        *read, last = reader.read(encoded(*samples, odd)).samples
+        labels = [{"thread": s.thread} if s.thread else {} for s in samples]
+        expected = [(s.stack, s.values) for s in samples]
+        self.assertEqual([(*x, y) for x, y in zip(expected, labels, strict=True)], read)
+        self.assertEqual("caf?.py", last[0][0].file)
 
     def test_head(self) -> None:
         """The profile's header is read back; the last type is the default."""
         read = reader.read(encoded(comment="one"))
-        self.assertEqual([("samples", "count"), ("cpu", "nanoseconds")], read.types)
-        self.assertEqual(("cpu", "nanoseconds"), read.period_type)
-        self.assertEqual("cpu", read.default_type)
-        self.assertEqual(10, read.period)
-        self.assertEqual(1_700_000_000_000_000_000, read.started)
-        self.assertEqual(5, read.duration)
+        samples, cpu = ("samples", "count"), ("cpu", "nanoseconds")
+        self.assertEqual(([samples, cpu], cpu), (read.types, read.period_type))
+        self.assertEqual(("cpu", 10), (read.default_type, read.period))
+        times = read.started, read.duration
+        self.assertEqual((1_700_000_000_000_000_000, 5), times)
         self.assertEqual(["one"], read.comments)
 
     def test_told_once(self) -> None:
@@ -77,12 +79,6 @@ class EncodeTests(SynchronousTestCase):
         stack = tuple(Frame(f"function{n}", "file.py", n) for n in range(50))
         many = encoded(*[ProfileSample(stack, (1, n)) for n in range(1000)])
         self.assertEqual(1, gzip.decompress(many).count(b"function49"))
-
-    def test_odd_file_names(self) -> None:
-        """A file name that is not UTF-8 does not damage the profile."""
-        stack = (Frame("f", "caf\udce9.py", 1),)
-        read = reader.read(encoded(ProfileSample(stack, (1, 1))))
-        self.assertEqual("caf?.py", read.samples[0][0][0].file)
 
     def test_addresses(self) -> None:
         """A line has an address of its own, and the same one in each profile."""

@@ -23,27 +23,19 @@ def deep(levels: int, known: dict[Frame, Frame]) -> Stack:
 
 class StackTests(SynchronousTestCase):
     def test_leaf_first(self) -> None:
-        """The running function comes first, then its caller, each with a line."""
-        found = here({})
+        """The running function comes first, then its caller, each with a line. Equal
+        frames of two stacks are one object. A thread without a frame has an empty
+        stack; a very deep one keeps its frames next to the leaf.
+        """
+        known: dict[Frame, Frame] = {}
+        found, other = here(known), here(known)
         line = here.__code__.co_firstlineno + 1
         self.assertEqual(Frame(f"{__name__}.here", __file__, line), found[0])
         self.assertEqual(f"{__name__}.StackTests.test_leaf_first", found[1].function)
-
-    def test_bounded(self) -> None:
-        """A very deep stack keeps its frames next to the leaf."""
-        found = deep(2 * MAX_DEPTH, {})
-        self.assertEqual(MAX_DEPTH, len(found))
-        self.assertEqual(f"{__name__}.here", found[0].function)
-
-    def test_shared(self) -> None:
-        """Equal frames of two stacks are one object."""
-        known: dict[Frame, Frame] = {}
-        one, two = (here(known) for _ in range(2))
-        self.assertIs(one[0], two[0])
-
-    def test_nothing(self) -> None:
-        """A thread without a frame has an empty stack."""
+        self.assertIs(found[0], other[0])
         self.assertEqual((), stack(None, {}))
+        bounded = deep(2 * MAX_DEPTH, {})
+        self.assertEqual((MAX_DEPTH, found[0]), (len(bounded), bounded[0]))
 
 
 class ProfileTests(SynchronousTestCase):

@@ -34,21 +34,18 @@ class AccessLogTests(SynchronousTestCase):
 
     def test_requests(self) -> None:
         """Requests are counted by protocol and class of status."""
-        for status, code in (
-            (101, "1xx"),
-            (200, "2xx"),
-            (302, "3xx"),
-            (404, "4xx"),
-            (502, "5xx"),
-            (0, "none"),
-            (999, "none"),
-            ("200", "none"),
-            (-3, "none"),
-        ):
-            before = self.value("requests_total", protocol="http", code=code) or 0.0
-            self.count(status_code=status)
-            after = self.value("requests_total", protocol="http", code=code)
-            self.assertEqual(before + 1, after)
+        for code, statuses in {
+            "1xx": (101,),
+            "2xx": (200,),
+            "3xx": (302,),
+            "4xx": (404,),
+            "5xx": (502,),
+            "none": (0, 999, "200", -3),
+        }.items():
+            for number, status in enumerate(statuses, 1):
+                self.count(status_code=status)
+                found = self.value("requests_total", protocol="http", code=code)
+                self.assertEqual(number, found, status)
         for protocol, label in (("udp", "udp"), ("", "http"), ("quic", "other")):
             self.count("b", protocol=protocol, status_code=0)
             labels = {"protocol": label, "code": "none"}

@@ -1,5 +1,6 @@
 """The exporter's metrics of one account: their values and absence."""
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -61,16 +62,8 @@ def attempt(status: int | None = 200, number: int = 1) -> Attempt:
 
 
 def failed(path: str, at: float) -> Attempt:
-    return Attempt(
-        path=path,
-        number=1,
-        started=at,
-        status=None,
-        received=0,
-        seconds=0.3,
-        error=str(DOWN),
-        reason=DOWN.reason,
-    )
+    made = replace(attempt(None), path=path, started=at, received=0)
+    return replace(made, error=str(DOWN), reason=DOWN.reason)
 
 
 class AccountTelemetryTests(SynchronousTestCase):
@@ -89,16 +82,11 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_at_the_start(self) -> None:
         """Counters start at 0; gauges are absent until their value is known."""
+        gauges = ("up", "supported", "records", "rejected_records")
+        absent: dict[str, None] = dict.fromkeys(f"resource_{name}" for name in gauges)
         for name in ("peers", "groups"):
-            self.assert_values(
-                name,
-                refreshes_total=0,
-                refresh_failures_total=0,
-                resource_up=None,
-                resource_supported=None,
-                resource_records=None,
-                resource_rejected_records=None,
-            )
+            counts = {"refreshes_total": 0, "refresh_failures_total": 0}
+            self.assert_values(name, **counts, **absent)
         for reason in REASONS:
             name = "refresh_failure_reasons_total"
             self.assertEqual(0, self.value(name, reason=reason))
@@ -200,14 +188,13 @@ class AccountTelemetryTests(SynchronousTestCase):
             self.assertEqual([expected], seen)
 
     def test_collectors(self) -> None:
-        """Bugs of enabled collectors are counted."""
+        """Bugs of enabled collectors are counted. The budget is absent while it is
+        unknown.
+        """
         self.log.telemetry.collector_failed("peers")
         for collector, expected in (("peers", 1), ("routes", 0), ("users", None)):
             found = self.value("collector_failures_total", collector=collector)
             self.assertEqual(expected, found, collector)
-
-    def test_budget(self) -> None:
-        """The budget is absent while it is unknown."""
         for known in (None, 4.5):
             self.log.budget = known
             self.assertEqual(known, self.value("request_budget_per_minute"))
@@ -226,13 +213,6 @@ class AccountTelemetryTests(SynchronousTestCase):
             ("request_duration_seconds_count", 7),
         ):
             self.assertEqual(expected, self.value(f"upstream_{name}"), name)
-
-    def test_recent(self) -> None:
-        """The newest twenty requests are stored."""
-        for number in range(1, 31):
-            self.log.attempt_ended(attempt(number=number))
-        numbers = [attempt.number for attempt in self.log.telemetry.recent]
-        self.assertEqual(list(range(11, 31)), numbers)
 
     def test_states(self) -> None:
         """A resource has one of five states."""

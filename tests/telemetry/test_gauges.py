@@ -1,5 +1,7 @@
 """The expiry times of certificates as metrics."""
 
+from functools import partial
+
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,14 +15,10 @@ class CertificateEndsTests(SynchronousTestCase):
         """An unknown expiry time has no series."""
         known: dict[str, float] = {}
         registry = CollectorRegistry()
-        register_certificate_expiry(
-            registry,
-            upstream=lambda: known.get("upstream"),
-            client=lambda: known.get("client"),
-        )
-        value = registry.get_sample_value
-        self.assertIsNone(value(NAME.format("upstream")))
-        self.assertIsNone(value(NAME.format("client")))
-        known["upstream"], known["client"] = 1.0, 2.0
-        self.assertEqual(1, value(NAME.format("upstream")))
-        self.assertEqual(2, value(NAME.format("client")))
+        upstream, client = (partial(known.get, side) for side in ("upstream", "client"))
+        register_certificate_expiry(registry, upstream=upstream, client=client)
+        for known_ends in ({}, {"upstream": 1.0, "client": 2.0}):
+            known.update(known_ends)
+            for side in ("upstream", "client"):
+                found = registry.get_sample_value(NAME.format(side))
+                self.assertEqual(known_ends.get(side), found)

@@ -11,22 +11,16 @@ LOG = Logger("api_exporter.refresh")
 
 class LogTests(SynchronousTestCase):
     def test_account(self) -> None:
-        """A line contains the account's name, unless it is the only one."""
+        """A line contains the account's name, unless it is the only one. The logger
+        keeps its namespace, which JSON lines contain.
+        """
         book = logbook(self)
-        log_of("acme", LOG).warn("cannot {what}", what="read", reason="auth")
-        log_of("", LOG).warn("cannot {what}", what="read", reason="auth")
-        self.assertEqual(
-            [
-                "warning cannot read account=acme reason=auth",
-                "warning cannot read reason=auth",
-            ],
-            book.lines(),
-        )
-
-    def test_namespace(self) -> None:
-        """The logger keeps its namespace, which JSON lines contain."""
-        for account in ("", "acme"):
-            self.assertEqual("api_exporter.refresh", log_of(account, LOG).namespace)
+        for account in ("acme", ""):
+            log = log_of(account, LOG)
+            self.assertEqual("api_exporter.refresh", log.namespace)
+            log.warn("cannot {what}", what="read", reason="auth")
+        lines = [f"warning cannot read{x} reason=auth" for x in (" account=acme", "")]
+        self.assertEqual(lines, book.lines())
 
     def test_failure(self) -> None:
         """A traceback contains the account's name."""
