@@ -38,10 +38,6 @@ BUILT = (
     Check("release", released.release),
     Check("lintian", package.lintian),
     *(Check(f"deb-{number}", package.packaged(number)) for number in roots.SUITES),
-    *(
-        Check(f"debian-{number}", installing.check_install(number))
-        for number in roots.SUITES
-    ),
     Check("upgrade", installing.check_upgrade),
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("image", images.image),

@@ -11,7 +11,15 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.deploy.prometheus import Prometheus
-from tests.integration.programs import becomes, free_port, get, program, start, until
+from tests.integration.programs import (
+    becomes,
+    free_port,
+    get,
+    program,
+    serve,
+    start,
+    until,
+)
 
 FILES = DEPLOY / "monitoring"
 
@@ -86,11 +94,7 @@ class ProbeTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.server = StandIn(HEALTHY)
-        self.addCleanup(self.server.server_close)
-        thread = threading.Thread(target=self.server.serve_forever)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(self.server.shutdown)
+        serve(self, self.server)
         directory, blackbox = new_folder(self), f"127.0.0.1:{free_port()}"
         command = [program("prometheus-blackbox-exporter")]
         command.append(f"--config.file={FILES / 'blackbox.yml'}")

@@ -4,7 +4,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +24,7 @@ from tests.integration.programs import (
     get,
     program,
     scraped,
+    serve,
     start,
     until,
 )
@@ -77,11 +77,7 @@ class Upstream(ThreadingHTTPServer):
         self.faults: dict[str, Callable[[str], Answer]] = {}
         self.asked: list[str] = []
         self._network = SimulatedNetwork(peers)
-        thread = threading.Thread(target=self.serve_forever, args=(0.05,))
-        thread.start()
-        test.addCleanup(thread.join, PATIENCE)
-        test.addCleanup(self.server_close)
-        test.addCleanup(self.shutdown)
+        serve(test, self)
 
     @property
     def url(self) -> str:
@@ -203,9 +199,24 @@ class ExporterTestCase(TestCase):
             self.directory,
             self.settings() if environ is None else environ,
         )
+        self.wait_for_sign(running, ready, what)
+        return running
+
+    def saying(
+        self, words: str, environ: Mapping[str, str], command: Sequence[str] = ()
+    ) -> Running:
+        """Start an exporter, by default of the demo; wait for words in its output."""
+        command = command or [*self.exporter, "--demo"]
+        running = start(self, command, self.directory, environ)
+        self.wait_for_sign(running, lambda: words in running.said(), words)
+        return running
+
+    def wait_for_sign(
+        self, running: Running, ready: Callable[[], bool], what: str
+    ) -> None:
+        """Wait for a sign, or fail if the program ends."""
         until(lambda: ready() or running.process.poll() is not None, what)
         self.assertIsNone(running.process.poll(), running.said())
-        return running
 
     def ended(
         self, command: Sequence[str], environ: Mapping[str, str] | None = None

@@ -7,9 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from http.server import HTTPServer
 from pathlib import Path
 from unittest import SkipTest, TestCase
 
@@ -95,6 +97,14 @@ class Running:
         how = "runs" if state is None else f"ended with {state}"
         return f"{self.process.args!r} {how}:\n{self.said()[-3000:]}"
 
+    def open_files(self) -> int:
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def megabytes(self) -> float:
+        """Return the resident memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, float]:
         """Send a signal; the exit status and the seconds that it took to end."""
         begin = time.monotonic()
@@ -121,6 +131,15 @@ def start(
     test.addCleanup(_STARTED.remove, running)
     test.addCleanup(running.kill)
     return running
+
+
+def serve(test: TestCase, server: HTTPServer) -> None:
+    """Let a server answer in a thread until the test ends."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    test.addCleanup(thread.join, PATIENCE)
+    test.addCleanup(server.server_close)
+    test.addCleanup(server.shutdown)
 
 
 def until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:

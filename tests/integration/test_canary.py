@@ -15,7 +15,7 @@ from tests.integration.exporter import (
     key_and_certificate,
     says,
 )
-from tests.integration.programs import free_port, get, start, until
+from tests.integration.programs import free_port, get
 from tests.integration.proxies import folder, squid
 
 CANARY = "nbp_0canary0canary0canary0canary0c4PYgFe"
@@ -104,12 +104,7 @@ class CanaryTests(CanaryTestCase):
         environ = {**environ, "LOG_LEVEL": "debug", "LOG_FORMAT": next(self.formats)}
         environ["LOOKUP"] = "true"
         command = [*self.exporter, "--enable-pprof"]
-        running = start(self, command, self.directory, environ)
-        until(
-            lambda: sign in running.said() or running.process.poll() is not None,
-            f"{sign} in the log",
-        )
-        self.assertIsNone(running.process.poll(), running.said())
+        running = self.saying(sign, environ, command)
         for path in PAGES:
             status, _, body = get(self.url(path))
             self.assertNotEqual(0, status, path)

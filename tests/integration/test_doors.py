@@ -78,17 +78,8 @@ class DoorTestCase(ExporterTestCase):
 
     def guarded(self, environ: dict[str, str], *flags: str) -> Running:
         """Start an exporter of the demo whose pages may need credentials."""
-        running = start(
-            self, [*self.exporter, "--demo", *flags], self.directory, environ
-        )
-        until(
-            lambda: (
-                "its metrics at" in running.said() or running.process.poll() is not None
-            ),
-            "the addresses",
-        )
-        self.assertIsNone(running.process.poll(), running.said())
-        return running
+        command = [*self.exporter, "--demo", *flags]
+        return self.saying("its metrics at", environ, command)
 
 
 class StartTests(DoorTestCase):
@@ -234,24 +225,17 @@ class HandshakeTests(DoorTestCase):
                         s.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
                         self.assertTrue(s.recv(100))
 
-        def files() -> int:
-            return len(os.listdir(f"/proc/{running.process.pid}/fd"))
-
-        def kilobytes() -> int:
-            status = Path(f"/proc/{running.process.pid}/status").read_text()
-            return int(status.split("VmRSS:")[1].split()[0])
-
         def steady() -> bool:
-            number = files()
+            number = running.open_files()
             time.sleep(0.3)
-            return number == files()
+            return number == running.open_files()
 
         shake(100)
         until(steady, "closed connections")
-        before, memory = files(), kilobytes()
+        before, memory = running.open_files(), running.megabytes()
         shake(HANDSHAKES)
-        until(lambda: files() <= before + 2, "descriptors as before")
-        self.assertLess(kilobytes() - memory, 8192)
+        until(lambda: running.open_files() <= before + 2, "descriptors as before")
+        self.assertLess(running.megabytes() - memory, 8)
         self.assertNotIn("Traceback", running.said())
         status, _ = running.stop()
         self.assertEqual(0, status)

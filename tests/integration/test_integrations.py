@@ -6,14 +6,13 @@ import re
 import subprocess
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any
 
 import yaml
 
 from tests.checking.test_group_health import NUMBERS
 from tests.integration.exporter import ExporterTestCase
-from tests.integration.programs import ROOT, get, until
+from tests.integration.programs import ROOT, get, serve, until
 
 EXPORTER = "http://exporter.example:8080"
 NTFY = "https://ntfy.example/netbird"
@@ -131,11 +130,7 @@ class RecipesTests(ExporterTestCase):
     def test_commands(self) -> None:
         """The commands work with curl and jq, and tell each finding once."""
         mailbox = Mailbox()
-        thread = Thread(target=mailbox.serve_forever)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(mailbox.server_close)
-        self.addCleanup(mailbox.shutdown)
+        serve(self, mailbox)
         peer = json.loads(get(self.url("/lookup.json"))[2])[0]
         findings = self.value("accounts.0.findings")
         sentences = sorted(

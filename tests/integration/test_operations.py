@@ -353,18 +353,7 @@ class ListenTests(ExporterTestCase):
 
     def listening(self, address: str) -> Running:
         """Return an exporter that listens there."""
-        running = start(
-            self,
-            [*self.exporter, "--demo"],
-            self.directory,
-            self.settings(LISTEN_ADDRESS=address),
-        )
-        until(
-            lambda: " is at " in running.said() or running.process.poll() is not None,
-            "the start",
-        )
-        self.assertIsNone(running.process.poll(), running.said())
-        return running
+        return self.saying(" is at ", self.settings(LISTEN_ADDRESS=address))
 
     def test_unix(self) -> None:
         """Other users cannot connect to a socket unless its mode allows it. The end

@@ -7,7 +7,6 @@ import statistics
 import time
 import weakref
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, cast
 
 from twisted.internet import reactor
@@ -58,15 +57,6 @@ class CrowdTests(ExporterTestCase):
         )
         self.process = self.started(environ=environ)
 
-    def megabytes(self) -> float:
-        """The exporter's resident memory."""
-        status = Path(f"/proc/{self.process.process.pid}/status").read_text()
-        [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
-        return int(line.split()[1]) / 1024
-
-    def open_files(self) -> int:
-        return len(list(Path(f"/proc/{self.process.process.pid}/fd").iterdir()))
-
     def reader(self, path: bytes = b"/metrics") -> socket.socket:
         """Return a client that has requested a page and reads little at a time."""
         client = socket.socket()
@@ -88,19 +78,19 @@ class CrowdTests(ExporterTestCase):
     def test_slow(self) -> None:
         """Hundreds of slow readers hold slices, not pages, and delay no others."""
         alone = statistics.median(self.scrape() for _ in range(7))
-        before, files = self.megabytes(), self.open_files()
+        before, files = self.process.megabytes(), self.process.open_files()
         clients = [self.reader() for _ in range(self.readers)]
         among = []
         for _ in range(5):
             for client in clients:
                 self.assertTrue(client.recv(1024))
             among.append(self.scrape())
-        self.assertLess(self.megabytes() - before, 64)
+        self.assertLess(self.process.megabytes() - before, 64)
         if THOROUGH:
             self.assertLess(statistics.median(among), 3 * alone + 0.1)
         for client in clients:
             client.close()
-        until(lambda: self.open_files() <= files + 2, "all connections closed")
+        until(lambda: self.process.open_files() <= files + 2, "all connections closed")
         in_flight = "api_exporter_scrapes_in_flight 1.0"
         until(lambda: scraped(self.url(), in_flight), "no scrape under way but ours")
 
