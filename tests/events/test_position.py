@@ -119,21 +119,6 @@ class PageTests(SynchronousTestCase):
         self.assertIn(9999, reading.got)
         self.assertLessEqual(len(reading.position.known), 50)
 
-    def test_late_behind(self) -> None:
-        """Late rows are read if young rows fill several pages."""
-        table = Table()
-        for one in range(400):  # ten a second
-            table.add(one, START + one * SECOND // 10)
-        reading = Reading(table, START + 40 * SECOND)
-        reading.read_page()
-        for late in (990, 991):  # between the read and the unread rows
-            table.add(late, START + (late - 985) * SECOND)
-            reading.now += 2 * SECOND
-            reading.read_page()
-        reading.read_all()
-        reading.read_all()
-        self.assertEqual([*range(400), 990, 991], sorted(reading.got))
-
     def test_rates(self) -> None:
         """Two requests a minute keep up with 190 rows, at most two minutes late. A log
         with too many rows is read later, in order. Memory is bounded.

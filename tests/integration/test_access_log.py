@@ -34,7 +34,6 @@ class AccessLogTestCase(EventLogTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.table = Table()
-        self.paths: list[str] = []
         self._lock = threading.Lock()
 
     def grow(self) -> None:
@@ -43,7 +42,6 @@ class AccessLogTestCase(EventLogTestCase):
     def answer(self, target: str) -> bytes:
         parts = urlsplit(target)
         with self._lock:
-            self.paths.append(parts.path)
             match parts.path:
                 case "/api/events/proxy":
                     self.grow()
@@ -139,15 +137,3 @@ class KillTests(AccessLogTestCase):
         until(lambda: ROWS <= serial <= self.lines(), "all rows", 600)
         running.stop()
         self.assertEqual(Counter(range(1, serial + 1)), Counter(self.numbers()))
-
-
-class OperationTests(AccessLogTestCase):
-    def test_no_folder(self) -> None:
-        """A missing folder has a reason of its own, and costs no request."""
-        self.table.add(1)
-        self.file = self.directory / "missing" / "access.jsonl"
-        running = self.writing()
-        until(lambda: "reason=log_file" in running.said(), "the reason")
-        self.assertNotIn("internal", running.said())
-        self.assertNotIn("/api/events/proxy", self.paths)
-        running.stop()

@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 from collections import Counter
@@ -13,7 +12,7 @@ from random import Random
 
 from tests.events import body
 from tests.integration.event_logs import EventLogTestCase
-from tests.integration.programs import ROOT, get, program, start, until
+from tests.integration.programs import ROOT, program, start, until
 
 KILLS = int(os.environ.get("EVENTS_KILLS", "6"))
 """`make acceptance` says 200."""
@@ -59,30 +58,6 @@ class KillTests(EventsTestCase):
 
 
 class OperationTests(EventsTestCase):
-    def test_full_disk(self) -> None:
-        """A full disk holds up the events and nothing else, until there is room."""
-        self.existing = 2000
-        running = self.writing()
-        pid = running.process.pid
-        until(lambda: self.lines() == 2000, "2000 events")
-        before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-        room = (len(self.written()) + 1000, before[1])
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, room)
-        self.existing = 2500
-        until(lambda: "cannot write audit events" in running.said(), "a warning")
-        failures = 'api_exporter_refreshes_total{resource="events"}'
-        before_pause = self.sample(failures)
-        until(lambda: self.sample(failures) > before_pause + 1, "two refreshes")
-        self.assertEqual(1, running.said().count("cannot write audit events"))
-        self.assertEqual(200, get(self.url("/health"))[0])
-        self.assertEqual(list(range(1, 2001)), ids(self.written()))
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
-        until(lambda: self.lines() == 2500, "2500 events")
-        running.stop()
-        self.assertEqual(list(range(1, 2501)), ids(self.written()))
-        self.assertIn("are written to", running.said())
-        self.assertNotIn("canary", running.said())
-
     def test_hung_disk(self) -> None:
         """A disk that hangs keeps no program from its end, and no line is lost."""
         self.existing = 250

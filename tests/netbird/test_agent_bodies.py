@@ -13,6 +13,7 @@ from api_exporter.netbird.agent_bodies import (
     Usage,
     UsagePeriod,
     denials_query,
+    next_midnight,
     usage_query,
 )
 from api_exporter.netbird.bodies import DecodeContext
@@ -30,6 +31,14 @@ ROW = (
     b'"tokens_output":1000,"updated_at":"2026-11-22T11:58:33.749795Z",'
     b'"window_seconds":3600,"window_start_utc":"%s"}'
 )
+
+
+class MidnightTests(SynchronousTestCase):
+    def test_next(self) -> None:
+        """A day ends at the next UTC midnight, even a day that begins now."""
+        end = next_midnight(NOON)
+        self.assertEqual(NOON - 30 + 12 * 3600, end)
+        self.assertEqual(end + 24 * 3600, next_midnight(end))
 
 
 class QueryTests(SynchronousTestCase):

@@ -43,6 +43,13 @@ class ResourcesTests(SynchronousTestCase):
             found = resource.decoder.decode(body(resource.name)).records
             self.assertEqual({record}, {*map(type, found)}, resource.name)
 
+    def test_service_names(self) -> None:
+        """The names of services by id, once the services are known."""
+        self.assertIsNone(Inventory().service_names)
+        services = (ProxyService(id="s", name="shop"),)
+        known = Inventory(proxy_services=services)
+        self.assertEqual({"s": "shop"}, known.service_names)
+
     def test_paths(self) -> None:
         """No two resources have one path, and no path depends on an empty inventory."""
         paths = [resource.path for resource in RESOURCES]

@@ -250,7 +250,8 @@ class ValuesTests(ComparisonTestCase):
         odd = ("yesterday", 1787425800, "1970-01-01T00:00:00.000001Z")
         for written in (*TIMES, *odd, "2026-08-22T21:10:00.25+02:00"):
             keys = [{"id": "k", "expires": written, "last_used": written}, {"id": "l"}]
-            peers = [{"id": "p", "last_seen": written, "user_id": "u"}, {"id": "q"}]
+            times = {"last_seen": written, "last_login": written}
+            peers = [{"id": "p", "user_id": "u", **times}, {"id": "q"}]
             self.same({"setup_keys": encode(keys), "peers": encode(peers)}, PUBLIC)
 
     def test_doors(self) -> None:

@@ -31,6 +31,8 @@ ERRORS = {
     "hung": HUNG,
     "refused": REFUSED,
     "untrusted": UpstreamError("tls", "no trust"),
+    "lost": UpstreamError("not_found", "", unsupported=True),
+    "denied": UpstreamError("forbidden", ""),
     "cut": UpstreamError("decode", "cut"),
     "locked": UpstreamError("proxy_auth", "407"),
 }
@@ -121,6 +123,24 @@ If the first resource gets a 429, it is first after the pause, alone.
 16: → peers
 17: peers ok → nothing
 60: → peers, groups
+
+Missing resources are requested again if the peers are missing, too.
+0: → peers ok, groups absent, users ok
+30: → peers, groups absent
+30: peers lost → nothing
+60: → peers ok, groups
+
+So are they if the peers are refused.
+0: → peers ok, groups absent, users ok
+30: → peers, groups absent
+30: peers denied → nothing
+60: → peers ok, groups
+
+Another outage does not make them due.
+0: → peers ok, groups absent, users ok
+30: → peers, groups absent
+30: peers broken → nothing
+60: → peers ok
 
 A resource keeps its place after one 429; after two it waits.
 0: → peers ok, groups 429 20
@@ -435,23 +455,6 @@ class OutageTests(SynchronousTestCase):
         play(self.schedule, story).failed("r2", 935.0, BROKEN)
         self.now = 935.0
         self.assertIn((935.0, "r2"), self.down(935.0, BROKEN, None))
-
-    def test_absent(self) -> None:
-        """Unsupported resources are requested again if the peers are missing, too."""
-        reasons: tuple[tuple[Reason, bool, str], ...] = (
-            ("not_found", True, ", groups"),
-            ("forbidden", False, ", groups"),
-            ("http_5xx", False, ""),
-        )
-        for reason, unsupported, doubted in reasons:
-            story = """
-                0: → peers ok, groups absent
-                30: → peers, groups absent
-            """
-            schedule = play(fresh({"peers": 30.0, "groups": 300.0}), story)
-            error = UpstreamError(reason, "", unsupported=unsupported)
-            schedule.failed("peers", 30.0, error)
-            play(schedule, f"60: → peers ok{doubted}")
 
 
 ROUNDING = 1e-6
