@@ -70,15 +70,6 @@ class AppendTests(FileTestCase):
             self.assertEqual(lines([5]), self.path.read_bytes())
         self.assertEqual(lines([1, 2, 3, 4]), moved.read_bytes())
 
-    def test_full(self) -> None:
-        """If not all lines fit, none is written."""
-        self.file.append(lines([1]))
-        with limited(len(lines([1, 2])) + 5), self.assertRaises(OSError):
-            self.file.append(lines([2, 3]))
-        self.assertEqual(lines([1]), self.path.read_bytes())
-        self.file.append(lines([2]))
-        self.assertEqual(lines([1, 2]), self.path.read_bytes())
-
     def test_lost_cursor_after_rotation(self) -> None:
         """Late events among the last lines of the moved file are found."""
         Path(f"{self.path}.1").write_bytes(lines([1, 2, 3, 5, 7]))

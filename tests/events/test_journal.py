@@ -38,15 +38,6 @@ class AuditTestCase(shared.JournalTestCase[AuditCursor, int]):
 
 
 class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
-    def test_other_account(self) -> None:
-        """A cursor of another account is reported, and later events are written."""
-        self.journal().receive(body(range(1, 51)))
-        self.path.unlink()
-        journal = self.journal()
-        logged = self.logged(journal, body(range(20, 90), era=1))
-        self.assertIn("ids have started again", logged[-1])
-        self.assertEqual(list(range(20, 90)), self.ids())
-
     def test_missed(self) -> None:
         """A gap is logged and counted once, even if the file cannot be written."""
         journal = self.journal()

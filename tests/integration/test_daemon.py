@@ -71,13 +71,6 @@ class DaemonTests(ExporterTestCase):
         self.assert_stops(running)
         self.assertEqual(["output"], os.listdir(self.directory))
 
-    def test_foreground(self) -> None:
-        """`twistd -n` serves, logs to its streams and removes its pid file."""
-        running = self.started([*self.twistd, "--demo"])
-        self.assertIn(self.url(), running.said())
-        self.assert_stops(running)
-        self.assertEqual(["output"], os.listdir(self.directory))
-
     def test_daemon(self) -> None:
         """`twistd` alone is a daemon with a pid file and a log file in our format."""
         *twistd, name = self.daemon

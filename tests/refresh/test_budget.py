@@ -161,15 +161,6 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(45.0, budget.allowed_at(peers=False, reserved=66.0))
         self.assertEqual(65.0, budget.allowed_at(peers=False, reserved=64.0))
 
-    def test_refusals_pay_nothing(self) -> None:
-        """After any number of 429s, the allowed rate is not exceeded."""
-        budget, now, made = Budget(), 0.0, 0
-        while now < 3600:
-            now = max(now, budget.allowed_at(peers=True))
-            budget.record_429(asked(budget, now), now, 1.0)
-            made += 1
-        self.assertLess(made, MIN_RATE * 60 + 10)
-
     def test_unsent(self) -> None:
         """A request that never reached the upstream does not count."""
         for wait, now, left in ((None, 60.0, 3), (3600.0, 300.0, 1)):

@@ -60,12 +60,6 @@ class QuotaTests(SynchronousTestCase):
         self.assertEqual(("", ""), (usual.requests_warning, limited.requests_warning))
         self.assertIn("need 63 requests a minute", warned.requests_warning)
 
-    def test_enough(self) -> None:
-        """If the limit is high enough, no interval is lengthened."""
-        [a] = of(a={"UPSTREAM_RATE_LIMIT": "120/1200"})
-        self.assertEqual("", a.intervals_note)
-        self.assertEqual(30.0, a.selection.periods["peers"])
-
     def test_periods(self) -> None:
         """Resources that some settings add, remove or request at another interval."""
         events = {"EVENTS_FILE": "/var/log/e"}

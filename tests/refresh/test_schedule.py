@@ -321,11 +321,6 @@ class StoryTests(SynchronousTestCase):
         """A request without a header allows one other; at most three run."""
         play(fresh({**PERIODS, "routes": 300.0, "networks": 300.0}), SILENT)
 
-    def test_any_end(self) -> None:
-        """The next refresh follows after any end of the previous one."""
-        for word in ("absent", "skipped", "broken"):
-            play(fresh(), f"0: → peers ok, groups {word}, users")
-
     def test_slow(self) -> None:
         """A long refresh is followed by half a period's rest."""
         for now, due in ((15, 30), (25, 40), (100, 115)):
