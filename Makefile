@@ -9,7 +9,7 @@ ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units simulation programs lowest pythons with check format demo docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check clean
+.PHONY: help run test units simulation programs lowest pythons with check format demo docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check version clean
 
 # The longest come first, so that none is left over at the end.
 LONGEST := tests.deploy.test_agreement $(addprefix tests.integration.test_,operations events doors)
@@ -195,6 +195,13 @@ addresses: $(VENV)/dev ## Write FORGE=, IMAGE=, CHART= and MAIL= of whoever publ
 
 release: directory ## Fill dist/release with all that is released; SIGN= names a key of gpg's.
 	@PYTHON='$(PYTHON)' deploy/release/release.sh
+
+version: $(VENV)/dev ## Write VERSION=, such as 1.2.3 or 1.2.3.dev0, into all files that have it.
+	@old=$$($(BIN)/api-exporter --version | cut -d ' ' -f 2) \
+		&& $(BIN)/python -m incremental.update api_exporter --newversion '$(VERSION)' \
+		&& sed -i "s/$$old/$(VERSION)/" deploy/container/compose.production.yml \
+		&& sed -i "/^version:/! s/$$old/$(VERSION)/; s/^version:.*/version: $(subst .dev,-dev,$(VERSION))/" \
+			deploy/helm/api-exporter/Chart.yaml
 
 release-check: executable test ## Everything that must hold before a release is tagged.
 	@test -z "$$(git status --porcelain)" || { echo "the tree has changes" >&2; exit 1; }

@@ -28,7 +28,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 _FORMS = (
     r"api-exporter-{v}\.tgz",
     r"api-exporter-{v}-dashboards\.tar\.gz",
-    r"api-exporter-{v}-static-linux-\w+\.tar",
+    r"api-exporter-{v}-image-linux-\w+\.tar",
     r"api_exporter-{v}-py3-none-any\.whl",
     r"api_exporter-{v}\.tar\.gz",
     r"api-exporter-linux-\w+",
@@ -86,8 +86,10 @@ def release(folder: Path) -> str:
         for x in re.findall(r"^(?:  .*: .*|not signed: .*)$", printed, re.MULTILINE)
     ]
     version = run(made / "api-exporter-linux-amd64", "--version").split()[1]
+    # A chart, a package of Debian and one of Python each mark it in their own way.
+    numbers = re.escape(version).replace(r"\.dev", "[-.~]dev")
     for form in _FORMS:
-        wanted = re.compile(form.format(v=re.escape(version)))
+        wanted = re.compile(form.format(v=numbers))
         if not any(wanted.fullmatch(path.name) for path in made.iterdir()):
             raise Failed(f"nothing like {wanted.pattern} among\n" + "\n".join(seen))
     if "unsigned: SIGN names no key" not in printed:

@@ -19,8 +19,7 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(deploy/commit.sh time)}
 export SOURCE_DATE_EPOCH
 created=$(date --utc --date="@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 commit=${SOURCE_COMMIT:-$(deploy/commit.sh hash)}
-version=$(sed -n 's/.*Version("api_exporter", \([0-9]*\), \([0-9]*\), \([0-9]*\).*/\1.\2.\3/p' \
-    api_exporter/_version.py)
+version=$(sed -n 's/.*Version("api_exporter", \(.*\))$/\1/p' api_exporter/_version.py | sed 's/, dev=/.dev/; s/, /./g')
 
 base=${BASE:-$(sed -n 's/^ARG BASE=//p' $file)}
 case $base in
