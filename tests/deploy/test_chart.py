@@ -39,8 +39,9 @@ class ChartTests(SynchronousTestCase):
         self.assertLessEqual(found, set(FILES))
 
     def test_hub(self) -> None:
-        """The chart and the program have the same version, of a chart in SemVer. The annotations for Artifact
-        Hub are valid YAML, with the images of the values and the documents' icon.
+        """The chart and the program have the same version, of a chart in SemVer. The
+        annotations for Artifact Hub are valid YAML, with the images of the values and
+        the documents' icon.
         """
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
         version = __version__.public()
