@@ -23,7 +23,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "access": ("access/*.py", ("web", "serving")),
     "attention": (
         "attention/*.py",
-        ("web/status", "company", "joins/test_joined_lists"),
+        ("web/status", "company", "joins/test_joined_lists", "checking/test_survey"),
     ),
     "checking": ("checking/*.py", ("test_cli",)),
     "collectors": ("collectors/*.py", ("test_golden", "reference", "joins")),
@@ -31,7 +31,10 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "demo": ("demo/*.py", ("company", "test_service")),
     "events": ("events/*.py", ("test_service", "telemetry")),
     "exposition": ("exposition/*.py", ("collectors", "web/test_metrics")),
-    "netbird": ("netbird/**/*.py", ("collectors", "attention", "reference", "joins")),
+    "netbird": (
+        "netbird/**/*.py",
+        ("collectors", "attention", "reference", "joins", "test_roles"),
+    ),
     "profiling": ("profiling/*.py", ("web",)),
     "refresh": (
         "refresh/*.py",

@@ -130,14 +130,18 @@ class RoutingTests(FindingsTestCase):
 
     def test_last(self) -> None:
         """Networks with one routing peer left of several have no redundancy."""
-        depot = self.depot(True, False, False)
-        words = "has only 1 of 3 routing peers connected (no redundancy). (since -7200)"
         shed = Network(id="m", name="shed", routers=("x",))
-        self.tells(
-            replace(depot, networks=(*(depot.networks or ()), shed)),
-            f"NetBirdNetworkRedundancyLost: Network depot {words}",
-            f"NetBirdNetworkRedundancyLost: Network shed {words}",
-        )
+        for offline in (1, 2):
+            depot = self.depot(True, *([False] * offline))
+            words = (
+                f"has only 1 of {offline + 1} routing peers connected (no redundancy)."
+                " (since -7200)"
+            )
+            self.tells(
+                replace(depot, networks=(*(depot.networks or ()), shed)),
+                f"NetBirdNetworkRedundancyLost: Network depot {words}",
+                f"NetBirdNetworkRedundancyLost: Network shed {words}",
+            )
 
     def test_routes(self) -> None:
         """Routes with one identifier and one network replace each other."""
@@ -486,7 +490,7 @@ class ExpirationsTests(FindingsTestCase):
 
 class ProxiesTests(FindingsTestCase):
     def service(self, **fields: object) -> Inventory:
-        """Return an enabled service, by default with a password."""
+        """Return a disabled service and an enabled one, by default with a password."""
         service = ProxyService(
             id="w",
             name="wiki",
@@ -494,7 +498,8 @@ class ProxiesTests(FindingsTestCase):
             enabled=True,
             auth={"password": ProxyAuth(enabled=True)},
         )
-        return Inventory(proxy_services=(replace(service, **fields),))
+        off = ProxyService(id="off")
+        return Inventory(proxy_services=(off, replace(service, **fields)))
 
     def test_failed(self) -> None:
         """An enabled service that has failed is a finding."""
