@@ -55,9 +55,8 @@ def rules(name: str) -> str:
     thresholds = default_thresholds()
     words = {number: f"@{{{number}}}" for number, _ in numbers(thresholds)}
     words["groups"] = "\n" + GROUP.format(target=TARGET, group='""', role="important")
-    words["settings"] = "\n" + SETTING_RULE.format(
-        target=TARGET, value="@{wanted}", setting='""'
-    )
+    wanted = {"target": TARGET, "value": "@{wanted}", "setting": '""'}
+    words["settings"] = "\n" + SETTING_RULE.format(**wanted)
     source = f"api_exporter/{name}.in.yml"
     return f"# Made by `make rules` from {source}.\n" + fill_template(
         name, thresholds, words
@@ -73,9 +72,8 @@ def schema() -> str:
     both = [name for name in settings if name not in OWN | {ADDRESS}]
     of_account = [s.name for s in ACCOUNT_SETTINGS if s.name not in OWN - OF_FILES]
     own["settings"]["properties"] = {name: _property(settings[name]) for name in both}
-    own["accountSettings"]["properties"] = {
-        name: _property(settings[name]) for name in of_account
-    }
+    mine = {name: _property(settings[name]) for name in of_account}
+    own["accountSettings"]["properties"] = mine
     own["alert"]["enum"] = list(thresholds.severities)
     names = own["thresholds"]["properties"]
     severity = {"$ref": "#/$defs/severity"}
@@ -137,11 +135,8 @@ def readme() -> str:
         for (default, meaning), same in names.items()
     ]
     made = ["", "Made from `values.yaml` by `make docs`.", ""]
-    return "\n".join(
-        [head + mark.rstrip(), *made, "| key | default | meaning |", "| --- " * 3 + "|"]
-        + rows
-        + [""]
-    )
+    made += ["| key | default | meaning |", "| --- " * 3 + "|", *rows, ""]
+    return "\n".join([head + mark.rstrip(), *made])
 
 
 def _copy(source: Path) -> Callable[[], str]:

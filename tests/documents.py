@@ -124,10 +124,8 @@ def _subject(collector: Collector) -> ModuleType:
 
 def _collector(collector: Collector) -> str:
     words = " ".join((_subject(collector).__doc__ or "").split())
-    read = ", ".join(
-        f"`{name}` (`/{resources.RESOURCE_BY_NAME[name].path}`)"
-        for name in collector.reads
-    )
+    paths = {name: resources.RESOURCE_BY_NAME[name].path for name in collector.reads}
+    read = ", ".join(f"`{name}` (`/{path}`)" for name, path in paths.items())
     default = "" if collector.default else " Off unless `COLLECTORS` names it."
     families = _families(collector, personal=False)
     personal = _families(collector, personal=True)

@@ -29,9 +29,8 @@ def main() -> None:
     lines = Path(sys.argv[1]).read_text().splitlines()
     seconds = sum(float(line.split()[0]) for line in lines)
     slowest = "\n".join(sorted(lines)[:-21:-1])
-    sys.stdout.write(
-        f"The slowest 20 of {len(lines)} tests of {seconds:.0f} s:\n{slowest}\n"
-    )
+    head = f"The slowest 20 of {len(lines)} tests of {seconds:.0f} s"
+    sys.stdout.write(f"{head}:\n{slowest}\n")
 
 
 if __name__ == "__main__":

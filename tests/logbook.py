@@ -24,11 +24,9 @@ class Logbook:
 
     def lines(self, least: LogLevel = LogLevel.info) -> list[str]:
         """Return level and message of all lines of at least this level."""
-        return [
-            logs.text_line(event).partition(" ")[2].rstrip("\n")
-            for event in self.events
-            if event["log_level"] >= least
-        ]
+        events = (e for e in self.events if e["log_level"] >= least)
+        lines = (logs.text_line(event).partition(" ")[2] for event in events)
+        return [line.rstrip("\n") for line in lines]
 
 
 def logbook(test: TestCase) -> Logbook:

@@ -93,9 +93,8 @@ the documentation
 
 def manual() -> str:
     tail = TAIL.format(forge=_text(addresses()["FORGE"]))
-    return "".join(
-        chain([HEAD], _synopsis(), [DESCRIPTION], _options(), _settings(), [tail])
-    )
+    made = _synopsis(), [DESCRIPTION], _options(), _settings()
+    return "".join(chain([HEAD], *made, [tail]))
 
 
 def _synopsis() -> Iterator[str]:

@@ -38,10 +38,8 @@ def add_severities() -> None:
     thresholds = json.loads(THRESHOLDS.read_text(encoding="utf-8"))
     text = (SOURCE / "alerts.in.yml").read_text(encoding="utf-8")
     known = thresholds["severities"]
-    thresholds["severities"] = {
-        alert: known.get(alert, "warning")
-        for alert in re.findall(r"- alert: (\w+)", text)
-    }
+    alerts = re.findall(r"- alert: (\w+)", text)
+    thresholds["severities"] = {x: known.get(x, "warning") for x in alerts}
     made = json.dumps(thresholds, indent=2, ensure_ascii=False) + "\n"
     THRESHOLDS.write_text(made, encoding="utf-8")
 

@@ -13,11 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def files() -> list[str]:
     """Return the files of the modules that the contract frees of the reactor."""
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
-    [contract] = [
-        c
-        for c in tools["importlinter"]["contracts"]
-        if "twisted" in c.get("forbidden_modules", ())
-    ]
+    contracts = tools["importlinter"]["contracts"]
+    [contract] = [c for c in contracts if "twisted" in c.get("forbidden_modules", ())]
     modules = [name.replace(".", "/") for name in contract["source_modules"]]
     return [f"{m}/*.py" if (ROOT / m).is_dir() else f"{m}.py" for m in modules]
 

@@ -79,9 +79,8 @@ def granted(role: str, module: str) -> bool:
 def answer(role: str, path: str) -> bytes | UpstreamError:
     """Return the response of NetBird 0.78 to a token of that role."""
     plain = path.partition("?")[0]
-    name = next(
-        (r.name for r in RESOURCE_BY_NAME.values() if r.path == plain), "access_tokens"
-    )
+    names = (r.name for r in RESOURCE_BY_NAME.values() if r.path == plain)
+    name = next(names, "access_tokens")
     if name == CURRENT_USER:
         return SERVICE_USER if role == SERVICE else permissions(role)
     if granted(role, PERMISSION_MODULES.get(name, "peers" if name == UP else "pats")):
@@ -138,9 +137,8 @@ class Watched:
             self._clock.advance(seconds / 300)
 
     def state(self, name: str) -> str:
-        return self.network.telemetry.freshness[name].state(
-            NOON + self._clock.seconds()
-        )
+        now = NOON + self._clock.seconds()
+        return self.network.telemetry.freshness[name].state(now)
 
 
 def network(role: str) -> AccountNetwork:

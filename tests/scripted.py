@@ -69,9 +69,8 @@ class ScriptedApi(Resource):
         )
         answers = self.answers.get(path.rsplit("/", 1)[-1])
         if not answers:
-            return says(404, b"404 page not found\n", "text/plain; charset=utf-8")(
-                request
-            )
+            plain = "text/plain; charset=utf-8"
+            return says(404, b"404 page not found\n", plain)(request)
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         return answer(request)
 

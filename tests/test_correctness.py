@@ -21,29 +21,23 @@ def least(a: int, b: int = 1) -> int:
 """
 
 
-class RangesTests(SynchronousTestCase):
+class ToolsTests(SynchronousTestCase):
     def test_ranges(self) -> None:
         """Consecutive seeds form a range."""
         self.assertEqual("1, 3 to 5, 55", ranges([5, 1, 4, 3, 55]))
 
-
-class PlantedTests(SynchronousTestCase):
-    def test_fit(self) -> None:
+    def test_planted(self) -> None:
         """Each bug can be planted, and the result is valid Python."""
         for bug in BUGS:
             text = (ROOT / "api_exporter" / bug.file).read_text()
             ast.parse(planted(bug, text))
         self.assertEqual(len(BUGS), len({bug.name for bug in BUGS}))
 
-
-class LedgerTests(SynchronousTestCase):
-    def test_newest(self) -> None:
+    def test_ledger(self) -> None:
         """The ledger of all families is that of the recorded bodies."""
         self.assertEqual(ledger(), results()["ledger"])
 
-
-class ProbeTests(SynchronousTestCase):
-    def test_fit(self) -> None:
+    def test_probes(self) -> None:
         """Each probe's text is one statement of its file."""
         for file in {probe.file for probe in PROBES}:
             of_file = [probe for probe in PROBES if probe.file == file]
@@ -51,9 +45,7 @@ class ProbeTests(SynchronousTestCase):
             compile(tree, file, "exec")
         self.assertEqual(len(PROBES), len({probe.name for probe in PROBES}))
 
-
-class MutantTests(SynchronousTestCase):
-    def test_all(self) -> None:
+    def test_mutants(self) -> None:
         """All code has mutants, except for strings and assertions."""
         path = Path(self.mktemp())
         path.write_text(SOURCE)

@@ -32,12 +32,10 @@ class DocumentsTests(SynchronousTestCase):
 
     def test_every_family(self) -> None:
         """Each family has a row with its labels, personal ones in italics."""
-        rows = [
-            row.split(" | ") for row in metrics().split("\n") if row.startswith("| `")
-        ]
-        cells = {
-            row[0][3:-1]: row[2] for row in rows if row[0].startswith(f"| `{PREFIX}")
-        }
+        lines = [line for line in metrics().split("\n") if line.startswith("| `")]
+        rows = [line.split(" | ") for line in lines]
+        mine = [row for row in rows if row[0].startswith(f"| `{PREFIX}")]
+        cells = {row[0][3:-1]: row[2] for row in mine}
         cells.pop(f"{PREFIX}up")
         public, personal = (labels(chosen) for chosen in (PUBLIC, PERSONAL))
         for name, cell in cells.items():
@@ -64,9 +62,6 @@ class DocumentsTests(SynchronousTestCase):
     def test_every_setting(self) -> None:
         """Each setting has a row, those without a default are required."""
         for setting in SETTINGS:
-            (row,) = [
-                row
-                for row in configuration().split("\n")
-                if row.startswith(f"| `{setting.name}` |")
-            ]
+            start, lines = f"| `{setting.name}` |", configuration().split("\n")
+            (row,) = [line for line in lines if line.startswith(start)]
             self.assertEqual(setting.default is None, "| required |" in row)

@@ -67,11 +67,8 @@ class EntryTests(SynchronousTestCase):
                 self.assertTrue(os.path.samestat(empty, os.fstat(number)), number)
             self.assertEqual(others, (sys.stderr, os.fstat(2)))
             self.assertEqual("", sys.stdin.read())
-            self.assertEqual(
-                (True, 0), (sys.__stdin__ is sys.stdin, sys.stdin.fileno())
-            )
-            self.assertEqual(
-                (True, 1), (sys.__stdout__ is sys.stdout, sys.stdout.fileno())
-            )
+            self.assertIs(sys.stdin, sys.__stdin__)
+            self.assertIs(sys.stdout, sys.__stdout__)
+            self.assertEqual((0, 1), (sys.stdin.fileno(), sys.stdout.fileno()))
             sys.stdin.close()
             sys.stdout.close()

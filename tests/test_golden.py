@@ -30,10 +30,8 @@ class GoldenTests(SynchronousTestCase):
     def test_bytes(self) -> None:
         """The pages are those in tests/golden (`python -m tests.golden` rewrites)."""
         for name, text in pages().items():
-            self.assertEqual(
-                (FOLDER / name).read_text(encoding="utf-8").split("\n"),
-                text.decode().split("\n"),
-            )
+            written = (FOLDER / name).read_text(encoding="utf-8")
+            self.assertEqual(written.split("\n"), text.decode().split("\n"))
 
     def test_contract(self) -> None:
         """Every family has its labels, in their order, on every sample."""
@@ -80,6 +78,5 @@ class GoldenTests(SynchronousTestCase):
                 capture_output=True,
                 check=False,
             )
-            self.assertEqual(
-                (b"", b"", 0), (linter.stdout, linter.stderr, linter.returncode)
-            )
+            found = linter.stdout, linter.stderr, linter.returncode
+            self.assertEqual((b"", b"", 0), found)

@@ -54,9 +54,7 @@ class ImportTests(SynchronousTestCase):
             "p.d": "import a",
             "p": "",
         }
-        graph = {
-            name: imports(ast.parse(text), sources.keys())
-            for name, text in sources.items()
-        }
+        trees = {name: ast.parse(text) for name, text in sources.items()}
+        graph = {name: imports(tree, sources.keys()) for name, tree in trees.items()}
         self.assertEqual({"a", "p.b", "c", "p.d"}, set(cycle(graph)))
         self.assertEqual([], cycle({**graph, "c": {"p"}}))

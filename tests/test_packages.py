@@ -12,9 +12,7 @@ class PackagesTests(SynchronousTestCase):
         """Each folder of modules is named in `setup.cfg`; a wheel would lack others."""
         setup = ConfigParser()
         setup.read(ROOT / "setup.cfg")
-        folders = {
-            ".".join(file.parent.relative_to(ROOT).parts)
-            for file in (ROOT / "api_exporter").rglob("__init__.py")
-        }
+        files = (ROOT / "api_exporter").rglob("__init__.py")
+        folders = {".".join(x.parent.relative_to(ROOT).parts) for x in files}
         named = set(setup["options"]["packages"].split())
         self.assertEqual(folders, named - {"twisted.plugins"})

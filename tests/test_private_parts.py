@@ -86,17 +86,13 @@ class ListTests(SynchronousTestCase):
     """The list is equal to the private parts in use."""
 
     def test_imports(self) -> None:
-        found = [
-            pair for path in PACKAGE.rglob("*.py") for pair in imported(parsed(path))
-        ]
+        trees = map(parsed, PACKAGE.rglob("*.py"))
+        found = [pair for tree in trees for pair in imported(tree)]
         listed = [(module, name) for module, ns in MODULES.items() for name in ns]
         self.assertEqual(sorted(listed), sorted(set(found)))
 
     def test_attributes(self) -> None:
         """The list includes attributes that a class inherits."""
-        found = {
-            str(path.relative_to(PACKAGE)): names
-            for path in PACKAGE.rglob("*.py")
-            if (names := accessed(path))
-        }
+        names = {path: accessed(path) for path in PACKAGE.rglob("*.py")}
+        found = {str(p.relative_to(PACKAGE)): x for p, x in names.items() if x}
         self.assertEqual({k: set(v) for k, v in ATTRIBUTES.items()}, found)

@@ -45,20 +45,22 @@ class RolesTests(SynchronousTestCase):
             self.assertNotIn("\nnetbird_api_agent", text)
 
     def test_states(self) -> None:
-        """The state is `restricted`, as unsupported as after a refusal."""
+        """The state is `restricted`, as unsupported as after a refusal. A resource that
+        wakes is withheld if the role may read only a part.
+        """
         telemetry = network("network_admin").telemetry
         standing = telemetry.freshness["proxy_services"]
         self.assertEqual("restricted", standing.state(0.0))
         self.assertEqual((False, None), (standing.supported, standing.up))
         self.assertEqual(set(), set(AGENT_RESOURCES) & set(telemetry.freshness))
+        watched = Watched("usage_viewer")
+        self.assertEqual("restricted", watched.state("agent_denials"))
+        self.assertEqual("fresh", watched.state("agent_usage"))
 
     def test_finding(self) -> None:
         """One finding names the role and what is missing; a service user has none."""
-        [finding] = [
-            f.text
-            for f in network("usage_viewer").attention.found.findings
-            if "token's user" in f.object
-        ]
+        found = network("usage_viewer").attention.found.findings
+        [finding] = [f.text for f in found if "token's user" in f.object]
         self.assertIn("has the role usage_viewer and may not read everything.", finding)
         self.assertIn("setup_keys, networks, network_routers", finding)
         self.assertNotIn("list of peers", finding)
@@ -92,9 +94,8 @@ class ChangesTests(SynchronousTestCase):
         book = logbook(self)
         watched = Watched("network_admin")
         watched.advance(3 * 3600)
-        line = (
-            "info proxy_services is withheld: the token's user may not read all of it"
-        )
+        words = "the token's user may not read all of it"
+        line = f"info proxy_services is withheld: {words}"
         self.assertEqual(1, book.lines().count(line))
         said = len(book.lines())
         Watched(SERVICE).advance(3 * 3600)
@@ -116,18 +117,16 @@ class ChangesTests(SynchronousTestCase):
             self.assertEqual("unsupported", watched.state("proxy_services"))
 
     def test_fails_later(self) -> None:
-        """A failed refresh of the permissions changes nothing."""
+        """A failed refresh of the permissions changes nothing. A token of another user
+        ends the withholding by the last permissions.
+        """
         watched = Watched("network_admin")
         watched.failure = UpstreamError("http_5xx", "500")
         watched.advance(1200)
         self.assertEqual("failing", watched.state(CURRENT_USER))
         self.assertEqual("restricted", watched.state("proxy_services"))
-
-    def test_another_token(self) -> None:
-        """A token of another user ends the withholding by the last permissions."""
-        watched = Watched("network_admin")
-        watched.role = SERVICE
-        watched.advance(700)
+        watched.role, watched.failure = SERVICE, None
+        watched.advance(1200)
         self.assertEqual("fresh", watched.state("proxy_services"))
 
     def test_people(self) -> None:
@@ -138,27 +137,17 @@ class ChangesTests(SynchronousTestCase):
             (denied, True, set()),
             (None, False, set()),
         ):
+            known = Permissions(modules=modules)
             user = CurrentUser(
-                id="me",
-                role="custom",
-                is_service_user=service,
-                permissions=Permissions(modules=modules),
+                id="me", role="custom", is_service_user=service, permissions=known
             )
             found = Inventory(current_user=(user,))
             self.assertEqual(withheld, found.withheld)
             self.assertEqual(("custom", False), (found.role, found.partial_peers))
-        other = Inventory(
-            current_user=(CurrentUser(id="me"),),
-            users=(User(id="you", role="user", is_current=True),),
-        )
+        you = User(id="you", role="user", is_current=True)
+        other = Inventory(current_user=(CurrentUser(id="me"),), users=(you,))
         self.assertEqual(("user", True), (other.role, other.partial_peers))
         self.assertEqual("", Inventory().role)
-
-    def test_awakened(self) -> None:
-        """A resource that wakes is withheld if the role may read only a part."""
-        watched = Watched("usage_viewer")
-        self.assertEqual("restricted", watched.state("agent_denials"))
-        self.assertEqual("fresh", watched.state("agent_usage"))
 
     def text(self, watched: Watched) -> str:
         return watched.network.text().decode()

@@ -33,11 +33,8 @@ BANNED = re.compile(
 FREE = {"docs/metrics.md", "CHANGELOG.md"}
 """Made from the code, or of the past."""
 
-ALERTS = [
-    alert
-    for group in yaml.safe_load(rules("alerts", default_thresholds()))["groups"]
-    for alert in group["rules"]
-]
+GROUPS = yaml.safe_load(rules("alerts", default_thresholds()))["groups"]
+ALERTS = [alert for group in GROUPS for alert in group["rules"]]
 
 SMALL = {"an", "and", "are", "but", "by", "has", "have", "is", "it", "its", "no", "not"}
 SMALL |= {"a", "of", "off", "on", "one", "or", "the", "to"}
@@ -94,9 +91,7 @@ def strings(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.JoinedStr):
         values = (v.value if isinstance(v, ast.Constant) else "X" for v in node.values)
         yield "".join(map(str, values))
-        children = [
-            child for child in children if isinstance(child, ast.FormattedValue)
-        ]
+        children = [x for x in children if isinstance(x, ast.FormattedValue)]
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     for child in children:
@@ -131,9 +126,8 @@ def findings() -> Iterator[tuple[str, str]]:
     names = {alert["alert"] for alert in ALERTS}
     for path in (ROOT / "api_exporter/attention").glob("*.py"):
         module = ast.parse(path.read_text(encoding="utf-8")).body
-        makes = [
-            n for n in module if isinstance(n, ast.FunctionDef) and n.name[0] != "_"
-        ]
+        public = [n for n in module if isinstance(n, ast.FunctionDef)]
+        makes = [n for n in public if n.name[0] != "_"]
         others = " ".join(
             text
             for node in module
@@ -237,7 +231,6 @@ class StyleTests(SynchronousTestCase):
                 base = re.sub(r"_(?:bucket|count|sum)$", "", name)
                 if not {name, base} & families:
                     unknown.append(f"{path}: {name}")
-            unknown += [
-                f"{path}: {name}" for name in set(SETTING.findall(text)) - known
-            ]
+            names = set(SETTING.findall(text)) - known
+            unknown += [f"{path}: {name}" for name in names]
         self.assertEqual([], sorted(unknown))

@@ -47,10 +47,8 @@ class _Answers(Resource):
         super().__init__()
         self._network = SimulatedNetwork(20)
         # No provider, as most have none: what needs one is dormant.
-        self._bodies = {
-            "/api/agent-network/providers": b"[]",
-            f"/{CURRENT_USER}": body("current_user"),
-        }
+        self._bodies = {f"/{CURRENT_USER}": body("current_user")}
+        self._bodies["/api/agent-network/providers"] = b"[]"
 
     def render(self, request: Request) -> bytes:
         [state] = request.requestHeaders.getRawHeaders("state") or [""]
@@ -198,22 +196,15 @@ class World(AccountNetwork):
         success = self.telemetry.freshness[name].last_success
         return None if success is None else self.now() - success
 
-    def fresh_since(self, at: float) -> bool:
-        """Return whether all was read since a time in seconds since the start."""
-        return all(
-            (freshness.last_success or 0.0) >= START + at
-            for freshness in self.telemetry.freshness.values()
-        )
+    def unread_since(self, at: float) -> list[str]:
+        """Return what was not read since a time in seconds since the start."""
+        known = self.telemetry.freshness.items()
+        return [n for n, one in known if (one.last_success or 0.0) < START + at]
 
     def fresh_at(self, at: float, max_seconds: float) -> float:
         """Run until all was read since a time; return the seconds from then."""
-        while not self.fresh_since(at):
+        while late := self.unread_since(at):
             if self.clock.seconds() > at + max_seconds:
-                late = [
-                    name
-                    for name, freshness in self.telemetry.freshness.items()
-                    if (freshness.last_success or 0.0) < START + at
-                ]
                 raise AssertionError(f"not fresh {max_seconds} s after {at}: {late}")
             self.until(self.clock.seconds() + 0.25)
         return self.clock.seconds() - at

@@ -152,9 +152,7 @@ def ambiguous() -> Iterator[str]:
 if __name__ == "__main__":
     paths = list(files(sys.argv[1:] or FOLDERS))
     lines = [fault for path in paths for fault in faults(path)] + [*ambiguous()]
-    count = sum(
-        len(list(docstrings(ast.parse(path.read_text(encoding="utf-8")))))
-        for path in paths
-    )
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    count = sum(len(list(docstrings(tree))) for tree in trees)
     lines.append(f"{len(lines)} faults, {count} docstrings")
     sys.stdout.write("\n".join([*lines, ""]))

@@ -325,10 +325,8 @@ class PasswordTests(AccessTestCase):
         site = self.site(USERS, TOKEN)
         self.ask(site, "/", basic("alice", "secret"))
         self.at_once = False
-        guesses = [
-            self.begin(site, "/", basic("alice", str(n)))
-            for n in range(MAX_WAITING + 1)
-        ]
+        texts = map(str, range(MAX_WAITING + 1))
+        guesses = [self.begin(site, "/", basic("alice", text)) for text in texts]
         found = self.ask(site, "/", basic("alice", "another"))
         self.assertEqual((503, ["5"]), (found.status, found.header("Retry-After")))
         for shown in (basic("alice", "secret"), f"Bearer {TOKEN}"):
@@ -443,9 +441,8 @@ class TokenTests(AccessTestCase):
         ):
             found = self.ask(site, path, f"Bearer {LIMITED}")
             self.assertEqual(expected, (found.status, found.body), path)
-        self.assertEqual(
-            f"{SECRET} of all\n", self.ask(site, "/", f"Bearer {TOKEN}").body
-        )
+        found = self.ask(site, "/", f"Bearer {TOKEN}")
+        self.assertEqual(f"{SECRET} of all\n", found.body)
 
     def test_rotation(self) -> None:
         """A token that is removed from the file is refused after the next check."""

@@ -47,9 +47,8 @@ class TokensTests(SynchronousTestCase):
 
     def test_several(self) -> None:
         """Each token gives access to its own accounts."""
-        found = self.read(
-            "".join(f"account={n} {SECRET}{n}\n" for n in ("a", "b", "c"))
-        )
+        lines = [f"account={n} {SECRET}{n}\n" for n in ("a", "b", "c")]
+        found = self.read("".join(lines))
         for name in ("a", "b", "c"):
             accounts = found.authenticate(f"{SECRET}{name}".encode())
             self.assertEqual(frozenset({name}), accounts)
@@ -79,9 +78,8 @@ class TokensTests(SynchronousTestCase):
         """If accounts have no names, no token can be limited to some."""
         error = self.refused(f"account=acme {SECRET}", named_accounts=False)
         self.assertIn(":1: account= needs ACCOUNTS_DIR", str(error))
-        self.assertIsNotNone(
-            self.read(SECRET, named_accounts=False).authenticate(SECRET.encode())
-        )
+        found = self.read(SECRET, named_accounts=False)
+        self.assertIsNotNone(found.authenticate(SECRET.encode()))
 
     def test_no_tokens(self) -> None:
         """A file without tokens is refused, as it would open all pages, or none. A file

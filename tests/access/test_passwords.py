@@ -40,9 +40,8 @@ class ComparisonQueueTests(SynchronousTestCase):
             self.assertEqual(number + 1, len(self.compared))
             self.compared[number][1].callback(matches)
             self.assertEqual(matches, self.successResultOf(answers[number]))
-        self.assertEqual(
-            [b"1", b"2", b"3"], [password for password, _ in self.compared]
-        )
+        order = [password for password, _ in self.compared]
+        self.assertEqual([b"1", b"2", b"3"], order)
         self.ask(b"4")
         self.assertEqual(b"4", self.compared[-1][0])
 
@@ -96,10 +95,8 @@ class ComparisonQueueTests(SynchronousTestCase):
     def test_strangers(self) -> None:
         """Attempts of unknown users do not displace those of existing users."""
         running = self.ask(b"running")
-        strangers = [
-            self.queue.compare(self.attempt(b"%d" % n, b"eve"), f"host{n}")
-            for n in range(MAX_WAITING)
-        ]
+        attempts = [self.attempt(b"%d" % n, b"eve") for n in range(MAX_WAITING)]
+        strangers = [self.queue.compare(x, f"host{n}") for n, x in enumerate(attempts)]
         known = self.ask(b"right", "guesser")
         self.failureResultOf(strangers[-1], QueueFull)
         self.compared[0][1].callback(False)

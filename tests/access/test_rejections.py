@@ -17,10 +17,8 @@ class RejectionsTests(SynchronousTestCase):
         """The first of an address is logged at once, the number after a minute."""
         for address in ("10.0.0.1", "10.0.0.2", "10.0.0.1", "10.0.0.1"):
             self.rejections.add(address, "no token")
-        first = [
-            "warning rejected 10.0.0.1: no token",
-            "warning rejected 10.0.0.2: no token",
-        ]
+        start = "warning rejected 10.0.0"
+        first = [f"{start}.1: no token", f"{start}.2: no token"]
         self.assertEqual(first, self.book.lines())
         self.clock.advance(COUNT_INTERVAL)
         count = "warning rejected 10.0.0.1: 3 times in one minute"

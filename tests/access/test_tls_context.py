@@ -105,10 +105,8 @@ class ContextTests(SynchronousTestCase):
 
     def test_ciphers(self) -> None:
         """Only listed ciphers are accepted, for each version from its own names."""
-        some = (
-            "  cipher_suites:\n  - TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384\n"
-            "  - TLS_CHACHA20_POLY1305_SHA256\n"
-        )
+        some = "  cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,"
+        some += " TLS_CHACHA20_POLY1305_SHA256]\n"
         for ciphers, expected in (
             (b"ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"),
             (b"ECDHE-ECDSA-AES128-GCM-SHA256", None),
@@ -228,9 +226,8 @@ class ContextTests(SynchronousTestCase):
                     )
                     self.assertEqual(expected, self.agreed(more, there), more)
         nameless = shown(client(), authority.issue(sans=[]))
-        more = (
-            "  client_auth_type: RequireAnyClientCert\n  client_allowed_sans: [test3]\n"
-        )
+        more = "  client_auth_type: RequireAnyClientCert\n"
+        more += "  client_allowed_sans: [test3]\n"
         self.assertFalse(self.agreed(more, nameless))
         self.assertFalse(self.agreed(more, client()))
 

@@ -122,10 +122,8 @@ class TableTests(SynchronousTestCase):
             "Content-Security-Policy: \"default-src 'self'\"",
         )
         found = self.folder.read(head + "".join(f"    {line}\n" for line in good))
-        self.assertEqual(
-            [line.partition(":")[0].encode() for line in good],
-            [name for name, _ in found.headers],
-        )
+        keys = [line.partition(":")[0].encode() for line in good]
+        self.assertEqual(keys, [name for name, _ in found.headers])
         self.assertIn((b"X-XSS-Protection", b"1; mode=block"), found.headers)
         for line, words in (
             ("X-Content-Type-Options: sniff", "it must be nosniff, not 'sniff'"),
@@ -180,9 +178,8 @@ class TableTests(SynchronousTestCase):
             "ü" * 60,
             "",
         ):
-            self.assert_bad(
-                f'basic_auth_users:\n  john: "{digest}"\n', "2: basic_auth_users: the"
-            )
+            text = f'basic_auth_users:\n  john: "{digest}"\n'
+            self.assert_bad(text, "2: basic_auth_users: the")
         for kind in ("$2a$", "$2b$", "$2x$", "$2y$"):
             digest = HASH.replace("$2b$", kind)
             found = self.folder.read(f'basic_auth_users:\n  john: "{digest}"\n')
@@ -254,9 +251,7 @@ class TableTests(SynchronousTestCase):
         found = self.folder.read(f"basic_auth_users:\n{users}")
         self.assertEqual(800, len(found.users))
         [problem] = self.folder.problems("[" * (MAX_BYTES + 1))
-        self.assertTrue(
-            problem.endswith(" the file has more than 65536 bytes"), problem
-        )
+        self.assertEqual(" the file has more than 65536 bytes", problem)
 
     def test_all_at_once(self) -> None:
         """All errors of a file are reported at once."""

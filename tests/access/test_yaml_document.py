@@ -26,9 +26,8 @@ class DocumentTests(SynchronousTestCase):
 
     def test_section(self) -> None:
         """Unknown keys, double keys and keys that are no words are errors."""
-        document = YamlDocument(
-            "f", "a: 1\nb: 2\na: 3\nc:\n? [x]\n: 4\n$2b$secret: 5\n"
-        )
+        text = "a: 1\nb: 2\na: 3\nc:\n? [x]\n: 4\n$2b$secret: 5\n"
+        document = YamlDocument("f", text)
         section = Section(document, document.root, "s", ("a", "c"))
         self.assertEqual(["a"], list(section.found))
         self.assertEqual(

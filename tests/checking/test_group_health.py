@@ -63,9 +63,8 @@ class GroupHealthTests(HealthTestCase):
         """An unknown state is UNKNOWN with the reason, never OK."""
         watched = Watched(important_groups=("All",))
         body = document(watched)
-        line = (
-            "UNKNOWN: group All: the peers are not known: they have not been read yet"
-        )
+        words = "the peers are not known: they have not been read yet"
+        line = f"UNKNOWN: group All: {words}"
         self.assertEqual((3, line), self.check(body, "All"))
         watched.start(55).down = UpstreamError("auth", "401: no | token")
         body = document(watched.advance(1_000))

@@ -75,11 +75,9 @@ class CheckTests(SynchronousTestCase):
         """Return the status of `--strict`, and the output."""
         out = io.StringIO()
         self.patch(sys, "stdout", out)
-        done = Deferred.fromCoroutine(
-            print_check(
-                unreachable, checks_of(*checks), network(known), lambda: NOW, RUNBOOKS
-            )
-        )
+        reads, net = checks_of(*checks), network(known)
+        check = print_check(unreachable, reads, net, lambda: NOW, RUNBOOKS)
+        done = Deferred.fromCoroutine(check)
         return self.successResultOf(done), out.getvalue()
 
     def test_columns(self) -> None:

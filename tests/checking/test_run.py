@@ -141,9 +141,8 @@ class RunTests(SynchronousTestCase):
     def test_accounts(self) -> None:
         """All accounts are read, or the named one. The peers decide about success."""
         unread = "the peers cannot be read"
-        summary = (
-            f"\n\ncustomer-001: ok\ncustomer-002: {unread}\ncustomer-003: {unread}\n"
-        )
+        states = f"ok\ncustomer-002: {unread}\ncustomer-003: {unread}\n"
+        summary = f"\n\ncustomer-001: {states}"
         for arguments, expected, shown, end in (
             ([], 1, 3, summary),
             (["--strict"], 3, 3, summary),
@@ -177,9 +176,8 @@ class RunTests(SynchronousTestCase):
             found = []
             for account in document["accounts"]:
                 peers, reach = account["resources"][0], account["unreachable"]
-                found.append(
-                    (account["strict_status"], reach, peers["state"], peers["reason"])
-                )
+                state = peers["state"], peers["reason"]
+                found.append((account["strict_status"], reach, *state))
                 self.assertGreater(account["requests_per_minute"], 2)
                 self.assertEqual("critical", account["findings"][0]["severity"])
             self.assertEqual(states, found)

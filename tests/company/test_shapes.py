@@ -59,10 +59,8 @@ class ShapeTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         network = SimulatedNetwork(60)
-        self.bodies = {
-            name: b"".join(network.body(path, NOW) or ())
-            for name, path in self.paths.items()
-        }
+        found = {name: network.body(path, NOW) for name, path in self.paths.items()}
+        self.bodies = {name: b"".join(body or ()) for name, body in found.items()}
         servers = [recorded(name) for name in ("recorded", "recorded_agents", "stock")]
         self.real = {
             name: keys(name, *(server[path] for server in servers if path in server))

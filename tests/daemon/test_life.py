@@ -58,10 +58,8 @@ class RefusalTests(SynchronousTestCase):
 
     def test_log_file(self) -> None:
         """A daemon has no standard output; a file may be writable later."""
-        daemon, nowhere = (
-            twistd(nodaemon=False, logfile="-"),
-            twistd(logfile="/nowhere/x"),
-        )
+        daemon = twistd(nodaemon=False, logfile="-")
+        nowhere = twistd(logfile="/nowhere/x")
         for options, status, words in (
             (daemon, 78, "a daemon cannot log to standard"),
             (nowhere, 1, "cannot write the log file /nowhere/"),
@@ -123,7 +121,7 @@ class LogTests(SynchronousTestCase):
                     file.close()
                 paths = {"out": out, "err": err, "file": Path(name)}
                 found = [
-                    key for key, p in paths.items() if "info seen" in p.read_text()
+                    key for key, p in paths.items() if "info seen\n" in p.read_text()
                 ]
             self.assertEqual([place] if place else [], found, options)
             Path(name).write_text("")

@@ -123,9 +123,8 @@ class LogFileTests(SynchronousTestCase):
         self.file.reopen()
         self.assertTrue(self.file.write("b\n"))
         self.assertEqual("a\nb\n", self.moved.read_text())
-        self.assertEqual(
-            ["warning cannot reopen the log file: Is a directory"], book.lines()
-        )
+        line = "warning cannot reopen the log file: Is a directory"
+        self.assertEqual([line], book.lines())
 
     def test_full_disk(self) -> None:
         """A full disk accepts nothing."""

@@ -150,9 +150,8 @@ class ApiTests(AskingTestCase):
             ("current", 403, b'{"message":"permission denied","code":403}'),
         ):
             answer = self.ask(f"/api/users/{path}")
-            self.assertEqual(
-                (status, words), (answer.status, answer.body[: len(words)])
-            )
+            found = answer.status, answer.body[: len(words)]
+            self.assertEqual((status, words), found)
         services = json.loads(whole("/api/reverse-proxies/services"))
         rows = json.loads(self.ask("/api/events/proxy?page_size=100").body)["data"]
         ids = {one["id"] for one in services[:3]}

@@ -99,9 +99,8 @@ class RecordingTests(SynchronousTestCase):
         """Dates move with the days; dates long ago stay."""
         path = "/api/setup-keys"
         for at in INSTANTS[::7]:
-            expiring, never, *_, old, _, _, _ = (
-                one["expires"] for one in read(path, at)
-            )
+            dates = [one["expires"] for one in read(path, at)]
+            expiring, never, *_, old, _, _, _ = dates
             self.assertTrue(DAY / 24 < seconds(expiring) - at < 2 * DAY)
             self.assertEqual("0001-01-01T00:00:00Z", never)
             self.assertEqual("2025-06-01T10:00:00Z", old)
@@ -127,10 +126,9 @@ class PeersTests(SynchronousTestCase):
         for number, peer in enumerate(read(PEERS_PATH, RECORDED_AT + 600.5, 30)):
             if peer["id"] in CONNECTED:
                 changed = seconds(peer["last_seen"])
-                after, before = (
-                    read(PEERS_PATH, at, 30)[number]["connected"]
-                    for at in (changed, changed - 1)
-                )
+                times = (changed, changed - 1)
+                bodies_then = [read(PEERS_PATH, at, 30) for at in times]
+                after, before = (body[number]["connected"] for body in bodies_then)
                 self.assertEqual((peer["connected"], not after), (after, before))
 
     def test_size(self) -> None:

@@ -17,9 +17,8 @@ class EnvironTests(SynchronousTestCase):
         for output in ("/var/log/e.jsonl", "-"):
             wanted = {"EVENTS_FILE": output, "EVENTS_CURSOR_FILE": "/var/lib/e"}
             for others in ({}, {"DEMO_ACCOUNTS": "3"}):
-                settings = read_settings(
-                    wanted | others | server.demo_environment(listening)
-                )
+                environ = wanted | others | server.demo_environment(listening)
+                settings = read_settings(environ)
                 for account in server.with_demo_accounts(settings).accounts.values():
                     self.assertIsNone(account.events_file)
 

@@ -20,11 +20,8 @@ def hold() -> bytearray:
     return bytearray(SIZE)
 
 
-HOLDING = Frame(
-    f"profiling/test_heap.py:{hold.__code__.co_firstlineno + 1}",
-    __file__,
-    hold.__code__.co_firstlineno + 1,
-)
+LINE = hold.__code__.co_firstlineno + 1
+HOLDING = Frame(f"profiling/test_heap.py:{LINE}", __file__, LINE)
 
 
 class ProfileTests(SynchronousTestCase):

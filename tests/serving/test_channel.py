@@ -225,10 +225,8 @@ class RefusalTests(ChannelTestCase):
             (b"Content-Length: 5\r\nExpect: 100-continue\r\n", b""),
             (b"Transfer-Encoding: chunked\r\n", b"5\r\nhello\r\n0\r\n\r\n"),
         ):
-            self.assert_refused(
-                b"POST /page HTTP/1.1\r\nHost: x\r\n%b\r\n%b" % (fields, body),
-                b"413 Content Too Large",
-            )
+            request = b"POST /page HTTP/1.1\r\nHost: x\r\n%b\r\n%b" % (fields, body)
+            self.assert_refused(request, b"413 Content Too Large")
 
     def test_too_long(self) -> None:
         """A Content-Length that is too long or not a number is a bad request."""
@@ -250,11 +248,7 @@ class RequestTests(ChannelTestCase):
     def test_absolute_form(self) -> None:
         """A request target may be a whole address, as for a proxy."""
         connection = self.connection()
-        for target in (
-            "http://x/page",
-            "HTTPS://x:1/page?a",
-            "http://x/page?http://y/",
-        ):
+        for target in ("http://x/page", "HTTPS://x:1/page?a", "http://x/page?http://y"):
             connection.ask(target)
             self.assertIn(b" 200 ", connection.heard(), target)
         for target in ("http://x", "http://x?page", "page", "x:/page", "*"):
@@ -272,9 +266,8 @@ class RequestTests(ChannelTestCase):
         book = logbook(self)
         connection = self.connection()
         for method, length in ((b"GET", b"Content-Length: 0\r\n"), (b"HEAD", b"")):
-            connection.send(
-                b"%b /page HTTP/1.1\r\nHost: x\r\n%b\r\n" % (method, length)
-            )
+            request = b"%b /page HTTP/1.1\r\nHost: x\r\n%b\r\n" % (method, length)
+            connection.send(request)
             answer = connection.heard()
             self.assertIn(b"Content-Length: 3\r\n", answer)
             self.assertEqual(method == b"GET", answer.endswith(b"<1>"))
@@ -310,8 +303,7 @@ class SocketTests(ChannelTestCase):
         for _ in range(4):
             tcp.write(b"x" * 25_000)
             tcp.doWrite()
-        self.assertTrue(
-            50_000 < channel.unsent_bytes() < 101_000, channel.unsent_bytes()
-        )
+        unsent = channel.unsent_bytes()
+        self.assertTrue(50_000 < unsent < 101_000, unsent)
         client.close()
         channel.connectionLost()

@@ -74,9 +74,8 @@ class AcceptedTests(FolderTestCase):
         token, url = f"UPSTREAM_API_TOKEN={CANARY}", "http://beta.example:1"
         self.write("acme.conf", token, "HTTP_TIMEOUT=5s", "UPSTREAM_API_URL=")
         self.write("beta.conf", f"UPSTREAM_API_URL={url}")
-        found = self.accounts(
-            UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=OTHER, HTTP_TIMEOUT="7s"
-        )
+        of_all = {"UPSTREAM_API_TOKEN": OTHER, "HTTP_TIMEOUT": "7s"}
+        found = self.accounts(UPSTREAM_API_URL=URL, **of_all)
         for name, own, seconds, key in (
             ("acme", URL, 5.0, (URL, CANARY)),
             ("beta", url, 7.0, (url, OTHER)),
@@ -95,10 +94,8 @@ class AcceptedTests(FolderTestCase):
         outside.write_text(OTHER)
         self.write("acme.conf", "UPSTREAM_API_TOKEN_FILE=secret")
         self.write("beta.conf", f"UPSTREAM_API_TOKEN={CANARY}")
-        for of_all in (
-            {"UPSTREAM_API_TOKEN": OTHER},
-            {"UPSTREAM_API_TOKEN_FILE": str(outside)},
-        ):
+        of_file = {"UPSTREAM_API_TOKEN_FILE": str(outside)}
+        for of_all in ({"UPSTREAM_API_TOKEN": OTHER}, of_file):
             found = self.accounts(UPSTREAM_API_URL=URL, **of_all)
             for name in ("acme", "beta"):
                 self.assertEqual((URL, CANARY), found[name].token_key(), of_all)
@@ -228,10 +225,9 @@ class RefusedTests(FolderTestCase):
         self.write("d.conf", "UPSTREAM_RATE_LIMIT=7/500", f"UPSTREAM_API_TOKEN={OTHER}")
         self.assertEqual(4, len(self.accounts(**ONE)))
         self.write("b.conf", "UPSTREAM_RATE_LIMIT=120/500")
-        start = (
-            "UPSTREAM_RATE_LIMIT: accounts with the same token have different limits"
-        )
-        self.assertEqual([f"{start}: 6/500 (a), 120/500 (b)"], self.problems(**ONE))
+        words = "accounts with the same token have different limits"
+        expected = f"UPSTREAM_RATE_LIMIT: {words}: 6/500 (a), 120/500 (b)"
+        self.assertEqual([expected], self.problems(**ONE))
 
     def test_shard_without_accounts(self) -> None:
         """A shard without ACCOUNTS_DIR is an error."""
@@ -266,15 +262,11 @@ class MetricsTests(FolderTestCase):
 
     def test_of_none(self) -> None:
         """A pattern that fits no account is reported once, with its accounts."""
-        deny, shown = (
-            "netbird_api_*,netbird_api_users",
-            quote_value("netbird_api_users"),
-        )
+        none = "netbird_api_users"
+        deny, shown = f"netbird_api_*,{none}", quote_value(none)
         reported = "matches no metric of an enabled collector (see docs/metrics.md)"
-        self.assertEqual(
-            [f"METRICS_DENY of acme: {shown} {reported}"],
-            self.problems(**self.environ, METRICS_DENY=deny),
-        )
+        expected = [f"METRICS_DENY of acme: {shown} {reported}"]
+        self.assertEqual(expected, self.problems(**self.environ, METRICS_DENY=deny))
 
     def test_shard(self) -> None:
         """A pattern may fit an account of another shard."""

@@ -121,10 +121,8 @@ class SeveralTests(FolderTestCase):
         for name in ("acme", "beta"):
             self.write(f"{name}.conf")
         both = "{0} of acme and {0} of beta: each needs a file of its own, not {1!r}"
-        file, cursor = (
-            {"EVENTS_FILE": "/nowhere/e"},
-            {"EVENTS_CURSOR_FILE": "/nowhere/c"},
-        )
+        file = {"EVENTS_FILE": "/nowhere/e"}
+        cursor = {"EVENTS_CURSOR_FILE": "/nowhere/c"}
         self.assertEqual(
             [
                 both.format("EVENTS_FILE", "/nowhere/e"),

@@ -79,10 +79,8 @@ class WarningTests(SynchronousTestCase):
         token = written(folder, "token", b"own")
         file = folder / "config"
         file.write_text("UPSTREAM_API_TOKEN=theirs\nHTTPS_PROXY=http://10.0.0.2:1\n")
-        ours = {
-            "UPSTREAM_API_TOKEN_FILE": token,
-            "UPSTREAM_API_URL": "https://10.0.0.1",
-        }
+        url = "https://10.0.0.1"
+        ours = {"UPSTREAM_API_TOKEN_FILE": token, "UPSTREAM_API_URL": url}
         self.patch(os, "environ", dict(ours))
         options = parsed("--config", str(file))
         self.assertIsNone(load(options, {}).accounts[""].upstream_api_token)

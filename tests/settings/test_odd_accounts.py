@@ -35,14 +35,13 @@ class OddFilesTests(FolderTestCase):
     def test_other_shards(self) -> None:
         """A shard reads no file of another shard, and does not check its mode."""
         mine, other = (
-            next(name for name in "abcdef" if Shard(n, 2).keeps(name)) for n in (0, 1)
+            next(x for x in "abcdef" if Shard(n, 2).keeps(x)) for n in (0, 1)
         )
         path = self.write(f"{mine}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
         path.chmod(0o644)
         self.write(f"{other}.conf", "what is this?").chmod(0o644)
-        line = (
-            f"warning {path} is readable by every user of this machine account={mine}"
-        )
+        words = "is readable by every user of this machine"
+        line = f"warning {path} {words} account={mine}"
         self.assertEqual(([mine], [line]), self.loaded(SHARD="0/2"))
 
     def test_names(self) -> None:
@@ -103,13 +102,11 @@ class SecretsTests(FolderTestCase):
         """No token is repeated, in any place and of any account."""
         mine, others, of_all = "c4nary-of-mine", "c4nary-of-others", "c4nary-of-all"
         self.write("acme.conf", f"HTTP_TIMEOUT={others}", f"UPSTREAM_API_TOKEN={mine}")
-        self.write(
-            "beta.conf", f"UPSTREAM_API_TOKEN={others}", f"METRICS_MAX_AGE={of_all}"
-        )
+        lines = f"UPSTREAM_API_TOKEN={others}", f"METRICS_MAX_AGE={of_all}"
+        self.write("beta.conf", *lines)
         self.write("gamma.conf", f"COLLECTORS={mine}")
-        found = self.problems(
-            UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=of_all, LOG_LEVEL=mine
-        )
+        environ = {"UPSTREAM_API_TOKEN": of_all, "LOG_LEVEL": mine}
+        found = self.problems(UPSTREAM_API_URL=URL, **environ)
         self.assertEqual(4, len(found))
 
     def test_alone(self) -> None:

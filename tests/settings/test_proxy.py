@@ -35,10 +35,8 @@ class ProxyTests(SynchronousTestCase):
     @given(st.text(max_size=20), st.text(max_size=20))
     def test_login(self, user: str, password: str) -> None:
         """User and password are decoded, with any characters in them."""
-        packed = [
-            "".join(f"%{byte:02x}" for byte in text.encode(errors="replace"))
-            for text in (user, password)
-        ]
+        texts = [text.encode(errors="replace") for text in (user, password)]
+        packed = ["".join(f"%{byte:02x}" for byte in text) for text in texts]
         found = proxy(f"http://{':'.join(packed)}@proxy.example")
         assert found.login is not None
         plain = f"{user}:{password}".encode(errors="replace")

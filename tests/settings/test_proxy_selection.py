@@ -57,9 +57,8 @@ class SelectionTests(SynchronousTestCase):
             ({"HTTPS_PROXY": "  "}, "direct"),
         ):
             self.assertEqual(text, str(select_proxy(URL, None, environ)), environ)
-        self.assertEqual(
-            "direct (loopback)", str(select_proxy("https://[::1]:8443", None, given))
-        )
+        found = select_proxy("https://[::1]:8443", None, given)
+        self.assertEqual("direct (loopback)", str(found))
 
     def test_own(self) -> None:
         """UPSTREAM_PROXY takes precedence over all variables, for loopback too."""
@@ -72,9 +71,8 @@ class SelectionTests(SynchronousTestCase):
     def test_refused(self) -> None:
         """A proxy from the environment that would be used but is wrong is an error."""
         secret = "socks5://me:c4nary@proxy.example"
-        error = self.assertRaises(
-            ValueError, select_proxy, URL, None, {"https_proxy": secret}
-        )
+        given = {"https_proxy": secret}
+        error = self.assertRaises(ValueError, select_proxy, URL, None, given)
         self.assertEqual(
             "https_proxy: its value is not allowed: it must be the address of an http"
             " or https proxy (the scheme must be http or https); UPSTREAM_PROXY=none"
@@ -83,16 +81,13 @@ class SelectionTests(SynchronousTestCase):
         )
         unused = {"https_proxy": secret, "NO_PROXY": "api.example"}
         self.assertIsNone(select_proxy(URL, None, unused).proxy)
-        self.assertIs(
-            DIRECT, select_proxy("http://api.example", None, {"https_proxy": secret})
-        )
+        self.assertIs(DIRECT, select_proxy("http://api.example", None, given))
 
     def test_strangers(self) -> None:
         """HTTP_PROXY is refused if a client may have set it."""
         environ = {"HTTP_PROXY": "proxy.example", "REQUEST_METHOD": "GET"}
-        error = self.assertRaises(
-            ValueError, select_proxy, "http://api.example", None, environ
-        )
+        url = "http://api.example"
+        error = self.assertRaises(ValueError, select_proxy, url, None, environ)
         self.assertIn("HTTP_PROXY cannot be trusted", str(error))
 
 
@@ -102,16 +97,14 @@ class GoTests(SynchronousTestCase):
         self.assertGreater(len(rows()), 140)
         for row in rows():
             try:
-                taken = written(
-                    select_proxy(parsers.url(row.url), None, row.environ).proxy
-                )
+                url = parsers.url(row.url)
+                taken = written(select_proxy(url, None, row.environ).proxy)
             except ValueError:
                 self.assertTrue(row.error, row)
                 continue
             self.assertFalse(row.error, row)
-            self.assertIn(
-                taken, {row.proxy, f"{row.proxy}:80", f"{row.proxy}:443"}, row
-            )
+            proxies = {row.proxy, f"{row.proxy}:80", f"{row.proxy}:443"}
+            self.assertIn(taken, proxies, row)
 
 
 class ExcludedTests(SynchronousTestCase):
@@ -125,10 +118,8 @@ class ExcludedTests(SynchronousTestCase):
         """A list matches a host if one of its entries does."""
         whole = ",".join(lists)
         for host in ("api.example", "10.0.0.1", "fd00::1", "xn--bcher-kva.example"):
-            self.assertEqual(
-                any(excluded(part, host, 443) for part in lists),
-                excluded(whole, host, 443),
-            )
+            parts = [excluded(part, host, 443) for part in lists]
+            self.assertEqual(any(parts), excluded(whole, host, 443))
 
     def test_no_name(self) -> None:
         """A name that is not valid in any script matches no host."""

@@ -116,10 +116,8 @@ class CertificateTests(ReachTestCase):
             serialization.NoEncryption(),
         )
         certificate, authorities = "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CA_FILE"
-        key, good = (
-            "UPSTREAM_CLIENT_KEY_FILE",
-            self.file("g", self.own.pem, self.own.key),
-        )
+        key = "UPSTREAM_CLIENT_KEY_FILE"
+        good = self.file("g", self.own.pem, self.own.key)
         for name, content, words in (
             (certificate, self.own.key, "contains no certificate in PEM format"),
             (certificate, no_certificate, "a certificate in the file cannot be read"),
@@ -154,27 +152,22 @@ class CertificateTests(ReachTestCase):
         """A key that does not belong to the certificate is an error."""
         other = self.file("b", AUTHORITY.issue("exporter").key)
         own = self.file("a", self.own.pem)
-        error = self.refused(
-            UPSTREAM_CLIENT_CERT_FILE=own, UPSTREAM_CLIENT_KEY_FILE=other
-        )
+        both = {"UPSTREAM_CLIENT_CERT_FILE": own, "UPSTREAM_CLIENT_KEY_FILE": other}
+        error = self.refused(**both)
         self.assertIn(f"the key in {other} does not belong to the", str(error))
         error = self.refused(UPSTREAM_CLIENT_KEY_FILE=other)
         self.assertIn("UPSTREAM_CLIENT_KEY_FILE is set, but UPSTREAM", str(error))
         error = self.refused(UPSTREAM_CLIENT_CERT_FILE=own)
-        self.assertEqual(
-            f"UPSTREAM_CLIENT_CERT_FILE: {own}: the file contains no private key in"
-            " PEM format",
-            str(error),
-        )
+        words = "the file contains no private key in PEM format"
+        self.assertEqual(f"UPSTREAM_CLIENT_CERT_FILE: {own}: {words}", str(error))
 
     def test_between(self) -> None:
         """The error of a file that vanishes after its check names the file."""
         own = Path(self.file("a", self.own.pem))
         missing = self.folder / "nowhere"
         for path in (missing, own):
-            error = self.assertRaises(
-                ValueError, ClientCertificateFiles(own, missing).read
-            )
+            files = ClientCertificateFiles(own, missing)
+            error = self.assertRaises(ValueError, files.read)
             self.assertEqual(f"{path}: No such file or directory", str(error))
             own.unlink(missing_ok=True)
 
@@ -185,9 +178,8 @@ class AccountFileTests(ReachTestCase):
         folder = self.folder / "accounts"
         folder.mkdir(exist_ok=True)
         (folder / "acme.conf").write_text(text)
-        return read_settings(
-            {**REQUIRED, "ACCOUNTS_DIR": str(folder), **given}
-        ).accounts["acme"]
+        environ = {**REQUIRED, "ACCOUNTS_DIR": str(folder), **given}
+        return read_settings(environ).accounts["acme"]
 
     def test_relative(self) -> None:
         """Paths are relative to the account's file."""

@@ -441,10 +441,8 @@ class RefusedTests(SynchronousTestCase):
     def test_retired(self) -> None:
         """A former setting is refused with its replacement."""
         for name, instead in RETIRED.items():
-            self.assertEqual(
-                [f"{name} is not a setting any more: {instead}"],
-                problems({**REQUIRED, name: "x"}),
-            )
+            lines = [f"{name} is not a setting any more: {instead}"]
+            self.assertEqual(lines, problems({**REQUIRED, name: "x"}))
             self.assertEqual([], problems({**REQUIRED, name: " "}))
 
     def test_no_such_metric(self) -> None:

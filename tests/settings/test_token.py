@@ -141,9 +141,8 @@ class TokenFileTests(SynchronousTestCase):
         self.path.write_text("x" * MAX_TOKEN_BYTES)
         self.assertEqual(MAX_TOKEN_BYTES, len(TokenFile(self.path).read().reveal()))
         self.path.write_text("x" * MAX_TOKEN_BYTES + "\n")
-        self.assertEqual(
-            f"the file has more than {MAX_TOKEN_BYTES} bytes", self.refused(self.path)
-        )
+        words = f"the file has more than {MAX_TOKEN_BYTES} bytes"
+        self.assertEqual(words, self.refused(self.path))
 
     def test_not_yet(self) -> None:
         """Only errors that waiting may resolve are retryable."""

@@ -76,9 +76,8 @@ class Asked:
         self.agent = RequestTraversalAgent(tree)
         sent = Headers({k.replace("_", "-"): [v] for k, v in headers.items()})
         url = f"http://exporter.example{path}".encode()
-        self.response: Deferred[IResponse] = self.agent.request(
-            method.encode(), url, sent
-        )
+        asked = self.agent.request(method.encode(), url, sent)
+        self.response: Deferred[IResponse] = asked
         self.agent.flush()
 
 

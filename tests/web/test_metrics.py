@@ -122,19 +122,16 @@ class ChosenTests(MetricsTestCase):
         """Return the names on a page, after a comparison with its gzip form."""
         path = f"/metrics?{query}"
         _, _, plain = self.request(path, accept=accept)
-        status, headers, packed = self.request(
-            path, accept=accept, accept_encoding="gzip"
-        )
+        wanted = {"accept": accept, "accept_encoding": "gzip"}
+        status, headers, packed = self.request(path, **wanted)
         self.assertEqual(200, status)
         self.assertEqual(str(len(packed)), header(headers, "content-length"))
         member = zlib.decompressobj(31)
         self.assertEqual(plain, member.decompress(packed))
         self.assertEqual((True, b""), (member.eof, member.unused_data))
-        parse = (
-            openmetrics.text_string_to_metric_families
-            if accept == PROMETHEUS_3
-            else text_string_to_metric_families
-        )
+        parse = text_string_to_metric_families
+        if accept == PROMETHEUS_3:
+            parse = openmetrics.text_string_to_metric_families
         names = [family.name for family in parse(plain.decode())]
         self.assertEqual(len(names), len(set(names)))
         return set(names)

@@ -65,9 +65,8 @@ class PagesTests(ServedTestCase):
 
     def test_health(self) -> None:
         """Every resource shows the result of its last refresh."""
-        peers, groups, accounts = (
-            self.lives[name] for name in ("peers", "groups", "accounts")
-        )
+        names = ("peers", "groups", "accounts")
+        peers, groups, accounts = (self.lives[name] for name in names)
         peers.freshness = peers.known_freshness.succeeded(
             records=0, rejected=0, seconds=1, at=1000.5
         )

@@ -62,7 +62,6 @@ class ReadyTests(ServedTestCase):
     def test_withdrawn(self) -> None:
         """Peers whose metrics have expired are not reliable, however recent."""
         self.watched.start()
-        self.watched.lives["peers"].freshness = replace(
-            self.watched.lives["peers"].known_freshness, withdrawn=True
-        )
+        peers = self.watched.lives["peers"]
+        peers.freshness = replace(peers.known_freshness, withdrawn=True)
         self.assertEqual((503, ["too_old"]), self.ready())

@@ -179,9 +179,8 @@ class UnknownTests(DiscoveryTestCase):
             watched.advance(100)
             status, line = self.refused()
             self.assertEqual(503, status)
-            self.assertRegex(
-                line, rf"^the {name} are unknown: last refresh \d+ s ago; 500: broken$"
-            )
+            words = rf"the {name} are unknown: last refresh \d+ s ago; 500: broken"
+            self.assertRegex(line, f"^{words}$")
             watched.faults.clear()
             watched.advance(900)
             self.assertGreater(len(self.listed()), 10)

@@ -149,11 +149,8 @@ class LabelTests(SynchronousTestCase):
         """Empty properties are left out, false ones are not."""
         [(_, labels)] = listed(known([Peer(id="p", ip="100.64.0.1")], accounts=None))
         no = ("connected", "login_expired", "approval_required", "ssh_enabled")
-        self.assertEqual(
-            {"peer_id": "p", "ip": "100.64.0.1", "ephemeral": "false"}
-            | dict.fromkeys(no, "false"),
-            labels,
-        )
+        expected = {"peer_id": "p", "ip": "100.64.0.1", **dict.fromkeys(no, "false")}
+        self.assertEqual({**expected, "ephemeral": "false"}, labels)
 
     def test_lists(self) -> None:
         """Lists are sorted, wrapped in commas, and have no duplicates."""
@@ -187,9 +184,8 @@ class LabelTests(SynchronousTestCase):
         """Every label has its row in the documentation, in this order."""
         text = (ROOT / "docs/service-discovery.md").read_text(encoding="utf-8")
         rows = re.findall(r"^\| `(__meta_netbird_\w+)`", text, re.MULTILINE)
-        self.assertEqual(
-            [field.encode_name for field in fields(targets.TargetLabels)], rows
-        )
+        names = [field.encode_name for field in fields(targets.TargetLabels)]
+        self.assertEqual(names, rows)
 
 
 class TargetTests(SynchronousTestCase):

@@ -54,9 +54,8 @@ class ChartTests(SynchronousTestCase):
 
     def test_frame(self) -> None:
         """Nothing is drawn outside of the frame."""
-        figure = self.drawn(
-            [count(21600, 0, 0), count(21500, 0, 7)], [count(0, 100_000, 3)]
-        )
+        runs = [count(21600, 0, 0), count(21500, 0, 7)], [count(0, 100_000, 3)]
+        figure = self.drawn(*runs)
         for kind in ("connected", "disconnected"):
             drawn = self.path(figure, kind)
             for x in re.findall(r"[MH](-?[\d.]+)", drawn):

@@ -68,8 +68,7 @@ class SectionTests(SynchronousTestCase):
             self.assertEqual(f"warning: Network 0 Lost.{rest}", line)
 
     def test_counts(self) -> None:
-        self.assertEqual(
-            "2 critical, 1 info", findings.counts_text(of(critical=2, info=1))
-        )
+        both = of(critical=2, info=1)
+        self.assertEqual("2 critical, 1 info", findings.counts_text(both))
         self.assertEqual("nothing", findings.counts_text(of(critical=0, info=0)))
         self.assertIsNone(findings.counts_text(of()))

@@ -55,11 +55,8 @@ class StatusTests(ServedTestCase):
 
         They have the words that a narrow screen shows instead of the table's head.
         """
-        [table] = [
-            section
-            for section in self.main().iter("section")
-            if section.findtext("h2") == heading
-        ]
+        sections = self.main().iter("section")
+        [table] = [one for one in sections if one.findtext("h2") == heading]
         found: dict[str, list[str]] = {}
         for row in table.iter("tr"):
             cells = []
@@ -110,9 +107,8 @@ class StatusTests(ServedTestCase):
         """
         rows = self.rows("Resources")
         peers = self.watched.telemetry.freshness["peers"].records
-        self.assertEqual(
-            ["fresh", "19 s ago", "every 30 s", f"{peers} records"], rows["peers"][:4]
-        )
+        shown = ["fresh", "19 s ago", "every 30 s", f"{peers} records"]
+        self.assertEqual(shown, rows["peers"][:4])
         self.assertRegex(rows["peers"][4], r"^\d+ ms$")
         self.assertNotIn("events", rows)
         self.assertRegex(self.text(), r"off \(no enabled collector .*\): .*, events")

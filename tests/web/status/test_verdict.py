@@ -86,10 +86,10 @@ class VerdictTests(SynchronousTestCase):
 
     def test_ended(self) -> None:
         """Expired peers are bad even without a failure."""
-        found = self.verdict(
-            Freshness(period=30, ended_at=NOON, last_success=NOON - 77, withdrawn=True),
-            Inventory(),
+        old = Freshness(
+            period=30, ended_at=NOON, last_success=NOON - 77, withdrawn=True
         )
+        found = self.verdict(old, Inventory())
         self.assertEqual(("bad", "Not working"), (found.tone, found.short))
         self.assertIn("80 seconds ago", found.headline)
         self.assertIn("metrics of the peers have expired", found.notes[0])
@@ -101,9 +101,8 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual("Reading NetBird: in part, 3 seconds ago", found.headline)
         self.assertEqual(("Failing resources (reasons below): groups.",), found.notes)
         many = {f"r{n}": failing() for n in range(6)}
-        self.assertEqual(
-            ("6 other resources fail too.",), self.verdict(FRESH, others=many).notes
-        )
+        notes = self.verdict(FRESH, others=many).notes
+        self.assertEqual(("6 other resources fail too.",), notes)
         *_, note = self.verdict(failing(), others={"groups": failing()}).notes
         self.assertEqual("1 other resource fails too.", note)
 
