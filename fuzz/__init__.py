@@ -15,4 +15,5 @@ TARGETS = (
     "settings",
     "access_page",
     "lookup",
+    "status_json",
 )

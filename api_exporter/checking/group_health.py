@@ -4,15 +4,16 @@ Fact: monitoring-plugins.org, guidelines: one line, `| label=value;warn;crit;min
 and the exit statuses 0 to 3. A threshold of n there means an alert above n.
 """
 
-import json
 import re
 import ssl
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
+
+import msgspec
+from msgspec import Struct
 
 from api_exporter.checking.health_request import NoRequest, Target, in_thread, targets
 from api_exporter.settings.errors import ConfigurationError
@@ -28,6 +29,36 @@ GROUP_USAGE = (
 )
 
 OPTIONS = ("group", "warning", "critical", "account", "token-file", "config")
+
+
+class GroupPeers(Struct, frozen=True):
+    """The peers of a group in `/status.json`."""
+
+    total: int
+    offline: int
+
+
+class StatusGroup(Struct, frozen=True):
+    """A group in `/status.json`; without id and peers it does not exist."""
+
+    id: str | None
+    name: str
+    peers: GroupPeers | None
+
+
+class StatusAccount(Struct, frozen=True):
+    """An account in `/status.json`. The groups are None while they are not known."""
+
+    groups: list[StatusGroup] | None
+    error: str | None
+    last_refresh_age_seconds: int | None
+
+
+class StatusDocument(Struct, frozen=True):
+    """The parts of `/status.json` that this command reads."""
+
+    accounts: list[StatusAccount]
+
 
 MAX_STATUS_BYTES = 64 * 1024 * 1024
 """The maximum bytes of a response."""
@@ -68,7 +99,7 @@ def _check(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[int, s
     return judge(answer, options["group"], *limits)
 
 
-def _ask(found: Sequence[Target], headers: Mapping[str, str]) -> dict[str, Any] | str:
+def _ask(found: Sequence[Target], headers: Mapping[str, str]) -> StatusDocument | str:
     """Return the document of the first target that responds, or what is wrong."""
     problem = ""
     for target in found:
@@ -87,16 +118,21 @@ def _ask(found: Sequence[Target], headers: Mapping[str, str]) -> dict[str, Any] 
             if response.status == 400:  # plain HTTP to a TLS port
                 continue
             return problem
-        try:
-            document = json.loads(body)
-        except ValueError:
-            return f"{target.url}: the response is not JSON"
-        return document if isinstance(document, dict) else f"{target.url}: no document"
+        document = decode_status(body)
+        return document or f"{target.url}: the response is not that of /status.json"
     return problem
 
 
+def decode_status(body: bytes) -> StatusDocument | None:
+    """Return a response of `/status.json`; None if it is anything else."""
+    try:
+        return msgspec.json.decode(body, type=StatusDocument)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
 def judge(
-    document: Mapping[str, Any],
+    document: StatusDocument,
     name: str,
     warning: int | None = None,
     critical: int | None = None,
@@ -104,33 +140,30 @@ def judge(
     """Return the exit status and the line.
 
     Args:
-        document: that of `/status.json`.
         name: the name or id of a group.
         warning: the number of offline peers from which on it is a warning.
         critical: likewise.
     """
-    accounts = document.get("accounts", [])
-    if len(accounts) != 1:
-        return UNKNOWN, f"{len(accounts)} accounts: choose one with --account"
-    [account] = accounts
-    groups = account["groups"]
+    if len(document.accounts) != 1:
+        return UNKNOWN, f"{len(document.accounts)} accounts: choose one with --account"
+    [account] = document.accounts
     shown = _printable(name)
-    if groups is None:
-        why = account["error"] or "they have not been read yet"
+    if account.groups is None:
+        why = account.error or "they have not been read yet"
         return UNKNOWN, f"group {shown}: the peers are not known: {_printable(why)}"
-    same_named = [group for group in groups if name in {group["name"], group["id"]}]
+    same_named = [group for group in account.groups if name in {group.name, group.id}]
     if not same_named:
         return UNKNOWN, f"group {shown} is not in IMPORTANT_GROUPS of the exporter"
     group = same_named[0]
-    if group["peers"] is None:
+    if group.peers is None:
         return UNKNOWN, f"group {shown} does not exist"
-    total, offline = group["peers"]["total"], group["peers"]["offline"]
+    total, offline = group.peers.total, group.peers.offline
     status = OK
     for limit, worse in ((warning, WARNING), (critical, CRITICAL)):
         if limit is not None and offline >= limit:
             status = worse
     above = ";".join("" if n is None else str(n - 1) for n in (warning, critical))
-    age = account["last_refresh_age_seconds"]
+    age = account.last_refresh_age_seconds
     return status, (
         f"group {shown}: {offline} of {total} peers offline, read {age} s ago"
         f" | offline={offline};{above};0;{total} age={age}s;;;0"

@@ -3,9 +3,13 @@
 import re
 import socket
 import ssl
-from typing import Any
 
-from api_exporter.checking.group_health import GROUP_USAGE, judge
+from api_exporter.checking.group_health import (
+    GROUP_USAGE,
+    StatusAccount,
+    StatusDocument,
+    judge,
+)
 from api_exporter.ports import UpstreamError
 from api_exporter.web.status.status_json import StatusJson
 from tests.checking.test_health import HealthTestCase
@@ -70,11 +74,14 @@ class GroupHealthTests(HealthTestCase):
         body = document(watched.advance(1_000))
         line = "UNKNOWN: group All: the peers are not known: 401: no   token"
         self.assertEqual((3, line), self.check(body, "All"))
+        foreign = "the response is not that of /status.json"
         for text, status, words in (
             ("no such\nx", "401 Unauthorized", "401: no such"),
             ("plain", "400 Bad Request", "400: plain"),
-            ("<html>", "200 OK", "the response is not JSON"),
-            ("[]", "200 OK", "no document"),
+            ("<html>", "200 OK", foreign),
+            ("[]", "200 OK", foreign),
+            ('{"accounts": 5}', "200 OK", foreign),
+            ('{"accounts": [{"groups": [], "error": null}]}', "200 OK", foreign),
         ):
             found, line = self.check(text, "All", status=status)
             self.assertEqual(3, found)
@@ -140,6 +147,6 @@ class GroupHealthTests(HealthTestCase):
 
     def test_accounts(self) -> None:
         """One of several accounts must be chosen."""
-        found: dict[str, Any] = {"accounts": [{}, {}, {}]}
+        account = StatusAccount(groups=[], error=None, last_refresh_age_seconds=1)
         wanted = (3, "3 accounts: choose one with --account")
-        self.assertEqual(wanted, judge(found, "All"))
+        self.assertEqual(wanted, judge(StatusDocument([account] * 3), "All"))
