@@ -72,9 +72,7 @@ class MainTests(SynchronousTestCase):
         self.assertEqual((None, example.read_text()), self.ended("--settings"))
 
     def test_rules(self) -> None:
-        """Rules have the thresholds, groups and address from any source of settings. No
-        other settings are needed.
-        """
+        """Rules have the values of any source of settings, and need no others."""
         folder = Path(self.mktemp())
         folder.mkdir()
         (folder / "own.json").write_text('{"days": {"login_soon": 23}}')

@@ -47,9 +47,7 @@ class DocumentsTests(SynchronousTestCase):
             self.assertEqual(personal[name] - known, slanted, name)
 
     def test_series(self) -> None:
-        """Families of one or two series have that many; those of peers name
-        PEER_DETAIL.
-        """
+        """Families of one or two series have that many; peers' have PEER_DETAIL."""
         counts = Counter(name for (name, _), _ in parsed(page(inventory())))
         for row in metrics().split("\n"):
             if row.startswith(f"| `{PREFIX}") and row.count(" | ") == 6:

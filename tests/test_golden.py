@@ -41,10 +41,7 @@ class GoldenTests(SynchronousTestCase):
                 self.assertEqual(1, len(labels), name)
 
     def test_formats(self) -> None:
-        """Both formats have the same content: gauges only, each explained once.
-
-        Only OpenMetrics has units.
-        """
+        """Both formats have the same gauges, each explained once."""
         text = page(inventory(), COLLECTORS)
         plain = list(text_string_to_metric_families(text))
         strict = list(openmetrics.text_string_to_metric_families(f"{text}# EOF\n"))

@@ -54,9 +54,7 @@ class RecoveryTests(SynchronousTestCase):
                     self.assertEqual("fresh", freshness.state(world.now()), case)
 
     def test_within_a_limit(self) -> None:
-        """At the default intervals a limiter sends no 429, after any start. The peers
-        are never a minute old, and no metrics expire.
-        """
+        """At the default intervals a limiter sends no 429, after any start."""
         for start, hours in ((0.0, 48 if THOROUGH else 4), (299.0, 1), (2 * HOUR, 1)):
             world = World(down(start, REFUSED), limiter=bucket(6, 30)).start()
             world.until(start + 30.0)
@@ -168,9 +166,7 @@ class HungPathsTests(SynchronousTestCase):
             self.assertLess(world.oldest, 1.1 * PERIOD + 1.0)
 
     def test_hung_peers(self) -> None:
-        """Peers that hang count as failing when their first attempt times out. A
-        request that hangs is not retried within its refresh.
-        """
+        """Peers that hang fail after one attempt, which is not retried at once."""
         world = World(from_to(100, HOUR, HUNG)).start()
         world.until(100 + 1.1 * PERIOD + TIMEOUT + 1)
         self.assertIs(False, world.telemetry.freshness["peers"].up)
@@ -192,9 +188,7 @@ class BudgetTests(SynchronousTestCase):
             self.assertNotIn(last, refused, seed)
 
     def test_refused_at_the_start(self) -> None:
-        """After 25 s of refusals all is read in 90 s without a limit. A real limit
-        causes at most two more 429s.
-        """
+        """After refusals all is read in time; a limit causes two more 429s."""
         for limit, seconds in (((60, 60), 65.0), ((6, 500), 65.0), ((6, 6), 400.0)):
             world = World(down(25.0, 429), limiter=bucket(*limit)).start()
             world.until(25.0)
@@ -210,9 +204,7 @@ class BudgetTests(SynchronousTestCase):
         self.assertLess([code for *_, code in world.requests].count(429), 10)
 
     def test_greedy(self) -> None:
-        """Peers every 5 s at six a minute: few refusals, and they are never old. The
-        allowed rate is published after the first 429.
-        """
+        """Peers every 5 s at six a minute: few refusals, and a published budget."""
         name = "api_exporter_request_budget_per_minute"
         world = World(down(0), intervals={"peers": 5.0}, limiter=bucket(6, 20))
         self.assertIsNone(world.telemetry.registry.get_sample_value(name))

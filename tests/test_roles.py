@@ -45,9 +45,7 @@ class RolesTests(SynchronousTestCase):
             self.assertNotIn("\nnetbird_api_agent", text)
 
     def test_states(self) -> None:
-        """The state is `restricted`, as unsupported as after a refusal. A resource that
-        wakes is withheld if the role may read only a part.
-        """
+        """The state is `restricted`, for resources that wake later too."""
         telemetry = network("network_admin").telemetry
         standing = telemetry.freshness["proxy_services"]
         self.assertEqual("restricted", standing.state(0.0))
@@ -117,9 +115,7 @@ class ChangesTests(SynchronousTestCase):
             self.assertEqual("unsupported", watched.state("proxy_services"))
 
     def test_fails_later(self) -> None:
-        """A failed refresh of the permissions changes nothing. A token of another user
-        ends the withholding by the last permissions.
-        """
+        """A failed refresh of the permissions changes nothing; a new token does."""
         watched = Watched("network_admin")
         watched.failure = UpstreamError("http_5xx", "500")
         watched.advance(1200)

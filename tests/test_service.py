@@ -121,9 +121,7 @@ class ProgramTestCase(SynchronousTestCase):
 
 class OneAccountTests(ProgramTestCase):
     def test_pages(self) -> None:
-        """The pages are those of the account, and its name is not needed. The line of
-        the start has a URL, or names the socket.
-        """
+        """The pages are those of the account, and the log says where they are."""
         self.program(UPSTREAM_API_TOKEN="secret")
         self.assertIn("api_exporter_build_info", self.get("/metrics"))
         at, path = "http://127.0.0.1:8080", f"unix:{self.socket}.http"
@@ -172,9 +170,7 @@ class OneAccountTests(ProgramTestCase):
 
 class SeveralAccountsTests(ProgramTestCase):
     def test_pages(self) -> None:
-        """An account has its own pages by its name; without one they are of all.
-        Accounts start one after the other.
-        """
+        """Accounts start one after the other, and have pages by their names."""
         self.patch(os, "environ", {"NOTIFY_SOCKET": self.socket})
         self.program(ACCOUNTS_DIR=self.folder("acme", "beta"))
         begun = [len(self.reactor.tcpClients)]
@@ -236,9 +232,7 @@ class MakeServiceTests(SynchronousTestCase):
         return cli.makeService(options)
 
     def test_process(self) -> None:
-        """The process yields often, handles SIGHUP and its own exceptions, and does not
-        collect modules.
-        """
+        """The process yields often, and handles SIGHUP and its own exceptions."""
         gc.unfreeze()
         before, report = signal.getsignal(signal.SIGHUP), sys.excepthook
         service = self.made()

@@ -26,9 +26,7 @@ class BuildTests(SynchronousTestCase):
             self.assertEqual(printed, str(build))
 
     def test_embedded(self) -> None:
-        """The version is incremental's, in any installation. An embedded module has
-        commit and time; without one they are unknown.
-        """
+        """The version is incremental's; an embedded module has commit and time."""
         version = __version__.public()
         self.assertEqual(version, this_build().version)
         self.assertEqual(Build(version=version), this_build(EMBEDDED))

@@ -173,9 +173,7 @@ class OtherMethodTests(AccessTestCase):
         self.access.methods = [self.method]
 
     def test_closed(self) -> None:
-        """A method without a challenge and a file, or without anything of its own,
-        refuses unidentified clients. Any part of a request may identify a client.
-        """
+        """A method of any kind refuses clients that it does not identify."""
         forgetful = type("Forgetful", (AuthenticationMethod,), {})()
         for method, shown in ((forgetful, basic("alice", "secret")), (self.method, "")):
             self.access.methods = [method]
@@ -251,9 +249,7 @@ class StrangerTests(AccessTestCase):
         self.assertEqual([line, count], book.lines())
 
     def test_open(self) -> None:
-        """Only the pages of WEB_OPEN_PATHS are shown without credentials; without
-        passwords or tokens all are.
-        """
+        """Without credentials only the pages of WEB_OPEN_PATHS are shown."""
         site, anyone = self.site(USERS, None, "/metrics,/sd,/lookup"), self.site("")
         for path in ("/lookup", "/lookup.csv"):  # which are off here
             self.assertEqual(404, self.ask(site, path).status)
@@ -532,9 +528,7 @@ class HeaderTests(AccessTestCase):
 
 class CompareTests(SynchronousTestCase):
     def test_matches(self) -> None:
-        """A password that bcrypt rejects is wrong, and no error. Hashes of other
-        programs are accepted.
-        """
+        """A password that bcrypt rejects is wrong; all kinds of hashes are known."""
         for password in (b"secret ", b"x" * 73, b"\0", b""):
             self.assertIs(False, matches(password, HASH.encode()))
         self.assertIs(False, matches(b"secret", b"no hash"))

@@ -82,9 +82,7 @@ class TokensTests(SynchronousTestCase):
         self.assertIsNotNone(found.authenticate(SECRET.encode()))
 
     def test_no_tokens(self) -> None:
-        """A file without tokens is refused, as it would open all pages, or none. A file
-        that is not acceptable is reported with its own reason.
-        """
+        """A file without tokens, or that cannot be read, is refused."""
         for content in ("", "# none\n"):
             error = self.refused(content)
             self.assertIn("the file contains no token", str(error))

@@ -156,9 +156,7 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertTrue(access.is_valid)
 
     def test_changed(self) -> None:
-        """A change that weakens authentication, or switches TLS, needs a restart. A
-        change to stricter authentication needs none.
-        """
+        """A change needs a restart if it weakens authentication or switches TLS."""
         named = f"{REQUIRED}  client_allowed_sans: [test3]\n"
         sans, stop = "client_allowed_sans: ", "a reload cannot stop"
         for before, after, words in (

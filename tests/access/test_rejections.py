@@ -28,9 +28,7 @@ class RejectionsTests(SynchronousTestCase):
         self.assertEqual("warning rejected a client: no token", self.book.lines()[-1])
 
     def test_many(self) -> None:
-        """Only the first addresses have lines of their own; without rejections `stop`
-        logs nothing.
-        """
+        """Only the first addresses have lines of their own."""
         for number in range(10 * MAX_CLIENTS):
             self.rejections.add(f"10.0.{number // 256}.{number % 256}", "no token")
         self.assertEqual(MAX_CLIENTS + 1, len(self.book.lines()))

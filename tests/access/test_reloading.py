@@ -71,9 +71,7 @@ class ReloaderTests(SynchronousTestCase):
         self.assertEqual(13, reloader())
 
     def test_broken(self) -> None:
-        """An invalid file is an error at the start. Later it is reported once, and the
-        last valid value stays in use.
-        """
+        """An invalid file is an error at the start, and is reported once later."""
         reloader = self.reloader()
         for break_, words in (
             (lambda: self.path.write_text("x"), "invalid literal"),
@@ -107,9 +105,7 @@ class ReloaderTests(SynchronousTestCase):
         self.assertEqual((12, True), (reloader(), reloader.is_valid))
 
     def test_refused(self) -> None:
-        """A load may refuse a change because of the current value. A file that is not
-        regular does not block the check.
-        """
+        """A load may refuse a change; a file that is not regular does not block."""
         reloader = self.reloader()
         self.path.write_text("0")
         reloader.reload()

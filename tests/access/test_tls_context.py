@@ -190,9 +190,7 @@ class ContextTests(SynchronousTestCase):
         self.assertTrue(told.startswith("4: tls_server_config.curve_preferences: "))
 
     def test_certificates(self) -> None:
-        """Each policy accepts its own set of client certificates. Without a CA file the
-        machine's authorities are trusted, as in Go.
-        """
+        """Each policy accepts its own set of client certificates, as in Go."""
         own, others = self.folder.client, self.folder.other.issue()
         clients = (client(), shown(client(), own), shown(client(), others))
         for policy, ca, *expected in (

@@ -41,9 +41,7 @@ class DocumentTests(SynchronousTestCase):
         )
 
     def test_no_mapping(self) -> None:
-        """Only a mapping has keys and values. An empty file, and a key without a value,
-        have no content.
-        """
+        """Only a mapping has keys and values; nothing is an empty one."""
         for text, key, *expected in (
             ("- a", "", "f:1: the file: it must be a mapping of keys to values"),
             ("''", "s", "f:1: s: it must be a mapping of keys to values"),

@@ -99,9 +99,7 @@ class AnswerTests(HealthTestCase):
             self.assertTrue(self.heard.startswith(start), self.heard)
 
     def test_bad(self) -> None:
-        """Another status, or a response that is no HTTP or no TLS, is critical, with
-        status 2.
-        """
+        """Another status, or no HTTP or TLS, is critical, with status 2."""
         text = b"220 mail.example ESMTP\r\n"
         for prefix, answer, words in (
             ("", b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n", "503"),
@@ -118,9 +116,7 @@ class AnswerTests(HealthTestCase):
             self.assertRegex(line, f"^{start}{words}")
 
     def test_nobody(self) -> None:
-        """A refused connection is critical, in the system's words. A silent server is
-        critical after the given timeout.
-        """
+        """A refused connection and a silent server are critical."""
         for address in (f":{free_port()}", "h" * 70 + ".example:80"):
             status, line = self.asked(LISTEN_ADDRESS=address)
             self.assertEqual((2, "CRITICAL"), (status, line.partition(":")[0]))
@@ -144,9 +140,7 @@ class AnswerTests(HealthTestCase):
             self.assertTrue(self.heard.startswith(f"GET {page} ".encode()))
 
     def test_tls(self) -> None:
-        """Over TLS, the server's certificate is not verified. A server that requires a
-        client certificate is OK.
-        """
+        """TLS is not verified; a required client certificate is OK."""
         required = "the exporter runs and requires a client certificate"
         for version, demand, words in (
             (ssl.TLSVersion.TLSv1_3, ssl.CERT_NONE, "200"),

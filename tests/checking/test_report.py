@@ -121,9 +121,7 @@ class CheckTests(SynchronousTestCase):
             self.assertEqual("id: " in words, "Request id" in text)
 
     def test_strict(self) -> None:
-        """An unread resource counts as a warning: its findings are unknown. If the
-        NetBird API is unreachable, one request is enough.
-        """
+        """An unread resource counts as a warning; unread peers end the check."""
         for checks, status in (
             ([READ, check("routes", LIMITED)], 1),
             ([READ], 0),
@@ -136,9 +134,7 @@ class CheckTests(SynchronousTestCase):
         self.assertIn("reachable: no connection\n", text)
 
     def test_out_of_reach(self) -> None:
-        """Without any response the first request has a limited time, and is the only
-        one.
-        """
+        """Without a response the first request ends in time, and is the only one."""
         clock, read = Clock(), list[ResourceCheck]()
 
         async def hanging() -> AsyncIterator[ResourceCheck]:
@@ -281,9 +277,7 @@ class OnceTests(SynchronousTestCase):
         return self.successResultOf(done), out.getvalue(), err.getvalue()
 
     def test_page(self) -> None:
-        """Metrics go to standard output, failures to standard error. After one request
-        without a connection, no other one is sent.
-        """
+        """Metrics go to standard output, failures to standard error."""
         limited = [check(n, LIMITED) for n in ("groups", "access_tokens", "routes")]
         found = self.printed(READ, *limited)
         self.assertEqual((True, PAGE.decode(), "groups: 429\nroutes: 429\n"), found)

@@ -75,9 +75,7 @@ class PeersTests(SynchronousTestCase):
 
 class GroupsTests(SynchronousTestCase):
     def test_consistent(self) -> None:
-        """Groups and peers have the same memberships at any time. Each group has the
-        same counts in all records.
-        """
+        """Groups and peers have the same memberships and counts at any time."""
         network = SimulatedNetwork(120)
         for at in INSTANTS:
             groups = by_id(read(network, GROUPS, at))

@@ -166,9 +166,7 @@ class LogTests(SynchronousTestCase):
 
 class FailedStartTests(SynchronousTestCase):
     def test_port(self) -> None:
-        """A port in use is one log line; also for the terminal if lines are elsewhere.
-        Other errors have their traceback.
-        """
+        """A port in use is one log line, also on the terminal of a daemon."""
         reported: list[BaseException] = []
         error, defect = ListenError("port in use"), ZeroDivisionError()
         for options, shown in (

@@ -51,9 +51,7 @@ class Desk:
 
 class LineTests(SynchronousTestCase):
     def test_line(self) -> None:
-        """A line has time, level, message, and the fields that the message lacks. An
-        event stays one line with any field. A token by mistake stays secret.
-        """
+        """An event is one line: time, level, message and other fields, no token."""
         odd = "a\nb\r\x1b[31m\u2028c"
         held = Token("nbp_canary")
         cases: tuple[tuple[str, dict[str, object], str], ...] = (
@@ -168,9 +166,7 @@ class JsonTests(SynchronousTestCase):
         return found
 
     def test_fields(self) -> None:
-        """Time, level, logger and message are always there. Fields are written by name,
-        also those in the message; other types as text, a token never.
-        """
+        """Four keys are always there; fields are optional, as JSON or text."""
         desk, held = Desk("info", "json"), Token("nbp_canary")
         path = Path("/a")
         desk.log.info("x {seconds}", seconds=0.5, status=None, path=path, t=[held])

@@ -28,9 +28,7 @@ class StreamTests(SynchronousTestCase):
         raise AssertionError("somebody takes them all")
 
     def test_full(self) -> None:
-        """A full pipe accepts no lines until its reader reads. A line arrives as it is,
-        lone surrogates escaped.
-        """
+        """A full pipe accepts no lines until its reader reads."""
         reader, writer = self.pipe()
         stream = Stream(writer)
         self.assertTrue(stream.write("añ\udcff\n"))

@@ -43,9 +43,7 @@ class ThreadsTests(SynchronousTestCase):
         self.assertEqual([], threads.threads)
 
     def test_no_room(self) -> None:
-        """Without room for a thread, work fails for lack of memory, and no name has
-        addresses.
-        """
+        """Without room for a thread, work fails and names have no addresses."""
         reactor = Reactor()
         pool = self.without_room(daemon_threads(1, "test"))
         computed = ComputeThread(reactor, pool)(len, "")  # type: ignore[arg-type]

@@ -44,9 +44,7 @@ SLOW_ROW = {
 
 class PageTests(SynchronousTestCase):
     def test_pages(self) -> None:
-        """The log has one request a second for an hour, the newest first. Pages follow
-        each other without a gap.
-        """
+        """The log has a request a second for an hour, newest first, without a gap."""
         found = request("")
         self.assertEqual((1, 50, 73, 3601), tuple(found[name] for name in META))
         times = [row["timestamp"] for row in found["data"]]
@@ -73,9 +71,7 @@ class PageTests(SynchronousTestCase):
             self.assertEqual(SLOW_ROW, found[0])
 
     def test_shares(self) -> None:
-        """All services have requests, the first one four of seven. One request of 17 is
-        refused, two fail, each with a reason.
-        """
+        """Services and statuses have their shares of the requests."""
         counts = Counter(row["service_id"] for row in ROWS)
         shares = [round(7 * counts[service] / len(ROWS)) for service in SERVICES]
         self.assertEqual([4, 2, 1], shares)

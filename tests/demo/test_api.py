@@ -92,9 +92,7 @@ class AskingTestCase(SynchronousTestCase):
 
 class ApiTests(AskingTestCase):
     def test_answer(self) -> None:
-        """The token is accepted with any spelling of the scheme. Each body is complete;
-        one of more than 2 KB is chunked.
-        """
+        """The token is accepted with any scheme; bodies above 2 KB are chunked."""
         expected = whole("/api/routes")
         for scheme in ("Bearer", "bearer", "Token", "TOKEN"):
             answer = self.ask("/api/routes", f"{scheme} {TOKEN}")
@@ -127,9 +125,7 @@ class ApiTests(AskingTestCase):
         self.assertIn(b"token invalid", transport.value())
 
     def test_not_found(self) -> None:
-        """An unknown path is 404 in plain text, also without a token. So is each
-        method but GET.
-        """
+        """An unknown path, or a method but GET, is 404 in plain text."""
         text = b"404 page not found\n"
         expected = Answer(404, "text/plain; charset=utf-8", text, len(text))
         paths = ("/", "/api", "/api/health", "/api/peers/", "/peers", "/api/users/1")
@@ -141,9 +137,7 @@ class ApiTests(AskingTestCase):
         self.assertEqual(expected._replace(body=b"", length=0), head)
 
     def test_access_tokens(self) -> None:
-        """The exporter may read only its own access tokens. The access log has requests
-        of the account's services.
-        """
+        """The exporter reads its own access tokens and its services' log only."""
         for path, status, words in (
             (f"{EXPORTER_ID}/tokens", 200, b'[{"'),
             ("google-oauth2%7C1000/tokens", 403, b'{"message":"admin role required to'),
@@ -162,9 +156,7 @@ class CustomersTests(AskingTestCase):
     api = DemoApi(customers(5, 65), now=lambda: NOW)
 
     def test_tokens(self) -> None:
-        """Each token gives access to a network of its own size; two are deleted. Names
-        sort as their numbers, and tokens are well-formed.
-        """
+        """Each well-formed token has a network of its own size; two are deleted."""
         told = [self.ask("/api/peers", f"Bearer {x}") for x in tokens(5).values()]
         self.assertEqual([200, 404, 200, 200, 404], [one.status for one in told])
         peers = [len(json.loads(one.body)) for one in told if one.status == 200]
@@ -192,9 +184,7 @@ class FullTransport(StringTransport):
 
 class SlowClientTests(SynchronousTestCase):
     def test_slow(self) -> None:
-        """A slow client gets the whole body, made as it reads. No more of the body is
-        made after the client disconnects.
-        """
+        """A slow client gets the body as it reads; one that leaves, no more."""
         transport = FullTransport(lambda producer: producer.pauseProducing())
         send(transport, f"Bearer {TOKEN}")
         sizes = []

@@ -71,9 +71,7 @@ def families(known: Inventory) -> set[str]:
 
 class RecordingTests(SynchronousTestCase):
     def test_current(self) -> None:
-        """The file is what `python -m simulation.company` makes, with exactly the paths
-        of the API.
-        """
+        """The file is what `simulation.company` makes, with the paths of the API."""
         found = gzip.decompress(PLACE.read_bytes())
         self.assertEqual(json.loads(recording()), json.loads(found))
         self.assertEqual({*PATHS}, {*bodies(0)})
@@ -132,9 +130,7 @@ class PeersTests(SynchronousTestCase):
                 self.assertEqual((peer["connected"], not after), (after, before))
 
     def test_size(self) -> None:
-        """The number of peers is as configured; ids, addresses and names are unique.
-        Only the same seed and time give the same bodies.
-        """
+        """The number of peers is as configured; a seed gives the same bodies."""
 
         def made(peers: int, seed: int = 0) -> bytes:
             body = RecordedNetwork(peers, seed).body(PEERS_PATH, RECORDED_AT)

@@ -35,9 +35,7 @@ class ProfileTests(SynchronousTestCase):
         return reader.read(encode(self.successResultOf(profile)(), NOW))
 
     def test_window(self) -> None:
-        """Tracing runs during the profile's time only, or until it is cancelled. A
-        freed block is not in the profile.
-        """
+        """Live blocks are traced during the profile's time only."""
         profile = self.start()
         self.assertTrue(tracemalloc.is_tracing())
         held = hold()

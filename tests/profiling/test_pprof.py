@@ -54,9 +54,7 @@ class VarintTests(SynchronousTestCase):
 class EncodeTests(SynchronousTestCase):
     @given(st.lists(SAMPLES))
     def test_samples(self, samples: list[ProfileSample]) -> None:
-        """Stacks, values and threads are read back unchanged, in their order. A file
-        name that is not UTF-8 does not damage the profile.
-        """
+        """Stacks, values and threads are read back, odd file names too."""
         odd = ProfileSample((Frame("f", "caf\udce9.py", 1),), (1, 1))
         *read, last = reader.read(encoded(*samples, odd)).samples
         labels = [{"thread": s.thread} if s.thread else {} for s in samples]

@@ -105,9 +105,7 @@ class TurnsTests(ChannelTestCase):
         self.assertEqual(3, self.page.made)
 
     def test_closing(self) -> None:
-        """After a request with `Connection: close`, no other one is answered. A client
-        that disconnects before its response leaves no timer behind.
-        """
+        """A closing or lost connection answers no other request, without a timer."""
         first, second = Connection(self.site), Connection(self.site)
         first.send(
             b"GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -163,9 +161,7 @@ class DeadlineTests(ChannelTestCase):
         self.assertEqual([line], book.lines())
 
     def test_unfinished(self) -> None:
-        """The deadline of a response begins with its first byte, even after another
-        one.
-        """
+        """The deadline of a response begins with its first byte."""
         for path in ("/later", "/page"):
             connection = self.connection()
             connection.ask(path)
@@ -260,9 +256,7 @@ class RequestTests(ChannelTestCase):
             self.assertEqual(b"/later?http://y/z", self.later.requests.pop().uri)
 
     def test_no_body(self) -> None:
-        """A request with a Content-Length of 0 is answered. HEAD returns the length and
-        no body, and logs nothing.
-        """
+        """A Content-Length of 0 is no body; HEAD returns the length alone."""
         book = logbook(self)
         connection = self.connection()
         for method, length in ((b"GET", b"Content-Length: 0\r\n"), (b"HEAD", b"")):

@@ -20,9 +20,7 @@ class IdleTests(SynchronousTestCase):
         self.assertIn(idle.pop(), ("a1", "b2"))
 
     def test_busy(self) -> None:
-        """A connection with a request is not idle; after it, it is the newest one. One
-        that is not idle may be discarded. Each is returned once.
-        """
+        """A connection with a request is not idle; after it, it is the newest one."""
         idle = self.idle("a1", "a2", "a3")
         idle.discard("b1", "b")
         for _ in range(2):

@@ -128,9 +128,7 @@ def posix(reactor: MemoryReactorClock) -> PosixReactorBase:
 
 class InterfacesTests(SynchronousTestCase):
     def test_all(self) -> None:
-        """An empty host means all addresses of IPv6 and IPv4, as far as they exist. A
-        name without an address raises an error of the system's.
-        """
+        """An empty host means all addresses of IPv6 and IPv4 that exist."""
         found = list(bind_addresses(""))
         self.assertIn(found, (["::"], ["::", "0.0.0.0"], ["0.0.0.0"]))
         self.assertRaises(OSError, bind_addresses, "no-such-host.invalid")
@@ -144,9 +142,7 @@ class InterfacesTests(SynchronousTestCase):
 
 class EndpointsTests(SynchronousTestCase):
     def test_kinds(self) -> None:
-        """An address is one endpoint of its family, an empty host one or two. A
-        description becomes the endpoint that Twisted makes of it.
-        """
+        """An address or a description is the endpoint of its kind."""
         certificate = Path(self.mktemp())
         issued = Authority("test").issue("localhost")
         certificate.write_bytes(issued.pem + issued.key)

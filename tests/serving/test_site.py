@@ -84,9 +84,7 @@ class SiteTests(SynchronousTestCase):
         self.assertEqual([], book.lines(LogLevel.debug))
 
     def test_log(self) -> None:
-        """A request is one debug line when it has been answered, even with control
-        characters.
-        """
+        """A request is one printable debug line when it has been answered."""
         book = logbook(self)
         for path, line in (
             ("/metrics?token=x", "GET /metrics status=200 client=10.1.2.3 bytes=4"),
@@ -193,9 +191,7 @@ class MaxConnectionsTests(SynchronousTestCase):
         self.assertEqual(hard - 195, connection_limit(hard, 2))
 
     def test_no_room(self) -> None:
-        """The limit is the wished one if there are enough open files. With too few, it
-        is lower with a warning, but not 0.
-        """
+        """With too few open files, the limit is lower with a warning, but not 0."""
         for files, room in ((292, 100), (193, 1), (191, 1)):
             book = logbook(self)
             self.limit(files)

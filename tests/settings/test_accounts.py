@@ -86,9 +86,7 @@ class AcceptedTests(FolderTestCase):
             self.assertEqual(key, account.token_key())
 
     def test_token_in_either_form(self) -> None:
-        """A token in a file replaces the environment's, in either form. Accounts with
-        the same token file share a budget while it is unreadable.
-        """
+        """A token in a file replaces the environment's, in either form."""
         secret, outside = self.folder / "secret", self.folder / "outside"
         secret.write_text(f"{CANARY}\n")
         outside.write_text(OTHER)

@@ -122,9 +122,7 @@ class AssignmentTests(SynchronousTestCase):
         return words
 
     def test_refused(self) -> None:
-        """Other values are refused by name. An error behind a closing quote names the
-        quote.
-        """
+        """Other values are refused by name, or by the quote that is closed."""
         for name, lines in REFUSED.items():
             for line in lines:
                 words = self.refusal(line)
@@ -167,9 +165,7 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual({}, load_file(self.file("")))
 
     def test_all_mistakes(self) -> None:
-        """All wrong lines are reported at once, with file, line and name. A value must
-        not span lines; the error names its first line.
-        """
+        """All wrong lines are reported at once, with file, first line and name."""
         path = self.file("X_A=1\nX_B=canary x\n# c\n\nX_C\nX_D=2\nexport X_E='canary\n")
         problems = self.refused(path)
         starts = [f"{path}:2: X_B: ", f"{path}:5: X_C: ", f"{path}:7: X_E: "]
@@ -205,9 +201,7 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual({"A": "1"}, load_file(Path(f"/dev/fd/{reader}")))
 
     def test_unreadable(self) -> None:
-        """The error of a file that is not text is one line with the reason. An
-        unreadable file is retryable, and a wrong one is not.
-        """
+        """The error of an unreadable file is one line; only text is not retryable."""
         directory = Path(self.mktemp())
         directory.mkdir()
         latin = self.file("X_A='schön'\n".encode("latin-1"))
@@ -232,9 +226,7 @@ class LoadTests(SynchronousTestCase):
 
 class BelowTests(SynchronousTestCase):
     def test_below(self) -> None:
-        """The environment takes precedence over the file. An empty variable is not set:
-        the file's value counts.
-        """
+        """The environment takes precedence over the file, unless it is empty."""
         environ, file = {"X_A": "1", "X_B": "2"}, {"X_B": "3", "X_C": "4"}
         found = with_defaults_from(environ, file)
         self.assertEqual({"X_A": "1", "X_B": "2", "X_C": "4"}, found)

@@ -18,9 +18,7 @@ class OneTests(FolderTestCase):
         return found
 
     def test_cursor(self) -> None:
-        """The cursor is next to the file, unless a setting names another place. Without
-        the setting, nothing is written or requested.
-        """
+        """The cursor is next to the file, unless a setting names another place."""
         names = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "/var/lib/e"}
         for environ, cursor, output in (
             ({}, None, ""),

@@ -77,9 +77,7 @@ class FolderTests(FolderTestCase):
         self.assertEqual(["acme"], list(account_files(self.folder)[0]))
 
     def test_not_there_yet(self) -> None:
-        """A folder that is missing, or cannot be listed, is the only error, in one
-        line. It is retryable.
-        """
+        """A folder that is missing or not listed is the only error, retryable."""
         gone = self.folder / "gone"
         error = self.assertRaises(ConfigurationError, account_files, gone)
         problem = f"ACCOUNTS_DIR: {gone}: No such file or directory"

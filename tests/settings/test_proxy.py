@@ -13,9 +13,7 @@ SECRET = "c4nary"
 
 class ProxyTests(SynchronousTestCase):
     def test_addresses(self) -> None:
-        """Scheme, user and port are optional. The text form is host and port, with
-        brackets around an IPv6 address.
-        """
+        """Scheme, user and port are optional; the text form is host and port."""
         for text, secure, words in (
             ("proxy.example", False, "proxy.example:80"),
             ("proxy.example:3128", False, "proxy.example:3128"),

@@ -53,9 +53,7 @@ class ProxyTests(ReachTestCase):
         self.assertEqual("direct", str(none.proxy_selection))
 
     def test_refused(self) -> None:
-        """No value that may contain a password is repeated, and no text form of the
-        settings contains one.
-        """
+        """No error and no text form of the settings repeats a password."""
         for name in ("UPSTREAM_PROXY", "HTTPS_PROXY"):
             for value in (
                 *("me:c4nary", "http://me:c4nary@", "socks5://me:c4nary@x:1"),

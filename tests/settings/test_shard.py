@@ -43,9 +43,7 @@ class ShardTests(SynchronousTestCase):
         self.assertEqual([f"customer-{number}" for number in (2, 3, 5, 8, 9)], found)
 
     def test_texts(self) -> None:
-        """`auto` takes the number from the end of the host name. Anything but a shard
-        is refused, with a hint.
-        """
+        """`auto` takes the number from the end of the host name."""
         for text in ("", "1", "3/3", "0/0", "-1/3", "1/3/4", "a/3", "0/9999", "auto"):
             with self.assertRaises(ValueError):
                 shard(text)

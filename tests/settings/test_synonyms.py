@@ -51,9 +51,7 @@ class SynonymsTests(SynchronousTestCase):
             self.assertEqual(lines, problems(together)[:2])
 
     def test_several_accounts(self) -> None:
-        """One environment may serve both programs. With files of accounts, no setting
-        is missing in the environment.
-        """
+        """One environment may serve both programs, and files of accounts."""
         settings = read_settings({**THEIRS, **OURS})
         self.assertEqual("https://vpn.example", settings.accounts[""].upstream_api_url)
         folder = self.mktemp()

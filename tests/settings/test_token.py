@@ -38,9 +38,7 @@ class Holder(Struct, frozen=True):
 
 class TokenTests(SynchronousTestCase):
     def test_hidden(self) -> None:
-        """No text form of a token contains the secret. Tokens are equal, and have one
-        hash, if their secrets are equal.
-        """
+        """No text form of a token contains the secret; equal ones have one hash."""
         held = Token(SECRET)
         for text in (
             *(repr(held), str(held), f"{held}", f"{held!s:>30} {held!r}"),
@@ -77,9 +75,7 @@ class ChecksumTests(SynchronousTestCase):
             self.assertFalse(Token(text).mistyped(), text)
 
     def test_mistyped(self) -> None:
-        """An extra, missing, changed or swapped letter is detected. A token of another
-        kind is never mistyped.
-        """
+        """A changed letter is detected, unless the token is of another kind."""
         good = "nbp_0123456789abcdefghijABCDEFGHIJ3mpbCX"
         for text in (
             *(good[:-1], good[:4] + good[5:], good + "m", good.replace("9a", "a9")),
@@ -125,9 +121,7 @@ class TokenFileTests(SynchronousTestCase):
                 self.assertEqual(words, self.refused(self.path), content)
 
     def test_no_file(self) -> None:
-        """A pipe or device, which might never end, is not read, and a refused file is
-        closed. The error of a missing file is the system's text.
-        """
+        """A pipe, device or missing file is an error, and is closed."""
         missing = self.path.with_suffix(".x")
         os.mkfifo(self.path)
         before = len(os.listdir("/proc/self/fd"))
@@ -188,9 +182,7 @@ class TokenReaderTests(SynchronousTestCase):
         self.assertEqual([], self.errors)
 
     def test_unreadable_later(self) -> None:
-        """The last readable token stays in use after any error. After a good read, the
-        next failure is reported, too. Without a first token, the start fails.
-        """
+        """The last readable token stays in use; each first failure is reported."""
         for content, words in (
             (None, "No such file or directory"),
             ("", "the file is empty"),

@@ -188,9 +188,7 @@ class AccountTelemetryTests(SynchronousTestCase):
             self.assertEqual([expected], seen)
 
     def test_collectors(self) -> None:
-        """Bugs of enabled collectors are counted. The budget is absent while it is
-        unknown.
-        """
+        """Bugs of enabled collectors are counted; an unknown budget is absent."""
         self.log.telemetry.collector_failed("peers")
         for collector, expected in (("peers", 1), ("routes", 0), ("users", None)):
             found = self.value("collector_failures_total", collector=collector)

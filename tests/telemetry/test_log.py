@@ -11,9 +11,7 @@ LOG = Logger("api_exporter.refresh")
 
 class LogTests(SynchronousTestCase):
     def test_account(self) -> None:
-        """A line contains the account's name, unless it is the only one. The logger
-        keeps its namespace, which JSON lines contain.
-        """
+        """A line contains the account's name, unless it is the only one."""
         book = logbook(self)
         for account in ("acme", ""):
             log = log_of(account, LOG)

@@ -45,9 +45,7 @@ class TextTests(SynchronousTestCase):
         self.assertTrue(open_.endswith("# EOF\n"))
 
     def test_both_registries(self) -> None:
-        """Metrics of the account come before metrics of the process; labels are
-        escaped.
-        """
+        """The account's metrics come first; labels are escaped."""
         for page in texts():
             build = page.index('api_exporter_build_info{built=""')
             self.assertLess(page.index("netbird_api_up 1"), build)

@@ -124,9 +124,7 @@ class StateTests(AccountsTestCase):
         self.assertEqual("auth", one["resources"]["peers"]["last_error_reason"])
 
     def test_ready(self) -> None:
-        """One ready account is enough; a name selects the one to check. Without a ready
-        account the exporter is not ready.
-        """
+        """One ready account is enough; a name selects the one to check."""
         found = json.loads(self.text("/ready"))
         each = {"acme": True, "beta": False, "gamma": False}
         self.assertEqual({"ready": True, "accounts": each}, found)
@@ -160,9 +158,7 @@ class StateTests(AccountsTestCase):
         self.assertIn("api_exporter_accounts 0.0", self.text("/metrics"))
 
     def test_overview(self) -> None:
-        """The list has the worst account first, each with a link and its problem. The
-        supervisor's status has the number of accounts that are up.
-        """
+        """The list has the worst account first, each with a link and its problem."""
         page = self.text("/")
         self.assertIn("1 of 3 accounts working", page)
         links = re.findall(r'href="\?account=(\w+)"', page)
@@ -245,9 +241,7 @@ class DiscoveryTests(AccountsTestCase):
         self.assertEqual({"acme"}, names)
 
     def test_wrong(self) -> None:
-        """The error of an invalid query has the account's name. Without a name it has
-        the line to type, without any account's name.
-        """
+        """The error of an invalid query has the account's name, or a placeholder."""
         missing = "account is missing: request /sd?account=NAME&port=9100\n"
         line = "port is missing: request /sd?account=acme&port=9100 or another port"
         for query, expected in (

@@ -41,9 +41,7 @@ class ChosenTests(SynchronousTestCase):
             self.assertEqual(CollectorFilter(chosen, has_own), of(query), query)
 
     def test_bad(self) -> None:
-        """An unknown name is refused, with the allowed ones; so are both parameters. A
-        page without collectors accepts no name.
-        """
+        """Unknown names and both parameters at once are refused with a reason."""
         both = "collect[] and exclude[] exclude each other, except exclude[]=exporter"
         known = "is not one of peers, groups, users"
         for query, line in {

@@ -57,9 +57,7 @@ class MetricsTestCase(ServedTestCase):
 
 class MetricsTests(MetricsTestCase):
     def test_formats(self) -> None:
-        """Each client gets its preferred format, and the format's name. Before the
-        first refresh the page has only the exporter's own metrics.
-        """
+        """Each client gets its preferred format, before the first refresh too."""
         for accept in ("text/plain", PROMETHEUS_3):
             _, headers, body = self.request("/metrics", accept=accept)
             self.assertEqual(answer(accept), header(headers, "content-type"))

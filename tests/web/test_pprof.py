@@ -84,9 +84,7 @@ class ProfileTests(PprofTestCase):
             self.assertNothingRuns()
 
     def test_head(self) -> None:
-        """A profile has the headers of a file download. HEAD has them without making a
-        profile.
-        """
+        """HEAD has the headers of a file download, without making a profile."""
         for path, method in (
             ("/goroutine", "GET"),
             *((path, "HEAD") for path in ("/profile", "/heap", "/goroutine")),
@@ -117,9 +115,7 @@ class BadQueryTests(PprofTestCase):
         self.assertNothingRuns()
 
     def test_seconds(self) -> None:
-        """Seconds are a whole number from 1 to 300; an error quotes other values. Go's
-        text forms are refused.
-        """
+        """Seconds are a whole number from 1 to 300, and debug is 0."""
         for query, quoted in (
             *(
                 (x, f"'{x}'")

@@ -25,18 +25,14 @@ class ReadyTests(ServedTestCase):
         return status, [reason["reason"] for reason in answer["reasons"]]
 
     def test_fresh(self) -> None:
-        """Before the first refresh of the peers the exporter is not ready. It is ready
-        with fresh peers, even if other resources fail.
-        """
+        """With fresh peers the exporter is ready, even if other resources fail."""
         self.assertEqual((503, ["never_read"]), self.ready())
         self.watched.faults["api/groups"] = BROKEN
         self.watched.start()
         self.assertEqual((200, []), self.ready())
 
     def test_failing(self) -> None:
-        """The exporter is ready or not by the last refresh of the peers. A failure has
-        NetBird's error and advice.
-        """
+        """The last refresh of the peers decides; a failure has error and advice."""
         self.watched.start()
         self.watched.faults["api/peers"] = BROKEN
         self.watched.advance(30)

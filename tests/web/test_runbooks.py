@@ -16,9 +16,7 @@ class RunbooksTests(ServedTestCase):
         self.tree = Watched(collectors=["peers"]).tree
 
     def test_page(self) -> None:
-        """Each alert has a section, with an anchor of its name in lower case. The page
-        has no script, and its links lead only to its own anchors.
-        """
+        """Each alert has an anchor; the page has no script and no other links."""
         status, headers, body = self.request("/runbooks")
         page = body.decode()
         self.assertEqual(200, status)

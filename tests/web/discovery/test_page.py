@@ -101,9 +101,7 @@ class AnswerTests(DiscoveryTestCase):
         self.assertEqual(b"", nothing)
 
     def test_many(self) -> None:
-        """Above the limit of waiting responses the status is 503. A client that
-        disconnects during the computation leaves nothing behind.
-        """
+        """Above the limit of waiting responses the status is 503."""
         for _ in range(2 * context.MAX_PENDING):
             self.leave(self.ask("/sd?port=9100"))
         self.compute.go()
@@ -186,9 +184,7 @@ class UnknownTests(DiscoveryTestCase):
             self.assertGreater(len(self.listed()), 10)
 
     def test_no_accounts(self) -> None:
-        """The account id is a label once it is known, but it is not required. A network
-        without peers is an empty list.
-        """
+        """The account id is a label once it is known, but it is not required."""
         self.watched.faults["api/accounts"] = BROKEN
         self.watched.start()
         for known in (False, True):

@@ -18,9 +18,7 @@ class QueryTests(SynchronousTestCase):
         return str(caught.exception)
 
     def test_all(self) -> None:
-        """A port alone means all peers by their IPv4 addresses. Ports and groups may
-        repeat, with any characters in the groups' names.
-        """
+        """A port alone means all peers by IPv4; ports and groups may repeat."""
         self.assertEqual(Query((9100,), frozenset(), "ip"), asked("port=9100"))
         self.assertEqual(
             Query((1, 9100, 65535), frozenset({"R&D <core>", "東京", "a,b"}), "dns"),
@@ -58,9 +56,7 @@ class QueryTests(SynchronousTestCase):
                 self.assertEqual(f"port: {text!r} {words}", found)
 
     def test_unknown_parameter(self) -> None:
-        """An unknown parameter is refused, with the allowed ones; those in `others` are
-        ignored.
-        """
+        """A parameter that is neither known nor in `others` is refused."""
         others = ("account",)
         for text, allowed, name in (
             *(("port=1&gruop=a", (), "gruop"), ("port=1&Group=a", (), "Group")),

@@ -128,9 +128,7 @@ class LabelTests(SynchronousTestCase):
         self.assertEqual({"account": "acme", **ALL_LABELS}, labels)
 
     def test_personal(self) -> None:
-        """Each kind of personal data has its own permission. Go's text for no address
-        is left out.
-        """
+        """Each kind of personal data has its permission; `<nil>` is left out."""
         home = {"hostname": "host", "city": "Berlin"}
         every = {**home, "connection_ip": "203.0.113.7", "serial_number": "C02"}
         for kinds, allowed in (
@@ -209,9 +207,7 @@ class TargetTests(SynchronousTestCase):
         return " ".join(addresses(known(self.peers, self.groups), query))
 
     def test_all(self) -> None:
-        """Each peer with an address is a target, connected or not, in order. IPv6
-        stands in brackets; a peer without such an address is left out.
-        """
+        """Each peer with such an address is a target, in order; IPv6 in brackets."""
         for expected, found in (
             ("100.64.0.1:1 100.64.0.2:1 100.64.0.3:1", self.of()),
             (

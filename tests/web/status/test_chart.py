@@ -40,9 +40,7 @@ class ChartTests(SynchronousTestCase):
             self.assertEqual(span, chart.span([[count(ago, 1, 1)]], NOW))
 
     def test_proportion(self) -> None:
-        """Both areas together are as high as the number of peers. Each run is an area
-        of its own.
-        """
+        """The areas are as high as the number of peers; each run has its own."""
         figure = self.drawn([count(300, 25, 25), count(240, 50, 50)])
         for kind, path in (
             ("connected", "M360.0,160V120.0H432.0V80.0H504.0V160Z"),

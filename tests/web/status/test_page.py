@@ -77,9 +77,7 @@ class StatusTests(ServedTestCase):
         self.assertNotEqual(first, self.request("/")[2])
 
     def test_facts(self) -> None:
-        """The page shows version, address, reachability, token and uptime. A simulated
-        network is called so; its address is not shown.
-        """
+        """The page shows its facts; a simulated network has no address."""
         text = self.text()
         for shown in (
             *(f"api-exporter {VERSION}", "Reading NetBird: yes, ", URL, "reachable"),
@@ -102,9 +100,7 @@ class StatusTests(ServedTestCase):
         self.assertEqual("starting", self.rows("Resources")["peers"][0])
 
     def test_resources(self) -> None:
-        """A row shows all states of a resource. Records that could not be decoded are
-        counted beside the others.
-        """
+        """A row shows all states of a resource, and records that are left out."""
         rows = self.rows("Resources")
         peers = self.watched.telemetry.freshness["peers"].records
         shown = ["fresh", "19 s ago", "every 30 s", f"{peers} records"]
@@ -218,9 +214,7 @@ class StatusTests(ServedTestCase):
         self.assertIn('class="verdict bad"', self.page())
 
     def test_failing(self) -> None:
-        """A failure is shown with advice, which is not repeated. It has the server's
-        request id; a reason has its advice once.
-        """
+        """A failure has the request id; advice for a reason is not repeated."""
         fault = UpstreamError("http_5xx", "500: broken", request_id="dc1djo5qmd2oq13d")
         self.watched.faults |= {"api/groups": fault, "api/users": fault}
         self.watched.advance(700)
@@ -316,9 +310,7 @@ class StatusTests(ServedTestCase):
         self.assertNotRegex(body.decode(), r'src="|url\(')
 
     def test_links(self) -> None:
-        """The footer has links to all pages, to profiles only if they are enabled, and
-        to the documentation only if that is published.
-        """
+        """The footer has links to all pages that are enabled or published."""
         for pprof, forge in ((False, "forge.x.example"), (True, "git.example.org")):
             address = f"https://{forge}/api-exporter/tree/main/docs"
             self.patch(page, "DOCUMENTATION", address)

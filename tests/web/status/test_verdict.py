@@ -67,9 +67,7 @@ class VerdictTests(SynchronousTestCase):
             self.assertEqual(("", tone == "warn"), (found.why, bool(found.notes)))
 
     def test_failing(self) -> None:
-        """A failure has its time, reason, advice and the state of the metrics. A
-        failure without an earlier success, or whose metrics have expired, says so.
-        """
+        """A failure has time, reason, advice and the state of the metrics."""
         found = self.verdict(failing())
         self.assertEqual("Reading NetBird: no, since 11:55 UTC", found.headline)
         self.assertEqual("401: the NetBird API rejects the token", found.why)
