@@ -15,7 +15,7 @@ from api_exporter.events.position import (
     new_rows,
 )
 from tests import tries
-from tests.events.paging import START, Table, number
+from tests.events.paging import START, Table, number, requests
 
 DAY = 24 * 3600 * SECOND
 
@@ -269,6 +269,17 @@ class PositionTests(SynchronousTestCase):
         reading = Reading(Table(range(1, last + 1)), START + 3600 * SECOND)
         reading.read_all()
         return reading.position
+
+    def test_after_crash(self) -> None:
+        """The lines at the file's end beyond the position count as written."""
+        position = self.position(50)
+        keys = [row.key for row in requests(range(1, 61))]
+        self.assertEqual(position, position.after_crash(keys[:50]))
+        self.assertEqual(position, position.after_crash([]))
+        for found in (keys, keys[40:], keys[49:]):
+            after = position.after_crash(found)
+            self.assertEqual(keys[-1], after.last)
+            self.assertLessEqual({id_ for id_, _ in keys[50:]}, after.known.keys())
 
     def test_file(self) -> None:
         """A position survives saving and loading."""
