@@ -112,23 +112,17 @@ class AccessLogTests(SynchronousTestCase):
         self.assertLess(len(self.table.queries), 60 * minutes)
 
     def test_cannot_begin(self) -> None:
-        """No request is sent while the cursor cannot be read."""
+        """No request is sent while the cursor cannot be read; a bug is logged."""
+        no_disk = "cannot write to metrics only, not to a file: no disk"
+        closed = "the files of the log cannot be opened"
+        causes = (OSError(0, "no disk"), no_disk), (KeyError("defect"), closed)
+        for cause, why in causes:
 
-        class Broken(NullSink[Position]):
-            async def load_cursor(self) -> Position:
-                raise OSError(0, "no disk")
+            class Broken(NullSink[Position]):
+                async def load_cursor(self) -> Position:
+                    raise cause  # noqa: B023
 
-        why = "cannot write to metrics only, not to a file: no disk"
-        self.cannot_begin(Broken(Position), why)
-
-    def test_defect(self) -> None:
-        """A bug during the opening of the files is logged."""
-
-        class Defective(NullSink[Position]):
-            async def load_cursor(self) -> Position:
-                raise KeyError("defect")
-
-        self.cannot_begin(Defective(Position), "the files of the log cannot be opened")
+            self.cannot_begin(Broken(Position), why)
         self.assertEqual(1, len(self.flushLoggedErrors(KeyError)))
 
     def test_hung_disk(self) -> None:

@@ -105,11 +105,6 @@ class GatheredTests(SynchronousTestCase):
         with self.assertRaises(PageTooLong):
             render_page([family], max_bytes=length - 1)
 
-    def test_nothing(self) -> None:
-        """An empty text makes no piece."""
-        self.assertEqual(EMPTY_PAGE, self.paged())
-        self.assertEqual(EMPTY_PAGE, self.paged(Family(METRIC, [])))
-
     def test_border(self) -> None:
         """Texts, copied or not, become a piece when they have the length of one."""
         halves = []
@@ -160,11 +155,6 @@ class EachTests(SynchronousTestCase):
 
     def blocks(self) -> int:
         return len(self.before.page) // 2
-
-    def test_borders(self) -> None:
-        """Each block is a piece of each family."""
-        self.assertGreater(self.blocks(), 8)
-        self.assertEqual(0, len(self.before.page) % 2)
 
     def test_unchanged(self) -> None:
         """Unchanged records keep their pieces, and no label is rendered."""

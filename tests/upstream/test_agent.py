@@ -1,5 +1,6 @@
 """Connections of the agent, with a reactor in memory."""
 
+from twisted.internet import error
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IProtocol
 from twisted.internet.testing import MemoryReactorClock, StringTransport
@@ -10,7 +11,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.agent import IDLE_SECONDS, RENEWAL_SECONDS, UpstreamAgent
 from api_exporter.upstream.connection import CLOSE_TIMEOUT
-from api_exporter.upstream.failures import ProxyTimeout
+from api_exporter.upstream.failures import ProxyTimeout, translate
 from api_exporter.upstream.tls_policy import TlsPolicy
 from tests.upstream.test_fetcher import NeverResolved
 
@@ -149,6 +150,21 @@ class UpstreamAgentTests(SynchronousTestCase):
             error = self.failureResultOf(requested, UpstreamError).value
             self.assertEqual(words, str(error))
             self.assertTrue(error.retryable)
+
+    def test_away(self) -> None:
+        """A proxy that cannot be reached is named, and the request was not sent."""
+        for why in (error.ConnectionRefusedError(), error.DNSLookupError()):
+            for url in (b"http://10.0.0.1/api", b"https://10.0.0.1/api"):
+                agent = self.make_agent(proxy("10.0.0.2:3128"))
+                requested = agent.request(b"GET", url)
+                *_, factory, _, _ = self.reactor.tcpClients[-1]
+                connector = self.reactor.connectors[-1]
+                factory.clientConnectionFailed(connector, Failure(why))
+                self.reactor.advance(1)
+                failure = self.failureResultOf(requested)
+                raised = self.assertRaises(UpstreamError, translate, failure)
+                self.assertIn("no connection to the proxy 10.0.0.2:3128: ", str(raised))
+                self.assertEqual(("proxy", True), (raised.reason, raised.unsent))
 
     def test_prompt_answer(self) -> None:
         """The proxy may answer before the agent waits for it."""

@@ -4,7 +4,6 @@ import tracemalloc
 from typing import cast
 
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.error import ConnectionLost
 from twisted.internet.interfaces import IProtocol
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
@@ -88,13 +87,6 @@ class ResponseBodyTests(SynchronousTestCase):
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             self.assertLess(peak, limit * 9 / 8 + MIB)
-
-    def test_lost(self) -> None:
-        """A connection that is lost within the body is a failure."""
-        whole = self.begin(MIB)
-        self.send(b"[")
-        self.body.connectionLost(Failure(ConnectionLost()))
-        self.failureResultOf(whole, ConnectionLost)
 
     def test_cancelled(self) -> None:
         """Cancelling aborts the connection; later bytes are ignored."""

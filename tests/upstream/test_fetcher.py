@@ -11,7 +11,9 @@ from twisted.internet.interfaces import (
     IResolutionReceiver,
 )
 from twisted.internet.task import Clock
+from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import Agent
 from twisted.web.server import Request
 from zope.interface import implementer
 
@@ -312,6 +314,24 @@ class FetchTests(SynchronousTestCase):
             fetched.cancel()
             self.failureResultOf(fetched, CancelledError)
             self.assertEqual([], bench.clock.getDelayedCalls())
+
+    def test_cancelled_look_up(self) -> None:
+        """A cancelled DNS lookup is not reported as an unknown name."""
+        reactor = MemoryReactorClock()
+        reactor.nameResolver = NeverResolved()
+        upstream = Fetcher(
+            agent=Agent(reactor),
+            token=lambda: Token(SECRET),
+            on_attempt=lambda _: None,
+            options=FetchOptions(
+                url="http://upstream.example", timeout=TIMEOUT, attempts=3
+            ),
+            world=World(reactor, reactor.seconds, lambda: 0.5),
+        )
+        fetched = upstream.fetch("api/peers", 60.0)
+        fetched.cancel()
+        self.failureResultOf(fetched, CancelledError)
+        self.assertEqual([], reactor.getDelayedCalls())
 
     def test_observed(self) -> None:
         """Each attempt is reported with its status, bytes and error."""
