@@ -8,7 +8,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.finders import FINDERS
 from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.demo.api import SimulatedAccount
-from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from simulation.company.incidents import LINE_CUT
@@ -17,6 +16,7 @@ from simulation.company.schedules import MINUTE, MONDAY, WEEK
 from tests.attention.looking import NOW, findings, seen
 from tests.attention.test_findings import NEVER, STANDING
 from tests.attention.test_thresholds import OTHERS
+from tests.reference.program import all_read
 
 NAMED = replace(
     default_thresholds(),
@@ -34,22 +34,13 @@ BEGIN = int((NOW - MONDAY) // WEEK) * WEEK + MONDAY
 
 def known(network: SimulatedAccount, at: float) -> Inventory:
     """Return the inventory of all responses of a network at an instant."""
-    inventory = Inventory(now=at)
-    for resource in RESOURCES:
-        asked = None
-        while (path := resource.request_path(inventory, at)) not in {None, asked}:
-            if resource.name == "events":
-                break
-            body = network.body(f"/{path}", at)
-            if body is None:
-                break
-            before = getattr(inventory, resource.name) or ()
-            decoded = resource.decoder.decode(
-                b"".join(body), DecodeContext(before, now=at)
-            )
-            inventory = inventory.with_(resource.name, decoded.records)
-            asked = path
-    return inventory
+
+    def body(_name: str, path: str) -> bytes | None:
+        pieces = network.body(f"/{path}", at)
+        return None if pieces is None else b"".join(pieces)
+
+    resources = (r for r in RESOURCES if r.name != "events")
+    return all_read(Inventory(now=at), resources, at, body)
 
 
 class DemoTests(SynchronousTestCase):

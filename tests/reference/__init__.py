@@ -12,14 +12,12 @@ from tests.reference.agent_network import agent_network
 from tests.reference.bodies import Known, known
 from tests.reference.dns import dns
 from tests.reference.events import events
-from tests.reference.groups import groups
-from tests.reference.memberships import memberships
-from tests.reference.networks import networks
+from tests.reference.groups import groups, memberships
+from tests.reference.networks import networks, routes
 from tests.reference.page import Page, Settings
 from tests.reference.peers import peers
 from tests.reference.policies import policies
 from tests.reference.reverse_proxy import reverse_proxy
-from tests.reference.routes import routes
 from tests.reference.setup_keys import setup_keys
 from tests.reference.users import users
 

@@ -1,7 +1,7 @@
 """The program's page: bodies decoded, measured and rendered, and the page parsed."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.collectors.selection import selection
@@ -33,26 +33,43 @@ def decoded(
     bodies: Mapping[str, bytes], settings: Settings, resources: Iterable[Resource]
 ) -> Inventory:
     """Return the inventory after one reading of each resource that has a body."""
-    asked = settings.asked
     inventory = Inventory(
         personal=settings.personal,
         detail=settings.detail,
         now=settings.now,
         consumption_period=settings.consumption_interval,
     )
+
+    def body(name: str, path: str) -> bytes | None:
+        if name in bodies and "end_date" in path:
+            return bodies.get(f"{name}_earlier", b"[]")
+        return bodies.get(name)
+
+    return all_read(inventory, resources, settings.asked, body)
+
+
+def all_read(
+    inventory: Inventory,
+    resources: Iterable[Resource],
+    now: float,
+    body: Callable[[str, str], bytes | None],
+) -> Inventory:
+    """Return the inventory after all requests.
+
+    Args:
+        body: returns the response for a resource's name and a path.
+    """
     for resource in resources:
-        while resource.name in bodies and (
-            path := resource.request_path(inventory, asked)
-        ):
-            body = bodies[resource.name]
-            if "end_date" in path:
-                body = bodies.get(f"{resource.name}_earlier", b"[]")
+        last = None
+        while (path := resource.request_path(inventory, now)) not in {None, last}:
+            last = path
+            text = body(resource.name, path or "")
+            if text is None:
+                break
             before = getattr(inventory, resource.name) or ()
             try:
-                found = resource.decoder.decode(body, DecodeContext(before, now=asked))
+                found = resource.decoder.decode(text, DecodeContext(before, now=now))
             except UpstreamError:
                 break
             inventory = inventory.with_(resource.name, found.records)
-            if resource.request_path(inventory, asked) == path:
-                break
     return inventory
