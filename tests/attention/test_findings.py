@@ -461,18 +461,12 @@ class ExpirationsTests(FindingsTestCase):
 
     def test_certificates(self) -> None:
         """A certificate that expires within a week is a finding."""
-        alert = "ApiExporter{}CertificateExpiresSoon: The {{}}"
-        server = (
-            "certificate of the NetBird API {}: peers and this exporter cannot connect"
+        texts = (
+            "ApiExporterUpstreamCertificateExpiresSoon: The certificate of the NetBird"
+            " API {}: peers and this exporter cannot connect{}. ({})",
+            "ApiExporterClientCertificateExpiresSoon: The exporter's client certificate"
+            " {}: the gateway of the NetBird API refuses requests{}. ({})",
         )
-        client = (
-            "exporter's client certificate {}: the gateway of the NetBird API refuses"
-            " requests"
-        )
-        texts = [
-            alert.format(kind).format(f"{text}{{}}. ({{}})")
-            for kind, text in (("Upstream", server), ("Client", client))
-        ]
         for left, words in (
             (7 * DAY, None),
             (7 * DAY - 1, ("expires soon", " after that", "until 604799")),

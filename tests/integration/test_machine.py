@@ -186,15 +186,6 @@ class HangingTests(ExporterTestCase):
         until(lambda: self.sample(busy) > 0, "a lookup")
         self.assert_stops(running)
 
-    def test_silent_upstream(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-            environ = self.reading(url, UPSTREAM_API_TOKEN=GOOD)
-            running = self.serving(self.exporter, environ)
-            silent.settimeout(PATIENCE)
-            with silent.accept()[0]:
-                self.assert_stops(running)
-
     def test_upstream_stays(self) -> None:
         """The upstream does not close its side of a TLS connection."""
         both, public = key_and_certificate(self.directory)

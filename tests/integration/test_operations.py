@@ -112,14 +112,6 @@ class SupervisedTests(ExporterTestCase):
             return True
         return False
 
-    def test_not_started(self) -> None:
-        """A program that cannot listen is never ready."""
-        with socket.create_server(("127.0.0.1", self.port)):
-            ended = self.ended([*self.exporter, "--demo"], self.environ)
-        self.assertEqual(1, ended.returncode)
-        with self.assertRaises(TimeoutError):
-            self.message(0.1)
-
 
 class StopTests(ExporterTestCase):
     def scraped_slowly(self) -> tuple[Running, socket.socket, bytes]:

@@ -331,19 +331,16 @@ class StatusPageTests(TestCase):
         watched.down = REFUSED
         watched.advance(40)
         await self.until(browser, "document.title.startsWith('Not working')")
-        self.assertIs(
-            True, await browser.value("kept === document.querySelector('main')")
-        )
+        kept = await browser.value("kept === document.querySelector('main')")
+        self.assertIs(True, kept)
         self.assertEqual(200, await browser.value("scrollY"))
         working, self.site.resource = self.site.resource, Resource()
-        await self.until(browser, "!document.getElementById('lost').hidden")
+        await self.until(browser, "!lost.hidden")
         self.site.resource = working
         watched.down = None
         watched.advance(40)
         await self.until(browser, "!document.title.startsWith('Not working')")
-        self.assertIs(
-            True, await browser.value("document.getElementById('lost').hidden")
-        )
+        self.assertIs(True, await browser.value("lost.hidden"))
 
     async def test_hidden(self) -> None:
         """A hidden page sends no requests; visible again, it updates at once."""

@@ -23,18 +23,19 @@ def asked(*command: str) -> tuple[str, set[str]]:
 
 
 class VersionTests(SynchronousTestCase):
-    def test_command(self) -> None:
-        """The command imports nothing of Twisted to tell its version."""
-        printed, names = asked("-m", "api_exporter", "--version")
-        self.assertEqual(f"{this_build()}\n", printed)
-        self.assertIn("api_exporter.version", names)
-        self.assertEqual([], sorted(n for n in names if n.startswith("twisted")))
-
-    def test_twistd(self) -> None:
-        """Under twistd, neither it nor the help needs the reactor or the service."""
-        for flag, beginning in (("--version", str(this_build())), ("--help", "Usage:")):
-            printed, names = asked("-c", TWISTD, "api-exporter", flag)
+    def test_imports(self) -> None:
+        """The command imports nothing of Twisted to print its version. Under twistd,
+        neither that nor the help needs the reactor or the service.
+        """
+        version = f"{this_build()}\n"
+        twistd = ("-c", TWISTD, "api-exporter")
+        late = {"twisted.internet.reactor", "OpenSSL", "api_exporter.service"}
+        for command, beginning, needed, needless in (
+            (("-m", "api_exporter", "--version"), version, "version", {"twisted"}),
+            ((*twistd, "--version"), version, "settings.options", late),
+            ((*twistd, "--help"), "Usage:", "settings.options", late),
+        ):
+            printed, names = asked(*command)
             self.assertTrue(printed.startswith(beginning), printed)
-            self.assertIn("api_exporter.settings.options", names)
-            late = {"twisted.internet.reactor", "OpenSSL", "api_exporter.service"}
-            self.assertEqual(set(), late & names)
+            self.assertIn(f"api_exporter.{needed}", names)
+            self.assertEqual(set(), needless & names)

@@ -214,11 +214,6 @@ class HostileTests(SynchronousTestCase):
         cut %= len(text)
         self.check(body, text[:cut] + junk + text[cut:])
 
-    @given(body=BODIES, text=st.binary())
-    def test_bytes(self, body: BodyDecoder, text: bytes) -> None:
-        """Any bytes raise no other error."""
-        self.check(body, text)
-
     @given(records=st.lists(RECORDS | VALUES, max_size=20))
     def test_places(self, records: list[object]) -> None:
         """Every record with an id is read, replaced, or rejected with its place."""
