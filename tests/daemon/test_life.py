@@ -120,9 +120,7 @@ class LogTests(SynchronousTestCase):
                 if file is not None:
                     file.close()
                 paths = {"out": out, "err": err, "file": Path(name)}
-                found = [
-                    key for key, p in paths.items() if "info seen\n" in p.read_text()
-                ]
+                found = [key for key, p in paths.items() if "seen\n" in p.read_text()]
             self.assertEqual([place] if place else [], found, options)
             Path(name).write_text("")
 

@@ -117,15 +117,6 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual(["STOPPING=1\nSTATUS=stopping"], self.systemd.heard())
         self.assertEqual([], self.clock.getDelayedCalls())
 
-    def test_unsupervised(self) -> None:
-        """Without a supervisor there is no timer and no error."""
-        supervisor = Supervisor({"WATCHDOG_USEC": "4000000"})
-        notifier = Notifier(supervisor, lambda: self.fares, self.clock)
-        notifier.startService()
-        notifier.send_status()
-        self.assertEqual([], self.clock.getDelayedCalls())
-        notifier.stopService()
-
     def test_watchdog(self) -> None:
         """Watchdog messages are sent at half the timeout, and missed ones only once."""
         notifier = self.notifier(WATCHDOG_USEC="4000000")
@@ -143,7 +134,9 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_supervisor_gone(self) -> None:
-        """A supervisor that ends and starts again gets messages again."""
+        """A supervisor that ends and starts again gets messages again; none is no
+        error.
+        """
         notifier = self.notifier(WATCHDOG_USEC="4000000")
         notifier.startService()
         self.path.unlink()
@@ -153,4 +146,8 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual(["WATCHDOG=1"], back.heard())
         notifier.stopService()
         self.assertEqual(["STOPPING=1\nSTATUS=stopping"], back.heard())
+        alone = Notifier(Supervisor({"WATCHDOG_USEC": "4000000"}), str, self.clock)
+        alone.startService()
+        alone.send_status()
         self.assertEqual([], self.clock.getDelayedCalls())
+        alone.stopService()

@@ -223,6 +223,7 @@ class RefusedTests(FolderTestCase):
         self.write("d.conf", "UPSTREAM_RATE_LIMIT=7/500", f"UPSTREAM_API_TOKEN={OTHER}")
         self.assertEqual(4, len(self.accounts(**ONE)))
         self.write("b.conf", "UPSTREAM_RATE_LIMIT=120/500")
+        self.write("c.conf", "UPSTREAM_RATE_LIMIT=6/500")
         words = "accounts with the same token have different limits"
         expected = f"UPSTREAM_RATE_LIMIT: {words}: 6/500 (a), 120/500 (b)"
         self.assertEqual([expected], self.problems(**ONE))

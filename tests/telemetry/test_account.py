@@ -213,26 +213,22 @@ class AccountTelemetryTests(SynchronousTestCase):
             self.assertEqual(expected, self.value(f"upstream_{name}"), name)
 
     def test_states(self) -> None:
-        """A resource has one of five states."""
+        """A resource has one of five states, and a first failure in a row."""
         freshness = self.log.freshness
         self.log.read("peers", 1000, 0.4)
         for now, state in ((1000, "fresh"), (1045, "fresh"), (1046, "late")):
             self.assertEqual(state, freshness["peers"].state(now))
-        self.log.fails("peers", 1060, 30)
+        for at in (1060, 1090, 1120):
+            self.log.fails("peers", at, 30)
+            self.assertEqual(1060, freshness["peers"].failing_since)
         self.assertEqual("failing", freshness["peers"].state(1060))
+        self.log.read("peers", 1150, 0.4)
+        self.assertIsNone(freshness["peers"].failing_since)
+        self.log.fails("peers", 1180, 30)
+        self.assertEqual(1180, freshness["peers"].failing_since)
         self.assertEqual("starting", freshness["groups"].state(1060))
         self.log.unsupported("groups", "no {resource}", 0.1)
         self.assertEqual("unsupported", freshness["groups"].state(9000))
-
-    def test_failing_since(self) -> None:
-        """`failing_since` is the time of the first failure in a row."""
-        for at in (0, 30, 60):
-            self.log.fails("peers", at, 30)
-        self.assertEqual(0, self.log.freshness["peers"].failing_since)
-        self.log.read("peers", 90, 0.4)
-        self.assertIsNone(self.log.freshness["peers"].failing_since)
-        self.log.fails("peers", 120, 30)
-        self.assertEqual(120, self.log.freshness["peers"].failing_since)
 
     def test_summary(self) -> None:
         """The summary is one line."""

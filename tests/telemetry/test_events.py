@@ -11,10 +11,7 @@ class EventsTelemetryTests(SynchronousTestCase):
         """Before the first write, the log counts as writable."""
         registry = CollectorRegistry()
         EventsTelemetry(registry)
-        for name, expected in (
-            ("writable", 1),
-            ("written_total", 0),
-            ("missed_total", 0),
-        ):
+        values = {"writable": 1, "written_total": 0, "missed_total": 0}
+        for name, expected in values.items():
             value = registry.get_sample_value(f"api_exporter_audit_events_{name}")
             self.assertEqual(expected, value, name)

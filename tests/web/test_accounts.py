@@ -254,10 +254,7 @@ class DiscoveryTests(AccountsTestCase):
 
     def test_each_its_own(self) -> None:
         """An account without known peers does not affect another one."""
-        for name, words in (
-            ("beta", "401: token <i"),
-            ("gamma", "next refresh has not"),
-        ):
+        for name, words in (("beta", "401: token"), ("gamma", "next refresh has not")):
             self.assertIn(words, self.text(f"/sd?port=1&account={name}", 503))
         acme = self.text("/sd?port=1&account=acme")
         self.gamma.start()

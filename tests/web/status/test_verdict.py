@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.watch import FindingList
@@ -84,10 +85,8 @@ class VerdictTests(SynchronousTestCase):
 
     def test_ended(self) -> None:
         """Expired peers are bad even without a failure."""
-        old = Freshness(
-            period=30, ended_at=NOON, last_success=NOON - 77, withdrawn=True
-        )
-        found = self.verdict(old, Inventory())
+        old = Freshness(period=30, ended_at=NOON, last_success=NOON - 77)
+        found = self.verdict(replace(old, withdrawn=True), Inventory())
         self.assertEqual(("bad", "Not working"), (found.tone, found.short))
         self.assertIn("80 seconds ago", found.headline)
         self.assertIn("metrics of the peers have expired", found.notes[0])
