@@ -13,8 +13,14 @@ from mutation.mutants import Mutant, mutants
 from tests.correctness import record_result, results
 
 ROOT_TESTS = (
-    *("test_account", "test_cli", "test_entry", "test_service", "test_start"),
-    *("test_version", "test_world", "checking/test_run", "refresh/test_refresh_log"),
+    *("test_account", "test_cli", "test_entry", "test_live", "test_service"),
+    *(
+        "test_start",
+        "test_version",
+        "test_world",
+        "checking/test_run",
+        "refresh/test_refresh_log",
+    ),
     *("upstream/test_failures", "upstream/test_fetcher", "upstream/test_tls_policy"),
     "web/status/test_formatting",
 )

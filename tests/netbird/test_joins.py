@@ -14,12 +14,15 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.records import (
     Group,
+    GroupId,
     Member,
     Network,
     NetworkResource,
     NetworkRouter,
     Peer,
+    Policy,
     Route,
+    Rule,
     User,
 )
 
@@ -40,6 +43,14 @@ MADE: Mapping[str, Callable[..., Any]] = {
     ),
     "network_routers": lambda id_, *peer: NetworkRouter(id=id_, peer="".join(peer)),
     "network_resources": lambda id_: NetworkResource(id=id_),
+    "policies": lambda id_, source, destination: Policy(
+        id=id_,
+        rules=(
+            Rule(
+                sources=(GroupId(id=source),), destinations=(GroupId(id=destination),)
+            ),
+        ),
+    ),
     "users": lambda id_, role="user": User(id=id_, is_current=True, role=role),
 }
 """Functions that return a record of a list: its id, and the ids that it names."""
@@ -117,6 +128,11 @@ A group that lost its last peer keeps it until its routes are read again.
 {ONE}, groups g h(q), peers again → groups g(p) h(q), due routes
 groups h(q) → groups g(p) h(q)
 routes → groups h(q)
+
+A policy waits for the groups of both sides.
+{ONE}, policies a(g h) → settled
+{ONE}, policies a(g h) b(later h) → policies a(g h), due groups
+{ONE}, policies a(g h) b(g later) → policies a(g h), due groups
 
 A new resource in a network waits for the list of networks.
 {NETWORK}, network_resources s t → network_resources s, due networks

@@ -96,6 +96,8 @@ class ValuesTests(ComparisonTestCase):
         )
         for peer, system in zip(peers, systems, strict=False):
             peer.update(os=system, created_at=peer["last_login"], last_seen=INSTANT)
+        for peer, allowed in zip(peers, (True, False, False, None), strict=False):
+            peer["local_flags"] = {"remote_jobs_allowed": allowed}
         self.check(peers=peers)
         for enabled, seconds in product(HALVES, (0, 3600, -(2**40))):
             first, last = (
