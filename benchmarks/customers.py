@@ -17,7 +17,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.serving.sender import Sender
-from benchmarks.listening import listen
+from benchmarks.static import listen
 from simulation.company.network import PATHS, PEERS, SimulatedNetwork
 
 START = 1_800_000_000.0

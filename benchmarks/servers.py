@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from api_exporter.demo.server import DEMO_TOKEN
@@ -78,23 +79,17 @@ def daemon(upstream_port: int, directory: Path, **settings: str) -> Iterator[Pro
 
 
 @contextmanager
-def site(pages: Path, directory: Path) -> Iterator[Program]:
-    """Run a bare Twisted site with the files of a directory in memory."""
+def bare(name: str, path: str, pages: Path, directory: Path) -> Iterator[Program]:
+    """Run one of our modules with the files of a directory in memory."""
     port = free_port()
-    command = module("benchmarks.static", port, pages)
+    command = module(f"benchmarks.{name}", port, pages)
     with running(command, directory, port=port) as program:
-        wait(program, "/plain")
+        wait(program, path)
         yield program
 
 
-@contextmanager
-def library(pages: Path, directory: Path) -> Iterator[Program]:
-    """Run a bare `prometheus_client` server with the samples of the page."""
-    port = free_port()
-    command = module("benchmarks.library", port, pages)
-    with running(command, directory, port=port) as program:
-        wait(program, "/metrics")
-        yield program
+site = partial(bare, "static", "/plain")
+library = partial(bare, "library", "/metrics")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from twisted.web.server import Request, Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.server import DEMO_TOKEN
-from benchmarks.listening import listen
+from benchmarks.static import listen
 from simulation.company.network import PATHS, PEERS, SimulatedNetwork
 
 START = 1_800_000_000.0

@@ -11,7 +11,7 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.selection import Selection, selection
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Member
+from api_exporter.netbird.records import Member
 from tests import tries
 from tests.bodies import inventory
 from tests.collectors.samples import page, parsed, rendered
@@ -137,16 +137,3 @@ class DetailTests(SynchronousTestCase):
         ):
             [peers] = selection({"peers"}, {}, metric_filter=choice).collectors
             self.assertEqual(expected, "groups" in peers.reads)
-
-    def test_missing(self) -> None:
-        """A name that is neither id nor name of a group is reported as missing."""
-        known = Inventory(groups=(Group(id="1", name="servers"),))
-        for detail, missing in (
-            (None, ()),
-            (frozenset(), ()),
-            (frozenset({"servers", "1"}), ()),
-            (frozenset({"Servers", "servers", "2"}), ("2", "Servers")),
-        ):
-            named = replace(known, detail=detail)
-            self.assertEqual(missing, named.missing_groups)
-            self.assertEqual((), named.with_("groups", None).missing_groups)

@@ -219,11 +219,7 @@ class HangingTests(ExporterTestCase):
 
 class HealthTests(ExporterTestCase):
     def test_quick(self) -> None:
-        """`--health` uses the settings' address, and loads no slow module."""
-        self.serving()
-        ended = self.ended([*self.exporter, "--health"], self.settings())
-        url = self.url("/health")
-        self.assertEqual((0, f"OK: {url}: 200\n"), (ended.returncode, ended.stdout))
+        """`--health` loads no slow module."""
         code = (
             "import sys; from api_exporter.checking import health; print(*sys.modules)"
         )

@@ -14,12 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import ResponseBody
-from api_exporter.refresh.compute import (
-    SLOW_SECONDS,
-    AccountCompute,
-    ComputeThread,
-    compute_at_once,
-)
+from api_exporter.refresh.compute import SLOW_SECONDS, AccountCompute, ComputeThread
 from tests.parts import DelayedCompute
 
 
@@ -102,12 +97,6 @@ class ComputeThreadTests(TestCase):
         await last
         self.assertIn(2, self.done)
         self.assertNotIn(1, self.done)
-
-    async def test_at_once(self) -> None:
-        """A command computes in its own thread."""
-        self.assertEqual(get_ident(), await compute_at_once(get_ident))
-        with self.assertRaises(ZeroDivisionError):
-            await compute_at_once(defect)
 
 
 class AccountComputeTests(SynchronousTestCase):
