@@ -153,7 +153,10 @@ class MistakesTests(SynchronousTestCase):
             yield cause, expected, f"{raised}. {advice(raised)}"
         with socket.create_server(("127.0.0.1", 0)) as taken:
             address = f"127.0.0.1:{taken.getsockname()[1]}"
-            [problem] = bind_problems(parse_addresses(address))
+            # A socket of systemd cannot be tried.
+            [problem] = bind_problems(
+                parse_addresses(f"systemd:domain=INET:index=0,{address}")
+            )
             yield "a port in use", "choose another port: LISTEN_ADDRESS=:PORT", problem
 
     def refusal(self, load: Callable[[], object]) -> str:

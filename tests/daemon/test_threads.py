@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from queue import Queue
+from socket import AI_NUMERICHOST, gaierror
 from threading import Thread, current_thread
 
 from twisted.internet._resolver import GAIResolver
@@ -11,7 +12,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.daemon.threads import daemon_threads, install_name_resolver
+from api_exporter.daemon.threads import _look_up, daemon_threads, install_name_resolver
 from api_exporter.refresh.compute import ComputeThread
 
 
@@ -41,6 +42,8 @@ class ThreadsTests(SynchronousTestCase):
         self.addCleanup(threads.stop)
         self.assertIsInstance(reactor.nameResolver, GAIResolver)
         self.assertEqual([], threads.threads)
+        with self.assertRaises(gaierror):
+            _look_up("300.0.0.1", 443, flags=AI_NUMERICHOST)
 
     def test_no_room(self) -> None:
         """Without room for a thread, work fails and names have no addresses."""

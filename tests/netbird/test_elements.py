@@ -88,6 +88,10 @@ class ElementsTests(SynchronousTestCase):
         many = b'[{"id":[' + b'"xx",' * 500_000 + b'""]}]'
         error = self.assertRaises(UpstreamError, self.pieces, many)
         self.assertEqual("a record has too many values", str(error))
+        self.patch(elements, "_MIN_ELEMENT_BYTES", 32)
+        short = b"[" + b'{"id":1},' * 200_000 + b"{}]"
+        error = self.assertRaises(UpstreamError, self.pieces, short)
+        self.assertIn("too short", str(error))
 
     def test_deep(self) -> None:
         """A record that is nested too deeply is null, and no other one."""

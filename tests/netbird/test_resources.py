@@ -108,6 +108,17 @@ class ResourcesTests(SynchronousTestCase):
             30, RESOURCE_BY_NAME[ACCESS_LOG].period
         )  # as docs/access-log.md says
 
+    def test_rests(self) -> None:
+        """Lists without records are read less often, and so are slow ones."""
+        rare = [resource for resource in RESOURCES if resource.idle_periods > 1]
+        self.assertTrue(rare)
+        for resource in rare:
+            self.assertEqual(60, resource.min_interval(1, 60, 0))
+            idle = resource.idle_periods * 60
+            self.assertEqual(idle, resource.min_interval(0, 60, 0))
+            slow = resource.min_interval(1, 60, 1e6)
+            self.assertEqual(max(60, resource.cost * 1e6), slow)
+
 
 class AccessLogTests(SynchronousTestCase):
     def test_pointless(self) -> None:

@@ -52,19 +52,18 @@ class RefusalTests(SynchronousTestCase):
 
     def test_tls(self) -> None:
         """Answers of Go, nginx and Apache to a request without TLS are recognized."""
-        tls = (
-            "tls",
-            "400: the server speaks TLS on this port, not plain HTTP; write"
-            " https:// in UPSTREAM_API_URL",
-        )
-        for body, expected in (
-            (b"Client sent an HTTP request to an HTTPS server.\n", tls),
-            (b"<p>The plain HTTP request was sent to HTTPS port</p>", tls),
-            (b"You're speaking plain HTTP to an SSL-enabled server port.<br />", tls),
-            (b"Client sent nothing", ("http_4xx", "400")),
+        tls = "the server speaks TLS on this port, not plain HTTP; write https:// in"
+        for status, body in (
+            (400, b"Client sent an HTTP request to an HTTPS server.\n"),
+            (400, b"<p>The plain HTTP request was sent to HTTPS port</p>"),
+            (400, b"You're speaking plain HTTP to an SSL-enabled server port.<br />"),
+            (426, b""),
         ):
-            error = response_error(400, Headers(), body, now=0, secrets=())
-            self.assertEqual(expected, (error.reason, str(error)))
+            error = response_error(status, Headers(), body, now=0, secrets=())
+            line = f"{status}: {tls} UPSTREAM_API_URL"
+            self.assertEqual(("tls", line), (error.reason, str(error)))
+        error = response_error(400, Headers(), b"nothing", now=0, secrets=())
+        self.assertEqual(("http_4xx", "400"), (error.reason, str(error)))
 
     def test_late(self) -> None:
         """A timeout while connecting to the proxy names the proxy."""

@@ -45,7 +45,7 @@ def _forbidden(*_: object) -> int:
 class LookTests(SynchronousTestCase):
     def test_unreadable_once(self) -> None:
         """A certificate that could not be read once is read again, although it is the
-        same.
+        same. One that has expired is a problem, and is used nevertheless.
         """
         own = Path(self.mktemp())
         issued = Authority("persons").issue("exporter", days=9999)
@@ -54,6 +54,9 @@ class LookTests(SynchronousTestCase):
             policy = TlsPolicy(None, ClientCertificateFiles(own, own), lambda: NOW)
         self.assertEqual(f"{own}: Permission denied", policy.client_problem)
         self.assertEqual(("", ""), (policy.reload(), policy.client_problem))
+        later = TlsPolicy(None, ClientCertificateFiles(own, own), lambda: 2 * NOW)
+        self.assertTrue(later.reload().startswith(f"{own}: "), later.reload())
+        self.assertEqual("", later.client_problem)
 
     def test_noticed(self) -> None:
         """Each problem of the client certificate is logged once, within a minute."""

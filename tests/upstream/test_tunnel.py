@@ -64,6 +64,7 @@ class OpenedTests(SynchronousTestCase):
         for answer, words in (
             (b"SSH-2.0-OpenSSH_9.2\r\n", "something that is not HTTP"),
             (b"HTTP/2 200\r\n\r\n", "that is not HTTP"),
+            (b"HTTP/1.1 OK\r\n\r\n", "that is not HTTP"),
             (b"HTTP/1.1 103 x\r\n\r\n" * 1000, "more than 16384 bytes"),
             (GOOD + b"<html>", "sends a body after its 200"),
             (b"HTTP/1.1 301 No\r\n\r\n", "answers CONNECT with 301"),
