@@ -1,5 +1,7 @@
 """The construction of an account's logs."""
 
+from pathlib import Path
+
 from prometheus_client import CollectorRegistry, generate_latest
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
@@ -7,17 +9,34 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.events.kinds import AUDIT
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, format_time
+from api_exporter.events.sinks import FileSink, OutputSink
 from api_exporter.events.wiring import LogFactory
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.settings.environment import read_settings
+from api_exporter.settings.parsers import STANDARD_OUTPUT
 from tests.events.paging import Table
 from tests.events.shared import NOW
 
 
 class JournalsTests(SynchronousTestCase):
+    def factory(self) -> LogFactory:
+        return LogFactory(
+            MemoryReactorClock(),  # type: ignore[arg-type]
+            ThreadPool(),  # never starts: no file is written
+            compute_at_once,
+            lambda: NOW,
+        )
+
+    def test_sinks(self) -> None:
+        """A log goes to its file, or to standard output."""
+        for file, kind in ((Path("log"), FileSink), (STANDARD_OUTPUT, OutputSink)):
+            sink = self.factory()._sink(AUDIT, file, Path("cursor"), "")
+            self.assertIsInstance(sink, kind)
+
     def test_counted(self) -> None:
         """Without a file, rows are requested from the start time on, and counted."""
         settings = read_settings(
@@ -27,12 +46,7 @@ class JournalsTests(SynchronousTestCase):
                 "ACCESS_LOG_METRICS": "true",
             }
         )
-        journals = LogFactory(
-            MemoryReactorClock(),  # type: ignore[arg-type]
-            ThreadPool(),  # never starts: no file is written
-            compute_at_once,
-            lambda: NOW,
-        )
+        journals = self.factory()
         registry = CollectorRegistry()
         feature = journals.feature(
             settings.accounts[""], registry, Logger(), {"access_log": 10.0}

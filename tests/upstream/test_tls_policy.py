@@ -10,6 +10,7 @@ from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import Account, SharedState
+from api_exporter.ports import UpstreamError
 from api_exporter.settings import environment
 from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.upstream.client import RELOAD_INTERVAL
@@ -57,6 +58,10 @@ class LookTests(SynchronousTestCase):
         later = TlsPolicy(None, ClientCertificateFiles(own, own), lambda: 2 * NOW)
         self.assertTrue(later.reload().startswith(f"{own}: "), later.reload())
         self.assertEqual("", later.client_problem)
+        self.assertGreater(later.client_expires_at or 0, NOW)
+        own.write_text("")
+        with self.assertRaises(UpstreamError):
+            later.creatorForNetloc(b"netbird.example", 443)
 
     def test_noticed(self) -> None:
         """Each problem of the client certificate is logged once, within a minute."""
