@@ -106,6 +106,14 @@ class Server:
             self._clock.advance(0)  # one event loop iteration after each read
 
 
+class LimitsTests(SynchronousTestCase):
+    def test_limits(self) -> None:
+        """All bodies together have 256 MiB, and so has one; 16 MiB are always free."""
+        limits = bodies.LONGEST_BODY_BYTES, bodies.MAX_BODIES_BYTES
+        self.assertEqual((2**28, 2**28), limits)
+        self.assertEqual(2**24, bodies.LARGE_BODY_BYTES)
+
+
 class BodyMemoryTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.patch(bodies, "MAX_BODIES_BYTES", ALL)
