@@ -428,7 +428,8 @@ class World:
             seconds = chance.choice((0.3, 5.0, MAX_COMPUTE_SECONDS)) * chance.random()
             self.plan(seconds * chance.random(), overtaking)
         if seconds > 1.0:
-            self.computed_at = self._now + seconds
+            # The thread has one computation after the other.
+            self.computed_at = max(self.computed_at, self._now) + seconds
         return seconds
 
     def _overtake(self) -> str:

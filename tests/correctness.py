@@ -62,8 +62,6 @@ logs, and stop. Then each call fails once, with each error that it may have. Aft
 the invariants hold, each resource is refreshed, each row is written once, and the log has
 no traceback.
 
-One question is open: in seed 3581957642 the peers of an account seem to wait for 24 s.
-
 It has found five defects. All are mended: a client certificate that could not be read
 for a moment was unusable until its file changed; a traceback 55 seconds after a server had
 closed an idle TLS connection; one where the folder of accounts could not be listed; one
