@@ -197,6 +197,7 @@ release: directory ## Fill dist/release with all that is released; SIGN= names a
 	@PYTHON='$(PYTHON)' deploy/release/release.sh
 
 version: $(VENV)/dev ## Write VERSION=, such as 1.2.3 or 1.2.3.dev0, into all files that have it.
+	@test -n '$(VERSION)' || { echo "set VERSION=, such as 1.2.3 or 1.2.3.dev0" >&2; exit 2; }
 	@old=$$($(BIN)/api-exporter --version | cut -d ' ' -f 2) \
 		&& $(BIN)/python -m incremental.update api_exporter --newversion '$(VERSION)' \
 		&& sed -i "s/$$old/$(VERSION)/" deploy/container/compose.production.yml \

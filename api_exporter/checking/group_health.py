@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from api_exporter.checking.health_request import NoRequest, Target, in_thread, targets
+from api_exporter.netbird.elements import DECODE_ERRORS
 from api_exporter.settings.errors import ConfigurationError
 
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
@@ -127,7 +128,7 @@ def decode_status(body: bytes) -> StatusDocument | None:
     """Return a response of `/status.json`; None if it is anything else."""
     try:
         return msgspec.json.decode(body, type=StatusDocument)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except DECODE_ERRORS:
         return None
 
 

@@ -13,7 +13,19 @@ from twisted.python.failure import Failure
 OPENED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-class Talk(Protocol):
+class Connection(Protocol):
+    """One end of a connection."""
+
+    def send(self, data: bytes) -> None:
+        assert self.transport is not None
+        self.transport.write(data)
+
+    def close(self) -> None:
+        assert self.transport is not None
+        self.transport.loseConnection()
+
+
+class Talk(Connection):
     """A connection with one client."""
 
     factory: "Puppet[Any]"
@@ -23,14 +35,6 @@ class Talk(Protocol):
 
     def connectionLost(self, reason: Failure | None = None) -> None:  # noqa: ARG002
         self.factory.lost += 1
-
-    def send(self, data: bytes) -> None:
-        assert self.transport is not None
-        self.transport.write(data)
-
-    def close(self) -> None:
-        assert self.transport is not None
-        self.transport.loseConnection()
 
 
 class Conversation(Talk):
@@ -84,7 +88,7 @@ class Conversation(Talk):
         connectProtocol(endpoint, Beyond(self)).addCallback(made)
 
 
-class Beyond(Protocol):
+class Beyond(Connection):
     """The other end of a tunnel."""
 
     def __init__(self, conversation: Conversation) -> None:
@@ -96,14 +100,6 @@ class Beyond(Protocol):
 
     def connectionLost(self, reason: Failure | None = None) -> None:  # noqa: ARG002
         self._conversation.close()
-
-    def send(self, data: bytes) -> None:
-        assert self.transport is not None
-        self.transport.write(data)
-
-    def close(self) -> None:
-        assert self.transport is not None
-        self.transport.loseConnection()
 
 
 T = TypeVar("T", bound=Talk)
