@@ -89,7 +89,7 @@ class World:
         self._compute_chance = self.random("compute")
         self._overtaking: Callable[[], object] | None = None
         self.computed_at = -DAY
-        self.has_ended_process = False
+        self.has_ended_process = self._was_killed = False
         self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._planned = 0
         self.exporter: RunningExporter | None = None
@@ -459,6 +459,7 @@ class World:
         self.left_over += exporter.left_over()
         self.left_over += (f"file {name}" for name in self.disk.left_over())
         self._end_process()
+        self._was_killed = False
         return f"ended at {self._now:.3f}"
 
     def _kill(self) -> str:
@@ -477,15 +478,15 @@ class World:
         self.known.clear()
         self.upstream.pending.clear()
         self.disk.close_all()
-        self.has_ended_process = True
+        self.has_ended_process = self._was_killed = True
         self.plan(self._chance.expovariate(1 / MINUTE), self.start)
 
     def forget_ended_process(self) -> None:
         """Release its objects. Their finalizers run code that a killed process never
-        runs: nothing that they log counts.
+        runs: nothing that they log counts then.
         """
         self.has_ended_process = False
-        self.history.is_deaf = True
+        self.history.is_deaf = self._was_killed
         gc.collect()
         self.history.is_deaf = False
 
