@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
 
 THOROUGH = "THOROUGH" in os.environ
 
@@ -21,6 +22,8 @@ def tries(many: int) -> int:
     return many if THOROUGH else max(1, many // 4)
 
 
+# What it reads in all our modules is read once, not by each worker in its own folder.
+set_hypothesis_home_dir(Path(__file__).parents[1] / ".hypothesis")
 settings.register_profile(
     "api-exporter",
     deadline=None,

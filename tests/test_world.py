@@ -68,6 +68,6 @@ class PlantedTests(SynchronousTestCase):
     def test_up(self) -> None:
         """A resource that is up without records is found, with its step."""
         self.patch(RefreshLog, "forget", lambda *_: None)
-        made = self.found(11, 0.2)
+        made = self.found(30, 0.2)
         self.assertEqual("up", made.found.partition(":")[0])
         self.assertIn("request", made.recent[-1])
