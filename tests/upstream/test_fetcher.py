@@ -67,6 +67,7 @@ class Bench:
     ) -> None:
         self.api = ScriptedApi(peers=list(answers))
         self.clock = Clock()
+        self.clock.advance(99.0)
         self.agent = self.api.agent()
         self.seen: list[Attempt] = []
         self.silent: list[str] = []
@@ -83,7 +84,7 @@ class Bench:
                 account=account or "",
             ),
             world=World(
-                self.clock, lambda: 1_800_000_000 + self.clock.seconds(), lambda: 0.5
+                self.clock, lambda: 1_799_999_901 + self.clock.seconds(), lambda: 0.5
             ),
         )
 

@@ -19,6 +19,7 @@ from tests.authority import Authority
 from tests.logbook import logbook
 
 NOW = 1_800_000_000.0
+UNUSABLE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 READABLE = "api_exporter_client_certificate_readable"
 
 
@@ -37,6 +38,10 @@ class ContextsTests(SynchronousTestCase):
             second = policy.creatorForNetloc(b"a.example", 443)
             self.assertIsNot(first, second)
             self.assertIs(second, policy.creatorForNetloc(b"a.example", 443))
+        for text, why in ((b"", "the file is empty"), (UNUSABLE, "unreadable")):
+            bundle.write_bytes(text)
+            with self.assertRaisesRegex(UpstreamError, f"{bundle}: .*{why}"):
+                TlsPolicy(bundle, None, float).creatorForNetloc(b"a.example", 443)
 
 
 def _forbidden(*_: object) -> int:
