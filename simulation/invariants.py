@@ -203,12 +203,10 @@ class Checker:
 
     def _missing_lines(self, account: str, known: Knowledge) -> Problems:
         freshness = known.network.telemetry.freshness
-        well_at = known.read_at.get(UP, inf) if freshness[UP].error is None else inf
         for name, standing in freshness.items():
             is_logged = bool(self.log_states.get((account, name)))
-            # A failure with the reason of the peers' failure has no line of its own.
-            needs_line = name == UP or known.tried_at.get(name, 0.0) > well_at
-            if standing.failures and needs_line and not is_logged:
+            needs_line = standing.failures and name not in known.failed_as_peers
+            if needs_line and not is_logged:
                 yield f"{account}: no line tells that {name} fails"
             has_ended = standing.error is None and not standing.withdrawn
             if is_logged and has_ended and standing.ended_at is not None:

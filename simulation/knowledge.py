@@ -63,6 +63,8 @@ class Knowledge:
         bodies: the last good body of each resource, and the time of its request.
         read_at: the time of the last good body, in seconds of the clock.
         tried_at: the end of the last refresh of each resource, successful or not.
+        failed_as_peers: the resources whose last refresh failed for the reason for which
+            the peers fail, and so needs no log line.
         max_age: METRICS_MAX_AGE, or None if it is not set.
         timeout: seconds for an attempt.
         recovered_at: the time of the peers' first success, or the first after a
@@ -83,6 +85,7 @@ class Knowledge:
         self.bodies: dict[str, tuple[bytes, float]] = {}
         self.read_at: dict[str, float] = {}
         self.tried_at: dict[str, float] = {}
+        self.failed_as_peers: set[str] = set()
         self.max_age = settings.metrics_max_age
         self.timeout = settings.http_timeout
         self.recovered_at = inf
@@ -107,6 +110,7 @@ class Knowledge:
             return
         self._newest = newest
         self.has_changed = True
+        peers = {_reason(self._seen.get(UP)), _reason(freshness[UP])} - {None}
         for name, standing in freshness.items():
             before = self._seen.get(name)
             if standing is before:
@@ -115,6 +119,9 @@ class Knowledge:
             names = (name, *_EXTRA_BODIES.get(name, ())) if name != ACCESS_LOG else ()
             if before is None or standing.ended_at != before.ended_at:
                 self.tried_at[name] = seconds
+                self.failed_as_peers.discard(name)
+                if name != UP and _reason(standing) in peers:
+                    self.failed_as_peers.add(name)
                 if standing.error is not None:  # The body was sent but not accepted.
                     for one in names:
                         self.account.delivered.pop(one, None)
@@ -380,3 +387,7 @@ def _first_difference(now: bytes, rendered: bytes) -> str:
 def _line_differences(now: bytes, rendered: bytes) -> str:
     one, other = set(now.split(b"\n")), set(rendered.split(b"\n"))
     return f"too many: {sorted(one - other)[:3]}, missing: {sorted(other - one)[:3]}"
+
+
+def _reason(standing: Freshness | None) -> str | None:
+    return None if standing is None or standing.error is None else standing.error.reason

@@ -23,9 +23,9 @@ MEMORY_FOLDER = Path("/dev/shm")
 
 SMALL_SIZES: dict[ModuleType, dict[str, object]] = {
     per_record: {
-        "MIN_BLOCK_RECORDS": 8,
-        "MAX_BLOCK_RECORDS": 24,
-        "BLOCK_START_INTERVAL": 8,
+        "MIN_BLOCK_RECORDS": 2,
+        "MAX_BLOCK_RECORDS": 6,
+        "BLOCK_START_INTERVAL": 2,
     },
     incremental: {"PIECE_BYTES": 4096},
     pages: {"_MAX_SHORT_BYTES": 512, "_MAX_WHOLE_BYTES": 16 * 1024},
