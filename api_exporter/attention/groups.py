@@ -21,13 +21,18 @@ class GroupCount(Struct, frozen=True, kw_only=True):
 
 
 def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
-    """Return the numbers of each important group; None while they are unknown."""
-    groups = snapshot.inventory.groups
-    if groups is None or snapshot.inventory.peers is None:
+    """Return the numbers of each important group.
+
+    None while they are unknown, or while joins leave out such a group.
+    """
+    inventory, joined = snapshot.inventory, snapshot.joined
+    if inventory.groups is None or inventory.peers is None:
         return None
     found = []
     for name in dict.fromkeys(snapshot.important):
-        same_named = [g for g in groups if name in {g.id, g.name}]
+        same_named = named(joined.inventory.groups, (name,))
+        if not same_named and named(inventory.groups, (name,)):
+            return None
         found += [
             GroupCount(
                 id=group.id,
@@ -36,13 +41,13 @@ def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
                 connected=members.peer_count - len(members.offline),
             )
             for group in same_named
-            for members in [_members(snapshot, group)]
+            for members in [_members(joined, group)]
         ] or [GroupCount(name=name)]
     return tuple(found)
 
 
 def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report offline important peers, offline routing groups and missing groups."""
+    """Report offline important peers and offline routing groups."""
     groups = snapshot.inventory.groups or ()
     for group in named(groups, snapshot.important):
         members = _members(snapshot, group)
@@ -65,6 +70,11 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
                 f"has no {lost}: networks behind this group cannot be reached.",
                 since=max(members.offline_since, default=None),
             )
+
+
+def missing_groups(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report groups that the settings name and that do not exist."""
+    groups = snapshot.inventory.groups or ()
     known = {name for g in groups for name in (g.id, g.name)}
     for role, group_names in (
         ("important", snapshot.important),
@@ -115,5 +125,6 @@ def _members(snapshot: Snapshot, group: Group) -> Members:
 
 ROWS = (
     Finder(offline_peers, ("groups", "peers"), is_single=True),
+    Finder(missing_groups, ("groups",), is_single=True),
     Finder(expired_logins, ("groups", "peers")),
 )

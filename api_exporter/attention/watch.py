@@ -152,7 +152,7 @@ def update_findings(
     every = MappingProxyType({**last.by_finder, **by_finder})
     groups = last.groups
     if everything or changed.intersection(("groups", UP)):
-        groups = count_important(snapshot.joined)
+        groups = count_important(snapshot)
     return AttentionState(
         changes=changes,
         drop_at=drop,

@@ -155,10 +155,12 @@ def judge(
     same_named = [group for group in account.groups if name in {group.name, group.id}]
     if not same_named:
         return UNKNOWN, f"group {shown} is not in IMPORTANT_GROUPS of the exporter"
-    group = same_named[0]
-    if group.peers is None:
+    known = [group.peers for group in same_named if group.peers is not None]
+    if not known:
         return UNKNOWN, f"group {shown} does not exist"
-    total, offline = group.peers.total, group.peers.offline
+    # The worst of several groups with the same name counts.
+    worst = max(known, key=lambda peers: peers.offline)
+    total, offline = worst.total, worst.offline
     status = OK
     for limit, worse in ((warning, WARNING), (critical, CRITICAL)):
         if limit is not None and offline >= limit:

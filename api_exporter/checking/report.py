@@ -379,7 +379,7 @@ def _row(one: ResourceCheck) -> str:
 
 
 def _status(found: FindingList, checked: list[ResourceCheck]) -> int:
-    return worst_status(found) if _has_peers(checked) else UNREAD
+    return worst_status(found, checked) if _has_peers(checked) else UNREAD
 
 
 def _has_peers(checked: list[ResourceCheck]) -> bool:

@@ -133,7 +133,10 @@ def evaluate(
         checks: at least that of the peers.
         now: seconds since the epoch.
     """
-    freshness = {check.resource.name: check.freshness(now) for check in checks}
+    inventory, resources = network.inventory, network.selection.resources
+    freshness = {r.name: Freshness(period=r.period) for r in resources}
+    freshness |= {check.resource.name: check.freshness(now) for check in checks}
+    freshness = {n: f for n, f in freshness.items() if not inventory.dormant(n)}
     return network.attention.findings_of(network.inventory, freshness, now)
 
 
@@ -156,8 +159,9 @@ def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[s
         yield findings.unchecked_line(found)
 
 
-def worst_status(found: FindingList) -> int:
+def worst_status(found: FindingList, checks: list[ResourceCheck]) -> int:
     """Return 2 for a critical finding, 1 for a warning or unread resource, else 0."""
     if found.counts.get("critical"):
         return 2
-    return 1 if found.counts.get("warning") or found.unknown else 0
+    is_unread = found.unknown or any(c.freshness(0.0).up is False for c in checks)
+    return 1 if found.counts.get("warning") or is_unread else 0

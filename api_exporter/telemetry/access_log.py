@@ -35,6 +35,9 @@ _DENIAL_REASONS = {
 }
 """Label values by `auth_method_used`, for refused requests."""
 
+_MAX_COUNT = 2**53
+"""The maximum of a number in a row: a sum of larger ones may not fit into a double."""
+
 _REFUSED_CODES = frozenset({401, 403})
 
 _SERVICE_LABELS = ("proxy_service_id", "proxy_service")
@@ -213,4 +216,4 @@ class AccessLogTelemetry(Collector):
 
 
 def _count_of(value: object) -> int:
-    return max(0, value) if isinstance(value, int) else 0
+    return min(max(0, value), _MAX_COUNT) if isinstance(value, int) else 0

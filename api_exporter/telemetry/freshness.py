@@ -128,6 +128,8 @@ class Freshness(Struct, frozen=True, kw_only=True):
             failing_since=None,
             supported=False,
             restricted=restricted,
+            rejected=0,
+            unknown=NOTHING_UNKNOWN,
         )
 
     def state(self, now: float) -> State:

@@ -3,8 +3,10 @@
 from msgspec.structs import replace
 
 from api_exporter.attention.finders import unknown_resources
+from api_exporter.attention.groups import count_important
 from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.records import (
     AccessRestrictions,
     AccessToken,
@@ -255,6 +257,12 @@ class GroupsTests(FindingsTestCase):
                 lost,
                 f"{self.MISSING} x {words} a group of routing peers.",
             )
+        # A group that joins do not use yet exists, but its numbers are unknown.
+        peers = Inventory(peers=()).settle(Inventory(), "peers", Reading(0, 1))
+        new = replace(peers, groups=(group("new", "unlisted"),))
+        looked = seen(new.settle(peers, "groups", Reading(2, 3)), chosen=("new",))
+        self.tells(looked)
+        self.assertIsNone(count_important(looked))
 
     def test_routers(self) -> None:
         """A routing group is down if none of its peers is connected."""

@@ -38,7 +38,7 @@ from tests.parts import quota
 
 NOW = 1_800_000_000.0
 RUNBOOKS = "/usr/share/runbooks.html"
-EMPTY = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
+EMPTY = Inventory(peers=(), accounts=(), groups=(Group(id="g", name="servers"),))
 PAGE = b'netbird_api_peers{connected="true"} 1\n'
 LIMITED = UpstreamError("rate_limited", "429")
 
@@ -124,6 +124,8 @@ class CheckTests(SynchronousTestCase):
         """An unread resource counts as a warning; unread peers end the check."""
         for checks, status in (
             ([READ, check("routes", LIMITED)], 1),
+            ([READ, check("dns_zones", LIMITED)], 1),
+            ([READ, check("agent_policies")], 0),  # there is no provider
             ([READ], 0),
             ([check("peers", LIMITED)], 3),
         ):

@@ -5,7 +5,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.survey import ResourceCheck, read_resources
+from api_exporter.checking.survey import ResourceCheck, evaluate, read_resources
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.world import World
@@ -114,6 +114,9 @@ class SurveyTests(SynchronousTestCase):
         [found_] = [x for x in self.surveyed() if x.resource.name == "access_tokens"]
         facts = found_.outcome, found_.records, found_.error
         self.assertEqual(("skipped", None, None), facts)
+        self.setUp()
         found = self.surveyed(groups=UpstreamError("rate_limited", "429"))
         self.assertEqual("rate_limited", found[-1].outcome)
         self.assertEqual("api/groups", self.asked[-1])
+        unchecked = evaluate(self.network, found, 0.0).unknown
+        self.assertLessEqual({"groups", "routes", "users"}, {*unchecked})

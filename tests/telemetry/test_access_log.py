@@ -52,10 +52,10 @@ class AccessLogTests(SynchronousTestCase):
             self.assertEqual(1, self.value("requests_total", "b", **labels))
 
     def test_bytes(self) -> None:
-        """Bytes are counted in both directions; invalid values count as 0."""
-        for upload, download in ((5, 7), ("x", None), (-1, 2**40)):
+        """Invalid numbers of bytes count as 0, and huge ones as the maximum."""
+        for upload, download in ((5, 7), ("x", None), (-1, 2**40), (10**400, 0)):
             self.count(bytes_upload=upload, bytes_download=download)
-        self.assertEqual(5, self.value("bytes_total", direction="upload"))
+        self.assertEqual(5 + 2**53, self.value("bytes_total", direction="upload"))
         self.assertEqual(7 + 2**40, self.value("bytes_total", direction="download"))
 
     def test_durations(self) -> None:
