@@ -5,7 +5,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
-from twisted.internet.testing import MemoryReactorClock
+from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import MAX_CLOSE_SECONDS, Account, SharedState
@@ -68,6 +68,16 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual([], self.reactor.tcpClients)
         self.reactor.advance(0.5)
         self.assertNotEqual([], self.reactor.tcpClients)
+
+    def test_query(self) -> None:
+        """UPSTREAM_ACCOUNT is in the query of the requests."""
+        self.started(self.account(UPSTREAM_ACCOUNT="d1f9"))
+        [(_, _, factory, _, _), *_] = self.reactor.tcpClients
+        transport = StringTransport()
+        connection = factory.buildProtocol(None)
+        assert connection is not None
+        connection.makeConnection(transport)
+        self.assertIn(b"?account=d1f9 HTTP/1.1", transport.value())
 
     def test_attempts(self) -> None:
         """An account's network counts the requests of its client."""

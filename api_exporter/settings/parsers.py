@@ -147,12 +147,15 @@ STANDARD_OUTPUT = Path("-")
 
 def output(text: str) -> Path:
     """Return a file that need not exist, or `-` for standard output."""
-    return STANDARD_OUTPUT if text == "-" else Path(text).absolute()
+    return STANDARD_OUTPUT if text == "-" else file(text)
 
 
 def file(text: str) -> Path:
     """Return an absolute path: a daemon changes its folder. The file need not exist."""
-    return Path(text).absolute()
+    path = Path(text).absolute()
+    if not path.name:
+        raise ValueError("the root folder is not a file")
+    return path
 
 
 def split_list(text: str) -> Iterator[str]:

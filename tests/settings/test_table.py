@@ -190,6 +190,8 @@ REFUSED: dict[str, dict[str, list[str]]] = {
         "(the file is not a regular file)": ["/dev/null"],
         "(No such file or directory)": ["/nothing"],
     },
+    "ACCESS_LOG_FILE": {"(the root folder is not a file)": ["/", "//"]},
+    "EVENTS_CURSOR_FILE": {"(the root folder is not a file)": ["/"]},
     "RUNBOOKS_URL": {
         "the http or https address of a page": [
             *("wiki", "ftp://a/b", "https://a/b#c", "https://a/b c"),

@@ -139,6 +139,20 @@ class ConnectionTests(SynchronousTestCase):
             [certificate] = self.seen
             self.assertEqual(host, certificate.get_subject().CN)
 
+    def test_long_body(self) -> None:
+        """The limit of the headers is not one of the body."""
+        body = b"x" * 2 * MAX_HEADER_BYTES
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+
+        def talk(transport: ITransport) -> None:
+            transport.write(head)
+            self.reactor.callLater(1, transport.write, body)
+
+        requested = self.requested(talk, certified=PLAIN, scheme="http")
+        self.reactor.advance(1)
+        self.pump.flush()
+        self.assertEqual(body, self.successResultOf(requested))
+
     def test_closed_by_server(self) -> None:
         """The end of the idle time does nothing to a connection that the server closed
         before.

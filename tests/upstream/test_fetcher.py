@@ -411,6 +411,7 @@ class ProbeTests(SynchronousTestCase):
         bench.agent.flush()
         self.assertIsNone(self.successResultOf(probed))
         self.assertEqual("/api/health", bench.api.requests[0][0])
+        self.assertEqual([1], [attempt.number for attempt in bench.seen])
 
     def test_no_answer(self) -> None:
         """Without a response the NetBird API is unreachable; the probe never fails."""

@@ -14,7 +14,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings import environment
 from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.upstream.client import RELOAD_INTERVAL
-from api_exporter.upstream.tls_policy import TlsPolicy
+from api_exporter.upstream.tls_policy import TlsPolicy, UpstreamCertificate
 from tests.authority import Authority
 from tests.logbook import logbook
 
@@ -43,6 +43,11 @@ class ContextsTests(SynchronousTestCase):
             with self.assertRaisesRegex(UpstreamError, f"{bundle}: .*{why}"):
                 TlsPolicy(bundle, None, float).creatorForNetloc(b"a.example", 443)
 
+    def test_words(self) -> None:
+        """The server's certificate is described in one line."""
+        words = "expires 2027-01-15 08:00 UTC, issued by CN=x"
+        self.assertEqual(words, str(UpstreamCertificate("CN=x", NOW)))
+
 
 def _forbidden(*_: object) -> int:
     raise PermissionError(EACCES, "Permission denied")
@@ -60,6 +65,7 @@ class LookTests(SynchronousTestCase):
             policy = TlsPolicy(None, ClientCertificateFiles(own, own), lambda: NOW)
         self.assertEqual(f"{own}: Permission denied", policy.client_problem)
         self.assertEqual(("", ""), (policy.reload(), policy.client_problem))
+        policy.creatorForNetloc(b"netbird.example", 443)
         later = TlsPolicy(None, ClientCertificateFiles(own, own), lambda: 2 * NOW)
         self.assertTrue(later.reload().startswith(f"{own}: "), later.reload())
         self.assertEqual("", later.client_problem)
