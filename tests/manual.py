@@ -8,7 +8,6 @@ from api_exporter.cli import CommandOptions
 from api_exporter.settings.definitions import SECTIONS
 from api_exporter.settings.example import plain
 from api_exporter.settings.setting import Setting
-from tests.deploy.addresses import addresses
 
 HEAD = """\
 .\\" Made from the code by `make docs`: change it there.
@@ -60,7 +59,9 @@ could not read the peers; waiting may mend it.
 .TP
 .B 2
 .B \\-\\-health
-found the exporter not well.
+found the exporter not well; with
+.B \\-\\-group
+0 to 3, as Nagios reads it.
 .PP
 With
 .BR \\-\\-check " " \\-\\-strict :
@@ -79,22 +80,31 @@ Of the Debian package: each setting with its default, the drop-in that makes the
 credential, rules and alerts for Prometheus, dashboards for Grafana.
 .TP
 .I /usr/share/doc/api\\-exporter/
-Of the Debian package: runbooks, operations, security, events, accounts, metrics; in
+Of the Debian package:
+.IR runbooks.html ,
+.IR operations.md ,
+.IR security.md ,
+.IR events.md ,
+.IR accounts.md
+and
+.IR metrics.md ;
+in
 .I examples/
 rules of a firewall for nftables, and logrotate.
 .SH SEE ALSO
 .BR prometheus (1),
-.BR systemctl (1),
-.UR {forge}
-the documentation
-.UE .
+.BR systemctl (1).
+.B api\\-exporter \\-\\-runbook
+.I ALERT
+prints what to do, and
+.I http://localhost:8080/runbooks
+has all of it.
 """
 
 
 def manual() -> str:
-    tail = TAIL.format(forge=_text(addresses()["FORGE"]))
     made = _synopsis(), [DESCRIPTION], _options(), _settings()
-    return "".join(chain([HEAD], *made, [tail]))
+    return "".join(chain([HEAD], *made, [TAIL]))
 
 
 def _synopsis() -> Iterator[str]:

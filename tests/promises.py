@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import yaml
 from msgspec.structs import fields
 from twisted.web.resource import Resource
 
@@ -26,6 +27,7 @@ from api_exporter.settings.definitions import SETTINGS
 from api_exporter.web.discovery.targets import TargetLabels
 from api_exporter.web.lookup import LookupTables, lookup_pages
 from api_exporter.web.status.status_json import SCHEMA
+from tests.chart import VALUES
 from tests.documents import ROOT, metrics
 from tests.web.watched import Watched
 
@@ -51,6 +53,7 @@ def promises() -> set[str]:
         ("alert", _rules("alert")),
         ("rule", _rules("record")),
         ("log field", _log_fields()),
+        ("chart value", _chart_values(yaml.safe_load(VALUES.read_text()))),
     ):
         found.update(f"{kind} {name}" for name in names)
     return found
@@ -88,6 +91,13 @@ def _keys(schema: object) -> Iterator[str]:
     elif isinstance(schema, list):
         for inner in schema:
             yield from _keys(inner)
+
+
+def _chart_values(values: dict[str, object], parent: str = "") -> Iterator[str]:
+    for key, value in values.items():
+        yield f"{parent}{key}"
+        if isinstance(value, dict):
+            yield from _chart_values(value, f"{parent}{key}.")
 
 
 def _options() -> Iterator[str]:

@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions
 from api_exporter.settings.definitions import SECTIONS, SETTINGS
+from tests.deploy.addresses import addresses
 from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.deploy.test_systemd import UNITS, lines
 from tests.integration.programs import program
@@ -110,7 +111,7 @@ class PackageTests(SynchronousTestCase):
         packaged = lines(units / "api-exporter.service")
         own = {"ExecStart=/usr/bin/api-exporter --config /etc/api-exporter/config"}
         [documentation] = (x for x in packaged if x.startswith("Documentation="))
-        self.assertIn("man:api-exporter(1) https://", documentation)
+        self.assertRegex(documentation, r"=man:\S+ file:/usr/share/doc/\S+$")
         differs = set(packaged) ^ set(lines(UNITS / "api-exporter.service"))
         kept = {x for x in differs if not x.startswith(("ExecStart", "Documentation="))}
         started = {x for x in packaged if x.startswith("ExecStart")}
@@ -127,7 +128,9 @@ class PackageTests(SynchronousTestCase):
 
 class ManualTests(SynchronousTestCase):
     def test_options(self) -> None:
-        """The manual page has every option and every setting, once each."""
+        """The manual page has every option and every setting, once each. It names only
+        documents of the package, and no published address.
+        """
         options = [name for name, *_ in CommandOptions.optFlags]
         options += [name for name, *_ in CommandOptions.optParameters]
         page = manual().replace("\\-", "-")
@@ -137,6 +140,9 @@ class ManualTests(SynchronousTestCase):
         self.assertEqual(sorted(setting.name for setting in SETTINGS), sorted(told))
         ordered = [one.name for settings in SECTIONS.values() for one in settings]
         self.assertEqual(ordered, told)
+        documents = {x.name for x in (DEPLOY.parent / "api_exporter/doc").iterdir()}
+        self.assertLess({*re.findall(r"[a-z]+\.(?:md|html)", page)}, documents)
+        self.assertNotIn(addresses()["FORGE"], page)
 
     def test_roff(self) -> None:
         """No line starts an unintended roff request, and no Markdown remains."""
