@@ -82,7 +82,7 @@ def new_rows(cursor: AuditCursor, listing: RowList[int]) -> NewEvents:
     recent = cursor.recent
     highest = max(recent)
     if events[0].id > highest:
-        if len(events) < MAX_EVENTS:
+        if len(events) + len(listing.unreadable) < MAX_EVENTS:
             return NewRows(cursor, events)
         return NewRows(
             replace(cursor, recent={}, former=recent),

@@ -245,7 +245,6 @@ class SetupKey(Struct, frozen=True, gc=False, kw_only=True):
     type: str = ""
     state: str = ""
     valid: bool = False
-    revoked: bool = False
     ephemeral: bool = False
     used_times: Count = 0
     usage_limit: Count = 0
@@ -259,8 +258,6 @@ class Network(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
-    description: str = ""
-    routing_peers_count: Count = 0
     routers: tuple[str, ...] | None = None
     resources: tuple[str, ...] | None = None
     policies: tuple[str, ...] | None = None
@@ -291,7 +288,6 @@ class Route(Struct, frozen=True, gc=False, kw_only=True):
     """A route of the older kind (`/api/routes`)."""
 
     id: str
-    description: str = ""
     network_id: str = ""
     network_type: str = ""
     network: str = ""
@@ -322,7 +318,6 @@ class Policy(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
-    description: str = ""
     enabled: bool = False
     rules: tuple[Rule, ...] | None = None
     source_posture_checks: tuple[str, ...] | None = None

@@ -22,8 +22,8 @@ from tests.events import START, events, keys, timestamp
 NOTHING = AuditCursor()
 
 
-def choose(one: AuditCursor, listed: list[Event]) -> NewEvents:
-    return new_audit_rows(one, RowList(listed))
+def choose(one: AuditCursor, listed: list[Event], *unreadable: int) -> NewEvents:
+    return new_audit_rows(one, RowList(listed, unreadable))
 
 
 def after(numbers: range, era: int = 0) -> AuditCursor:
@@ -74,13 +74,18 @@ class NewTests(SynchronousTestCase):
 
 class MissedTests(SynchronousTestCase):
     def test_gap(self) -> None:
-        """A full list of newer events is a gap, reported once; all are written."""
+        """A full list of newer events is a gap, reported once; all are written.
+
+        Unreadable events also fill the list.
+        """
         listed = events(range(100, 100 + MAX_EVENTS))
         chosen = choose(after(range(1, 8)), listed)
         self.assertEqual(MAX_EVENTS, len(chosen.rows))
         self.assertIn("later events before 100 are lost", chosen.gap_reason)
         again = choose(chosen.cursor, listed)
         self.assertEqual((MAX_EVENTS, ""), (len(again.rows), again.gap_reason))
+        self.assertTrue(choose(after(range(1, 8)), listed[1:], 7).gap_reason)
+        self.assertFalse(choose(after(range(1, 8)), listed[1:]).gap_reason)
 
     def test_restored(self) -> None:
         """After a database was restored, events since then are new."""

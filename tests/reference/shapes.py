@@ -150,28 +150,22 @@ RECORDS: dict[str, Kind] = {
     "access_tokens": thing("id name", times="expiration_date last_used"),
     "setup_keys": thing(
         "id name type state",
-        "valid revoked ephemeral",
+        "valid ephemeral",
         "used_times usage_limit",
         "expires last_used",
         auto_groups=_WORDS,
     ),
-    "networks": thing(
-        "id name description",
-        counts="routing_peers_count",
-        routers=_WORDS,
-        resources=_WORDS,
-        policies=_WORDS,
-    ),
+    "networks": thing("id name", routers=_WORDS, resources=_WORDS, policies=_WORDS),
     "network_routers": thing("id peer", "enabled", "metric", peer_groups=_WORDS),
     "network_resources": thing("id name type address", "enabled", groups=_GROUPS),
     "routes": thing(
-        "id description network_id network_type network peer",
+        "id network_id network_type network peer",
         "enabled masquerade",
         domains=_WORDS,
         peer_groups=_WORDS,
     ),
     "policies": thing(
-        "id name description",
+        "id name",
         "enabled",
         source_posture_checks=_WORDS,
         rules=many(

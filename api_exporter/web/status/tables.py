@@ -67,7 +67,7 @@ def resources(
         ("dormant", "NetBird lists no Agent Network provider", dormant),
         (
             "off",
-            "no enabled collector reads this resource",
+            "the settings leave out this resource",
             [n for n in RESOURCE_BY_NAME if n not in freshness and n not in dormant],
         ),
     ):

@@ -107,7 +107,7 @@ class StatusTests(ServedTestCase):
         self.assertEqual(shown, rows["peers"][:4])
         self.assertRegex(rows["peers"][4], r"^\d+ ms$")
         self.assertNotIn("events", rows)
-        self.assertRegex(self.text(), r"off \(no enabled collector .*\): .*, events")
+        self.assertRegex(self.text(), r"off \(the settings .*\): .*, events")
         self.watched.bodies["api/peers"] = b'[{"id":"a"},{"id":7}]'
         self.watched.advance(30)
         self.assertEqual("1 left out, 1 records", self.rows("Resources")["peers"][3])
