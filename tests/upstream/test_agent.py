@@ -164,7 +164,8 @@ class UpstreamAgentTests(SynchronousTestCase):
                 failure = self.failureResultOf(requested)
                 raised = self.assertRaises(UpstreamError, translate, failure)
                 self.assertIn("no connection to the proxy 10.0.0.2:3128: ", str(raised))
-                self.assertEqual(("proxy", True), (raised.reason, raised.unsent))
+                self.assertEqual("proxy", raised.reason)
+                self.assertTrue(raised.retryable and raised.unsent)
 
     def test_prompt_answer(self) -> None:
         """The proxy may answer before the agent waits for it."""
