@@ -195,7 +195,7 @@ _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ..
     ),
     (
         "api_exporter_resource_refresh_interval_seconds",
-        "Configured interval between two refreshes of the resource, in seconds",
+        "Interval between two refreshes of the resource, in seconds",
         lambda s: s.period,
     ),
     (

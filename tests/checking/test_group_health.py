@@ -148,14 +148,12 @@ class GroupHealthTests(HealthTestCase):
         self.assertIn("CERTIFICATE_VERIFY_FAILED", line)
 
     def test_accounts(self) -> None:
-        """One of several accounts must be chosen."""
-        account = StatusAccount(groups=[], error=None, last_refresh_age_seconds=1)
-        wanted = (3, "3 accounts: choose one with --account")
-        self.assertEqual(wanted, judge(StatusDocument([account] * 3), "All"))
-
-    def test_same_named(self) -> None:
-        """The worst of several groups with the same name counts."""
+        """One of several accounts must be chosen. The worst of several groups with the
+        same name counts.
+        """
         groups = [StatusGroup(str(n), "web", GroupPeers(5, n)) for n in (0, 3, 1)]
         account = StatusAccount(groups=groups, error=None, last_refresh_age_seconds=1)
+        wanted = (3, "3 accounts: choose one with --account")
+        self.assertEqual(wanted, judge(StatusDocument([account] * 3), "web"))
         status, line = judge(StatusDocument([account]), "web", 2)
         self.assertEqual((1, "group web: 3 of 5"), (status, line[:17]))

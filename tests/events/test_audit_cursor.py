@@ -74,10 +74,7 @@ class NewTests(SynchronousTestCase):
 
 class MissedTests(SynchronousTestCase):
     def test_gap(self) -> None:
-        """A full list of newer events is a gap, reported once; all are written.
-
-        Unreadable events also fill the list.
-        """
+        """A list that newer or unreadable events fill is a gap; it is reported once."""
         listed = events(range(100, 100 + MAX_EVENTS))
         chosen = choose(after(range(1, 8)), listed)
         self.assertEqual(MAX_EVENTS, len(chosen.rows))
