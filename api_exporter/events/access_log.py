@@ -51,6 +51,10 @@ class AccessLog:
         self._requested_at = self._started_at = float("-inf")
         self._page_count = 0
 
+    @property
+    def interval(self) -> float:
+        return BUSY_CYCLE if self._page_count > BUSY_PAGES else REQUEST_INTERVAL
+
     def is_due(self) -> bool:
         """Return whether a request for rows is due."""
         now = self._clock.seconds()

@@ -51,6 +51,11 @@ BodyReader = Callable[[bytes], object]
 class ResourceSource(Protocol):
     """Requests one resource in its own way, and decides when."""
 
+    @property
+    def interval(self) -> float:
+        """Seconds between two requests while nothing more waits."""
+        ...
+
     def is_due(self) -> bool:
         """Return whether the resource is due."""
         ...
@@ -157,6 +162,11 @@ class Pipeline:
     def is_due(self, name: str) -> bool:
         """Return whether a resource is due for its source, if it has one."""
         return name not in self._sources or self._sources[name].is_due()
+
+    def interval(self, name: str, period: float) -> float:
+        """Return the seconds until the next refresh, which a source may delay."""
+        source = self._sources.get(name)
+        return period if source is None else max(period, source.interval)
 
     async def read(self, resource: Resource, path: str, max_seconds: float) -> LastBody:
         """Fetch a resource and publish what has changed; raises UpstreamError.

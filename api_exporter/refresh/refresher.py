@@ -239,7 +239,8 @@ class Refresher(Service):
             self._on_defect(name, begin)
         else:
             now = self._clock.seconds()
-            period = self._delay(resource, begin, body.records)
+            delay = self._delay(resource, begin, body.records)
+            period = self._pipeline.interval(name, delay)
             life.expires = now + max(self._max_ages[name], LATE_PERIODS * period)
             self._refresh_log.succeeded(name, body, now - begin)
             self._refresh_log.set_interval(name, period)

@@ -4,7 +4,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Snapshot
 from api_exporter.attention.watch import AttentionState
-from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.ports import Attempt, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh import network as network_
 from api_exporter.refresh.pipeline import AccountFeature
 from tests.logbook import logbook
@@ -13,7 +14,31 @@ from tests.refresh.test_refresher import Bench
 EVENTS = b'[{"id":"1"},{"id":"2"},{"no":"id"}]'
 
 
+class Resting:
+    """A source of a resource that is requested once."""
+
+    interval = 1800.0
+    requests = 0
+
+    def is_due(self) -> bool:
+        return not self.requests
+
+    async def fetch(
+        self, fetch: Fetch, path: str, max_seconds: float, _: Inventory
+    ) -> ResponseBody:
+        self.requests += 1
+        return await fetch(path, max_seconds)
+
+
 class NetworkTests(SynchronousTestCase):
+    def test_source(self) -> None:
+        """A resource is not late before its source is."""
+        features = [AccountFeature(sources={"events": Resting()})]
+        bench = Bench("events", features=features).start()
+        bench.advance(2600)
+        freshness = bench.telemetry.freshness["events"]
+        self.assertEqual("fresh", freshness.state(bench.now()))
+
     def test_body_readers(self) -> None:
         """A reader gets all bodies of its resource, changed or not, and no others."""
         first: list[bytes] = []
