@@ -58,7 +58,8 @@ class Freshness(Struct, frozen=True, kw_only=True):
             of it.
         last_success: when the newest successful refresh ended.
         records: number of records in the newest successful response.
-        rejected: number of records of that response that could not be decoded.
+        rejected: number of records of that response that could not be decoded; 0 if the
+            resource is not supported.
         unknown: fields and values of that response that this version does not know.
     """
 
