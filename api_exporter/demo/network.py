@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from ipaddress import IPv6Address
 from pkgutil import get_data
 from random import Random
 from typing import Any
@@ -86,6 +87,9 @@ _DATE = re.compile(rb'"(20(?:2[6-9]|3\d)-\d\d-\d\d)(?=T)')
 
 _FIRST_COPY_ADDRESS = 4096
 """The first address of copied peers; all recorded addresses are lower."""
+
+
+_IPV6_NETWORK = IPv6Address("fd00:4e42:1a2b::")
 
 
 @lru_cache(maxsize=1)
@@ -168,6 +172,6 @@ def _copy_fields(peer: Record, number: int, copy: int) -> Record:
         "dns_label": f"{copy}-{peer['dns_label']}",
         "id": xid("d2o", number),
         "ip": f"100.{64 + (address >> 16)}.{address >> 8 & 255}.{address & 255}",
-        "ipv6": f"fd00:4e42:1a2b::{address:x}",
+        "ipv6": str(_IPV6_NETWORK + address),
         "name": f"{peer['name']} {copy}",
     }

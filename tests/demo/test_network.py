@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
+from ipaddress import IPv6Address
 from typing import Any
 
 import msgspec
@@ -142,6 +143,8 @@ class PeersTests(SynchronousTestCase):
             found = map(astuple, msgspec.json.decode(made(peers), type=list[Identity]))
             unique = [set(values) for values in zip(*found, strict=True)]
             self.assertEqual([peers] * 4 if peers else [], [*map(len, unique)])
+            for ipv6 in unique[2] if peers > 1000 else ():
+                IPv6Address(ipv6)  # it is valid
 
     def test_groups(self) -> None:
         """Groups and peers have the same memberships."""
