@@ -101,9 +101,8 @@ class TablePage(ReadOnlyPage):
             return error_line(request, 503, reason)
         parameters = {b"account"} if network.account else set()
         if others := set(request.args) - parameters - self.parameters:
-            return error_line(
-                request, 400, f"{min(others)[:60]!a} is not allowed: {_USAGE}"
-            )
+            other = min(others)[:60].decode("utf-8", "replace")
+            return error_line(request, 400, f"{other!a} is not allowed: {_USAGE}")
         return self.answer(request, table)
 
     parameters: frozenset[bytes] = frozenset()

@@ -111,7 +111,8 @@ class LookupTests(ServedTestCase):
             "&".join(["name=a"] * (MAX_QUERIES + 1)),
         ):
             self.assertGreater(250, len(self.refused(f"/lookup?{query}", 400)), query)
-        self.refused("/lookup.csv?address=100.64.0.1", 400)
+        line = self.refused("/lookup.csv?address=100.64.0.1", 400)
+        self.assertEqual("'address' is not allowed", line[:24])
 
     def test_not_known(self) -> None:
         """While the peers are unknown or have expired, each page is 503."""
