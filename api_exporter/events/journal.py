@@ -102,9 +102,9 @@ class Journal(Service, Generic[C, Id]):
             self._start(self._write_lists())
 
     def stopService(self) -> Deferred[None]:
-        """Stop; the result fires after the current write."""
+        """Stop; the result fires after the current write, and closes the file."""
         super().stopService()
-        return self._wait()
+        return self._wait().addCallback(lambda _: self._sink.close())
 
     def _wait(self) -> Deferred[None]:
         """Wait for the current work; cancelling does not cancel it."""

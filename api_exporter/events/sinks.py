@@ -46,6 +46,10 @@ class Sink(Protocol[C]):
         """Finish writing the accepted lines, and save their cursor."""
         ...
 
+    def close(self) -> None:
+        """Close the file of lines; the next write opens it again."""
+        ...
+
 
 class FileSink(Generic[C, Id]):
     """Writes lines to a file: of each batch all lines or none.
@@ -91,6 +95,9 @@ class FileSink(Generic[C, Id]):
                 self._unsaved = None
 
         await self._in_thread(save)
+
+    def close(self) -> None:
+        self._file.close()
 
 
 READER_TIMEOUT = 10.0
@@ -143,6 +150,9 @@ class OutputSink(Generic[C, Id]):
             await self._in_thread(lambda: self._cursor.save(unsaved))
             self._unsaved = None
 
+    def close(self) -> None:
+        """Do nothing: standard output stays open."""
+
 
 class NullSink(Generic[C]):
     """Writes nothing; rows are only counted.
@@ -163,4 +173,7 @@ class NullSink(Generic[C]):
         """Drop the lines."""
 
     async def flush(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
         """Do nothing."""

@@ -132,13 +132,19 @@ class FileTests(JournalTestCase[C, Id]):
     """Each row is in the file once, after crashes, moves and a full disk."""
 
     def test_backlog(self) -> None:
-        """All rows are written at first, oldest first; then only new rows."""
+        """All rows are written at first, oldest first; then only new rows.
+
+        A stop closes the file.
+        """
         journal = self.journal()
         self.feed(journal, range(1, 251))
         self.assertEqual(list(range(1, 251)), self.ids())
         self.feed(journal, range(1, 261))
         self.assertEqual(list(range(1, 261)), self.ids())
         self.assertEqual((260, 0), (self.telemetry.lines, self.telemetry.gaps))
+        self.successResultOf(journal.stopService())
+        opened = [f for f in Path("/proc/self/fd").iterdir() if f.exists()]
+        self.assertFalse([file for file in opened if file.samefile(self.path)])
 
     def test_without_cursor(self) -> None:
         """The next process continues after the last row, with a cursor or without."""
