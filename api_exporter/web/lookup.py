@@ -3,7 +3,7 @@
 They are optional: LOOKUP imports this module.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -207,6 +207,10 @@ class LookupTables:
             self._tables[network.account] = newest
         return newest
 
+    def keep(self, names: Container[str]) -> None:
+        """Forget the tables of other accounts; each holds a whole network."""
+        self._tables = {n: table for n, table in self._tables.items() if n in names}
+
 
 def lookup_pages(
     networks: Mapping[str, AccountNetwork],
@@ -221,6 +225,7 @@ def lookup_pages(
         has_names: whether a request must name an account.
     """
     tables = {name: newest.of(network) for name, network in networks.items()}
+    newest.keep(networks)
     csv = b"text/csv; charset=utf-8; header=present"
     pages: dict[str, Callable[[str], IResource]] = {
         "lookup": lambda name: Lookup(networks[name], tables[name], context),

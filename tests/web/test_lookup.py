@@ -1,6 +1,8 @@
 """The pages of `/lookup`."""
 
+import gc
 import json
+import weakref
 from typing import Any
 
 from twisted.web.resource import Resource
@@ -155,6 +157,16 @@ class LookupTests(ServedTestCase):
         self.refused("/lookup.csv", 503)
         self.assertEqual(1, "\n".join(book.lines()).count("internal error"))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+
+    def test_removed(self) -> None:
+        """Nothing of a removed account stays in memory."""
+        watched = Watched(name="beta")
+        tables = LookupTables(watched.context.compute)
+        table = weakref.ref(tables.of(watched))
+        watched.followers.clear()
+        lookup_pages({}, watched.context, tables, has_names=True)
+        gc.collect()
+        self.assertIsNone(table())
 
     def test_accounts(self) -> None:
         """With several accounts a request names one, and gets its peers."""
