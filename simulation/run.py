@@ -72,13 +72,13 @@ def run(
         world = World(seed, Path(folder))
         gc.collect()  # Objects of earlier runs may log something at their end.
         globalLogPublisher.addObserver(world.history)
-        try:
-            return _run(world, seed, days, until, page)
-        finally:
-            globalLogPublisher.removeObserver(world.history)
-            if world.exporter is not None:  # A pending computation ends with it.
-                world.exporter.end()
-            world.disk.close_all()
+        with world.disk.watched():
+            try:
+                return _run(world, seed, days, until, page)
+            finally:
+                globalLogPublisher.removeObserver(world.history)
+                if world.exporter is not None:  # A pending computation ends with it.
+                    world.exporter.end()
 
 
 @contextmanager

@@ -355,7 +355,7 @@ def play(site: Site | None = None, name: str = "") -> Outcome:
         globalLogPublisher.addObserver(world.history)
         problem = ""
         try:
-            with world.faults.installed():
+            with world.faults.installed(), world.disk.watched():
                 world.play()
         except Violation as violation:
             problem = str(violation) + "\n" + "\n".join(world.history.recent)
@@ -365,7 +365,6 @@ def play(site: Site | None = None, name: str = "") -> Outcome:
             world.exporter = None
             gc.collect()
             globalLogPublisher.removeObserver(world.history)
-            world.disk.close_all()
         if not problem and world.history.errors:
             problem = f"errors: {world.history.errors[0]}"
         if site is not None and site not in world.faults.sites:

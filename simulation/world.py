@@ -457,7 +457,7 @@ class World:
                 self._end_process()
                 return "killed while it ended"
         self.left_over += exporter.left_over()
-        self.left_over += (f"file {name}" for name in self.disk.left_over())
+        self.left_over += (f"file {name}" for name in self.disk.descriptors.values())
         self._end_process()
         self._was_killed = False
         return f"ended at {self._now:.3f}"
