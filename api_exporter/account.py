@@ -159,7 +159,7 @@ class Account(MultiService):
             make_policy=shared.make_policy,
             body_memory=shared.body_memory,
         )
-        compute = AccountCompute(
+        self._compute = compute = AccountCompute(
             shared.compute, client.fetcher.fetch, shared.small_bytes
         )
         self.network = AccountNetwork(
@@ -238,9 +238,11 @@ class Account(MultiService):
         stopped: Deferred[object] = super().stopService()
         return stopped
 
-    def reads_same_as(self, other: "Account") -> bool:
-        """Return whether both read the account with the same id at one address."""
-        return self._read == other._read
+    async def adopt(self, before: "Account") -> None:
+        """Take over the records of a stopped account with the same id and address."""
+        if self._read == before._read:
+            self._compute.adopt(before._compute)
+            await self.network.adopt(before.network)
 
     def reload(self) -> None:
         """Reload replaced files, and log a warning for a missing one."""

@@ -128,9 +128,9 @@ class AccountSet(MultiService):
         await DeferredList(stops)
         for name, account in made.items():
             self._follow(account.network)
-            if name in old and account.reads_same_as(old[name]):
+            if name in old:
                 try:
-                    await account.network.adopt(old[name].network)
+                    await account.adopt(old[name])
                 except Exception:  # noqa: BLE001 - it begins without records
                     log.failure("internal error while taking over records")
             if self.running:

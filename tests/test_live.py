@@ -77,7 +77,7 @@ class LiveTestCase(SynchronousTestCase):
         text = "".join(f"{key}='{value}'\n" for key, value in lines.items())
         (self.folder / f"{name}.conf").write_text(text)
 
-    def start(self) -> None:
+    def start(self, small_bytes: int = 0) -> None:
         self.machine = Machine(0.0, self.api, lambda do: do(), lambda: 0.01)
         self.exporter = RunningExporter(
             self.machine,
@@ -85,7 +85,7 @@ class LiveTestCase(SynchronousTestCase):
             read=lambda: read_settings(self.environ),
             now=lambda: NOW + self.machine.seconds(),
             jitter=lambda: 0.5,
-            small_bytes=0,
+            small_bytes=small_bytes,
         )
         self.exporter.start()
         self.addCleanup(self.end)
@@ -235,6 +235,18 @@ class AccountsTests(LiveTestCase):
         self.reload()
         page = self.get("/metrics?account=one")
         self.assertTrue("netbird_api_up 1.0" in page and 'city="' in page)
+
+    def test_thread(self) -> None:
+        """A reload does not block the event loop with the pages of its accounts."""
+        self.environ["LOOKUP"] = "false"  # it uses the thread
+        self.start(small_bytes=10**6)
+        self.account("one", PEER_DETAIL="none")
+        self.exporter.reload()
+        found = 0
+        for _ in range(200):
+            self.advance(0.005)
+            found = max(found, len(self.machine.compute_thread.pending))
+        self.assertEqual(1, found)
 
     def test_budget(self) -> None:
         """Reloads send no more requests than the token's limit allows."""

@@ -89,6 +89,10 @@ async def compute_at_once(
     return function(*args, **kwargs)
 
 
+_ADOPTED = ""
+"""Stands for the adopted records in the set of large responses."""
+
+
 class AccountCompute:
     """A `ports.Compute` of one account: at once if its newest responses are all small.
 
@@ -114,10 +118,19 @@ class AccountCompute:
         self._in_thread = 0
         self._is_slow = False
 
+    def adopt(self, before: "AccountCompute") -> None:
+        """Compute in the thread until the first response, and as an account did.
+
+        A reload may adopt hundreds of accounts, one after the other.
+        """
+        self._large = {_ADOPTED, *before._large}
+        self._is_slow = before._is_slow
+
     async def fetch(self, path: str, max_seconds: float) -> ResponseBody:
         """Fetch a response, and note whether it is small; see `ports.Fetch`."""
         body = await self._fetch(path, max_seconds)
         name = path.partition("?")[0]
+        self._large.discard(_ADOPTED)
         self._large.add(name)
         if len(body.data) <= self._small_bytes:
             try:

@@ -293,21 +293,25 @@ class Fetcher:
     def _check_clock(self, dated_at: float | None, sent_at: float, now: float) -> None:
         """Log once that the clocks differ: this machine's decides when a day ends.
 
+        It is logged again after a response has shown that they agree.
+
         Args:
             dated_at: Date of the response, in whole seconds; None if missing.
         """
         if dated_at is None:
             return
-        ahead = max(dated_at - now, 0.0) + min(dated_at + 1 - sent_at, 0.0)
-        differ = abs(ahead) > MAX_CLOCK_DIFFERENCE
-        if differ and not self._clocks_differ:
+        least, most = dated_at - now, dated_at + 1 - sent_at
+        ahead = max(least, 0.0) + min(most, 0.0)
+        if max(-least, most) <= MAX_CLOCK_DIFFERENCE:
+            self._clocks_differ = False
+        elif abs(ahead) > MAX_CLOCK_DIFFERENCE and not self._clocks_differ:
+            self._clocks_differ = True
             self.log.warn(
                 "the clock of the NetBird API is {seconds:.0f} s {direction} this"
                 " machine's: the exporter uses this machine's clock",
                 seconds=abs(ahead),
                 direction="ahead of" if ahead > 0 else "behind",
             )
-        self._clocks_differ = differ
 
 
 async def _error_body(response: IResponse, body: BodyReceiver) -> bytes:

@@ -153,6 +153,18 @@ class AccountComputeTests(SynchronousTestCase):
         self.assertEqual(5, self.successResultOf(waiting))
         self.assertTrue(self.computes_at_once())
 
+    def test_adopt(self) -> None:
+        """Adopted records, and large ones until read again, are for the thread."""
+        before = AccountCompute(self.thread, self._fetch, 100)
+        for large, at_once in (b"x" * 100, (True, True)), (b"x" * 101, (False, True)):
+            self.bodies["groups"] = ResponseBody(large)
+            self.successResultOf(ensureDeferred(before.fetch("groups", 0.0)))
+            self.compute.adopt(before)
+            self.assertFalse(self.computes_at_once())
+            for path, expected in zip(("peers", "groups"), at_once, strict=True):
+                self.fetch(path, b"x", packed=False)
+                self.assertEqual(expected, self.computes_at_once())
+
     def test_close(self) -> None:
         """The memory of a body that was unpacked at once is still freed."""
         closed: list[bool] = []
