@@ -159,6 +159,8 @@ class BoundedSite(Site):
         while self.running_requests:
             self._drained = Deferred()
             await self._drained
+            # Twisted buffers the end of a response with TLS until the next turn.
+            await deferLater(clock, 0.02)
         # Twisted finishes a request before the client has received the response.
         while any(connection.unsent_bytes() for connection in self.connections):
             await deferLater(clock, 0.02)

@@ -44,7 +44,7 @@ class SiteTests(SynchronousTestCase):
         self.assert_quiet()
 
     def test_requests(self) -> None:
-        """A stop waits for requests under way, for five seconds."""
+        """A stop waits for requests under way, for five seconds, and a turn for TLS."""
         for end in ("answered", "lost", "late"):
             self.setUp()
             self.request()
@@ -58,7 +58,9 @@ class SiteTests(SynchronousTestCase):
             elif end == "lost":
                 connection.lose()
             else:
-                self.clock.advance(0.2)
+                self.clock.advance(0.1)
+            self.assertEqual(end == "late", drained.called)
+            self.clock.advance(0.02)
             self.successResultOf(drained)
             self.assert_quiet()
 
@@ -70,6 +72,7 @@ class SiteTests(SynchronousTestCase):
             if late:
                 self.clock.advance(5)
             self.page.finish()
+            self.clock.advance(0.02)
             self.successResultOf(drained)
             for _ in range(2):
                 connection.ask()
