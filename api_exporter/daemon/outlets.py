@@ -80,8 +80,16 @@ class LogFile(logfile.LogFile):
     """Twisted's log file, which rotates itself, as an outlet. It may be moved away."""
 
     def write(self, line: str) -> bool:
+        data = line.encode(errors="backslashreplace")
         try:
-            super().write(line.encode(errors="backslashreplace"))
+            if self.shouldRotate():
+                self.rotate()
+            written = self._file.write(data)
+            if written < len(data):  # the disk is full: remove the torn line
+                self._file.seek(-written, os.SEEK_CUR)
+                self._file.truncate()
+                return False
+            self.size += written
         except (OSError, ValueError):  # ValueError after a failed rotation
             return False
         return True

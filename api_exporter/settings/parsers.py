@@ -74,7 +74,8 @@ def hostname(text: str) -> str:
     try:
         return idna.encode(text).decode()
     except idna.IDNAError as error:
-        why = re.sub(r" at position \d+ of '.*'", "", str(error))
+        label = r"""( at position \d+ (in|of)| in label)? (['"]).*\3"""  # may be long
+        why = re.sub(label, "", str(error))
         raise ValueError(f"the name of the host: {why}") from None
 
 

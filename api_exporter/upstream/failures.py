@@ -199,7 +199,7 @@ def _causes(failure: Failure) -> Iterator[BaseException]:
 
 def explanation(cause: BaseException | None) -> str:
     """Return a cause's own message in one line, or its type if it has none."""
-    if isinstance(cause, SSL.Error):
+    if isinstance(cause, SSL.Error) and not isinstance(cause, SSL.SysCallError):
         message = (
             ", ".join(text for *_, text in cause.args[0] if text) if cause.args else ""
         )

@@ -3,6 +3,7 @@
 import os
 import socket
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -131,7 +132,16 @@ class LogFileTests(SynchronousTestCase):
         self.assertEqual([line], book.lines())
 
     def test_full_disk(self) -> None:
-        """A full disk accepts nothing."""
+        """A full disk accepts nothing, and no part of a line."""
+        before = getrlimit(RLIMIT_FSIZE)
+        setrlimit(RLIMIT_FSIZE, (5, before[1]))
+        try:
+            accepted = [self.file.write("one\n"), self.file.write("two\n")]
+        finally:
+            setrlimit(RLIMIT_FSIZE, before)
+        self.assertEqual([True, False], accepted)
+        self.file.write("three\n")
+        self.assertEqual("one\nthree\n", self.path.read_text())
         file: LogFile = LogFile.fromFullPath("/dev/full")
         self.addCleanup(file.close)
         self.assertFalse(file.write("a\n"))

@@ -165,6 +165,8 @@ REFUSED: dict[str, dict[str, list[str]]] = {
         "U+005F": [f"http://{'a_' * 32}"],
         "Codepoint U+003B": ["https://h;x"],
         "Codepoint U+0025": ["https://%zz"],
+        "(the name of the host: Codepoint U+00B7 not allowed)": ["https://a·b"],
+        "First codepoint must be": [f"https://1{'ב' * 9}"],
         "must not start or end with a hyphen": ["https://-ä"],
         "too long": [f"https://{'a' * 64}"],
         "a space or control character is not allowed": ["https://a b", "https://a\0.b"],

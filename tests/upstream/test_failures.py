@@ -102,6 +102,7 @@ class TranslateTests(SynchronousTestCase):
                 f"{tls}: {plain} (wrong version number)",
             ),
             (never(SSL.Error()), "tls", f"{tls} (Error)"),
+            (never(SSL.SysCallError(9, "E")), "tls", f"{tls}: (9, 'E')"),
             (never(VerificationError(errors=[])), "tls", f"{tls} (VerificationError)"),
             (within(ValueError("no HTTP")), "decode", invalid),
             (within(MemoryError()), "internal", "not enough memory (MemoryError)"),
