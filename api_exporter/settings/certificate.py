@@ -97,14 +97,14 @@ def pem_certificates(path: Path) -> list[bytes]:
 
 def certificate_file(text: str) -> Path:
     """Return the path of a file with readable certificates."""
-    path = Path(text)
+    path = Path(text).absolute()
     _chain(path)
     return path
 
 
 def key_file(text: str) -> Path:
     """Return the path of a file with a readable key without a password."""
-    path = Path(text)
+    path = Path(text).absolute()
     _key(path)
     return path
 
@@ -113,7 +113,7 @@ def authorities_file(text: str) -> Path:
     """Return the path of a file with authorities that OpenSSL can read."""
     from OpenSSL import crypto  # noqa: PLC0415
 
-    path = Path(text)
+    path = Path(text).absolute()
     try:
         for pem in pem_certificates(path):
             crypto.load_certificate(crypto.FILETYPE_PEM, pem)
