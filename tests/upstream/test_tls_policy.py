@@ -76,7 +76,7 @@ class LookTests(SynchronousTestCase):
 
     def test_noticed(self) -> None:
         """Each problem of the client certificate is logged once, within a minute."""
-        folder = Path(self.mktemp())
+        folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         certificate, key = folder / "own.pem", folder / "own.key"
         persons = Authority("persons")
