@@ -15,7 +15,7 @@ from api_exporter.access.credentials import Credentials, parse
 from api_exporter.access.methods import Allowed, QueueFull, client_address
 from api_exporter.access.rejections import Rejections
 from api_exporter.serving.channel import BodilessRequest
-from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage
+from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage, forbid_caching
 from api_exporter.serving.site import Frontend
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.telemetry.process import (
@@ -82,6 +82,7 @@ class ProtectedSite(Frontend):
     def _set_headers(self, request: Request) -> None:
         """Set the headers of every response; a page may set stricter ones."""
         request.setHeader(b"Server", b"api-exporter")  # Twisted's names its version
+        forbid_caching(request)
         if self._access.web is not None:
             for name, value in self._access.web().headers:
                 request.setHeader(name, value)

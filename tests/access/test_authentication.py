@@ -208,6 +208,7 @@ class StrangerTests(AccessTestCase):
                 found = self.ask(site, path, method=method)
                 self.assertEqual(401, found.status, path)
                 self.assertNotIn(SECRET, found.body)
+                self.assertEqual(["no-store"], found.header("Cache-Control"))
                 self.assertEqual(
                     [
                         'Basic realm="api-exporter", charset="UTF-8"',
@@ -252,7 +253,9 @@ class StrangerTests(AccessTestCase):
         """Without credentials only the pages of WEB_OPEN_PATHS are shown."""
         site, anyone = self.site(USERS, None, "/metrics,/sd,/lookup"), self.site("")
         for path in ("/lookup", "/lookup.csv"):  # which are off here
-            self.assertEqual(404, self.ask(site, path).status)
+            missing = self.ask(site, path)
+            self.assertEqual(404, missing.status)
+            self.assertEqual(["no-store"], missing.header("Cache-Control"))
         for path in ("/metrics", "/sd", "/%6detrics", "/metrics?account=acme"):
             self.assertEqual(f"{SECRET} of all\n", self.ask(site, path).body)
         for path in ("/", "/metrics/", "/debug/pprof"):
