@@ -185,6 +185,7 @@ def correctness() -> str:
                 ),
             ),
             WAYS,
+            random_order(found.get("order", {})),
             f"Simulated until now: {total(runs, 'days') / 365:,.2f} years of"
             f" {sum(len(str(of['seeds']).split()) for of in runs.values()):,} seeds,"
             f" with {total(runs, 'requests'):,.0f} requests and"
@@ -257,6 +258,17 @@ def failed_calls(torture: Mapping[str, Mapping[str, float | str]]) -> str:
     ) + table(
         tuple(sorted(torture)),
         iter([tuple(str(torture[kind]["visited"]) for kind in sorted(torture))]),
+    )
+
+
+def random_order(runs: Mapping[str, Mapping[str, float | str]]) -> str:
+    tests = " and ".join(
+        f"{of['runs']} times the tests {kind}, the last {of['passed']} without a failure"
+        for kind, of in sorted(runs.items(), reverse=True)
+    )
+    return (
+        f"In random order, with other work on both processors, ran {tests}. These runs"
+        " found one defect of the exporter and three of tests. All are mended.\n"
     )
 
 
