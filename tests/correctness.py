@@ -262,13 +262,16 @@ def failed_calls(torture: Mapping[str, Mapping[str, float | str]]) -> str:
 
 
 def random_order(runs: Mapping[str, Mapping[str, float | str]]) -> str:
-    tests = " and ".join(
-        f"{of['runs']} times the tests {kind}, the last {of['passed']} without a failure"
-        for kind, of in sorted(runs.items(), reverse=True)
+    found = table(
+        ("tests", "runs", "the last without a failure"),
+        (
+            (kind, str(of["runs"]), str(of["passed"]))
+            for kind, of in sorted(runs.items(), reverse=True)
+        ),
     )
     return (
-        f"In random order, with other work on both processors, ran {tests}. These runs"
-        " found one defect of the exporter and three of tests. All are mended.\n"
+        "All tests ran in random order, with other work on both processors. That found"
+        f" one defect of the exporter and three of tests. All are mended.\n\n{found}"
     )
 
 
