@@ -298,7 +298,7 @@ class Refresher(Service):
         withheld = self._pipeline.inventory.withheld
         for name, life in self._lives.items():
             located = self._pipeline.request_path(self._resources[name])
-            if life.path and dormant(name) and life.due is not None:
+            if life.freshness and dormant(name) and life.due is not None:
                 life.sleep()
             elif located not in {None, life.path} or (life.path and name in withheld):
                 self._schedule.make_due(name, now)

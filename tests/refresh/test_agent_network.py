@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.inventory import AGENT_RESOURCES
 from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.ports import ResponseBody, UpstreamError
-from api_exporter.refresh.network import AccountNetwork
+from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.world import World
 from tests.bodies import recorded
 from tests.parts import CURRENT_USER, SERVICE_USER, quota
@@ -39,7 +39,9 @@ class Agents(AccountNetwork):
         requests: times of the requests by resource, except for the peers.
     """
 
-    def __init__(self, *, begin: float = NOON, **replies: Reply) -> None:
+    def __init__(
+        self, *, begin: float = NOON, max_age: float | None = None, **replies: Reply
+    ) -> None:
         self.replies: dict[str, Reply] = dict(recorded("recorded_agents"))
         for name, reply in replies.items():
             self.replies[RESOURCE_BY_NAME[name].path] = reply
@@ -50,9 +52,12 @@ class Agents(AccountNetwork):
         self.registry = CollectorRegistry()
         super().__init__(
             fetch=self.fetch,
-            quota=quota(("peers", "groups", "users", "agent_network")),
+            quota=quota(
+                ("peers", "groups", "users", "agent_network"), {"peers": 300.0}
+            ),
             world=World(self.clock, lambda: begin + self.clock.seconds(), lambda: 0.5),
             registry=self.registry,
+            options=NetworkOptions(metrics_max_age=max_age),
         )
         self.startService()
         self.advance(2)
@@ -132,6 +137,16 @@ class DormantTests(SynchronousTestCase):
         begin = network.clock.seconds()
         network.advance(2 * HOUR)
         self.assertEqual({"providers"}, set(network.since(begin)))
+
+    def test_refused(self) -> None:
+        """If all is refused, what is dormant does not stay in failure."""
+        network = Agents(max_age=900.0)
+        network.advance(29 * MINUTE)
+        for name in ("agent_providers", *AGENT_RESOURCES):
+            path = RESOURCE_BY_NAME[name].path
+            network.replies[path] = UpstreamError("forbidden", "403")
+        network.advance(HOUR)
+        self.assertEqual(set(), network.resources() & set(AGENT_RESOURCES))
 
 
 class CostTests(SynchronousTestCase):
