@@ -355,7 +355,7 @@ def play(site: Site | None = None, name: str = "") -> Outcome:
         globalLogPublisher.addObserver(world.history)
         problem = ""
         try:
-            with world.faults.installed(), world.disk.watched():
+            with world.faults.installed():
                 world.play()
         except Violation as violation:
             problem = str(violation) + "\n" + "\n".join(world.history.recent)
