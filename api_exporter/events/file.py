@@ -152,8 +152,8 @@ class LinesFile(Generic[C, Id]):
     def close(self) -> None:
         """Close the file; the next write opens the path again."""
         if self._file is not None:
-            os.close(self._file)
-            self._file = None
+            file, self._file = self._file, None  # closed even if that fails
+            os.close(file)
 
     def _open(self) -> int:
         if self._file is not None and self._is_moved(self._file):

@@ -1,6 +1,7 @@
 """Destinations of lines and their cursors: a file, standard output, none."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -97,7 +98,8 @@ class FileSink(Generic[C, Id]):
         await self._in_thread(save)
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # accepted lines are on the disk already
+            self._file.close()
 
 
 READER_TIMEOUT = 10.0

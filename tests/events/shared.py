@@ -3,11 +3,13 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from errno import EIO
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from twisted.internet.task import Clock
 from twisted.logger import Logger, capturedLogs, formatEvent
+from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.journal import Journal
@@ -31,6 +33,14 @@ NOW = START / NANOSECONDS_PER_SECOND + 100_000.0
 async def run_here(work: Callable[[], T]) -> T:
     """Run work in this thread."""
     return work()
+
+
+_close = os.close
+
+
+def _close_and_fail(file: int) -> None:
+    _close(file)
+    raise OSError(EIO, os.strerror(EIO))
 
 
 class JournalMetrics:
@@ -134,7 +144,7 @@ class FileTests(JournalTestCase[C, Id]):
     def test_backlog(self) -> None:
         """All rows are written at first, oldest first; then only new rows.
 
-        A stop closes the file.
+        A stop closes the file, even if the disk fails.
         """
         journal = self.journal()
         self.feed(journal, range(1, 251))
@@ -142,7 +152,8 @@ class FileTests(JournalTestCase[C, Id]):
         self.feed(journal, range(1, 261))
         self.assertEqual(list(range(1, 261)), self.ids())
         self.assertEqual((260, 0), (self.telemetry.lines, self.telemetry.gaps))
-        self.successResultOf(journal.stopService())
+        with MonkeyPatcher((os, "close", _close_and_fail)):
+            self.successResultOf(journal.stopService())
         opened = [f for f in Path("/proc/self/fd").iterdir() if f.exists()]
         self.assertFalse([file for file in opened if file.samefile(self.path)])
 
