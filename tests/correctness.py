@@ -62,11 +62,11 @@ logs, and stop. Then each call fails once, with each error that it may have. Aft
 the invariants hold, each resource is refreshed, each row is written once, and the log has
 no traceback.
 
-It has found five defects. All are mended: a client certificate that could not be read
+It has found six defects. All are mended: a client certificate that could not be read
 for a moment was unusable until its file changed; a traceback 55 seconds after a server had
 closed an idle TLS connection; one where the folder of accounts could not be listed; one
-where memory or a thread was missing; and a name look-up without a thread, which never
-ended.
+where memory or a thread was missing; a name look-up without a thread, which never
+ended; and a traceback where a log could not be closed at a stop.
 """
 
 PLANTED = """\
