@@ -64,7 +64,7 @@ class Knowledge:
         read_at: the time of the last good body, in seconds of the clock.
         tried_at: the end of the last refresh of each resource, successful or not.
         failed_as_peers: resources whose last refresh failed for the same reason as the
-            peers' last one, and so needs no log line.
+            peers' last one, which need no log line.
         max_age: METRICS_MAX_AGE, or None if it is not set.
         timeout: seconds for an attempt.
         recovered_at: the time of the peers' first success, or the first after a

@@ -55,6 +55,14 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
             return "restricted"
         return "skipped" if self.records is None else "ok"
 
+    @property
+    def has_failed(self) -> bool:
+        """True if its request failed, but NetBird neither refuses nor lacks it."""
+        error, resource = self.error, self.resource
+        return error is not None and not (
+            resource.refused(error) or resource.absent(error)
+        )
+
     def freshness(self, now: float) -> Freshness:
         """Return the state of the resource for the status page."""
         freshness = Freshness(
@@ -64,9 +72,9 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
             return replace(freshness, supported=False, restricted=True)
         if self.error is None:
             return replace(freshness, last_success=now, supported=True)
-        if self.resource.refused(self.error) or self.resource.absent(self.error):
-            return replace(freshness, supported=False)
-        return replace(freshness, error=self.error)
+        if self.has_failed:
+            return replace(freshness, error=self.error)
+        return replace(freshness, supported=False)
 
 
 async def read_resources(
@@ -163,5 +171,5 @@ def worst_status(found: FindingList, checks: list[ResourceCheck]) -> int:
     """Return 2 for a critical finding, 1 for a warning or unread resource, else 0."""
     if found.counts.get("critical"):
         return 2
-    is_unread = found.unknown or any(c.freshness(0.0).up is False for c in checks)
+    is_unread = found.unknown or any(check.has_failed for check in checks)
     return 1 if found.counts.get("warning") or is_unread else 0

@@ -89,10 +89,6 @@ async def compute_at_once(
     return function(*args, **kwargs)
 
 
-_ADOPTED = ""
-"""Stands for the adopted records in the set of large responses."""
-
-
 class AccountCompute:
     """A `ports.Compute` of one account: at once if its newest responses are all small.
 
@@ -116,21 +112,21 @@ class AccountCompute:
         self._spent = spent
         self._large: set[str] = set()
         self._in_thread = 0
-        self._is_slow = False
+        self._is_slow = self._has_adopted = False
 
     def adopt(self, before: "AccountCompute") -> None:
         """Compute in the thread until the first response, and as an account did.
 
         A reload may adopt hundreds of accounts, one after the other.
         """
-        self._large = {_ADOPTED, *before._large}
-        self._is_slow = before._is_slow
+        self._large, self._is_slow = set(before._large), before._is_slow
+        self._has_adopted = True
 
     async def fetch(self, path: str, max_seconds: float) -> ResponseBody:
         """Fetch a response, and note whether it is small; see `ports.Fetch`."""
         body = await self._fetch(path, max_seconds)
         name = path.partition("?")[0]
-        self._large.discard(_ADOPTED)
+        self._has_adopted = False
         self._large.add(name)
         if len(body.data) <= self._small_bytes:
             try:
@@ -145,7 +141,7 @@ class AccountCompute:
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
         # Computations of an account share caches: none beside one in the thread.
-        if self._large or self._is_slow or self._in_thread:
+        if self._large or self._has_adopted or self._is_slow or self._in_thread:
             self._in_thread += 1
             return self._ended(self._thread(function, *args, **kwargs))
         return self._at_once(partial(function, *args, **kwargs))
