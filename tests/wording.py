@@ -113,13 +113,15 @@ def faults(path: Path) -> Iterator[str]:
 def unknown_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield line and name of documented arguments and attributes that do not exist."""
     for node in ast.walk(tree):
-        if isinstance(node, SCOPES) and (text := ast.get_docstring(node)):
+        if not isinstance(node, SCOPES):
+            continue
+        if sections := SECTION.findall(ast.get_docstring(node) or ""):
             known = {
                 getattr(part, field, None)
                 for part in ast.walk(node)
                 for field in ("arg", "attr", "id", "name")
             }
-            for section in SECTION.findall(text):
+            for section in sections:
                 for name in set(re.findall(r"(?m)^    (\w+): ", section)) - known:
                     yield node.body[0].lineno, name
 
