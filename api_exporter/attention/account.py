@@ -49,7 +49,7 @@ def user_approvals(snapshot: Snapshot) -> Iterator[Finding]:
 
 def unused_checks(snapshot: Snapshot) -> Iterator[Finding]:
     """Report posture checks that no enabled policy uses."""
-    used = policies_by_check(snapshot.inventory.policies or ())
+    used = policies_by_check(snapshot.inventory)
     for check in snapshot.inventory.posture_checks or ():
         if check.id not in used:
             yield snapshot.finding(
@@ -61,12 +61,8 @@ def unused_checks(snapshot: Snapshot) -> Iterator[Finding]:
 
 def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
     """Report peers that a posture check excludes because of their version."""
-    inventory = snapshot.inventory
-    checks = inventory.posture_checks or ()
-    old = outdated_peer_counts(
-        checks, inventory.policies or (), inventory.groups or (), inventory.peers or ()
-    )
-    for check in checks:
+    old = outdated_peer_counts(snapshot.inventory)
+    for check in snapshot.inventory.posture_checks or ():
         demanded = check.checks.nb_version_check
         number = old.get(check.id, 0)
         if demanded is not None and number:
@@ -126,7 +122,7 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
     """
     if not snapshot.inventory.peers:
         return
-    known = group_sizes(snapshot.inventory.groups or ())
+    known = group_sizes(snapshot.inventory)
     for policy in snapshot.inventory.policies or ():
         if sides := empty_sides(policy, known):
             yield snapshot.finding(

@@ -16,7 +16,7 @@ def logins(snapshot: Snapshot) -> Iterator[Finding]:
     There is no finding if logins last for less than `login_routine` days.
     """
     days, share = snapshot.thresholds.days, snapshot.thresholds.shares["login_soon"]
-    lifetime = login_lifetime_seconds(snapshot.inventory.accounts or ())
+    lifetime = login_lifetime_seconds(snapshot.inventory)
     if lifetime is None or lifetime < days["login_routine"] * DAY:
         return
     limit = min(days["login_soon"] * DAY, share * lifetime)

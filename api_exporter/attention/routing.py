@@ -21,10 +21,8 @@ from api_exporter.netbird.facts.routing import (
 from api_exporter.netbird.records import NetworkResource, Route
 from api_exporter.plurals import with_noun
 
-Found = Iterator[Finding]
 
-
-def networks(snapshot: Snapshot) -> Found:
+def networks(snapshot: Snapshot) -> Iterator[Finding]:
     """Report networks with no connected routing peer, or only one of several."""
     inventory = snapshot.inventory
     routing = network_routing_peers(inventory)
@@ -59,7 +57,7 @@ def networks(snapshot: Snapshot) -> Found:
             )
 
 
-def routes(snapshot: Snapshot) -> Found:
+def routes(snapshot: Snapshot) -> Iterator[Finding]:
     """Report routes with no connected routing peer, or only one of several.
 
     Routes with the same network id and destination replace each other.

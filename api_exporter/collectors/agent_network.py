@@ -68,10 +68,6 @@ LIMITS = ObjectKind[Limit](
 )
 
 
-def _used_ratio(ratios: Mapping[Limit, float], limit: Limit) -> float | None:
-    return ratios.get(limit)
-
-
 class Spent(Struct, frozen=True):
     """The consumption of a group or consumer in a current window.
 
@@ -90,7 +86,7 @@ def _group_consumption(inventory: Inventory) -> Iterable[Spent]:
     names = {group.id: group.name for group in inventory.groups or ()}
     return [
         Spent({"group_id": row.dimension_id, "group": names[row.dimension_id]}, row)
-        for row in current_rows(inventory.agent_consumption or (), inventory.now)
+        for row in current_rows(inventory)
         if row.dimension_kind == "group" and row.dimension_id in names
     ]
 
@@ -101,7 +97,7 @@ def _listed_consumption(inventory: Inventory) -> Iterable[Spent]:
     listed = listed_ids(inventory)
     return [
         Spent({"consumer_id": row.dimension_id}, row)
-        for row in current_rows(inventory.agent_consumption or (), inventory.now)
+        for row in current_rows(inventory)
         if row.dimension_kind == "user"
         and (row.dimension_id in listed["users"] or row.dimension_id in listed["peers"])
     ]
@@ -294,7 +290,7 @@ ROWS: tuple[Row, ...] = (
         "agent-network/{policies,budget-rules}[].limits, agent-network/consumption[],"
         " groups[], users[], peers[]",
         used_ratios,
-        _used_ratio,
+        lambda ratios, limit: ratios.get(limit),
         labels=lambda _, limit: _limit_labels(limit, unit=limit.unit),
         needs=("agent_consumption", "groups", "users", "peers"),
         alert="0.9: from 1 on NetBird denies requests",

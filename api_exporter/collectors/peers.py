@@ -72,10 +72,6 @@ def _remote_jobs_allowed(peers: Iterable[Peer]) -> Iterator[Sample]:
         yield "", sum(flags.remote_jobs_allowed is True for flags in sent)
 
 
-def _lifetime(inventory: Inventory) -> int | None:
-    return login_lifetime_seconds(inventory.accounts or ())
-
-
 Enrolment = tuple[str, bool]
 """`user` or `setup_key`, and whether the peers are connected."""
 
@@ -220,7 +216,7 @@ ROWS = (
         "peers[].last_login + accounts[].settings.peer_login_expiration,"
         " where peers[].login_expiration_enabled, peers[].user_id and"
         " accounts[].settings.peer_login_expiration_enabled",
-        _lifetime,
+        login_lifetime_seconds,
         login_expires_at,
         needs=("accounts",),
         alert="a login that expires within the next working day",

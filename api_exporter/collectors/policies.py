@@ -1,7 +1,5 @@
 """Policies and posture checks, and the peers that posture checks block."""
 
-from collections.abc import Mapping
-
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.members import distinct
@@ -11,7 +9,6 @@ from api_exporter.netbird.facts.policies import (
     outdated_peer_counts,
     policies_by_check,
 )
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Policy, PostureCheck
 
 POLICIES = ObjectKind[Policy](
@@ -24,23 +21,6 @@ CHECKS = ObjectKind[PostureCheck](
     "posture-checks[]",
     lambda check: labels(posture_check_id=check.id, posture_check=check.name),
 )
-
-
-def _sizes(inventory: Inventory) -> Mapping[str, int]:
-    return group_sizes(inventory.groups or ())
-
-
-def _used(inventory: Inventory) -> Mapping[str, list[Policy]]:
-    return policies_by_check(inventory.policies or ())
-
-
-def _outdated(inventory: Inventory) -> Mapping[str, int]:
-    return outdated_peer_counts(
-        inventory.posture_checks or (),
-        inventory.policies or (),
-        inventory.groups or (),
-        inventory.peers or (),
-    )
 
 
 ROWS = (
@@ -79,7 +59,7 @@ ROWS = (
         " enabled rules",
         "policies[].rules[].{sources,destinations,sourceResource,"
         "destinationResource} among groups[].{peers_count,resources_count}",
-        _sizes,
+        group_sizes,
         lambda known, policy: empty_sides(policy, known),
         needs=("groups",),
         alert="above 0: the policy has no effect on this side",
@@ -95,7 +75,7 @@ ROWS = (
         "Number of enabled policies that use the posture check",
         "posture-checks[].id among policies[].source_posture_checks[],"
         " where policies[].enabled",
-        _used,
+        policies_by_check,
         lambda used, check: len(used.get(check.id, ())),
         needs=("policies",),
         alert="0: no policy uses the check",
@@ -107,7 +87,7 @@ ROWS = (
         "posture-checks[].checks.nb_version_check.min_version, peers[].version,"
         " groups[].peers[].id, policies[].{enabled,source_posture_checks},"
         " policies[].rules[].{enabled,sources}",
-        _outdated,
+        outdated_peer_counts,
         lambda counts, check: counts.get(check.id),
         needs=("policies", "groups", "peers"),
         alert="above 0: these peers have no access",

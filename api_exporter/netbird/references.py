@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from api_exporter.netbird.agent_records import AgentBudgetRule, AgentPolicy
-from api_exporter.netbird.records import Group, Network, NetworkRouter, Policy, Route
+from api_exporter.netbird.records import Group, NetworkRouter, Policy, Route
 from api_exporter.ports import UpstreamError
 
 
@@ -43,6 +42,10 @@ class Reference(Struct, frozen=True):
     own_ids: Callable[[Any], Iterable[str]] = _own_id
 
 
+def _listed(field: str) -> Callable[[Any], tuple[str, ...]]:
+    return lambda record: getattr(record, field) or ()
+
+
 def _members(group: Group) -> list[str]:
     return [member.id for member in group.peers or () if member.id]
 
@@ -51,65 +54,31 @@ def _peer(router: NetworkRouter | Route) -> tuple[str, ...]:
     return (router.peer,) if router.peer else ()
 
 
-def _peer_groups(router: NetworkRouter | Route) -> tuple[str, ...]:
-    return router.peer_groups or ()
-
-
-def _routers(network: Network) -> tuple[str, ...]:
-    return network.routers or ()
-
-
-def _resources(network: Network) -> tuple[str, ...]:
-    return network.resources or ()
-
-
 def _sides(policy: Policy) -> Iterator[str]:
     for rule in policy.rules or ():
         for group in chain(rule.sources or (), rule.destinations or ()):
             yield group.id
 
 
-def _checks(policy: Policy) -> tuple[str, ...]:
-    return policy.source_posture_checks or ()
-
-
-def _source_groups(policy: AgentPolicy) -> tuple[str, ...]:
-    return policy.source_groups or ()
-
-
-def _providers(policy: AgentPolicy) -> tuple[str, ...]:
-    return policy.destination_provider_ids or ()
-
-
-def _guardrails(policy: AgentPolicy) -> tuple[str, ...]:
-    return policy.guardrail_ids or ()
-
-
-def _target_groups(rule: AgentBudgetRule) -> tuple[str, ...]:
-    return rule.target_groups or ()
-
-
-def _target_users(rule: AgentBudgetRule) -> tuple[str, ...]:
-    return rule.target_users or ()
-
-
 REFERENCES = (
     Reference("groups", ("peers",), _members),
     Reference("network_routers", ("peers",), _peer),
-    Reference("network_routers", ("groups",), _peer_groups),
-    Reference("networks", ("network_routers",), _routers),
-    Reference("networks", ("network_resources",), _resources),
+    Reference("network_routers", ("groups",), _listed("peer_groups")),
+    Reference("networks", ("network_routers",), _listed("routers")),
+    Reference("networks", ("network_resources",), _listed("resources")),
     # A resource does not name its network: the network lists the resource.
-    Reference("network_resources", ("networks",), _own_id, _resources),
+    Reference("network_resources", ("networks",), _own_id, _listed("resources")),
     Reference("routes", ("peers",), _peer),
-    Reference("routes", ("groups",), _peer_groups),
+    Reference("routes", ("groups",), _listed("peer_groups")),
     Reference("policies", ("groups",), _sides),
-    Reference("policies", ("posture_checks",), _checks),
-    Reference("agent_policies", ("groups",), _source_groups),
-    Reference("agent_policies", ("agent_providers",), _providers),
-    Reference("agent_policies", ("agent_guardrails",), _guardrails),
-    Reference("agent_budget_rules", ("groups",), _target_groups),
-    Reference("agent_budget_rules", ("users", "peers"), _target_users),
+    Reference("policies", ("posture_checks",), _listed("source_posture_checks")),
+    Reference("agent_policies", ("groups",), _listed("source_groups")),
+    Reference(
+        "agent_policies", ("agent_providers",), _listed("destination_provider_ids")
+    ),
+    Reference("agent_policies", ("agent_guardrails",), _listed("guardrail_ids")),
+    Reference("agent_budget_rules", ("groups",), _listed("target_groups")),
+    Reference("agent_budget_rules", ("users", "peers"), _listed("target_users")),
 )
 
 JOINED_LISTS = tuple(

@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 from msgspec.structs import fields
 
 from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Choice,
     ExtraSettings,
@@ -15,11 +16,11 @@ from api_exporter.netbird.records import (
 )
 
 
-def login_lifetime_seconds(accounts: tuple[NetBirdAccount, ...]) -> int | None:
+def login_lifetime_seconds(inventory: Inventory) -> int | None:
     """Return the seconds after which a login expires; None if logins do not expire."""
     lifetimes = (
         account.settings.peer_login_expiration
-        for account in accounts
+        for account in inventory.accounts or ()
         if account.settings.peer_login_expiration_enabled
     )
     return next(lifetimes, None)  # a token sees one account

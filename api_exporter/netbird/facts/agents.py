@@ -8,13 +8,7 @@ from math import fsum
 
 from msgspec import Struct
 
-from api_exporter.netbird.agent_bodies import (
-    Consumption,
-    Usage,
-    add_up,
-    day,
-    window_start,
-)
+from api_exporter.netbird.agent_bodies import Usage, add_up, day, window_start
 from api_exporter.netbird.agent_records import (
     AgentBudgetRule,
     AgentPolicy,
@@ -101,13 +95,11 @@ def _limits(
                 )
 
 
-def current_rows(
-    consumption: Iterable[Consumption], now: float
-) -> Iterator[ConsumptionRow]:
+def current_rows(inventory: Inventory) -> Iterator[ConsumptionRow]:
     """Yield the rows of consumption; a row whose window has ended is 0."""
-    for found in consumption:
+    for found in inventory.agent_consumption or ():
         for row in found.current:
-            if now < window_start(row) + row.window_seconds:
+            if inventory.now < window_start(row) + row.window_seconds:
                 yield row
             else:
                 yield ConsumptionRow(
@@ -124,7 +116,7 @@ Unit = tuple[str, int, str]
 def consumption_by_unit(inventory: Inventory) -> Mapping[Unit, Mapping[str, float]]:
     """Return the consumption of each group and each user or peer, by id."""
     found: dict[Unit, dict[str, float]] = {}
-    for row in current_rows(inventory.agent_consumption or (), inventory.now):
+    for row in current_rows(inventory):
         tokens = float(row.tokens_input + row.tokens_output)
         for unit, amount in (("tokens", tokens), ("usd", row.cost_usd)):
             kind = row.dimension_kind, row.window_seconds, unit

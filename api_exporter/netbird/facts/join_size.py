@@ -17,9 +17,7 @@ def check_joins(inventory: Inventory, changed: str) -> None:
         total = count_groups_through_routers(inventory)
         _check("networks name {} groups through their routers", total)
     if changed in {"posture_checks", "policies"}:
-        total = count_groups_through_policies(
-            inventory.posture_checks or (), inventory.policies or ()
-        )
+        total = count_groups_through_policies(inventory)
         _check("posture checks have {} source groups through their policies", total)
 
 

@@ -6,19 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 from api_exporter.netbird.facts.members import PeerSets, distinct
-from api_exporter.netbird.records import (
-    Group,
-    GroupId,
-    Peer,
-    Policy,
-    PostureCheck,
-    TypedId,
-)
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import GroupId, Peer, Policy, TypedId
 
 
-def group_sizes(groups: Iterable[Group]) -> dict[str, int]:
+def group_sizes(inventory: Inventory) -> dict[str, int]:
     """Return the number of peers and network resources of each group, by its id."""
-    return {group.id: group.peers_count + group.resources_count for group in groups}
+    return {g.id: g.peers_count + g.resources_count for g in inventory.groups or ()}
 
 
 def empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
@@ -50,10 +44,10 @@ def _empty(
     return all(sizes.get(group.id, 0) <= 0 for group in groups or ())
 
 
-def policies_by_check(policies: Iterable[Policy]) -> dict[str, list[Policy]]:
+def policies_by_check(inventory: Inventory) -> dict[str, list[Policy]]:
     """Return the enabled policies that use a posture check, by the check's id."""
     found: dict[str, list[Policy]] = {}
-    for policy in policies:
+    for policy in inventory.policies or ():
         if policy.enabled:
             for check in dict.fromkeys(policy.source_posture_checks or ()):
                 found.setdefault(check, []).append(policy)
@@ -63,21 +57,15 @@ def policies_by_check(policies: Iterable[Policy]) -> dict[str, list[Policy]]:
 Release = tuple[int, int, int]
 
 
-def outdated_peer_counts(
-    checks: Iterable[PostureCheck],
-    policies: Iterable[Policy],
-    groups: Iterable[Group],
-    peers: tuple[Peer, ...],
-) -> Mapping[str, int]:
+def outdated_peer_counts(inventory: Inventory) -> Mapping[str, int]:
     """Return the number of peers that each check blocks for their version, by its id.
 
     These peers are in source groups of the policies that use the check.
     """
-    by_check = policies_by_check(policies)
-    minimums = _minimum_versions(checks)
+    minimums = _minimum_versions(inventory)
     if not minimums:
         return {}
-    ids = _by_version(peers, max(minimums.values()))
+    ids = _by_version(inventory.peers or (), max(minimums.values()))
     # Peers stand in the order of their versions: older peers have lower places.
     versions = sorted(ids)
     places: dict[str, int] = {}
@@ -86,12 +74,12 @@ def outdated_peer_counts(
         first_places.append(len(places))
         places.update(zip(ids[version], count(len(places)), strict=False))
     first_places.append(len(places))
-    uses = _uses(minimums, by_check)
+    uses = _uses(minimums, policies_by_check(inventory))
     used_policies = {id(p): p for using, _ in uses.values() for p in using}
     source_ids = {key: source_groups(policy) for key, policy in used_policies.items()}
     group_ids = frozenset().union(*source_ids.values())
     sets = PeerSets(places)
-    for group in groups:
+    for group in inventory.groups or ():
         if group.id in group_ids:
             sets.add(group.id, [member.id for member in group.peers or ()])
     counts: dict[str, int] = {}
@@ -103,9 +91,9 @@ def outdated_peer_counts(
     return counts
 
 
-def _minimum_versions(checks: Iterable[PostureCheck]) -> Mapping[str, Release]:
+def _minimum_versions(inventory: Inventory) -> Mapping[str, Release]:
     found: dict[str, Release] = {}
-    for check in checks:
+    for check in inventory.posture_checks or ():
         version = check.checks.nb_version_check
         if version is not None and (minimum := parse_release(version.min_version)):
             found[check.id] = minimum
@@ -124,13 +112,10 @@ def _uses(checks: Iterable[str], by_check: Mapping[str, Sequence[Policy]]) -> Us
     return found
 
 
-def count_groups_through_policies(
-    checks: Iterable[PostureCheck], policies: Iterable[Policy]
-) -> int:
+def count_groups_through_policies(inventory: Inventory) -> int:
     """Return the number of source groups that posture checks have through policies."""
-    by_check = policies_by_check(policies)
-    group_counts = {id(policy): len(source_groups(policy)) for policy in policies}
-    uses = _uses(_minimum_versions(checks), by_check)
+    group_counts = {id(p): len(source_groups(p)) for p in inventory.policies or ()}
+    uses = _uses(_minimum_versions(inventory), policies_by_check(inventory))
     return sum(sum(map(group_counts.__getitem__, key)) for key in uses)
 
 

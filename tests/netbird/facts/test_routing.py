@@ -106,7 +106,13 @@ class UnionsTests(SynchronousTestCase):
                     source_posture_checks=(check,),
                 )
             )
-        counts = outdated_peer_counts(checks, uses, self.groups, self.peers)
+        inventory = Inventory(
+            posture_checks=tuple(checks),
+            policies=tuple(uses),
+            groups=self.groups,
+            peers=self.peers,
+        )
+        counts = outdated_peer_counts(inventory)
         self.assertEqual(500, counts["c0"])
         self.assertLess(CountedId.lookups, 8 * self.once)
 
