@@ -139,10 +139,10 @@ def main() -> None:
 
 
 def _runbook(name: str) -> str:
-    from api_exporter.checking import runbook  # noqa: PLC0415
+    from api_exporter.web.runbooks import runbook_text  # noqa: PLC0415
 
     try:
-        return runbook.runbook_text(name)
+        return runbook_text(name)
     except ValueError as error:
         raise usage.UsageError(f"--runbook: {error}") from None
 

@@ -40,8 +40,7 @@ from api_exporter.telemetry.process import (
     register_account_gauges,
 )
 from api_exporter.version import this_build
-from api_exporter.web.context import SiteContext
-from api_exporter.web.runbooks import RUNBOOKS_PATH
+from api_exporter.web.context import RUNBOOKS_PATH, SiteContext
 from api_exporter.web.tree import tree
 
 if TYPE_CHECKING:  # imported only if access control is configured

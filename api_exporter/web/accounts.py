@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv6Address
 
+from twisted.web.resource import IResource
 from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Pages
@@ -14,27 +15,28 @@ from api_exporter.web.context import SiteContext
 from api_exporter.web.health import AllHealth
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import AllReady
+from api_exporter.web.status.findings import FINDINGS_PATH
 from api_exporter.web.status.overview import Overview
-from api_exporter.web.status.status_json import StatusJson
-from api_exporter.web.tree import SummaryPages
+from api_exporter.web.status.status_json import STATUS_PATH, StatusJson
 
 
 def summary_pages(
     accounts: Mapping[str, AccountNetwork], context: SiteContext
-) -> SummaryPages:
-    """Return the pages. The metrics are the process's."""
-    return SummaryPages(
-        status=Overview(accounts, context),
-        status_json=StatusJson(accounts, context),
-        health=AllHealth(accounts, context),
-        ready=AllReady(accounts, context),
-        metrics=Metrics(Pages([]), context.process.registry, context=context),
-        discovery=ErrorPage(
-            400, "account is missing: request /sd?account=NAME&port=9100"
+) -> Mapping[str, IResource]:
+    """Return the pages by path. The metrics are the process's."""
+    missing = "account is missing: request"
+    return {
+        "": Overview(accounts, context),
+        "health": AllHealth(accounts, context),
+        "ready": AllReady(accounts, context),
+        "sd": ErrorPage(400, f"{missing} /sd?account=NAME&port=9100"),
+        "sd/accounts": AccountTargets(accounts, metrics_path=context.metrics_path),
+        FINDINGS_PATH: ErrorPage(400, f"{missing} /findings?account=NAME"),
+        STATUS_PATH: StatusJson(accounts, context),
+        context.metrics_path: Metrics(
+            Pages([]), context.process.registry, context=context
         ),
-        findings=ErrorPage(400, "account is missing: request /findings?account=NAME"),
-        targets=AccountTargets(accounts, metrics_path=context.metrics_path),
-    )
+    }
 
 
 _ADDRESS = re.compile(

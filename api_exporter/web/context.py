@@ -47,6 +47,8 @@ class TTLCache(Generic[T]):
 PROFILES_PATH = "debug/pprof"
 """The path of the profiles, if they are enabled."""
 
+RUNBOOKS_PATH = "runbooks"
+"""The path of the runbooks, relative to the status page."""
 
 MAX_PENDING = 16
 """The maximum number of pending responses with long lists, for all accounts."""
@@ -77,7 +79,13 @@ class PendingResponses:
         request.notifyFinish().addBoth(lambda _: self._bytes.pop(request, None))
         return True
 
-    def send(self, request: Request, response: Payload) -> None:
+    def send(self, request: Request, response: Payload, media_type: bytes) -> None:
+        """Send a response to a counted request; to HEAD only its headers."""
+        request.setHeader(b"Content-Type", media_type)
+        request.setHeader(b"Content-Length", b"%d" % response.length)
+        if request.method == b"HEAD":
+            request.finish()
+            return
         while sum(self._bytes.values()) + response.length > MAX_PENDING_BYTES:
             if not self._make_room():
                 break

@@ -10,7 +10,6 @@ from api_exporter.refresh.network import AccountNetwork
 from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, verdict
 from api_exporter.web.status.document import LivePage, markup
-from api_exporter.web.status.page import footer
 
 FINDINGS_PER_PAGE = 1_000
 """Findings on a page. The page is rendered at once, which takes 10 ms."""
@@ -20,12 +19,7 @@ class Findings(LivePage):
     """All findings, a thousand a page: `page=2` is the second one."""
 
     def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
-        super().__init__(
-            version=context.build.details,
-            footer=footer(context, network.account),
-            seconds=context.seconds,
-            now=context.now,
-        )
+        super().__init__(context, network.account)
         self._network = network
         self._runbooks = context.runbooks
 
@@ -58,7 +52,7 @@ class Findings(LivePage):
         )
         status = escape(f"./?account={account}" if account else "./")
         main = (
-            f"<main>{markup(self.top(now, account))}"
+            f"<main>{markup(self.top(now))}"
             f'<section class="verdict {state.tone}"><h1>{state.headline}</h1></section>'
             f"<section><h2>All findings</h2>{shown}"
             f"{findings.legend(range_ + ' '.join(links)) if links else ''}"

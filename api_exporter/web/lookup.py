@@ -4,7 +4,6 @@ They are optional: LOOKUP imports this module.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
@@ -81,11 +80,10 @@ class NewestTable:
 class TablePage(ReadOnlyPage):
     """A page of an account's table; 503 while the peers or groups are unknown."""
 
-    def __init__(
-        self, network: AccountNetwork, newest: NewestTable, context: SiteContext
-    ) -> None:
+    parameters: frozenset[bytes] = frozenset()
+
+    def __init__(self, newest: NewestTable, context: SiteContext) -> None:
         super().__init__()
-        self._network = network
         self._newest = newest
         self._now = context.now
 
@@ -94,7 +92,7 @@ class TablePage(ReadOnlyPage):
 
     def render_GET(self, request: Request) -> bytes | int:
         forbid_caching(request)
-        network, table = self._network, self._newest.table
+        network, table = self._newest.network, self._newest.table
         reason = unknown(network.inventory, network.telemetry.freshness, self._now())
         if reason or table is None:
             reason = reason or "the table is being made: retry in a second"
@@ -104,8 +102,6 @@ class TablePage(ReadOnlyPage):
             other = min(others)[:60].decode("utf-8", "replace")
             return error_line(request, 400, f"{other!a} is not allowed: {_USAGE}")
         return self.answer(request, table)
-
-    parameters: frozenset[bytes] = frozenset()
 
 
 class Lookup(TablePage):
@@ -127,35 +123,27 @@ class Lookup(TablePage):
         return msgspec.json.encode({"results": results}) + b"\n"
 
 
-class WholeTable(TablePage):
-    """All rows in one form."""
+_MEDIA_TYPES = {
+    "json": b"application/json",
+    "csv": b"text/csv; charset=utf-8; header=present",
+}
 
-    def __init__(
-        self,
-        network: AccountNetwork,
-        newest: NewestTable,
-        context: SiteContext,
-        *,
-        media_type: bytes,
-        form: Callable[[Table], Payload | None],
-    ) -> None:
-        super().__init__(network, newest, context)
+
+class WholeTable(TablePage):
+    """All rows in one form: `json` or `csv`."""
+
+    def __init__(self, newest: NewestTable, context: SiteContext, form: str) -> None:
+        super().__init__(newest, context)
         self._responses = context.pending_lists
-        self._media_type = media_type
         self._form = form
 
     def answer(self, request: Request, table: Table) -> bytes | int:
-        payload = self._form(table)
+        payload: Payload | None = getattr(table, self._form)
         if payload is None:
             return error_line(request, 503, "the table is too long: see the settings")
         if not self._responses.begin(request):
             return error_line(request, 503, FULL)
-        request.setHeader(b"Content-Type", self._media_type)
-        request.setHeader(b"Content-Length", b"%d" % payload.length)
-        if request.method == b"HEAD":
-            request.finish()
-        else:
-            self._responses.send(request, payload)
+        self._responses.send(request, payload, _MEDIA_TYPES[self._form])
         return NOT_DONE_YET
 
 
@@ -226,29 +214,16 @@ def lookup_pages(
     """
     tables = {name: newest.of(network) for name, network in networks.items()}
     newest.keep(networks)
-    csv = b"text/csv; charset=utf-8; header=present"
-    pages: dict[str, Callable[[str], IResource]] = {
-        "lookup": lambda name: Lookup(networks[name], tables[name], context),
-        "lookup.json": lambda name: WholeTable(
-            networks[name],
-            tables[name],
-            context,
-            media_type=b"application/json",
-            form=attrgetter("json"),
-        ),
-        "lookup.csv": lambda name: WholeTable(
-            networks[name],
-            tables[name],
-            context,
-            media_type=csv,
-            form=attrgetter("csv"),
-        ),
+    pages: dict[str, Callable[[NewestTable], IResource]] = {
+        "lookup": lambda table: Lookup(table, context),
+        "lookup.json": lambda table: WholeTable(table, context, "json"),
+        "lookup.csv": lambda table: WholeTable(table, context, "csv"),
     }
     if not has_names:
-        return {path: make("") for path, make in pages.items()}
+        return {path: make(tables[""]) for path, make in pages.items()}
     return {
         path: ByAccount(
-            {name.encode(): make(name) for name in networks},
+            {name.encode(): make(table) for name, table in tables.items()},
             ErrorPage(400, f"account is missing: request /{path}?account=NAME"),
         )
         for path, make in pages.items()

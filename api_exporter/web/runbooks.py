@@ -1,15 +1,14 @@
 """`/runbooks`: the steps for each alert, also for networks without internet."""
 
+import re
 import sys
 from pathlib import Path
 
 from twisted.web.server import Request
 
 from api_exporter.serving.page import TextPage
+from api_exporter.web.context import RUNBOOKS_PATH
 from api_exporter.web.status import document
-
-RUNBOOKS_PATH = "runbooks"
-"""The path of the page, relative to the status page."""
 
 RUNBOOKS_FILE = Path(__file__).parents[1] / "doc/runbooks.html"
 """The page as made by the build. It has no style; `Runbooks` adds it."""
@@ -41,3 +40,18 @@ def runbooks_address() -> str:
     if not UNPACKED or Path(sys.executable).parent in Path(UNPACKED).parents:
         return str(RUNBOOKS_FILE)
     return f"/{RUNBOOKS_PATH}"
+
+
+def runbook_text(name: str) -> str:
+    """Return a runbook for a terminal; raise ValueError with the names that exist."""
+    source = RUNBOOKS_FILE.with_suffix(".md")
+    if not source.exists():
+        raise ValueError(MISSING_MESSAGE.strip())
+    _, *sections = source.read_text(encoding="utf-8").split("\n## ")
+    texts = {section.split("\n", 1)[0]: section for section in sections}
+    for title, text in texts.items():
+        if title.lower() == name.lower():
+            words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)  # without links
+            return words.replace("**", "").rstrip() + "\n"
+    allowed = ", ".join(texts)
+    raise ValueError(f"{name!r} is no runbook; it must be one of {allowed}")

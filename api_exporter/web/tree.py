@@ -1,22 +1,21 @@
-"""The tree of pages: one `putChild` a page."""
+"""The tree of pages, by path."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from msgspec import Struct
 from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage, ReadOnlyPage
-from api_exporter.web.context import PROFILES_PATH, SiteContext
+from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH, SiteContext
 from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.findings import Findings
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
-from api_exporter.web.runbooks import RUNBOOKS_PATH, Runbooks
+from api_exporter.web.runbooks import Runbooks
 from api_exporter.web.status.findings import FINDINGS_PATH
 from api_exporter.web.status.page import Status
 from api_exporter.web.status.status_json import (
@@ -27,68 +26,54 @@ from api_exporter.web.status.status_json import (
 )
 
 
-class SummaryPages(Struct, frozen=True, kw_only=True):
-    """The pages for requests without an account, if there are several accounts."""
-
-    status: IResource
-    status_json: IResource
-    health: IResource
-    ready: IResource
-    metrics: IResource
-    discovery: IResource
-    findings: IResource
-    targets: IResource
-
-
 def tree(
     accounts: Mapping[str, AccountNetwork],
     context: SiteContext,
-    summary: SummaryPages | None = None,
+    summary: Mapping[str, IResource] | None = None,
     others: Mapping[str, IResource] = MappingProxyType({}),
 ) -> Resource:
     """Return all pages; any other path is 404.
 
     Args:
-        summary: None if there is only one account; then all pages are its pages.
+        summary: the pages for requests without an account, by path. None if there is
+            only one account; then all pages are its pages.
         others: pages of optional features, by path.
     """
 
-    def page(
-        make: Callable[[AccountNetwork], IResource],
-        of_summary: Callable[[SummaryPages], IResource],
-    ) -> IResource:
-        if summary is None:
-            (only,) = accounts.values()
-            return make(only)
-        pages = {name.encode(): make(network) for name, network in accounts.items()}
-        return ByAccount(pages, of_summary(summary))
+    def status_json(network: AccountNetwork, _: SiteContext) -> StatusJson:
+        return StatusJson({network.account: network}, context)
 
-    def metrics(network: AccountNetwork) -> Metrics:
+    def metrics(network: AccountNetwork, _: SiteContext) -> Metrics:
         process = () if summary else (context.process.registry,)
         registries = (network.telemetry.registry, *process)
         return Metrics(network.pages, *registries, context=context)
 
+    pages: dict[str, Callable[[AccountNetwork, SiteContext], IResource]] = {
+        "": Status,
+        "health": Health,
+        "ready": Ready,
+        "sd": Discovery,
+        FINDINGS_PATH: Findings,
+        STATUS_PATH: status_json,
+        context.metrics_path: metrics,
+    }
     root = Resource()
-    root.putChild(b"", page(lambda v: Status(v, context), lambda s: s.status))
-    root.putChild(b"health", page(lambda v: Health(v, context), lambda s: s.health))
-    root.putChild(b"ready", page(lambda v: Ready(v, context), lambda s: s.ready))
-    discovery = page(lambda v: Discovery(v, context), lambda s: s.discovery)
-    root.putChild(b"sd", discovery)
-    findings_page = page(lambda v: Findings(v, context), lambda s: s.findings)
-    root.putChild(FINDINGS_PATH.encode(), findings_page)
-    status_json = page(
-        lambda v: StatusJson({v.account: v}, context), lambda s: s.status_json
-    )
-    root.putChild(STATUS_PATH.encode(), status_json)
-    root.putChild(SCHEMA_PATH.encode(), Schema())
+    for path, make in pages.items():
+        made = {name: make(network, context) for name, network in accounts.items()}
+        if summary is None:
+            (page,) = made.values()
+        else:
+            by_name = {name.encode(): one for name, one in made.items()}
+            page = ByAccount(by_name, summary[path])
+        _put(root, path, page)
     if summary is not None:
-        discovery.putChild(b"accounts", summary.targets)
+        root.children[b"sd"].putChild(b"accounts", summary["sd/accounts"])
+    root.putChild(SCHEMA_PATH.encode(), Schema())
     root.putChild(RUNBOOKS_PATH.encode(), Runbooks())
     for path, other in others.items():
         root.putChild(path.encode(), other)
     if context.profiles is not None:
         _put(root, PROFILES_PATH, context.profiles)
-    _put(root, context.metrics_path, page(metrics, lambda s: s.metrics))
     return root
 
 

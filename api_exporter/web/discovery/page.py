@@ -10,7 +10,6 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.exposition.pages import Payload
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import ReadOnlyPage, error_line, forbid_caching
@@ -79,15 +78,7 @@ class Discovery(ReadOnlyPage):
                 request, error_line(request, 500, "the exporter has a bug: see its log")
             )
         else:
-            self._send(request, body)
-
-    def _send(self, request: Request, body: Payload) -> None:
-        request.setHeader(b"Content-Type", b"application/json")
-        request.setHeader(b"Content-Length", b"%d" % body.length)
-        if request.method == b"HEAD":
-            request.finish()
-        else:
-            self._responses.send(request, body)
+            self._responses.send(request, body, b"application/json")
 
 
 def unknown(

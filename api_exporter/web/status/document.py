@@ -5,7 +5,6 @@ reloads a visible page every few seconds, but never a hidden one.
 """
 
 from base64 import b64encode
-from collections.abc import Callable
 from hashlib import sha256
 from html import escape
 from pkgutil import get_data
@@ -13,9 +12,8 @@ from pkgutil import get_data
 from twisted.web.server import Request
 from twisted.web.template import Tag, flattenString, tags
 
-from api_exporter.ports import Now
 from api_exporter.serving.page import TextPage, forbid_other_sites
-from api_exporter.web.context import TTLCache
+from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH, SiteContext, TTLCache
 from api_exporter.web.status import formatting
 
 
@@ -60,24 +58,41 @@ def markup(tag: Tag) -> str:
     return parts[0].decode()
 
 
+DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
+"""A placeholder in `.example` (deploy/addresses) gets no link."""
+
+
+def _footer(context: SiteContext, account: str) -> str:
+    """Return links to other pages, of this account if there are several."""
+    query = f"?account={account}" if account else ""
+    links = [
+        *([("./", "All accounts")] if account else []),
+        (context.metrics_path.lstrip("/") + query, "Metrics"),
+        (f"health{query}", "Health"),
+        (f"ready{query}", "Ready"),
+        *([(f"{PROFILES_PATH}/", "Profiles")] if context.profiles else []),
+        (RUNBOOKS_PATH, "Runbooks"),
+        *([] if ".example/" in DOCUMENTATION else [(DOCUMENTATION, "Documentation")]),
+    ]
+    return markup(tags.footer([tags.a(word, href=href) for href, word in links]))
+
+
 class LivePage(TextPage):
     """A page that reloads itself; rendered once a second at most, for all clients.
 
     Args:
-        footer: markup.
-        seconds: a clock.
+        account: its name, "" if there is only one, or for all accounts.
     """
 
     media_type = b"text/html; charset=utf-8"
 
-    def __init__(
-        self, *, version: str, footer: str, seconds: Callable[[], float], now: Now
-    ) -> None:
+    def __init__(self, context: SiteContext, account: str = "") -> None:
         super().__init__()
-        self._version = version
-        self._footer = footer
-        self._now = now
-        self.cache = TTLCache[str](seconds)
+        self._version = context.build.details
+        self._account = account
+        self._footer = _footer(context, account)
+        self._now = context.now
+        self.cache = TTLCache[str](context.seconds)
 
     def document(self) -> str:
         """Render the page; see `html`."""
@@ -90,10 +105,10 @@ class LivePage(TextPage):
     def text(self, _request: Request) -> str:
         return self.cache.get(None, self.document)
 
-    def top(self, now: float, account: str = "") -> Tag:
+    def top(self, now: float) -> Tag:
         return tags.div(
             tags.span(f"api-exporter {self._version}"),
-            tags.span("Account ", tags.b(account)) if account else "",
+            tags.span("Account ", tags.b(self._account)) if self._account else "",
             tags.span(f"{formatting.day(now)} ", formatting.time_of_day(now), " UTC"),
             class_="top",
         )

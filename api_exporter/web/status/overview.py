@@ -12,7 +12,6 @@ from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, formatting
 from api_exporter.web.status.document import LivePage, markup
-from api_exporter.web.status.page import footer
 from api_exporter.web.status.verdict import (
     WORKING,
     WORST_FIRST,
@@ -51,12 +50,7 @@ class Overview(LivePage):
     def __init__(
         self, accounts: Mapping[str, AccountNetwork], context: SiteContext
     ) -> None:
-        super().__init__(
-            version=context.build.details,
-            footer=footer(context),
-            seconds=context.seconds,
-            now=context.now,
-        )
+        super().__init__(context)
         self._accounts = accounts
 
     def text(self, request: Request) -> str:

@@ -8,27 +8,18 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.web.context import PROFILES_PATH, SiteContext
-from api_exporter.web.runbooks import RUNBOOKS_PATH
+from api_exporter.web.context import SiteContext
 from api_exporter.web.status import document, findings, formatting, tables, verdict
 from api_exporter.web.status.chart import chart
 from api_exporter.web.status.document import LivePage
 from api_exporter.web.status.verdict import Verdict
-
-DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
-"""A placeholder in `.example` (deploy/addresses) gets no link."""
 
 
 class Status(LivePage):
     """The status page of an account."""
 
     def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
-        super().__init__(
-            version=context.build.details,
-            footer=footer(context, network.account),
-            seconds=context.seconds,
-            now=context.now,
-        )
+        super().__init__(context, network.account)
         self._network = network
         self._runbooks = context.runbooks
         self._upstream = "a simulated network" if context.simulated else network.url
@@ -49,7 +40,7 @@ class Status(LivePage):
             for resource in network.selection.resources
             if network.inventory.dormant(resource.name)
         ]
-        first = (self.top(now, network.account), _headline(verdicts, reading))
+        first = (self.top(now), _headline(verdicts, reading))
         last = (
             self._facts(network.inventory, now),
             self._peers(now),
@@ -133,20 +124,3 @@ def _token_expiry(
             "" if read is None else f", as of {formatting.clock_time(read, now)}",
         ]
     return shown
-
-
-def footer(context: SiteContext, account: str = "") -> str:
-    """Return links to other pages, of this account if there are several."""
-    query = f"?account={account}" if account else ""
-    links = [
-        *([("./", "All accounts")] if account else []),
-        (context.metrics_path.lstrip("/") + query, "Metrics"),
-        (f"health{query}", "Health"),
-        (f"ready{query}", "Ready"),
-        *([(f"{PROFILES_PATH}/", "Profiles")] if context.profiles else []),
-        (RUNBOOKS_PATH, "Runbooks"),
-        *([] if ".example/" in DOCUMENTATION else [(DOCUMENTATION, "Documentation")]),
-    ]
-    return document.markup(
-        tags.footer([tags.a(word, href=href) for href, word in links])
-    )

@@ -11,7 +11,7 @@ from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import parsers
 from api_exporter.upstream.advice import advice
-from api_exporter.web.status import page
+from api_exporter.web.status import document
 from tests.roles import permissions
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import NOON, URL, VERSION, Watched
@@ -313,7 +313,7 @@ class StatusTests(ServedTestCase):
         """The footer has links to all pages that are enabled or published."""
         for pprof, forge in ((False, "forge.x.example"), (True, "git.example.org")):
             address = f"https://{forge}/api-exporter/tree/main/docs"
-            self.patch(page, "DOCUMENTATION", address)
+            self.patch(document, "DOCUMENTATION", address)
             self.watch(Watched(pprof=pprof))
             links = re.findall(r'<a href="([^"]+)"', self.page())
             self.assertEqual(["metrics", "health", "ready"], links[:3])
