@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from OpenSSL import SSL
-from service_identity import VerificationError
-from service_identity.pyopenssl import verify_hostname
+from OpenSSL.crypto import X509
+from service_identity.hazmat import DNS_ID, IPAddress_ID, verify_service_identity
+from service_identity.pyopenssl import extract_patterns
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
-from twisted.internet.ssl import CertificateOptions, optionsForClientTLS, platformTrust
+from twisted.internet.ssl import CertificateOptions, platformTrust
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -51,27 +52,27 @@ def file_state(path: str | Path | None) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_ctime_ns
 
 
-def connection_creator(host: str, options: Options) -> IOpenSSLClientConnectionCreator:
-    """Return a factory of TLS connections that verify the host as browsers do."""
-    others = dict(options)
-    trust = others.pop("trustRoot", None) or platformTrust()
-    try:
-        return optionsForClientTLS(host, trust, extraCertificateOptions=others)
-    except UnicodeError:
-        return _UnusualHost(host, {**others, "trustRoot": trust})
-
-
 @implementer(IOpenSSLClientConnectionCreator)
-class _UnusualHost:
-    """Connects to a name that is not a valid domain, such as one with `_`.
+class VerifiedConnections:
+    """Makes TLS connections that verify the host as browsers do.
 
-    Twisted rejects such names. OpenSSL verifies the chain, this class the name.
+    Twisted accepts a certificate without names for any host. And it rejects a host that
+    is not a valid domain, such as one with `_`.
+
+    Args:
+        host: a name, or an address without brackets.
     """
 
     def __init__(self, host: str, options: Options) -> None:
         self._host = host
+        try:
+            self._id: IPAddress_ID | DNS_ID = IPAddress_ID(host)
+        except ValueError:
+            self._id = DNS_ID(host)
+        options = {"trustRoot": platformTrust(), **options}
         self._context = CertificateOptions(**options).getContext()
-        self._context.set_info_callback(self._progressed)
+        mode = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
+        self._context.set_verify(mode, self._verify)
 
     def clientConnectionForTLS(  # noqa: N802 - Twisted's names
         self,
@@ -79,13 +80,18 @@ class _UnusualHost:
     ) -> SSL.Connection:
         connection = SSL.Connection(self._context, None)
         connection.set_app_data(tlsProtocol)
-        connection.set_tlsext_host_name(self._host.encode("ascii"))
+        if isinstance(self._id, DNS_ID):
+            connection.set_tlsext_host_name(self._host.encode("ascii"))
         return connection
 
-    def _progressed(self, connection: SSL.Connection, where: int, _result: int) -> None:
-        if not where & SSL.SSL_CB_HANDSHAKE_DONE:
-            return
+    def _verify(
+        self, connection: SSL.Connection, certificate: X509, _: int, depth: int, ok: int
+    ) -> bool:
+        """Return whether a certificate is valid; that of depth 0 is the host's."""
         try:
-            verify_hostname(connection, self._host)
-        except VerificationError:
+            if ok and depth == 0:
+                verify_service_identity(extract_patterns(certificate), [self._id], [])
+        except Exception:  # noqa: BLE001 - OpenSSL ignores exceptions
             connection.get_app_data().failVerification(Failure())
+            return False
+        return bool(ok)

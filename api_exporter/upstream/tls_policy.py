@@ -20,8 +20,8 @@ from api_exporter.settings.certificate import (
 )
 from api_exporter.upstream.tls_contexts import (
     Options,
+    VerifiedConnections,
     authorities_state,
-    connection_creator,
     file_state,
 )
 
@@ -92,7 +92,7 @@ class TlsPolicy:
             self._made_from = made_from
         if hostname not in self._creators:
             host = hostname.decode("ascii")
-            self._creators[hostname] = connection_creator(host, self._options())
+            self._creators[hostname] = VerifiedConnections(host, self._options())
         return self._creators[hostname]
 
     def reload(self) -> str:

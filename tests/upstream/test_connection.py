@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import twisted.internet.reactor  # noqa: TID251 - to replace it
+from cryptography.x509 import DNSName
 from OpenSSL.crypto import X509
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -71,6 +72,7 @@ class ConnectionTests(SynchronousTestCase):
         # Twisted's TLS writes in the next turn of the global reactor.
         self.patch(twisted.internet, "reactor", self.reactor)
         self.authority = Authority("test")
+        self.issue = self.authority.issue
         bundle = Path(self.mktemp())
         bundle.write_bytes(self.authority.pem)
         self.policy = TlsPolicy(bundle, None, float)
@@ -112,7 +114,7 @@ class ConnectionTests(SynchronousTestCase):
         *_, clients, _, _ = self.reactor.tcpClients.pop()
         servers: IProtocolFactory = Factory.forProtocol(partial(Server, talk))
         if certified != PLAIN:
-            options = self.authority.issue(certified).server().options()
+            options = self.issue(certified).server().options()
             servers = TLSMemoryBIOFactory(options, False, servers)
         client, server = (made.buildProtocol(PEER) for made in (clients, servers))
         self.pump = connect(
@@ -168,9 +170,18 @@ class ConnectionTests(SynchronousTestCase):
             self.assertEqual("tls", error.reason)
             self.assertEqual([], self.seen)
 
+    def test_no_names(self) -> None:
+        """A trusted certificate whose names are missing or invalid is for no host."""
+        for names in ([], [DNSName("*.*.example")], [DNSName(ADDRESS)]):
+            self.issue = partial(self.authority.issue, sans=names)
+            for host in (ADDRESS, UNUSUAL):
+                error = self.failed(good, host, "other.example")
+                self.assertEqual("tls", error.reason)
+                self.assertEqual([], self.seen)
+
     def test_untrusted(self) -> None:
         """A certificate of an unknown authority is rejected."""
-        self.authority = Authority("another")
+        self.issue = Authority("another").issue
         for host in (ADDRESS, UNUSUAL):
             self.assertIn(
                 "certificate verify failed", str(self.failed(good, host, host))
