@@ -69,15 +69,20 @@ class Channel(http.HTTPChannel):
         connections: all connections of the site.
         idle: the site's connections without a request under way.
         host: the client's address, "" for a client on this machine without one.
+        is_refused: True to close the connection at once.
     """
 
     connections: "set[Channel]"
     idle: "IdleConnections[Channel]"
     host = ""
+    is_refused = False
     _next_request_call: IDelayedCall | None = None
     _deadline: IDelayedCall | None = None
 
     def connectionMade(self) -> None:
+        if self.is_refused:
+            self.abort()
+            return
         self.connections.add(self)
         self.idle.add(self, self.host)
         tcp = self._tcp_transport()
@@ -107,6 +112,15 @@ class Channel(http.HTTPChannel):
 
     def resetTimeout(self) -> None:
         """Do nothing: received bytes do not extend the timeout."""
+
+    def rawDataReceived(self, data: bytes) -> None:  # noqa: N802 - the name is Twisted's
+        """Pause a client that sends further requests meanwhile.
+
+        Twisted does not pause one that reads no response, and would keep all it sends.
+        """
+        super().rawDataReceived(data)
+        if sum(map(len, self._dataBuffer)) > self._optimisticEagerReadSize:
+            self._networkProducer.pauseProducing()
 
     def requestDone(self, request: http.Request) -> None:
         """Called when a response is complete. Requests received meanwhile wait."""

@@ -93,15 +93,15 @@ class BoundedSite(Site):
     def startFactory(self) -> None:
         """Do nothing: Twisted would start a timer for the times of its access log."""
 
-    def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
-        """Return a channel, or None to close the connection at once."""
+    def buildProtocol(self, addr: IAddress) -> Channel:  # type: ignore[override]
+        """Return a channel. With None, Twisted's TLS would leave a connection open."""
         if len(self.connections) >= self.max_connections:
             self._make_room()
-        if len(self.connections) >= self.max_connections + RESERVED_CONNECTIONS:
-            return None
+        max_connections = self.max_connections + RESERVED_CONNECTIONS
         channel: Channel = super().buildProtocol(addr)
         channel.connections, channel.idle = self.connections, self._idle
         channel.host = getattr(addr, "host", "")
+        channel.is_refused = len(self.connections) >= max_connections
         return channel
 
     def _make_room(self) -> None:
@@ -156,14 +156,17 @@ class BoundedSite(Site):
         return drained.addTimeout(STOP_GRACE, clock).addErrback(_ignore_timeout)
 
     async def _drain(self, clock: IReactorTime) -> None:
-        while self.running_requests:
-            self._drained = Deferred()
-            await self._drained
-            # Twisted buffers the end of a response with TLS until the next turn.
+        is_sent = not self.connections
+        while not is_sent:
+            if self.running_requests:
+                self._drained = Deferred()
+                await self._drained
+            # Twisted finishes a request before the client has received the response,
+            # and buffers the end of a response with TLS until the next turn.
             await deferLater(clock, 0.02)
-        # Twisted finishes a request before the client has received the response.
-        while any(connection.unsent_bytes() for connection in self.connections):
-            await deferLater(clock, 0.02)
+            is_sent = not self.running_requests and not any(
+                connection.unsent_bytes() for connection in self.connections
+            )
 
 
 class Frontend(BoundedSite):

@@ -21,6 +21,7 @@ from api_exporter.access.methods import Allowed, AuthenticationMethod
 from api_exporter.access.passwords import MAX_WAITING, matches
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import TextPage
+from api_exporter.serving.site import RESERVED_CONNECTIONS
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.settings.environment import read_settings
 from tests.access.folder import HASH, SERVER, Folder
@@ -477,6 +478,17 @@ class EncryptedTests(AccessTestCase):
             protocol.dataReceived(sent)
             self.assertTrue(transport.value().endswith(expected))
             self.assertEqual(bool(expected), transport.disconnecting)
+
+    def test_no_room(self) -> None:
+        """A connection above the limit is closed before its handshake."""
+        site, transport = self.site(SERVER), StringTransport()
+        site.max_connections = -RESERVED_CONNECTIONS
+        assert site.encrypt is not None
+        protocol = site.encrypt(site).buildProtocol(IPv4Address("TCP", "127.0.0.1", 1))
+        assert protocol is not None
+        protocol.makeConnection(transport)
+        self.assertTrue(transport.disconnected)
+        self.assertEqual(b"", transport.value())
 
 
 class HeaderTests(AccessTestCase):

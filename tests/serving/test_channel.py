@@ -94,6 +94,19 @@ class TurnsTests(ChannelTestCase):
         self.assertEqual(3, self.page.made)
         self.assertEqual("producing", connection.transport.producerState)
 
+    def test_sends_only(self) -> None:
+        """A client that sends on while it receives no response is read no more."""
+        connection = self.connection()
+        connection.ask("/later")
+        connection.channel.pauseProducing()  # as a full transport does
+        connection.send(b"x" * 20_000)
+        self.assertEqual("paused", connection.transport.producerState)
+        connection.channel.resumeProducing()
+        self.assertEqual("paused", connection.transport.producerState)
+        self.later.finish()
+        self.clock.advance(0)
+        self.assertEqual("producing", connection.transport.producerState)
+
     def test_split(self) -> None:
         """Requests may arrive in pieces of any size."""
         connection = self.connection()

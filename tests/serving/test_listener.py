@@ -400,5 +400,6 @@ class ListenerTests(SynchronousTestCase):
             book.lines(),
         )
         stopped = service.stopService()
-        reactor.advance(0)
+        for seconds in (0, 0.02):
+            reactor.advance(seconds)
         self.successResultOf(stopped)

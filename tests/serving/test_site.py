@@ -11,7 +11,7 @@ from twisted.web import http
 
 from api_exporter.serving.site import BoundedSite, connection_limit
 from tests.logbook import logbook
-from tests.web.connection import CLIENT, Connection, Waiting
+from tests.web.connection import Connection, Waiting
 
 
 class SiteTests(SynchronousTestCase):
@@ -35,12 +35,16 @@ class SiteTests(SynchronousTestCase):
         self.assertEqual([], self.flushLoggedErrors())
 
     def test_idle(self) -> None:
-        """Without requests, the result fires at once, even with open connections."""
+        """Without requests, a stop waits a turn: for what TLS may still buffer."""
+        self.successResultOf(self.site.drain(self.clock))
         Connection(self.site)
-        self.successResultOf(self.site.drain(self.clock))
-        self.request()
-        self.page.finish()
-        self.successResultOf(self.site.drain(self.clock))
+        for _ in range(2):
+            drained = self.site.drain(self.clock)
+            self.assertNoResult(drained)
+            self.clock.advance(0.02)
+            self.successResultOf(drained)
+            self.request()
+            self.page.finish()
         self.assert_quiet()
 
     def test_requests(self) -> None:
@@ -167,7 +171,8 @@ class RoomTests(SynchronousTestCase):
         for _ in range(15):
             for client in self.connected(3):
                 self.patch(client.channel, "unsent_bytes", lambda: 1)
-        self.assertIsNone(self.site.buildProtocol(CLIENT))
+        self.assertEqual([True], self.dropped(*self.connected(4)))
+        self.assertEqual(19, len(self.site.connections))
 
     def test_http1(self) -> None:
         """TLS offers HTTP/1 alone, even if HTTP/2 is installed."""
