@@ -23,11 +23,7 @@ from api_exporter.refresh.pipeline import AccountFeature
 from api_exporter.refresh.quotas import quotas
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader
-from api_exporter.telemetry.gauges import (
-    register_certificate_expiry,
-    register_client_certificate_gauge,
-    register_token_gauge,
-)
+from api_exporter.telemetry.gauges import register_client_gauges
 from api_exporter.upstream.body import BodyMemory
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.tls_policy import MakePolicy, TlsPolicy
@@ -181,7 +177,18 @@ class Account(MultiService):
             test_connection=client.fetcher.log_reachability,
             features=features,
         )
-        self._instrument(registry, own_certificate=settings.identity is not None)
+        token, tls_policy = client.token, client.tls_policy
+        register_client_gauges(
+            registry,
+            upstream_expiry=lambda: self._certificates()[0],
+            client_expiry=lambda: self._certificates()[1],
+            token_readable=(
+                (lambda: token.readable) if isinstance(token, TokenReader) else None
+            ),
+            certificate_readable=(
+                (lambda: not tls_policy.client_problem) if settings.identity else None
+            ),
+        )
         self._reload = [client.token, client.reload]
         log_services = [f.service for f in features if f.service is not None]
         self.addService(
@@ -190,22 +197,6 @@ class Account(MultiService):
         network_services = [client, self.network]
         self.addService(
             ServicesWithDeadline(network_services, MAX_CLOSE_SECONDS, reactor)
-        )
-
-    def _instrument(
-        self, registry: CollectorRegistry, *, own_certificate: bool
-    ) -> None:
-        token, tls_policy = self.client.token, self.client.tls_policy
-        if isinstance(token, TokenReader):
-            register_token_gauge(registry, lambda: token.readable)
-        if own_certificate:
-            register_client_certificate_gauge(
-                registry, lambda: not tls_policy.client_problem
-            )
-        register_certificate_expiry(
-            registry,
-            upstream=lambda: self._certificates()[0],
-            client=lambda: self._certificates()[1],
         )
 
     def _on_attempt(self, attempt: Attempt) -> None:

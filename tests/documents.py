@@ -25,11 +25,8 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import (
-    register_certificate_expiry,
-    register_client_certificate_gauge,
-    register_findings_gauge,
-    register_page_gauges,
-    register_token_gauge,
+    register_client_gauges,
+    register_network_gauges,
 )
 from api_exporter.telemetry.process import (
     register_account_gauges,
@@ -224,17 +221,20 @@ def _own() -> str:
         collectors=["peers"],
         budget=lambda: 6.0,
     )
-    register_token_gauge(telemetry.registry, lambda: True)
-    register_client_certificate_gauge(telemetry.registry, lambda: True)
+    register_client_gauges(
+        telemetry.registry,
+        upstream_expiry=lambda: 1,
+        client_expiry=lambda: 1,
+        token_readable=lambda: True,
+        certificate_readable=lambda: True,
+    )
     EventsTelemetry(telemetry.registry)
     access_log = AccessLogTelemetry(telemetry.registry, writes=True)
     access_log.set_services({"a": "web"})
     access_log.count_rows([b'{"service_id":"a","status_code":401}'], 0)
-    register_findings_gauge(telemetry.registry, lambda: {"critical": 0})
-    register_certificate_expiry(
-        telemetry.registry, upstream=lambda: 1, client=lambda: 1
+    register_network_gauges(
+        telemetry.registry, Pages(["peers"]), lambda: {"critical": 0}
     )
-    register_page_gauges(telemetry.registry, Pages(["peers"]))
     process = process_telemetry()
     register_unauthorized_counter(process.registry)
     register_reload_gauge(process.registry, lambda: True)

@@ -25,11 +25,10 @@ from api_exporter.refresh.life import FreshnessByName, lives
 from api_exporter.refresh.pipeline import AccountFeature, Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.rate_limits import describe_cost
-from api_exporter.refresh.refresh_log import RefreshLog
+from api_exporter.refresh.refresh_log import RefreshLog, UnknownLog
 from api_exporter.refresh.refresher import Refresher
-from api_exporter.refresh.unknown_log import UnknownLog
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.gauges import register_findings_gauge, register_page_gauges
+from api_exporter.telemetry.gauges import register_network_gauges
 from api_exporter.telemetry.history import History
 from api_exporter.world import World
 
@@ -125,8 +124,9 @@ class AccountNetwork(MultiService):
             thresholds=options.thresholds,
             certificate_expiries=certificates,
         )
-        register_page_gauges(registry, self.pages)
-        register_findings_gauge(registry, lambda: self.attention.found.counts)
+        register_network_gauges(
+            registry, self.pages, lambda: self.attention.found.counts
+        )
         self.pipeline = self._make_pipeline(fetch, world, options, features)
         self.refresh_log = RefreshLog(
             lives=self.lives, telemetry=self.telemetry, world=world

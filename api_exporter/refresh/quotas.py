@@ -22,9 +22,6 @@ _FILE_INTERVALS = {"events": 60.0}
 """Seconds between refreshes of resources that are written to a file."""
 
 
-_NO_BUDGETS: Mapping[str, Budget] = MappingProxyType({})
-
-
 class Quota(Struct, frozen=True):
     """The budget of an account, and the intervals that fit into it.
 
@@ -49,7 +46,8 @@ class Quota(Struct, frozen=True):
 
 
 def quotas(
-    accounts: Iterable[AccountSettings], known: Mapping[str, Budget] = _NO_BUDGETS
+    accounts: Iterable[AccountSettings],
+    known: Mapping[str, Budget] = MappingProxyType({}),
 ) -> dict[str, Quota]:
     """Return the quotas by account.
 

@@ -3,7 +3,9 @@
 from msgspec.structs import replace
 from twisted.logger import Logger
 
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME, UP
+from api_exporter.netbird.unknown import Unknown
 from api_exporter.plurals import with_noun
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives, ReportedRejections
@@ -115,25 +117,19 @@ class RefreshLog:
 
     def restricted(self, name: str) -> None:
         """Log once that a resource is withheld, and count no further refreshes."""
-        life = self._lives[name]
-        if (
-            not life.known_freshness.restricted
-            or life.known_freshness.error is not None
-        ):
+        freshness = self._lives[name].known_freshness
+        if not freshness.restricted or freshness.error is not None:
             why = "{resource} is withheld: the token's user may not read all of it"
             self.unsupported(name, why, 0.0, restricted=True)
-            life.needless_logged = True
+            self._lives[name].needless_logged = True
 
     def pointless(self, name: str) -> None:
         """Log once that a resource is not requested, because it cannot have records."""
-        life = self._lives[name]
-        if (
-            life.known_freshness.supported is not False
-            or life.known_freshness.error is not None
-        ):
+        freshness = self._lives[name].known_freshness
+        if freshness.supported is not False or freshness.error is not None:
             why = "{resource} is not requested: NetBird lists no object that needs it"
             self.unsupported(name, why, 0.0)
-            life.needless_logged = True
+            self._lives[name].needless_logged = True
 
     def needed(self, name: str) -> None:
         """Record that a resource is requested, possibly again."""
@@ -168,10 +164,8 @@ class RefreshLog:
         )
 
     def _change(self, name: str, freshness: Freshness) -> None:
-        before, self._lives[name].freshness = (
-            self._lives[name].known_freshness,
-            freshness,
-        )
+        before = self._lives[name].known_freshness
+        self._lives[name].freshness = freshness
         if name == UP and freshness.up is not before.up:
             self._telemetry.on_up_changed()
 
@@ -194,4 +188,29 @@ class RefreshLog:
                 "{count} of {resource} left out",
                 count=with_noun(more, "more record"),
                 resource=name,
+            )
+
+
+class UnknownLog:
+    """Logs each unknown field or value once, and again for another server version."""
+
+    def __init__(self, log: Logger) -> None:
+        self._log = log
+        self._version = ""
+        self._logged: dict[str, frozenset[str]] = {}
+
+    def report(self, resource: str, unknown: Unknown, inventory: Inventory) -> None:
+        for server in inventory.instance_version or ():
+            if self._version and server.management_current_version != self._version:
+                self._logged.clear()
+            self._version = server.management_current_version
+        logged = self._logged.get(resource, frozenset())
+        if names := frozenset(unknown.names()) - logged:
+            self._logged[resource] = logged | names
+            self._log.info(
+                "{resource} of NetBird {version} has fields or values that"
+                " this version of api-exporter does not know: {names}",
+                resource=resource,
+                version=self._version or "(unknown version)",
+                names=", ".join(sorted(names)),
             )

@@ -16,14 +16,11 @@ from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.schedule import CONNECTION_TEST, Schedule
-from api_exporter.telemetry.freshness import max_age
+from api_exporter.telemetry.freshness import OVERDUE_PERIODS, max_age
 from api_exporter.world import World
 
 Work = Coroutine[Deferred[object], object, None]
 
-
-LATE_PERIODS = 1.5
-"""A refresh is late so many periods after the last one; no metrics expire earlier."""
 
 EARLY_INTERVAL = 60.0
 """Minimum seconds between two early refreshes of a list that joins wait for.
@@ -241,7 +238,7 @@ class Refresher(Service):
             now = self._clock.seconds()
             delay = self._delay(resource, begin, body.records)
             period = self._pipeline.interval(name, delay)
-            life.expires = now + max(self._max_ages[name], LATE_PERIODS * period)
+            life.expires = now + max(self._max_ages[name], OVERDUE_PERIODS * period)
             self._refresh_log.succeeded(name, body, now - begin)
             self._refresh_log.set_interval(name, period)
             self._schedule.refreshed(name, now)
@@ -310,12 +307,11 @@ class Refresher(Service):
                 self._refresh_log.forget(name)
 
     def _on_error(self, resource: Resource, error: UpstreamError, begin: float) -> None:
-        if not self._is_credible(resource.name):
-            self._fail(resource.name, error, begin)
-        elif resource.refused(error):
+        is_credible = self._is_credible(resource.name)
+        if is_credible and resource.refused(error):
             why = "this token may not read {resource}"
             self._unsupported(resource.name, begin, why)
-        elif resource.absent(error):
+        elif is_credible and resource.absent(error):
             why = "the NetBird API does not have {resource}"
             self._unsupported(resource.name, begin, why)
         else:
@@ -349,9 +345,8 @@ class Refresher(Service):
         """
         if self._lives[name].known_freshness.supported is False:
             return True
-        return self._lives[
-            UP
-        ].known_freshness.error is None and not self._pipeline.knows(name)
+        peers = self._lives[UP].known_freshness
+        return peers.error is None and not self._pipeline.knows(name)
 
     def _unsupported(self, name: str, begin: float, why: str) -> None:
         now = self._clock.seconds()

@@ -207,8 +207,14 @@ _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ..
 )
 
 
-def register_page_gauges(registry: CollectorRegistry, pages: Pages) -> None:
-    """Register gauges of the page's size, as a help to set scrape limits."""
+def register_network_gauges(
+    registry: CollectorRegistry, pages: Pages, findings: Callable[[], Mapping[str, int]]
+) -> None:
+    """Register gauges of the page's size, as a help to set scrape limits, and findings.
+
+    Args:
+        findings: returns numbers by severity, empty before the first findings.
+    """
     CallbackMetric(
         registry,
         "api_exporter_series",
@@ -228,74 +234,57 @@ def register_page_gauges(registry: CollectorRegistry, pages: Pages) -> None:
         "Number of label values that the exporter shortened because they were too long",
         pages.cut_count,
     )
-
-
-def register_findings_gauge(
-    registry: CollectorRegistry, counts: Callable[[], Mapping[str, int]]
-) -> None:
-    """Register the gauge of findings.
-
-    Args:
-        counts: returns numbers by severity, empty before the first findings.
-    """
     CallbackMetric(
         registry,
         "api_exporter_attention",
         "Number of findings on the status page by severity",
-        counts,
+        findings,
         label="severity",
     )
 
 
-def register_token_gauge(
-    registry: CollectorRegistry, readable: Callable[[], bool]
-) -> None:
-    """Register the gauge of an account whose token is in a file."""
-    CallbackMetric(
-        registry,
-        "api_exporter_token_readable",
-        "Whether the exporter could read the token file at the last attempt (1 = yes,"
-        " 0 = no)",
-        readable,
-    )
-
-
-def register_client_certificate_gauge(
-    registry: CollectorRegistry, readable: Callable[[], bool]
-) -> None:
-    """Register the gauge of an account with a client certificate."""
-    CallbackMetric(
-        registry,
-        "api_exporter_client_certificate_readable",
-        "Whether the exporter could load its client certificate and key at the last"
-        " attempt (1 = yes, 0 = no)",
-        readable,
-    )
-
-
-def register_certificate_expiry(
+def register_client_gauges(
     registry: CollectorRegistry,
     *,
-    upstream: Callable[[], float | None],
-    client: Callable[[], float | None],
+    upstream_expiry: Callable[[], float | None],
+    client_expiry: Callable[[], float | None],
+    token_readable: Callable[[], bool] | None = None,
+    certificate_readable: Callable[[], bool] | None = None,
 ) -> None:
-    """Register the expiry times of the NetBird API's and the client certificate.
+    """Register the gauges of files and certificates.
 
     Args:
-        upstream: returns seconds since the epoch, or None while unknown.
-        client: the same for the client certificate.
+        upstream_expiry: returns when the certificate of the NetBird API expires, in
+            seconds since the epoch, or None while unknown.
+        client_expiry: the same for the client certificate.
+        token_readable: None unless the token is in a file.
+        certificate_readable: None without a client certificate.
     """
-    CallbackMetric(
-        registry,
-        "api_exporter_upstream_certificate_expiration_timestamp_seconds",
-        "Time when the certificate of the NetBird API expires, in seconds since 1970,"
-        " as of the last new connection",
-        upstream,
-    )
-    CallbackMetric(
-        registry,
-        "api_exporter_client_certificate_expiration_timestamp_seconds",
-        "Time when the certificate in UPSTREAM_CLIENT_CERT_FILE expires, in seconds"
-        " since 1970",
-        client,
-    )
+    for name, documentation, read in (
+        (
+            "api_exporter_token_readable",
+            "Whether the exporter could read the token file at the last attempt (1 ="
+            " yes, 0 = no)",
+            token_readable,
+        ),
+        (
+            "api_exporter_client_certificate_readable",
+            "Whether the exporter could load its client certificate and key at the last"
+            " attempt (1 = yes, 0 = no)",
+            certificate_readable,
+        ),
+        (
+            "api_exporter_upstream_certificate_expiration_timestamp_seconds",
+            "Time when the certificate of the NetBird API expires, in seconds since"
+            " 1970, as of the last new connection",
+            upstream_expiry,
+        ),
+        (
+            "api_exporter_client_certificate_expiration_timestamp_seconds",
+            "Time when the certificate in UPSTREAM_CLIENT_CERT_FILE expires, in seconds"
+            " since 1970",
+            client_expiry,
+        ),
+    ):
+        if read is not None:
+            CallbackMetric(registry, name, documentation, read)
