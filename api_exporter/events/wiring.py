@@ -12,8 +12,7 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from api_exporter.events.access_log import AccessLog
-from api_exporter.events.audit_cursor import AuditCursor
-from api_exporter.events.journal import Journal
+from api_exporter.events.journal import Journal, Telemetry
 from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT, COUNT_ONLY, Kind
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id
 from api_exporter.events.log_cursor import C
@@ -64,35 +63,25 @@ class LogFactory:
         readers: dict[str, BodyReader] = {}
         sources: dict[str, ResourceSource] = {}
         if settings.events_file is not None:
-            audit = self.audit_log(settings, registry, log)
+            audit = self._journal(
+                AUDIT,
+                settings,
+                sink=self._sink(
+                    AUDIT, settings.events_file, settings.events_cursor, settings.name
+                ),
+                telemetry=EventsTelemetry(registry),
+                log=log,
+            )
             services.addService(audit)
             readers["events"] = audit.receive
         if settings.reads_access_log:
             period = periods[ACCESS_LOG]
-            source = self.access_log(settings, registry, log, period=period)
+            source = self._access_log(settings, registry, log, period=period)
             services.addService(source.journal)
             sources[ACCESS_LOG] = source
         return AccountFeature(service=services, body_readers=readers, sources=sources)
 
-    def audit_log(
-        self, settings: AccountSettings, registry: CollectorRegistry, log: Logger
-    ) -> Journal[AuditCursor, int]:
-        """Return the audit log of an account that has EVENTS_FILE."""
-        assert settings.events_file is not None
-        return Journal(
-            AUDIT,
-            account=settings.name,
-            personal=settings.expose_personal_data,
-            sink=self._sink(
-                AUDIT, settings.events_file, settings.events_cursor, settings.name
-            ),
-            compute=self._compute,
-            telemetry=EventsTelemetry(registry),
-            log=log,
-            now=self._now,
-        )
-
-    def access_log(
+    def _access_log(
         self,
         settings: AccountSettings,
         registry: CollectorRegistry,
@@ -114,8 +103,21 @@ class LogFactory:
                 ACCESS_LOG_KIND, file, settings.access_log_cursor, settings.name
             )
         telemetry = AccessLogTelemetry(registry, writes=file is not None)
-        journal = Journal(
-            COUNT_ONLY if file is None else ACCESS_LOG_KIND,
+        kind = COUNT_ONLY if file is None else ACCESS_LOG_KIND
+        journal = self._journal(kind, settings, sink=sink, telemetry=telemetry, log=log)
+        return AccessLog(journal, telemetry, period=period, clock=self._reactor)
+
+    def _journal(
+        self,
+        kind: Kind[C, Id],
+        settings: AccountSettings,
+        *,
+        sink: Sink[C],
+        telemetry: Telemetry,
+        log: Logger,
+    ) -> Journal[C, Id]:
+        return Journal(
+            kind,
             account=settings.name,
             personal=settings.expose_personal_data,
             sink=sink,
@@ -124,7 +126,6 @@ class LogFactory:
             log=log,
             now=self._now,
         )
-        return AccessLog(journal, telemetry, period=period, clock=self._reactor)
 
     def _sink(
         self, kind: Kind[C, Id], file: Path, cursor: Path, account: str
