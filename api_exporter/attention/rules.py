@@ -119,15 +119,8 @@ def fill_template(
 
 
 def numbers(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
-    for table, own in (
-        ("hours", thresholds.hours),
-        ("days", thresholds.days),
-        ("shares", thresholds.shares),
-        ("peers", thresholds.peers),
-        ("dollars", thresholds.dollars),
-        ("requests", thresholds.requests),
-    ):
-        for name, number in own.items():
+    for table in ("hours", "days", "shares", "peers", "dollars", "requests"):
+        for name, number in getattr(thresholds, table).items():
             yield f"{table}.{name}", "Inf" if number is None else str(number)
 
 

@@ -2,10 +2,11 @@
 
 from functools import cache
 from pkgutil import get_data
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import fields
 
 from api_exporter.netbird.facts.account import CHOICES
 
@@ -58,15 +59,8 @@ def runbook_url(runbooks: str, alert: str) -> str:
 
 
 _KINDS = {
-    "groups": list[Name],
-    "hours": Whole,
-    "days": Whole,
-    "shares": Share,
-    "peers": Whole,
-    "dollars": Dollars,
-    "requests": Requests,
-    "settings": bool,
-    "severities": Severity,
+    table.name: list[Name] if table.type is Groups else get_args(table.type)[1]
+    for table in fields(Thresholds)
 }
 """The type of the values in each table."""
 
