@@ -5,9 +5,10 @@ if a setting names a file.
 """
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     UsableKey = (
         RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
     )
+
+T = TypeVar("T")
 
 MAX_CERTIFICATE_BYTES = 4 * 1024 * 1024
 """Bytes of a file: a distribution's authorities take a quarter of a megabyte."""
@@ -67,16 +70,7 @@ class ClientCertificateFiles(Struct, frozen=True):
 
     def read(self) -> ClientCertificate:
         """Return the current content; raises ValueError, which names the file."""
-        try:
-            chain = _chain(self.certificate)
-        except ValueError as error:
-            problem = f"{self.certificate}: {error}"
-            raise ConfigurationError.of(error, problem) from None
-        try:
-            key = _key(self.key)
-        except ValueError as error:
-            problem = f"{self.key}: {error}"
-            raise ConfigurationError.of(error, problem) from None
+        chain, key = _read(_chain, self.certificate), _read(_key, self.key)
         leaf = chain[0]
         if key.public_key() != leaf.public_key():
             raise ValueError(
@@ -120,6 +114,13 @@ def authorities_file(text: str) -> Path:
     except crypto.Error:
         raise ValueError("a certificate in the file cannot be read") from None
     return path
+
+
+def _read(parse: Callable[[Path], T], path: Path) -> T:
+    try:
+        return parse(path)
+    except ValueError as error:
+        raise ConfigurationError.of(error, f"{path}: {error}") from None
 
 
 def _chain(path: Path) -> "tuple[Certificate, ...]":

@@ -13,7 +13,7 @@ from api_exporter.settings.token import Token
 NO_PROXY_WORD: Literal["none"] = "none"
 """The value for no proxy."""
 
-_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _MIN_SECRET_LENGTH = 4
 """The minimum length of a password that errors mask. Shorter ones match other text."""
@@ -64,7 +64,7 @@ def proxy(text: str) -> Proxy:
         port = parts.port
     except ValueError:
         raise ValueError("the port must be a number up to 65535") from None
-    if parts.scheme not in _PORTS:
+    if parts.scheme not in DEFAULT_PORTS:
         raise ValueError("the scheme must be http or https")
     if parts.path not in {"", "/"} or parts.query or parts.fragment:
         raise ValueError(
@@ -82,7 +82,7 @@ def proxy(text: str) -> Proxy:
     return Proxy(
         secure=parts.scheme == "https",
         host=host,
-        port=port or _PORTS[parts.scheme],
+        port=port or DEFAULT_PORTS[parts.scheme],
         login=_login(parts),
     )
 

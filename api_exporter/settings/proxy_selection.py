@@ -13,14 +13,12 @@ from urllib.parse import urlsplit
 import idna
 from msgspec import Struct
 
-from api_exporter.settings.proxy import NO_PROXY_WORD, Proxy, proxy
+from api_exporter.settings.proxy import DEFAULT_PORTS, NO_PROXY_WORD, Proxy, proxy
 
 PROXY_SETTING = "UPSTREAM_PROXY"
 
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 """Variables that other programs read too. The lower-case form takes precedence."""
-
-_PORTS = {"http": 80, "https": 443}
 
 _WITH_PORT = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*)):([^:\[\]]*)")
 _RANGE = re.compile(r"[0-9a-f:.]+/\d{1,3}", re.ASCII)
@@ -68,7 +66,7 @@ def select_proxy(
             f" or set {PROXY_SETTING}"
         )
     variable, listed = _variable(environ, "NO_PROXY")
-    port = parts.port or _PORTS[parts.scheme]
+    port = parts.port or DEFAULT_PORTS[parts.scheme]
     assert parts.hostname is not None  # the setting's parser has checked
     if excluded("", parts.hostname, port):
         return ProxySelection(None, "loopback")

@@ -13,10 +13,7 @@ def closest(name: str) -> str | None:
     """Return the setting that is at most two mistakes from a name, or None."""
     if name in SETTING_BY_NAME:
         return None
-    for setting in SETTING_BY_NAME:
-        if _is_near(name.upper(), setting):
-            return setting
-    return None
+    return next((s for s in SETTING_BY_NAME if _is_near(name.upper(), s)), None)
 
 
 def misspelt(names: Iterable[str]) -> dict[str, str]:

@@ -24,15 +24,18 @@ class Need(Struct, frozen=True):
     """The condition under which a setting of an account has an effect.
 
     Attributes:
-        is_set: returns whether the setting is set.
         needs: the required settings, as text for the log.
         is_met: returns whether the condition is met.
     """
 
     setting: str
-    is_set: Callable[[AccountSettings], bool]
     needs: str
     is_met: Callable[[AccountSettings], bool]
+
+    def is_set(self, account: AccountSettings) -> bool:
+        setting = SETTING_BY_NAME[self.setting]
+        default = setting.parse(setting.default or "")
+        return bool(getattr(account, setting.name.lower()) != default)
 
 
 def _uses_tls(account: AccountSettings) -> bool:
@@ -44,36 +47,27 @@ def _uses_tls_proxy(account: AccountSettings) -> bool:
     return proxy is not None and proxy.secure
 
 
-_DEFAULT_REQUESTS = int(SETTING_BY_NAME["ACCESS_LOG_REQUESTS_PER_MINUTE"].default or 0)
-
 _NEEDS = (
     Need(
         "EVENTS_CURSOR_FILE",
-        lambda account: account.events_cursor_file is not None,
         "EVENTS_FILE",
         lambda account: account.events_file is not None,
     ),
     Need(
         "ACCESS_LOG_CURSOR_FILE",
-        lambda account: account.access_log_cursor_file is not None,
         "ACCESS_LOG_FILE",
         lambda account: account.access_log_file is not None,
     ),
     Need(
         "ACCESS_LOG_REQUESTS_PER_MINUTE",
-        lambda account: account.access_log_requests_per_minute != _DEFAULT_REQUESTS,
         "ACCESS_LOG_FILE or ACCESS_LOG_METRICS",
         lambda account: account.reads_access_log,
     ),
     Need(
-        "UPSTREAM_CLIENT_CERT_FILE",
-        lambda account: account.upstream_client_cert_file is not None,
-        "an https address in UPSTREAM_API_URL",
-        _uses_tls,
+        "UPSTREAM_CLIENT_CERT_FILE", "an https address in UPSTREAM_API_URL", _uses_tls
     ),
     Need(
         "UPSTREAM_CA_FILE",
-        lambda account: account.upstream_ca_file is not None,
         "an https address in UPSTREAM_API_URL or UPSTREAM_PROXY",
         lambda account: _uses_tls(account) or _uses_tls_proxy(account),
     ),
