@@ -41,12 +41,8 @@ MAX_LOG_STOP_SECONDS = 5.0
 class SharedState:
     """The state that all accounts of a process share.
 
-    Args:
-        accounts: the settings of all accounts.
-
     Attributes:
         thresholds: None for the default thresholds.
-        compute: the compute thread.
         small_bytes: the most bytes of a response that needs no compute thread.
         make_policy: shares TLS policies: a TLS context takes nearly a megabyte.
         body_memory: the memory of bodies that are not decoded yet.
@@ -119,7 +115,6 @@ class Account(MultiService):
 
     Args:
         start_delay: seconds from the start of the service to the first request.
-        features: the optional features of the account.
 
     Attributes:
         client: usable without starting the account, if it is stopped afterwards.

@@ -27,7 +27,6 @@ class LiveSettings:
     Args:
         settings: those of the start.
         read: reads all settings; raises ConfigurationError.
-        set_log_level: applies LOG_LEVEL.
         on_changed: called after accounts have changed.
     """
 

@@ -39,7 +39,6 @@ class UpstreamError(Exception):
     """The failure of a request to the upstream; its text is for log and status page.
 
     Attributes:
-        reason: the reason as one of REASONS.
         server_message: the upstream's own message in a refusal, or "".
         retryable: whether a retry within the same refresh may help.
         retry_after: the Retry-After of the response in seconds, or None.
@@ -71,7 +70,6 @@ class UpstreamError(Exception):
 
     @property
     def text_with_request_id(self) -> str:
-        """The message, with the request id if there is one."""
         return (
             f"{self} (request id {self.request_id})" if self.request_id else str(self)
         )

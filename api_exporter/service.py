@@ -182,14 +182,11 @@ def assemble(
     """Make all services of the program, and connect them.
 
     Args:
-        pprof: whether profiles are served.
-        dropped: returns how many log lines were dropped.
         log_threads: in which all accounts write their logs. A disk may hang, so the
             process ends without waiting for them.
         compute: the compute thread of all accounts.
         small_bytes: the most bytes of a response that needs no compute thread.
         read: reads the settings again; None if a reload keeps them.
-        set_log_level: applies LOG_LEVEL.
     """
     settings = configured.settings
     threads = install_name_resolver(reactor)

@@ -67,7 +67,6 @@ class ProtectedSite(Frontend):
         self._access.reload()
 
     def record_rejection(self, address: str, why: str) -> None:
-        """Count and log a rejected client."""
         self._rejections.add(address, why)
         self._count_rejection()
 

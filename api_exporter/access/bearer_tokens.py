@@ -68,11 +68,7 @@ class BearerTokens(AuthenticationMethod):
 def load_tokens(
     path: Path, read: ReadFile, _previous: Tokens | None = None, *, named_accounts: bool
 ) -> Tokens:
-    """Load the file; raise ConfigurationError, which repeats nothing of its content.
-
-    Args:
-        named_accounts: True if accounts have names.
-    """
+    """Load the file; raise ConfigurationError, which repeats nothing of its content."""
     try:
         text = read(path).decode("ascii")
     except UnicodeDecodeError:

@@ -33,14 +33,9 @@ TOKENS_SETTING = "WEB_BEARER_TOKENS_FILE"
 class AccessControl:
     """Access control as the settings configure it.
 
-    Args:
-        compare: compares a password with a hash.
-
     Attributes:
         web: the web configuration; None without a valid file.
-        files: the files that are reloaded.
         methods: the authentication methods in use, in the order of their description.
-        errors: all errors of settings and files.
     """
 
     def __init__(

@@ -28,7 +28,6 @@ class Reloader(Generic[T]):
 
     Args:
         load: called again if one of the files that it read has changed.
-        seconds: a clock.
         report: called with the error of a change, or with None if the change is in use.
 
     Attributes:

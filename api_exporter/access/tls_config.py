@@ -84,7 +84,6 @@ class ClientAuth(Struct, frozen=True):
     """A policy for client certificates.
 
     Attributes:
-        description: the policy in words.
         requested: True if OpenSSL requests a certificate.
         required: True if clients without a certificate are rejected.
         verified: True if a certificate must be issued by a trusted authority.

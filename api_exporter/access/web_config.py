@@ -52,7 +52,6 @@ class WebConfig(Struct, frozen=True, kw_only=True):
         decoy: the hash that passwords of unknown users are compared with.
         warnings: values that are allowed, but harmful.
         limit: seconds between two requests, and the number of requests in a burst.
-        bucket: counts the requests.
         context: the OpenSSL context made from `tls`.
     """
 

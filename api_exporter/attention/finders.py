@@ -27,7 +27,6 @@ FINDERS: tuple[Finder, ...] = (
 
 
 def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield the findings of one finder."""
     if _unknown(snapshot, finder) or (finder.is_single and snapshot.peers_unreadable):
         return
     if has_references(finder.reads):

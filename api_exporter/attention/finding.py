@@ -26,10 +26,7 @@ class Members(Struct, frozen=True):
     """The members of a group, without those that the list of peers lacks.
 
     Attributes:
-        peer_count: the number of members.
-        offline: the offline members.
         offline_since: when these were last seen, as far as known.
-        expired: the members whose login has expired.
     """
 
     peer_count: int

@@ -67,13 +67,7 @@ class Attention:
     """The findings of one account.
 
     Args:
-        inventory: returns the newest inventory.
-        freshness: the freshness of each resource.
-        important_groups: IMPORTANT_GROUPS.
         thresholds: None for the shipped ones.
-
-    Attributes:
-        last: the result of the newest update.
     """
 
     def __init__(
@@ -96,11 +90,9 @@ class Attention:
 
     @property
     def found(self) -> FindingList:
-        """The newest findings."""
         return self.last.found
 
     def snapshot(self) -> Snapshot:
-        """Return the current snapshot."""
         return self._snapshot(self._inventory(), self._freshness, self._now())
 
     def findings_of(
@@ -133,10 +125,6 @@ def update_findings(
 
     A finder runs again if a resource that it reads has changed. A refresh of the peers
     runs all finders: some findings depend on the time alone.
-
-    Args:
-        resource: the refreshed resource.
-        last: the result of the previous update.
     """
     inventory, changes = snapshot.inventory, snapshot.inventory.changes
     changed = {name for name in changes if changes[name] is not last.changes.get(name)}

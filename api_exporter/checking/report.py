@@ -302,7 +302,6 @@ async def print_check(
 
     Args:
         unreachable: why the NetBird API cannot be reached; "" if it can.
-        runbooks: their address.
 
     Returns:
         UNREAD without the peers, else the severity of the worst finding.

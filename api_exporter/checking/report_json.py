@@ -74,7 +74,6 @@ def checked_account(
 
     Args:
         unreachable: why the NetBird API cannot be reached; "" if it can.
-        runbooks: their address.
     """
     client, network, now = account.client, account.network, account.now()
     certificate = client.server_certificate
@@ -93,11 +92,7 @@ def checked_account(
 
 
 def checked_resource(check: ResourceCheck, now: float) -> CheckedResource:
-    """Return the entry of a resource.
-
-    Args:
-        now: seconds since the epoch.
-    """
+    """Return the entry of a resource."""
     error = check.error
     return CheckedResource(
         resource=check.resource.name,

@@ -32,9 +32,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
     Attributes:
         error: None after a success, or if no request was possible.
         records: the number of valid records; None if the resource was not read.
-        rejected: the number of invalid records.
         record_errors: the places and errors of the first invalid records.
-        unknown: fields and values that this version does not know.
         restricted: True if it is withheld: the token's user may not read all of it.
     """
 
@@ -139,7 +137,6 @@ def evaluate(
 
     Args:
         checks: at least that of the peers.
-        now: seconds since the epoch.
     """
     inventory, resources = network.inventory, network.selection.resources
     freshness = {r.name: Freshness(period=r.period) for r in resources}
@@ -149,12 +146,7 @@ def evaluate(
 
 
 def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[str]:
-    """Yield what needs attention, in the words of the status page.
-
-    Args:
-        now: seconds since the epoch.
-        runbooks: their address.
-    """
+    """Yield what needs attention, in the words of the status page."""
     if not found.findings:
         yield f"needs attention: {findings.NO_PROBLEM}"
     else:

@@ -142,7 +142,6 @@ class ObjectKind(Generic[R]):
     """The objects of a kind. Each has a sample in several families.
 
     Args:
-        resource: the resource that holds them.
         path: the beginning of the sources of their fields.
         key: returns an object's labels, unless a row has others.
         find: returns the objects, unless they are the resource's records.
@@ -228,7 +227,6 @@ class ObjectKind(Generic[R]):
 
         Args:
             by: the field of each label.
-            label_value: returns the label's value for a field's value.
             elements: returns what is counted of each object instead of the object.
         """
         get, names = attrgetter(*by.values()), tuple(by)

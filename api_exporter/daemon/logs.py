@@ -149,9 +149,6 @@ class LineWriter:
     """An outlet with the format of its lines.
 
     Lines that the outlet rejects are dropped. A later line reports their number.
-
-    Attributes:
-        dropped: the number of dropped lines in all.
     """
 
     def __init__(self, form: LineFormat, outlet: Outlet) -> None:
@@ -185,7 +182,6 @@ class LineObserver:
     Twisted's own info messages are written only at the level debug.
 
     Args:
-        level: LOG_LEVEL.
         out: for events below warning.
         err: for warnings and errors; may be the same.
     """

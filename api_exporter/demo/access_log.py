@@ -25,7 +25,6 @@ def page(query: str, services: Sequence[str], now: float) -> bytes:
 
     Args:
         services: the ids of services, the busiest first.
-        now: seconds since the epoch.
     """
     filters = {name: values[-1] for name, values in parse_qs(query).items()}
     since = max(now - _RETENTION, _time(filters.get("start_date", "")))

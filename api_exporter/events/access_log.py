@@ -29,11 +29,7 @@ class AccessLog:
     """Requests the access log of an account; a `ResourceSource`.
 
     Args:
-        telemetry: counts the rows.
         period: seconds between two requests during a backlog.
-
-    Attributes:
-        journal: writes the pages.
     """
 
     def __init__(
@@ -56,7 +52,6 @@ class AccessLog:
         return BUSY_CYCLE if self._page_count > BUSY_PAGES else REQUEST_INTERVAL
 
     def is_due(self) -> bool:
-        """Return whether a request for rows is due."""
         now = self._clock.seconds()
         is_due = now - self._requested_at >= REQUEST_INTERVAL - self._period
         if self._page_count > BUSY_PAGES:

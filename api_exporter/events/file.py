@@ -63,9 +63,6 @@ class LinesFile(Generic[C, Id]):
     """A file of lines that other programs may move away.
 
     Its methods raise OSError, and ValueError if it is not a file of lines.
-
-    Args:
-        account: the account's name, empty if it is the only one.
     """
 
     def __init__(self, path: Path, kind: Kind[C, Id], account: str) -> None:

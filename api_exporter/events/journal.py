@@ -41,7 +41,6 @@ class Journal(Service, Generic[C, Id]):
     """A log of an account.
 
     Args:
-        kind: the audit log or the access log.
         account: the account's name, empty if it is the only one.
         personal: the kinds of personal data that lines may contain.
 

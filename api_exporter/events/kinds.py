@@ -73,11 +73,7 @@ class AuditKind(Kind[AuditCursor, int], frozen=True):
 
 
 class AccessKind(Kind[Position, str], frozen=True):
-    """The access log of the reverse proxy.
-
-    Attributes:
-        skips_backlog: whether a backlog is skipped.
-    """
+    """The access log of the reverse proxy."""
 
     rows: str = "rows of the access log"
     row: str = "row of the access log"

@@ -84,7 +84,6 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
 
     @property
     def query(self) -> str:
-        """The query string of the next request."""
         since = f"&start_date={format_time(self.start)}" if self.start else ""
         return f"sort_order=asc&page_size={PAGE_SIZE}&page={self.page}{since}"
 
@@ -129,7 +128,6 @@ def new_rows(
 
     Args:
         now: nanoseconds since the epoch.
-        skip_backlog: whether a backlog is skipped.
     """
     rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
     present = [(time, row) for time, row in rows if time <= now + MAX_AHEAD]
@@ -155,7 +153,6 @@ def _next(position: Position, *, page_end: int, more: bool, now: int) -> Positio
 
     Args:
         page_end: the time of the newest row of the page.
-        more: whether more pages follow.
     """
     is_young = not more or page_end >= now - _SETTLED_AGE
     restart_at = position.restart_at

@@ -53,11 +53,7 @@ class Sink(Protocol[C]):
 
 
 class FileSink(Generic[C, Id]):
-    """Writes lines to a file: of each batch all lines or none.
-
-    Args:
-        account: the account's name, empty if it is the only one.
-    """
+    """Writes lines to a file: of each batch all lines or none."""
 
     def __init__(
         self,
@@ -157,11 +153,7 @@ class OutputSink(Generic[C, Id]):
 
 
 class NullSink(Generic[C]):
-    """Writes nothing; rows are only counted.
-
-    Args:
-        first: returns the first cursor.
-    """
+    """Writes nothing; rows are only counted."""
 
     where = "metrics only, not to a file"
 

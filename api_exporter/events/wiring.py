@@ -89,11 +89,7 @@ class LogFactory:
         *,
         period: float,
     ) -> AccessLog:
-        """Return the access log for ACCESS_LOG_FILE or ACCESS_LOG_METRICS.
-
-        Args:
-            period: seconds between two requests during a backlog.
-        """
+        """Return the access log for ACCESS_LOG_FILE or ACCESS_LOG_METRICS."""
         file = settings.access_log_file
         sink: Sink[Position] = NullSink(
             lambda: Position(start=int(self._now() * NANOSECONDS_PER_SECOND))

@@ -101,9 +101,6 @@ class JoinedPages(Struct, frozen=True, dict=True):
     """All pages at one instant, in the order of the collectors.
 
     Each form is computed for the first scrape that needs it, once for all scrapes.
-
-    Attributes:
-        crc: of the text.
     """
 
     pieces: tuple[Piece, ...]

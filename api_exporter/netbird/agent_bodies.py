@@ -129,7 +129,6 @@ def usage_query(known: Sequence[Usage], now: float) -> str:
 
 
 def denials_query(now: float) -> str:
-    """Return the query for the number of requests denied today."""
     return f"?decision=deny&page_size=1&start_date={day(now)}T00:00:00Z"
 
 

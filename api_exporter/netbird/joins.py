@@ -47,7 +47,6 @@ class Held(Struct, frozen=True, gc=False):
 
     Attributes:
         previous: the version that they use; None for a new record.
-        newest: the newest version.
         since: the end of the reading that brought the newest version.
         missing_at: the end of the newest reading when the record began to wait only for
             a missing id.

@@ -57,7 +57,6 @@ class Resource(Struct, frozen=True):
     Attributes:
         name: the name in labels and settings, and the field of the Inventory.
         path: the path below the API's base URL.
-        decoder: the decoder of its responses.
         period: seconds between refreshes, unless the settings change them.
         absence: the message of a refusal that means that the server lacks the path. An
             old server answers JSON 404: it takes the last segment for an object's id.

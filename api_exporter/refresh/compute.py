@@ -94,8 +94,6 @@ class AccountCompute:
 
     Args:
         thread: computes everything else.
-        fetch: fetches the account's responses.
-        small_bytes: the most bytes of a small response.
         spent: returns processor seconds of the current thread.
     """
 

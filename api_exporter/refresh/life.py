@@ -56,13 +56,11 @@ class ResourceLife(Struct, gc=False, kw_only=True):
         rests_until: the earliest next refresh, because this one was costly.
         early_at: when the newest refresh that joins were waiting for began.
         path: the last path that was requested; None if it was not known.
-        expires: when the metrics expire.
         window_ends: when a time window or a day ends, so that the metrics change.
         body: None before the first good body, and after it was forgotten.
         freshness: None while the resource is dormant.
         failure_logged: True if the log says that refreshes fail or metrics expired.
         needless_logged: True if the log says that the resource is not requested.
-        rejections: the newest log lines about rejected records.
     """
 
     period: float

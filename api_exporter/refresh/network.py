@@ -48,7 +48,6 @@ class NetworkOptions(Struct, frozen=True, kw_only=True):
         metrics_max_age: seconds after which resources that cannot be refreshed expire;
             None for a time that follows from their intervals.
         thresholds: None for the default thresholds.
-        personal: the kinds of personal data that may be published.
         detail: groups whose peers may have series of their own; None: all peers may.
     """
 
@@ -67,7 +66,6 @@ class AccountNetwork(MultiService):
     Args:
         certificates: returns when the upstream's and the client's certificate expire.
         test_connection: tests at the start whether the upstream is reachable.
-        features: optional features of the account.
 
     Attributes:
         intervals_note: a line about lengthened intervals; "" if there are none.
@@ -76,7 +74,6 @@ class AccountNetwork(MultiService):
         telemetry: metrics of refreshes and requests.
         pages: the published metrics.
         history: how many peers were connected.
-        attention: the findings.
         pipeline: refreshes one resource on request.
         followers: called after each refresh, one after the other.
     """

@@ -94,8 +94,6 @@ class Pipeline:
     Args:
         inventory: the initial one, without records.
         page_max_bytes: the maximum length of the text of all collectors.
-        on_collector_failed: called with the name of a collector with a defect.
-        features: optional features that read bodies or request them.
 
     Attributes:
         inventory: the records that are known now.
@@ -388,7 +386,6 @@ def render(
     Raises PageTooLong.
 
     Args:
-        before: the previous pages.
         room: maximum bytes of all these pages together.
     """
     pages: list[RenderedPage | Failure] = []

@@ -26,7 +26,6 @@ class Quota(Struct, frozen=True):
     """The budget of an account, and the intervals that fit into it.
 
     Attributes:
-        budget: the budget of its token.
         selection: with intervals that fit into the token's limit, if that is stated.
         intervals_note: a line about lengthened intervals; "" if there are none.
         requests_warning: a line about many requests or a limited access log, or "".

@@ -35,7 +35,6 @@ class Schedule:
         lives: in the order of the first refreshes.
         budget: of the token, which other accounts may share.
         on_available: called when a request becomes possible because of another account.
-        has_connection_test: True if the connection test is due at the start.
     """
 
     def __init__(

@@ -25,7 +25,6 @@ class Need(Struct, frozen=True):
 
     Attributes:
         needs: the required settings, as text for the log.
-        is_met: returns whether the condition is met.
     """
 
     setting: str

@@ -98,9 +98,6 @@ class _Service:
 class AccessLogTelemetry(Collector):
     """Metrics of the access log of an account.
 
-    Args:
-        writes: whether lines are written.
-
     Attributes:
         missed: called with the number of gaps and unreadable rows.
         lag: called with the lag in seconds.

@@ -70,7 +70,6 @@ class AccountTelemetry:
 
     Args:
         freshness: by resource, without dormant resources.
-        collectors: the names of the enabled collectors.
         budget: returns the allowed requests a minute, or None while unknown.
 
     Attributes:

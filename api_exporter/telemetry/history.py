@@ -38,9 +38,6 @@ class History:
 
     Args:
         period: seconds between two refreshes of the peers.
-
-    Attributes:
-        step: seconds of a step.
     """
 
     def __init__(self, *, period: float) -> None:

@@ -58,7 +58,6 @@ class ProcessTelemetry:
 
     Args:
         threads: the thread pools of the event loop.
-        dropped: returns the number of dropped log lines.
     """
 
     def __init__(

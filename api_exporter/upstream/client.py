@@ -34,14 +34,10 @@ class Client(Service):
 
     Args:
         world: its clock is the reactor, which also connects.
-        on_attempt: called with each attempt when it ends.
-        body_memory: shared by all clients of the process.
-        on_silent: called with the path of a request that has no response header yet.
 
     Attributes:
         fetcher: usable without starting the service, if the service is stopped
             afterwards.
-        token: returns the current token.
         proxy_selection: the proxy to use, if any, and where the setting comes from.
         tls_policy: certificate authorities and the client certificate.
         server_certificate: the server's certificate; None before the first response.

@@ -79,7 +79,6 @@ class FetchOptions(Struct, frozen=True, kw_only=True):
     """Options of all requests.
 
     Attributes:
-        url: the base address of the NetBird API.
         timeout: seconds for an attempt, from connecting to the end of the body.
         attempts: attempts of one fetch, the first included.
         longest_body: bytes, both packed and unpacked.

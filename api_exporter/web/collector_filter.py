@@ -27,7 +27,6 @@ def collector_filter(
 
     Args:
         query: the parameters of the request; unrelated ones are ignored.
-        names: the existing collectors.
     """
     included = _parse(query, "collect[]", names)
     excluded = _parse(query, "exclude[]", (*names, EXPORTER))

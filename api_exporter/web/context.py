@@ -105,11 +105,9 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     """The data that is the same for every page.
 
     Attributes:
-        runbooks: the address of the runbooks.
         simulated: if the NetBird API is the built-in simulation.
         profiles: the pages of profiles; None if they are disabled.
         uptime: returns seconds since the start.
-        seconds: a clock.
     """
 
     process: ProcessTelemetry

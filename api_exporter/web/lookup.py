@@ -52,7 +52,6 @@ class NewestTable:
     """The table of an account, which follows its publications.
 
     Attributes:
-        network: the account's network.
         table: None while it is unknown.
     """
 
@@ -176,11 +175,7 @@ def parse_queries(
 
 
 class LookupTables:
-    """The newest table of each account.
-
-    Args:
-        compute: makes the tables.
-    """
+    """The newest table of each account."""
 
     def __init__(self, compute: Compute) -> None:
         self._compute = compute

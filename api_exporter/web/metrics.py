@@ -19,11 +19,7 @@ _EMPTY_TAIL = {
 
 
 class Metrics(ReadOnlyPage):
-    """The collectors' pages, then the exporter's own metrics, in the negotiated format.
-
-    Args:
-        registries: the registries of the exporter's own metrics.
-    """
+    """The collectors' pages, then the exporter's own metrics, as negotiated."""
 
     def __init__(
         self, pages: Pages, *registries: CollectorRegistry, context: SiteContext

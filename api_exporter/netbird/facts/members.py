@@ -32,7 +32,6 @@ def named(groups: Iterable[Group] | None, names: Iterable[str]) -> list[Group]:
 
 
 def member_ids(groups: Iterable[Group]) -> set[str]:
-    """Return the ids of all members of these groups."""
     return {member.id for group in groups for member in group.peers or ()}
 
 

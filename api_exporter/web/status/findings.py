@@ -21,7 +21,6 @@ def section(found: FindingList, now: float, runbooks: str, account: str = "") ->
     """Return the section as markup: the worst findings first, then unchecked resources.
 
     Args:
-        runbooks: their address.
         account: its name, "" if there is only one.
     """
     if not found.counts and not found.findings:

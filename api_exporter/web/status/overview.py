@@ -41,11 +41,7 @@ _VOID = f'<td class="n void">{formatting.MISSING}</td>'
 
 
 class Overview(LivePage):
-    """The list of accounts.
-
-    Args:
-        accounts: by name.
-    """
+    """The list of accounts."""
 
     def __init__(
         self, accounts: Mapping[str, AccountNetwork], context: SiteContext

@@ -263,11 +263,7 @@ class Schema(TextPage):
 
 
 def finding_entry(finding: Finding, runbooks: str) -> FindingEntry:
-    """Return the entry of a finding.
-
-    Args:
-        runbooks: their address.
-    """
+    """Return the entry of a finding."""
     return FindingEntry(
         finding.severity,
         finding.alert or None,
