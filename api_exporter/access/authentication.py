@@ -113,9 +113,6 @@ class ProtectedSite(Frontend):
         bucket = None if self._access.web is None else self._access.web().bucket
         return 0.0 if bucket is None else bucket.take(self._clock.seconds())
 
-    def _challenges(self) -> list[bytes]:
-        return [method.challenge for method in self._access.methods if method.challenge]
-
     def _authenticate(
         self, request: BodilessRequest, credentials: Credentials | None
     ) -> Allowed | Deferred[Allowed]:
@@ -154,8 +151,9 @@ class ProtectedSite(Frontend):
             case "status_only":
                 return _StatusOnlyPage(page)
             case "unauthorized":
+                offered = filter(None, (m.challenge for m in self._access.methods))
                 headers = request.responseHeaders
-                headers.setRawHeaders(b"WWW-Authenticate", self._challenges())
+                headers.setRawHeaders(b"WWW-Authenticate", list(offered))
                 return ErrorPage(401, "This page requires a password or a token.")
             case "forbidden":
                 return ErrorPage(

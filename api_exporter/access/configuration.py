@@ -9,9 +9,12 @@ from msgspec.structs import replace
 from twisted.logger import Logger
 
 from api_exporter.access.bearer_tokens import BearerTokens, load_tokens
-from api_exporter.access.client_certificates import ClientCertificates
-from api_exporter.access.methods import AuthenticationMethod, Compare
-from api_exporter.access.open_paths import OpenPaths
+from api_exporter.access.methods import (
+    AuthenticationMethod,
+    ClientCertificates,
+    Compare,
+    OpenPaths,
+)
 from api_exporter.access.passwords import Passwords
 from api_exporter.access.reloading import ReadFile, Reloader
 from api_exporter.settings.addresses import Endpoint

@@ -1,15 +1,21 @@
-"""The base class of authentication methods.
+"""Authentication methods: their base class, and those that compare no secret.
 
-A method is a class in a file of its own; `configuration.AccessControl` makes it.
+`configuration.AccessControl` makes all methods.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 from twisted.web.server import Request
 
 from api_exporter.access.credentials import Credentials
+from api_exporter.access.reloading import Reloader
 from api_exporter.serving.visibility import Accounts
+from api_exporter.settings.errors import ConfigurationError, quote_value
+
+if TYPE_CHECKING:
+    from api_exporter.access.web_config import WebConfig
 
 Allowed = Accounts | None
 """The accounts that a client may see; None if the client is not authenticated."""
@@ -68,3 +74,57 @@ def client_address(request: Request) -> str:
 
 class QueueFull(Exception):
     """Too many passwords wait for a comparison."""
+
+
+class ClientCertificates(AuthenticationMethod):
+    """Client certificates, which OpenSSL requests before the first byte of HTTP.
+
+    `tls_server_config` of the web configuration file requires them.
+    """
+
+    def __init__(self, web: "Reloader[WebConfig]") -> None:
+        self._web = web
+
+    @property
+    def is_required(self) -> bool:
+        tls = self._web.value.tls
+        return tls is not None and tls.client_auth.required
+
+    @property
+    def in_handshake(self) -> bool:
+        return True
+
+    def describe(self) -> str:
+        tls = self._web.value.tls
+        return "" if tls is None else f"TLS, {tls.client_auth.description}"
+
+
+_INCLUDED = {"/sd": {"/sd/accounts"}, "/lookup": {"/lookup.csv", "/lookup.json"}}
+"""Open paths besides that of the metrics, and those that they include."""
+
+
+class OpenPaths(AuthenticationMethod):
+    """WEB_OPEN_PATHS: pages that need no credentials, although others do.
+
+    A forbidden path raises ConfigurationError.
+    """
+
+    def __init__(self, paths: Set[str], metrics_path: str) -> None:
+        for path in sorted(paths - {metrics_path, *_INCLUDED}):
+            raise ConfigurationError(
+                f"WEB_OPEN_PATHS: {quote_value(path)} is not allowed: it must be"
+                f" {metrics_path}, /sd or /lookup"
+            )
+        included = (more for path, more in _INCLUDED.items() if path in paths)
+        self._paths = frozenset(paths).union(*included)
+
+    @property
+    def is_required(self) -> bool:
+        return False
+
+    def is_open(self, path: str) -> bool:
+        return path in self._paths
+
+    def describe(self) -> str:
+        paths = ", ".join(sorted(self._paths))
+        return f"no password or token required: {paths}" if paths else ""
