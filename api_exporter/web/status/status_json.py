@@ -155,7 +155,7 @@ class AccountState:
         last_refresh = freshness[UP].last_success
         return reading, AccountEntry(
             account=network.account,
-            verdict=_WORDS[_worst([reading, of_network])],
+            verdict=_WORDS[verdict.worst([reading, of_network])],
             text=f"{reading.headline}. {of_network.headline}.",
             error=reading.why or None,
             last_refresh=_instant(last_refresh),
@@ -273,10 +273,6 @@ def finding_entry(finding: Finding, runbooks: str) -> FindingEntry:
         _instant(finding.until),
         finding.runbook(runbooks) or None,
     )
-
-
-def _worst(verdicts: Sequence[Verdict]) -> Tone:
-    return min((one.tone for one in verdicts), key=WORST_FIRST.index)
 
 
 def _instant(at: float | None) -> str | None:

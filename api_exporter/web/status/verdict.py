@@ -133,13 +133,18 @@ def count_texts(found: FindingList) -> list[str]:
     ]
 
 
+def worst(verdicts: Collection[Verdict]) -> Tone:
+    return min((one.tone for one in verdicts), key=WORST_FIRST.index)
+
+
 def summary(verdicts: Collection[Verdict]) -> tuple[Tone, str]:
     """Return the tone and the headline of the accounts' verdicts on reading NetBird."""
     if not verdicts:
         return "none", "This shard has no account"
     working = sum(one.tone in WORKING for one in verdicts)
-    tone = min((one.tone for one in verdicts), key=WORST_FIRST.index)
-    return tone, f"{working} of {with_noun(len(verdicts), 'account')} working"
+    return worst(
+        verdicts
+    ), f"{working} of {with_noun(len(verdicts), 'account')} working"
 
 
 def state_words(freshness: Mapping[str, Freshness], now: float) -> Mapping[str, str]:
