@@ -99,7 +99,6 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def peers(self) -> Mapping[str, Peer]:
-        """Peers by id."""
         return by_id(self.inventory.peers or ())
 
     @cached_property
@@ -109,7 +108,6 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def peers_unreadable(self) -> bool:
-        """True if the peers cannot be read."""
         return UP in self.freshness and self.freshness[UP].up is False
 
     def is_part_of_drop(self, finding: "Finding") -> bool:

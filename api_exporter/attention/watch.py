@@ -98,7 +98,6 @@ class Attention:
     def findings_of(
         self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
     ) -> FindingList:
-        """Return the findings of another inventory."""
         return update_findings(
             self._snapshot(inventory, freshness, now), UP, AttentionState()
         ).found

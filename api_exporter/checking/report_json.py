@@ -92,7 +92,6 @@ def checked_account(
 
 
 def checked_resource(check: ResourceCheck, now: float) -> CheckedResource:
-    """Return the entry of a resource."""
     error = check.error
     return CheckedResource(
         resource=check.resource.name,

@@ -339,7 +339,6 @@ class ObjectKind(Generic[R]):
 
 
 def personal_kinds(inventory: Inventory) -> frozenset[str]:
-    """Return the kinds of personal data that may be published."""
     return inventory.personal
 
 

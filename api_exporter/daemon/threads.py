@@ -35,7 +35,6 @@ class DaemonThreadPool(ThreadPool):
         *args: object,
         **kw: object,
     ) -> None:
-        """See ThreadPool."""
         try:
             super().callInThreadWithCallback(onResult, func, *args, **kw)
         except RuntimeError as error:

@@ -144,7 +144,6 @@ class _Page(Struct, frozen=True):
 
     @property
     def following_count(self) -> int:
-        """The number of rows on the following pages."""
         size = max(0, self.page_size)
         max_rows = max(0, self.total_pages - self.page) * size
         if self.total_records is None:

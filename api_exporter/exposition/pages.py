@@ -182,7 +182,6 @@ class Pages:
         }
 
     def cut_count(self) -> int:
-        """Return the number of labels that were cut because of their length."""
         return sum(p.cut_count for page in self._pages.values() for p in page)
 
     def whole(self, names: frozenset[str] | None = None) -> JoinedPages:

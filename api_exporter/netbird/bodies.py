@@ -213,7 +213,6 @@ class PageDecoder:
         self._decoder = msgspec.json.Decoder(_Page)
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
-        """Return no records; raise UpstreamError if the body is no page."""
         try:
             page = decode_leniently(self._decoder, body, 2)
         except DECODE_ERRORS as error:

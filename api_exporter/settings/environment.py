@@ -74,7 +74,6 @@ def synonym_errors(environ: Mapping[str, str]) -> list[str]:
 
 
 def retired_errors(environ: Mapping[str, str]) -> list[str]:
-    """Return an error for each setting that no longer exists."""
     return [
         f"{name} is not a setting any more: {instead}"
         for name, instead in RETIRED.items()

@@ -95,7 +95,6 @@ class Freshness(Struct, frozen=True, kw_only=True):
         at: float,
         unknown: Unknown = NOTHING_UNKNOWN,
     ) -> "Freshness":
-        """Return the freshness after a refresh that succeeded at a time."""
         return Freshness(
             period=self.period,
             ended_at=at,
@@ -108,7 +107,6 @@ class Freshness(Struct, frozen=True, kw_only=True):
         )
 
     def failed(self, error: UpstreamError, seconds: float, at: float) -> "Freshness":
-        """Return the freshness after a refresh that failed at a time."""
         return replace(
             self,
             ended_at=at,

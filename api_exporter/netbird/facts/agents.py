@@ -130,10 +130,9 @@ def used_ratios(inventory: Inventory) -> Mapping[Limit, float]:
     A share is at least 0 and may exceed 1. A limit is left out if it binds no known
     group or user, or if its window is shorter than the refresh interval.
     """
-    bound = _BoundConsumers(consumption_by_unit(inventory))
     found: dict[Limit, float] = {}
     every = limits(inventory)
-    bound.store(inventory, every)
+    bound = _BoundConsumers(inventory, every)
     for limit in every:
         if limit.booked and limit.window_seconds >= inventory.consumption_period:
             largest = bound.largest(limit)
@@ -149,14 +148,10 @@ class _BoundConsumers:
     once for each unit.
     """
 
-    def __init__(self, amounts: Mapping[Unit, Mapping[str, float]]) -> None:
-        self._amounts = amounts
-        self._listed: set[str] = set()
+    def __init__(self, inventory: Inventory, every: Iterable[Limit]) -> None:
+        self._amounts = consumption_by_unit(inventory)
         self._consumers: dict[str, set[str]] = {}
         self._largest: dict[tuple[Unit, str | None], float] = {}
-
-    def store(self, inventory: Inventory, every: Iterable[Limit]) -> None:
-        """Store the listed users and peers, and those of the groups."""
         user_of = {peer.id: peer.user_id for peer in inventory.peers or ()}
         self._listed = {*user_of, *(user.id for user in inventory.users or ())}
         wanted = {g for limit in every if limit.per == "user" for g in limit.groups}
@@ -209,7 +204,6 @@ Misses = tuple[tuple[str, str], ...]
 
 
 def policy_misses(listed: Ids, policy: AgentPolicy) -> Misses:
-    """Return the missing objects that a policy names."""
     return (
         *_missing("group", policy.source_groups, listed["groups"]),
         *_missing(

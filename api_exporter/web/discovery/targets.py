@@ -23,11 +23,8 @@ from api_exporter.web.discovery.membership import (
 from api_exporter.web.discovery.query import Query
 from api_exporter.web.json_list import JsonList
 
-READS = ("peers", "groups", "accounts")
-"""The resources of a response; the last one is optional."""
-
-REQUIRED = READS[:2]
-"""The required resources."""
+REQUIRED = ("peers", "groups")
+"""The resources without which there is no response."""
 
 MAX_TARGETS = 300_000
 """The maximum number of targets: about as many as have MAX_RESPONSE_BYTES."""

@@ -263,7 +263,6 @@ class Schema(TextPage):
 
 
 def finding_entry(finding: Finding, runbooks: str) -> FindingEntry:
-    """Return the entry of a finding."""
     return FindingEntry(
         finding.severity,
         finding.alert or None,
