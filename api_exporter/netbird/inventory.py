@@ -172,7 +172,9 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             before: the inventory with the previous records of the resource.
             reading: None for a withdrawal.
         """
-        if resource not in JOINED_LISTS:
+        if resource == "current_user" and self.changes is not before.changes:
+            reading = None  # permissions may have removed lists
+        elif resource not in JOINED_LISTS:
             return self
         state = next_state(
             self.joins, resource, getattr(before, resource), self._lists(), reading

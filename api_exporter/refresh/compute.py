@@ -129,7 +129,7 @@ class AccountCompute:
         if len(body.data) <= self._small_bytes:
             try:
                 data = unpack(replace(body, limit=min(body.limit, self._small_bytes)))
-            except UpstreamError:
+            except (MemoryError, UpstreamError):  # decoding raises it again
                 return body
             self._large.discard(name)
             return ResponseBody(data, close=body.close)

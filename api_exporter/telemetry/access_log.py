@@ -14,6 +14,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from api_exporter.netbird.elements import DECODE_ERRORS
+
 MAX_SERVICES = 50
 """Maximum number of services with series of their own; the rest is `other`."""
 
@@ -164,7 +166,7 @@ class AccessLogTelemetry(Collector):
         for raw in rows:
             try:
                 row = _DECODER.decode(raw)
-            except msgspec.MsgspecError:
+            except DECODE_ERRORS:
                 row = _Row()
             self._service(str(row.service_id)).count(row)
         self._families = self._make_families()

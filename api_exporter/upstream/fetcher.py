@@ -12,6 +12,7 @@ from treq.cookies import IndexableCookieJar
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
+from twisted.web.client import ResponseFailed
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
@@ -317,5 +318,5 @@ async def _error_body(response: IResponse, body: BodyReceiver) -> bytes:
     try:
         data = await body.receive(response, _MAX_ERROR_BYTES)
         return unpack(ResponseBody(data, body.packed, body.limit))
-    except UpstreamError:
+    except (ResponseFailed, UpstreamError):  # the status says enough
         return b""

@@ -1,5 +1,6 @@
 """Refreshes of the Agent Network: dormant, slowed by their cost, at the end of days."""
 
+import json
 import re
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -146,6 +147,23 @@ class DormantTests(SynchronousTestCase):
             path = RESOURCE_BY_NAME[name].path
             network.replies[path] = UpstreamError("forbidden", "403")
         network.advance(HOUR)
+        self.assertEqual(set(), network.resources() & set(AGENT_RESOURCES))
+
+    def test_role(self) -> None:
+        """Joins wait for no list that the user's new role withholds."""
+        users = json.loads(recorded("recorded_agents")["api/users"])
+        [me] = [user["id"] for user in users if user["is_current"]]
+        network = Agents(current_user=json.dumps({"id": me}).encode())
+        network.replies["api/groups"] = b"[]"
+        path = RESOURCE_BY_NAME["agent_policies"].path
+        network.replies[path] = UpstreamError("forbidden", "403")
+        modules = {"agent_network.providers": {"read": False}}
+        role = {"id": me, "permissions": {"modules": modules}}
+        network.replies[CURRENT_USER] = json.dumps(role).encode()
+        network.advance(6 * MINUTE)
+        self.assertIn("agent_policies", network.inventory.joins.due)
+        network.advance(HOUR)
+        self.assertEqual(frozenset(), network.inventory.joins.due)
         self.assertEqual(set(), network.resources() & set(AGENT_RESOURCES))
 
 

@@ -14,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import ResponseBody
+from api_exporter.refresh import compute
 from api_exporter.refresh.compute import SLOW_SECONDS, AccountCompute, ComputeThread
 from tests.parts import DelayedCompute
 
@@ -99,6 +100,10 @@ class ComputeThreadTests(TestCase):
         self.assertNotIn(1, self.done)
 
 
+def _no_memory(_: ResponseBody) -> bytes:
+    raise MemoryError
+
+
 class AccountComputeTests(SynchronousTestCase):
     """A response of up to 100 bytes is small here."""
 
@@ -166,12 +171,15 @@ class AccountComputeTests(SynchronousTestCase):
                 self.assertEqual(expected, self.computes_at_once())
 
     def test_close(self) -> None:
-        """The memory of a body that was unpacked at once is still freed."""
+        """The memory of a body that was unpacked at once, or in vain, is freed."""
         closed: list[bool] = []
         body = ResponseBody(compress(b"{}"), True, 9, lambda: closed.append(True))
         self.bodies["peers"] = body
-        self.successResultOf(ensureDeferred(self.compute.fetch("peers", 0.0))).close()
-        self.assertEqual([True], closed)
+        for _ in range(2):
+            fetching = ensureDeferred(self.compute.fetch("peers", 0.0))
+            self.successResultOf(fetching).close()
+            self.patch(compute, "unpack", _no_memory)
+        self.assertEqual([True, True], closed)
 
     def test_slow(self) -> None:
         """A slow computation blocks the event loop once: the thread does the others."""

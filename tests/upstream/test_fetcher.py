@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import Agent
-from twisted.web.server import Request
+from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
 from api_exporter.netbird.resources import MAX_BODY_BYTES
@@ -200,6 +200,19 @@ class FetchTests(SynchronousTestCase):
             bench.advance(0)
             error = self.failureResultOf(fetched, UpstreamError).value
             self.assertEqual(("rate_limited", message), (error.reason, str(error)))
+
+    def test_lost_refusal(self) -> None:
+        """An error response has its reason, even if its body has no end."""
+        for status, reason in (429, "rate_limited"), (401, "auth"), (503, "http_5xx"):
+
+            def lose(request: Request, status: int = status) -> int:
+                answer = says(status, b"{", content_length="9", retry_after="7")
+                request.write(answer(request))
+                request.channel.loseConnection()
+                return NOT_DONE_YET
+
+            error = self.failing(lose)
+            self.assertEqual((reason, str(status)), (error.reason, str(error)[:3]))
 
     def test_retry_after(self) -> None:
         """Retry-After is returned in seconds, given as seconds or as a date."""
