@@ -34,8 +34,8 @@ class ReportedRejections(Struct, frozen=True):
     """The newest log lines about rejected records.
 
     Attributes:
-        kinds: the errors, without the records' places.
-        at: when they were logged, in seconds since the epoch.
+        kinds: the errors, without the records' places; empty after a good response.
+        at: when they were logged, in seconds of the clock.
     """
 
     kinds: frozenset[str]

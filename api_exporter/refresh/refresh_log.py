@@ -28,7 +28,7 @@ class RefreshLog:
         self.log = world.logger(self.log)
         self._lives = lives
         self._telemetry = telemetry
-        self._now = world.now
+        self._clock, self._now = world.clock, world.now
 
     def record_attempt(self, attempt: Attempt) -> None:
         """Record a failed attempt for the peers: they count as failing immediately.
@@ -69,6 +69,8 @@ class RefreshLog:
         )
         if body.errors:
             self._report(name, body)
+        elif life.rejections is not None:  # equal errors will be new ones
+            life.rejections = replace(life.rejections, kinds=frozenset())
         if life.failure_logged:
             life.failure_logged = False
             after = f" after {with_noun(failures, 'failure')}" if failures else ""
@@ -171,7 +173,7 @@ class RefreshLog:
 
     def _report(self, name: str, body: LastBody) -> None:
         """Log the errors of records, but not if only their places have changed."""
-        life, now = self._lives[name], self._now()
+        life, now = self._lives[name], self._clock.seconds()
         kinds = frozenset(words.partition("]: ")[2] for words in body.errors)
         before = life.rejections
         if before and (kinds == before.kinds or now < before.at + REPORT_PERIOD):

@@ -16,15 +16,19 @@ LOG = "access_log"
 
 
 def body(error: str) -> LastBody:
-    """Return a body with a record that was rejected."""
+    """Return a body with a record that was rejected; with none if there is no error."""
     return LastBody(
-        digest=(), records=1, rejected=1, errors=(error,), recognized=NO_RECORDS
+        digest=(),
+        records=1,
+        rejected=bool(error),
+        errors=(error,) if error else (),
+        recognized=NO_RECORDS,
     )
 
 
 class RefreshLogTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.clock = Clock()
+        self.clock, self.wall_time = Clock(), 0.0
         mine = lives({"peers": 30.0, LOG: 30.0})
         self.telemetry = AccountTelemetry(
             registry=CollectorRegistry(), freshness=FreshnessByName(mine)
@@ -32,7 +36,7 @@ class RefreshLogTests(SynchronousTestCase):
         self.refresh_log = RefreshLog(
             lives=mine,
             telemetry=self.telemetry,
-            world=World(self.clock, self.clock.seconds, lambda: 0.5),
+            world=World(self.clock, lambda: self.wall_time, lambda: 0.5),
         )
 
     def test_alike(self) -> None:
@@ -56,18 +60,22 @@ class RefreshLogTests(SynchronousTestCase):
         self.assertIs(False, self.telemetry.freshness[LOG].supported)
 
     def test_rejections(self) -> None:
-        """Errors of records are logged when they begin, when others appear an hour
-        later, and again after the records were withdrawn.
+        """Errors of records are logged when they begin, and an hour later if others
+        appear or the same appear again. They are logged after a withdrawal, too.
         """
         book = logbook(self)
-        for now, reason, lines in (
-            (0.0, "no id", 1),
-            (3599.0, "no name", 1),
-            (3600.0, "no name", 2),
-            (9000.0, "no name", 2),
+        for now, error, lines in (
+            (0.0, "[1]: no id", 1),
+            (3599.0, "[1]: no name", 1),
+            (3600.0, "[1]: no name", 2),
+            (9000.0, "[1]: no name", 2),
+            (9030.0, "", 2),
+            (9060.0, "[2]: no name", 3),
+            (9090.0, "", 3),
+            (12659.0, "[1]: no name", 3),
         ):
-            self.clock.rightNow = now
-            self.refresh_log.succeeded("peers", body(f"[1]: {reason}"), 0.0)
+            self.clock.rightNow, self.wall_time = now, -now
+            self.refresh_log.succeeded("peers", body(error), 0.0)
             self.assertEqual(lines, len(book.lines()), now)
         self.refresh_log.expired("peers", 300.0)
         self.refresh_log.succeeded("peers", body("[7]: no name"), 0.0)
