@@ -85,6 +85,8 @@ units=$root/etc/systemd/system
 dropins=$units/api-exporter.service.d
 run install -D -m 644 -t "$units" "$deploy/systemd/api-exporter.service" \
     "$deploy/systemd/api-exporter.socket"
+# A placeholder (deploy/addresses) is no documentation.
+run sed -i '/^Documentation=.*\.example\//d' "$units/api-exporter.service"
 run install -D -m 644 -t "$dropins" "$deploy/systemd/api-exporter.service.d/hardened.conf"
 if [ -e "$settings/token" ]; then
     run chown root:root "$settings/token"

@@ -87,7 +87,7 @@ def _check(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[int, s
         headers["Authorization"] = f"Bearer {_token(Path(options['token-file']))}"
     query = {"account": options["account"]} if "account" in options else {}
     page = f"/status.json?{urlencode(query)}".rstrip("?")
-    if words:
+    if words and not words[0].startswith("unix:"):
         words[0] = words[0].rstrip("/") + page
     found, seconds = targets(
         options.get("config"), words, environ, page=page, verified=bool(headers)

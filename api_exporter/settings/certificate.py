@@ -91,14 +91,14 @@ def pem_certificates(path: Path) -> list[bytes]:
 
 def certificate_file(text: str) -> Path:
     """Return the path of a file with readable certificates."""
-    path = Path(text).absolute()
+    path = Path(text)
     _chain(path)
     return path
 
 
 def key_file(text: str) -> Path:
     """Return the path of a file with a readable key without a password."""
-    path = Path(text).absolute()
+    path = Path(text)
     _key(path)
     return path
 
@@ -107,7 +107,7 @@ def authorities_file(text: str) -> Path:
     """Return the path of a file with authorities that OpenSSL can read."""
     from OpenSSL import crypto  # noqa: PLC0415
 
-    path = Path(text).absolute()
+    path = Path(text)
     try:
         for pem in pem_certificates(path):
             crypto.load_certificate(crypto.FILETYPE_PEM, pem)

@@ -303,6 +303,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         " not name keep their default. The exporter reads the file at the start and on"
         " SIGHUP.",
         section="Metrics and findings",
+        is_path=True,
     )
     runbooks_url: str | None = setting(
         parsers.optional(parsers.page),
@@ -352,6 +353,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         " addresses ([authentication](security.md)). A change applies from the next"
         " connection on.",
         section=ACCESS_SECTION,
+        is_path=True,
     )
     web_bearer_tokens_file: Path | None = setting(
         parsers.optional(parsers.file),
@@ -360,6 +362,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         " token or `sha256:` and its hash. A name and `account=NAME,NAME` may precede"
         " it; the latter limits the token to these accounts. A change applies from"
         " the next request on.",
+        is_path=True,
     )
     web_open_paths: frozenset[str] = setting(
         parsers.open_paths,
@@ -387,6 +390,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         " settings of one account. Settings that it does not contain come from the"
         " environment.",
         section="Several accounts",
+        is_path=True,
     )
     shard: Shard | None = setting(
         parsers.optional(shard),

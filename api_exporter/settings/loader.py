@@ -9,7 +9,7 @@ from twisted.logger import Logger
 
 from api_exporter.settings import configuration_file
 from api_exporter.settings.accounts import NAME_RULE, account_files, without_replaced
-from api_exporter.settings.definitions import SETTING_BY_NAME, Settings
+from api_exporter.settings.definitions import SETTING_BY_NAME, SETTINGS, Settings
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
@@ -23,6 +23,8 @@ MISSPELT = "{name} in the environment is not a setting: did you mean {setting}?"
 MISNAMED = f"{{path}} is not an account file and is ignored: {NAME_RULE}"
 
 READABLE = "{path} is readable by every user of this machine"
+_PATHS = {setting.name for setting in SETTINGS if setting.is_path}
+
 NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which cannot be read"
 
 
@@ -91,8 +93,8 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     because libraries read them there: SSL_CERT_FILE for one.
     """
     if options["config"] is None:
-        return options.environ, False
-    path = Path(options["config"])
+        return _with_whole_paths(options.environ, options.folder), False
+    path = Path(options.folder, options["config"])
     lines = configuration_file.lines(path)
     found = {line.name: line.value for line in lines}
     problems = [
@@ -105,7 +107,20 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     if configuration_file.readable_by_all(path):
         log.warn(READABLE, path=str(path))
     others = {name: text for name, text in found.items() if name not in SETTING_BY_NAME}
-    os.environ.update(configuration_file.with_defaults_from(options.environ, others))
+    environ = configuration_file.with_defaults_from(options.environ, others)
+    for name in os.environ.keys() - environ.keys():  # the file had it at a former load
+        del os.environ[name]
+    os.environ.update(environ)
     given = [name for name, text in options.environ.items() if text.strip()]
     kept = without_replaced(found, given)
-    return configuration_file.with_defaults_from(options.environ, kept), not found
+    settings = configuration_file.with_defaults_from(options.environ, kept)
+    return _with_whole_paths(settings, options.folder), not found
+
+
+def _with_whole_paths(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:
+    return {
+        name: os.path.join(folder, text.strip())
+        if name in _PATHS and text.strip() not in {"", "-"}
+        else text
+        for name, text in environ.items()
+    }

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from typing import ClassVar, NoReturn
 
 from twisted.python import usage
@@ -36,6 +37,10 @@ class Options(usage.Options):
         super().__init__()
         # The configuration file adds variables to the environment of the process.
         self.environ = dict(os.environ)
+        # twistd may change the folder, but a reload finds the same files.
+        self.folder = ""
+        with suppress(FileNotFoundError):  # the folder was deleted
+            self.folder = os.getcwd()
 
     def opt_version(self) -> NoReturn:
         sys.stdout.write(f"{this_build()}\n")

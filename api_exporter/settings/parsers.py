@@ -152,8 +152,8 @@ def output(text: str) -> Path:
 
 
 def file(text: str) -> Path:
-    """Return an absolute path: a daemon changes its folder. The file need not exist."""
-    path = Path(text).absolute()
+    """Return the path of a file, which need not exist."""
+    path = Path(text)
     if not path.name:
         raise ValueError("the root folder is not a file")
     return path

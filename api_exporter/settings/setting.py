@@ -20,7 +20,8 @@ class Setting(Struct, frozen=True):
         default: as text; None if the variable is required.
         section: the section of the documentation that begins with this setting.
         secret: True if errors must not repeat the value.
-        is_path: True for a file, which is relative to the account's file that names it.
+        is_path: True for a file or folder. It is relative to the folder of the start,
+            or to the account's file that names it.
         name: the field's name in capitals.
     """
 

@@ -137,6 +137,18 @@ class GroupHealthTests(HealthTestCase):
         self.assertIn(b"GET /status.json?account=acme HTTP", self.heard)
         self.assertIn(b"\r\nAuthorization: Bearer secret\r\n", self.heard)
 
+    def test_unix(self) -> None:
+        """The URL may be a UNIX socket."""
+        path = self.directory / "http.sock"
+        watched = Watched(important_groups=("All",)).start()
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(path))
+        listening.listen()
+        answer = f"HTTP/1.0 200 OK\r\n\r\n{document(watched)}"
+        self.answering(listening, answer.encode())
+        found, line = self.asked("--group=All", "--warning=99", f"unix:{path}")
+        self.assertEqual((0, "OK: group All"), (found, line[:13]))
+
     def test_verified(self) -> None:
         """A server gets the token only if its certificate is valid."""
         port = self.secured(ssl.TLSVersion.TLSv1_3, ssl.CERT_NONE)

@@ -89,6 +89,8 @@ class InstallTests(SynchronousTestCase):
         """
         self.assertRegex(self.install(), r"(?m)^api-exporter [\d.]+\S* \w+ \S+Z$")
         self.assertModes()
+        unit = self.root / "etc/systemd/system/api-exporter.service"
+        self.assertNotIn(".example/", unit.read_text())
         files = self.files()
         config = self.root / "etc/api-exporter/config"
         self.assertEqual(

@@ -109,7 +109,7 @@ class SeveralTests(FolderTestCase):
         self.write("beta.conf", "EVENTS_FILE=-", "EVENTS_CURSOR_FILE=beta.cursor")
         self.write("gamma.conf", "EVENTS_FILE=-", "EVENTS_CURSOR_FILE=gamma.cursor")
         found = self.accounts(**self.environ)
-        folder = self.folder.absolute()
+        folder = self.folder
         self.assertEqual(folder / "acme.jsonl", found["acme"].events_file)
         self.assertEqual(STANDARD_OUTPUT, found["beta"].events_file)
         self.assertEqual(folder / "beta.cursor", found["beta"].events_cursor)
@@ -138,7 +138,7 @@ class SeveralTests(FolderTestCase):
         self.write("beta.conf", "ACCESS_LOG_REQUESTS_PER_MINUTE=6")
         self.write("gamma.conf", "ACCESS_LOG_METRICS=false")
         found = self.accounts(**self.environ, ACCESS_LOG_METRICS="true")
-        file = self.folder.absolute() / "acme.jsonl"
+        file = self.folder / "acme.jsonl"
         acme, beta, _ = found.values()
         self.assertEqual(file, acme.access_log_file)
         self.assertEqual(file.with_suffix(".jsonl.cursor"), acme.access_log_cursor)

@@ -1,6 +1,7 @@
 """Warnings while settings are loaded."""
 
 import os
+from contextlib import chdir
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -69,6 +70,39 @@ class WarningTests(SynchronousTestCase):
         assert token is not None
         self.assertEqual("secret", token.reveal())
         self.assertEqual({**ours, "SSL_CERT_FILE": "/a"}, os.environ)
+
+        file.write_text("UPSTREAM_API_TOKEN=secret\n")
+        load(options, {})
+        self.assertEqual(ours, os.environ)
+
+    def test_other_folder(self) -> None:
+        """Relative names stay relative to the folder of the start."""
+        folder = Path(self.mktemp()).absolute()
+        (folder / "accounts").mkdir(parents=True)
+        written(folder / "accounts", "acme.conf", b"EVENTS_FILE=events\n")
+        written(folder, "token", b"secret")
+        written(folder, "thresholds", b"{}")
+        file = b"UPSTREAM_API_TOKEN_FILE=token\nEVENTS_CURSOR_FILE=a/c\n"
+        written(folder, "config", file)
+        ours = {"ACCOUNTS_DIR": "accounts", "THRESHOLDS_FILE": "thresholds"}
+        url = {"UPSTREAM_API_URL": "https://10.0.0.1"}
+        self.patch(os, "environ", {**ours, **url, "WEB_CONFIG_FILE": "web"})
+        with chdir(folder):
+            options = parsed("--config", "config")
+        found = load(options, {})
+        acme = found.accounts["acme"]
+        self.assertEqual(folder / "accounts/events", acme.events_file)
+        self.assertEqual(folder / "a/c", acme.events_cursor)
+        self.assertEqual(folder / "web", found.web_config_file)
+        self.assertEqual((*url.values(), "secret"), acme.token_key())
+
+    def test_deleted_folder(self) -> None:
+        """The start needs no folder if no name is relative."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        with chdir(folder):
+            folder.rmdir()
+            self.assertEqual("", parsed().folder)
 
     def test_replaced(self) -> None:
         """The environment's token replaces that of the file, in either form. A later

@@ -1,6 +1,5 @@
 """Proxies and certificates in the settings: accepted values and errors."""
 
-from os.path import relpath
 from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
@@ -11,7 +10,6 @@ from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError, quote_value
-from api_exporter.settings.token import token_file
 from tests.authority import Authority, written
 
 REQUIRED = {
@@ -92,17 +90,6 @@ class CertificateTests(ReachTestCase):
             self.assertIn("expired on 2", identity.problem(self.own.ends))
             self.assertIn("not valid before", identity.problem(identity.begins - 1))
         self.assertIsNone(self.account().identity)
-
-    def test_folder(self) -> None:
-        """Relative paths become absolute: a daemon may change its folder."""
-        path = Path(self.file("all", self.own.pem, self.own.key))
-        kinds = ("CLIENT_CERT", "CLIENT_KEY", "CA")
-        relative = {f"UPSTREAM_{kind}_FILE": relpath(path) for kind in kinds}
-        found = self.account(**relative)
-        self.assertEqual(ClientCertificateFiles(path, path), found.identity)
-        self.assertEqual(path, found.upstream_ca_file)
-        path.write_text("nbp_x")
-        self.assertEqual(path, token_file(relpath(path)).path)
 
     def test_pair(self) -> None:
         """There may be many certificate authorities."""

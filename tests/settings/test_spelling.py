@@ -94,7 +94,7 @@ class LoadTests(SynchronousTestCase):
 
     def test_file(self) -> None:
         """A misspelt name in a configuration file is refused; others are accepted."""
-        file = Path(self.mktemp())
+        file = Path(self.mktemp()).absolute()
         file.write_text("HTTPS_PROXY=\nWEB_CONFIG_FLIE=x\nCOLLECTRS=peers\n")
         options = parsed("--config", str(file))
         with self.assertRaises(ConfigurationError) as raised:
