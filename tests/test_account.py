@@ -1,10 +1,12 @@
 """An account from its start to its end, with a fake reactor."""
 
+from base64 import b64encode
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IProtocol
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -72,12 +74,47 @@ class AccountTests(SynchronousTestCase):
     def test_query(self) -> None:
         """UPSTREAM_ACCOUNT is in the query of the requests."""
         self.started(self.account(UPSTREAM_ACCOUNT="d1f9"))
+        _, transport = self.connected()
+        self.assertIn(b"?account=d1f9 HTTP/1.1", transport.value())
+
+    def connected(self) -> tuple[IProtocol, StringTransport]:
+        """Establish and return the first connection."""
         [(_, _, factory, _, _), *_] = self.reactor.tcpClients
         transport = StringTransport()
         connection = factory.buildProtocol(None)
         assert connection is not None
         connection.makeConnection(transport)
-        self.assertIn(b"?account=d1f9 HTTP/1.1", transport.value())
+        return connection, transport
+
+    def test_proxy(self) -> None:
+        """A proxy that could read the token, that repeats its login, or that hangs is
+        a line of the log. A stop while it hangs is none.
+        """
+        login = b64encode(b"me:c4n@ry-of-mine").decode()
+        echo = b'{"message":"who is %b?"}' % login.encode()
+        head = b"HTTP/1.1 418 No\r\nContent-Length: %d\r\n\r\n" % len(echo)
+        plain = "the proxy 10.0.0.2:3128 can read the token: UPSTREAM_API_URL is not"
+        hangs = "the proxy 10.0.0.2:3128 did not answer CONNECT within 1 s"
+        via = "http://me:c4n%40ry-of-mine@10.0.0.2:3128"
+        away = "cannot reach the NetBird API"
+        refused = "cannot refresh peers: 418: who is <token>?"
+        late = f"cannot refresh peers: {hangs} reason=proxy"
+        for url, answer, lines in (
+            (URL, head + echo, [plain, refused, away]),
+            ("https://10.0.0.1", b"", [late, away]),
+        ):
+            self.setUp()
+            book = logbook(self)
+            account = self.account(
+                UPSTREAM_API_URL=url, UPSTREAM_PROXY=via, HTTP_TIMEOUT="1s"
+            )
+            account.startService()
+            protocol, _ = self.connected()
+            protocol.dataReceived(answer)
+            self.reactor.pump([0.0, 1.0])
+            self.stop(account)
+            for words, line in zip(lines, book.lines(), strict=True):
+                self.assertIn(words, line)
 
     def test_attempts(self) -> None:
         """An account's network counts the requests of its client."""

@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections.abc import Callable
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
@@ -16,9 +15,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.threads import deferToThread
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.trial.unittest import TestCase
-from twisted.web.http import datetimeToString
-from twisted.web.resource import Resource
-from twisted.web.server import Request, Site
+from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.netbird.unpacking import unpack
@@ -31,31 +28,8 @@ from tests.authority import Authority, Issued, written
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE
 from tests.integration.proxies import folder
-from tests.scripted import Answer
 
 SECRET = "nbp_0canary0canary0canary0canary0can0000"
-
-
-class FaultyApi(Resource):
-    """The simulated API, with faults on chosen paths."""
-
-    isLeaf = True
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        super().__init__()
-        self._api = DemoApi({SECRET: SimulatedNetwork(20)}, now=now)
-        self._now = now
-        self.faults: dict[str, Answer] = {}
-        self.requests: list[Request] = []
-
-    def render(self, request: Request) -> bytes | int:
-        self.requests.append(request)
-        request.setHeader("Date", datetimeToString(self._now()))
-        fault = self.faults.get(request.path.decode())
-        if fault is not None:
-            return fault(request)
-        answer: bytes | int = self._api.render(request)
-        return answer
 
 
 class ReachingTestCase(TestCase):
@@ -67,7 +41,8 @@ class ReachingTestCase(TestCase):
         self.directory = folder(self)
         self.authority = Authority("our authority")
         self.trusted = written(self.directory, "authority.pem", self.authority.pem)
-        self.api = FaultyApi(time.time)
+        network = SimulatedNetwork(20)
+        self.api = DemoApi({SECRET: network}, now=time.time)
         self.sites: list[Counting] = []
         self.attempts: list[Attempt] = []
 

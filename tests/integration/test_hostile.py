@@ -7,31 +7,70 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IResolverSimple
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.internet.task import LoopingCall
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.task import LoopingCall, deferLater
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from api_exporter.upstream.body import LONGEST_BODY_BYTES
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE
-from tests.integration.puppet import Puppet, Talk
 from tests.integration.reaching import ReachingTestCase
 
 MIB = 1024 * 1024
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
 
 
-class Raw(Talk):
+class Raw(Protocol):
     """A connection with given answers to its requests.
 
     Attributes:
         answered: requests on this connection before.
     """
 
+    factory: "Server"
     answered = 0
+
+    def connectionMade(self) -> None:
+        self.factory.connections.append(self)
 
     def dataReceived(self, _data: bytes) -> None:
         self.factory.answer(self)
         self.answered += 1
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: ARG002
+        self.factory.lost += 1
+
+    def send(self, data: bytes) -> None:
+        assert self.transport is not None
+        self.transport.write(data)
+
+    def close(self) -> None:
+        assert self.transport is not None
+        self.transport.loseConnection()
+
+
+class Server(Factory):
+    """A server that answers each request with a function.
+
+    Attributes:
+        lost: the number of connections that have ended.
+    """
+
+    protocol = Raw  # type: ignore[assignment]
+    noisy = False
+
+    def __init__(self, answer: Callable[[Raw], None]) -> None:
+        self.answer = answer
+        self.connections: list[Raw] = []
+        self.lost = 0
+
+    async def end(self) -> None:
+        """Close all connections, and wait until they have ended."""
+        for connection in self.connections:
+            connection.close()
+        while self.lost < len(self.connections):
+            await deferLater(reactor, 0.01)
 
 
 class HostileTests(ReachingTestCase):
@@ -39,7 +78,7 @@ class HostileTests(ReachingTestCase):
         self, answer: Callable[[Raw], None], url: str = "http://localhost"
     ) -> None:
         """Start a server with these answers, and its client."""
-        self.server = Puppet(Raw, answer)
+        self.server = Server(answer)
         url = f"{url}:{listening(self, self.server)}"
         self.reader = self.client(url, HTTP_TIMEOUT=f"{PATIENCE:g}s")
         self.addCleanup(self.close)

@@ -10,15 +10,18 @@ from cryptography.x509 import DNSName
 from OpenSSL.crypto import X509
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IProtocolFactory, ITransport
-from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.interfaces import IProtocol, IProtocolFactory, ITransport
+from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.internet.testing import MemoryReactorClock
 from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
 from twisted.test.iosim import FakeTransport, connect
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import readBody
+from twisted.web.http_headers import Headers
 
 from api_exporter.ports import UpstreamError
+from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.agent import IDLE_SECONDS, UpstreamAgent
 from api_exporter.upstream.connection import CLOSE_TIMEOUT, MAX_HEADER_BYTES
 from api_exporter.upstream.failures import translate
@@ -34,12 +37,38 @@ Talk = Callable[[ITransport], object]
 
 
 class Server(Protocol):
-    def __init__(self, talk: Talk) -> None:
-        self._talk = talk
+    """A server that records what it receives."""
 
-    def dataReceived(self, _data: bytes) -> None:
+    def __init__(self, talk: Talk, received: list[bytes]) -> None:
+        self._talk = talk
+        self._received = received
+
+    def dataReceived(self, data: bytes) -> None:
         assert self.transport is not None
+        self._received.append(data)
         self._talk(self.transport)
+
+
+class Tunnel(Protocol):
+    """A proxy that opens a tunnel to a server, and records what it carries there."""
+
+    def __init__(self, server: IProtocol, carried: list[bytes]) -> None:
+        self._server = server
+        self._carried = carried
+        self._is_open = False
+
+    def dataReceived(self, data: bytes) -> None:
+        assert self.transport is not None
+        self._carried.append(data)
+        if self._is_open:
+            self._server.dataReceived(data)
+            return
+        self._is_open = True
+        self.transport.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        self._server.makeConnection(self.transport)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._server.connectionLost(reason)
 
 
 def sends(*pieces: bytes, close: bool = True) -> Talk:
@@ -54,6 +83,20 @@ def sends(*pieces: bytes, close: bool = True) -> Talk:
     return talk
 
 
+def answers_once(end: str) -> Talk:
+    """Return a server that answers one request of a connection, and ends it then."""
+    used: list[ITransport] = []
+
+    def talk(transport: ITransport) -> None:
+        if transport in used:
+            getattr(transport, end)()
+        else:
+            transport.write(GOOD)
+        used.append(transport)
+
+    return talk
+
+
 def endless(line: bytes, head: bytes = b"") -> Talk:
     """Return an answer that repeats a line until it is too long."""
     times = MAX_HEADER_BYTES // len(line) + 1
@@ -63,6 +106,7 @@ def endless(line: bytes, head: bytes = b"") -> Talk:
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
 FIELD = b"A: %b\r\n" % (b"x" * 1000)
 ALERT = b"\x15\x03\x01\x00\x02\x02\x46"
+TOKEN = "nbp_c4nary"
 good, closing = sends(GOOD, close=False), sends()
 
 
@@ -77,6 +121,8 @@ class ConnectionTests(SynchronousTestCase):
         bundle.write_bytes(self.authority.pem)
         self.policy = TlsPolicy(bundle, None, float)
         self.seen: list[X509] = []
+        self.received: list[bytes] = []
+        self.carried: list[bytes] = []
 
     def requested(
         self,
@@ -86,6 +132,7 @@ class ConnectionTests(SynchronousTestCase):
         *,
         scheme: str = "https",
         times: int = 1,
+        via: Proxy | None = None,
     ) -> Deferred[bytes]:
         """Return the body of the last request.
 
@@ -94,7 +141,7 @@ class ConnectionTests(SynchronousTestCase):
         """
         agent = UpstreamAgent(
             self.reactor,  # type: ignore[arg-type]
-            proxy=None,
+            proxy=via,
             policy=self.policy,
             proxy_policy=self.policy,
             timeout=5,
@@ -102,21 +149,27 @@ class ConnectionTests(SynchronousTestCase):
         )
         bodies: list[Deferred[bytes]] = []
         for _ in range(times):
-            response = agent.request(b"GET", f"{scheme}://{host}/api".encode())
+            url = f"{scheme}://{host}/api".encode()
+            response = agent.request(b"GET", url, Headers({"Authorization": [TOKEN]}))
             bodies.append(response.addCallback(readBody))
-            if self.reactor.tcpClients:
-                self.connect(talk, certified)
-            self.pump.flush()
+            for _ in range(2):  # a new connection may replace one that is closed
+                if self.reactor.tcpClients:
+                    self.connect(talk, certified, is_tunnel=via is not None)
+                self.pump.flush()
         return bodies[-1]
 
-    def connect(self, talk: Talk, certified: str) -> None:
+    def connect(self, talk: Talk, certified: str, *, is_tunnel: bool) -> None:
         """Establish the connection to a server."""
         *_, clients, _, _ = self.reactor.tcpClients.pop()
-        servers: IProtocolFactory = Factory.forProtocol(partial(Server, talk))
+        serve = partial(Server, talk, self.received)
+        servers: IProtocolFactory = Factory.forProtocol(serve)
         if certified != PLAIN:
             options = self.issue(certified).server().options()
             servers = TLSMemoryBIOFactory(options, False, servers)
         client, server = (made.buildProtocol(PEER) for made in (clients, servers))
+        if is_tunnel:
+            assert server is not None
+            server = Tunnel(server, self.carried)
         self.pump = connect(
             server,
             FakeTransport(server, True),
@@ -140,6 +193,21 @@ class ConnectionTests(SynchronousTestCase):
             self.assertEqual(b"[]", self.successResultOf(body), host)
             [certificate] = self.seen
             self.assertEqual(host, certificate.get_subject().CN)
+
+    def test_tunnel(self) -> None:
+        """The proxy sees no token, and the server does not see the login at the proxy.
+        A tunnel that ends at the moment of its reuse is no failure.
+        """
+        for end in ("loseConnection", "abortConnection"):
+            self.setUp()
+            via = proxy("http://me:s3cret@10.0.0.2:3128")
+            body = self.requested(answers_once(end), times=2, via=via)
+            self.assertEqual(b"[]", self.successResultOf(body))
+            carried, received = b"".join(self.carried), b"".join(self.received)
+            self.assertEqual(2, carried.count(b"Proxy-Authorization: Basic "))
+            self.assertNotIn(TOKEN.encode(), carried)
+            self.assertEqual(3, received.count(TOKEN.encode()))
+            self.assertNotIn(b"Proxy-Authorization", received)
 
     def test_long_body(self) -> None:
         """The limit of the headers is not one of the body."""
