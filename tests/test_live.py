@@ -175,6 +175,32 @@ class AccountsTests(LiveTestCase):
             self.assertIn(setting, lines[-1])
         self.assertIs(other, self.exporter.accounts["two"])
 
+    def test_log(self) -> None:
+        """Every line about an account says which."""
+        self.account("one", UPSTREAM_RATE_LIMIT="2/5")
+        self.account("two", PEER_DETAIL="groups:nowhere")
+        self.start()
+        self.api.silent = True
+        self.advance(100)
+        for words in ("names 'nowhere'", "are lengthened", "cannot refresh", "reached"):
+            lines = [line for line in self.book.lines() if words in line]
+            self.assertNotEqual([], lines, words)
+            for line in lines:
+                self.assertRegex(line, " account=(one|two)( |$)")
+
+    def test_rotation(self) -> None:
+        """A new token in its file is used at once, without a reload or a failure."""
+        token = self.folder / "token"
+        token.write_text("one\n")
+        (self.folder / "one.conf").write_text("UPSTREAM_API_TOKEN_FILE=token\n")
+        self.start()
+        token.write_text("  three\n")
+        before = len(self.api.requests)
+        self.advance(60)
+        tokens = {request.split()[0] for request in self.api.requests[before:]}
+        self.assertEqual({"two", "three"}, tokens)
+        self.assertNotIn("warning", str(self.book.lines()))
+
     def test_come_and_go(self) -> None:
         """An account has pages from its file's appearance until its removal."""
         self.start()

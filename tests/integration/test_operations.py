@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 
 from tests.integration.exporter import (
     GOOD,
@@ -155,55 +154,6 @@ class StopTests(ExporterTestCase):
         self.assertGreater(time.monotonic() - begin, 4.5)
         self.assertLess(time.monotonic() - begin, 5.0 + SOON)
         self.assertNotIn("Traceback", running.said())
-
-
-class TokenTests(ExporterTestCase):
-    def token(self, text: str) -> Path:
-        file = self.directory / "token"
-        replacing = self.directory / "replacing"
-        replacing.write_text(text)
-        replacing.chmod(0o600)
-        return replacing.rename(file)
-
-    def test_rotation(self) -> None:
-        """A new token in the file is used at once, without a restart or a failure."""
-        old, new = GOOD, "other-token"
-        upstream = Upstream(self, old)
-        file = self.token(f"{old}\n")
-        environ = self.reading(
-            upstream.url,
-            UPSTREAM_API_TOKEN_FILE=str(file),
-            REFRESH_INTERVALS="peers=1s",
-            UPSTREAM_RATE_LIMIT="600/600",
-        )
-        running = self.started(self.exporter, environ)
-
-        def refreshed(times: int) -> None:
-            before = upstream.asked.count("/api/peers")
-            until(
-                lambda: upstream.asked.count("/api/peers") > before + times,
-                f"{times} refreshes",
-            )
-
-        upstream.tokens = {old, new}
-        self.token(f"  {new}\n")
-        refreshed(1)  # a request that runs has the old token
-        upstream.tokens = {new}
-        refreshed(2)
-        self.assertTrue(scraped(self.url(), "netbird_api_up 1.0"))
-        self.assertNotIn("warning", running.said())
-        # Refused first, replaced later.
-        upstream.tokens = {"x"}
-        until(lambda: scraped(self.url(), "netbird_api_up 0.0"), "the refusal")
-        self.token("x")
-        until(lambda: scraped(self.url(), "netbird_api_up 1.0"), "the recovery")
-        for line in (
-            "warning cannot refresh peers: 401",
-            "info peers can be refreshed again",
-        ):
-            self.assertEqual(1, running.said().count(line), line)
-        for token in (old, new):
-            self.assertNotIn(token, running.said())
 
 
 class ConfigurationTests(ExporterTestCase):
