@@ -46,7 +46,6 @@ TESTS = (
     "tests.deploy.test_unix_socket",
     "tests.deploy.test_monitoring_netbird",
     "tests.integration.test_prometheus",
-    "tests.integration.test_accounts",
     "tests.integration.test_service_discovery",
     "tests.test_golden",
 )

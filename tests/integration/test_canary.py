@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -95,9 +94,7 @@ class CanaryTestCase(ExporterTestCase):
 class CanaryTests(CanaryTestCase):
     def setUp(self) -> None:
         super().setUp()
-        reports = ([*self.exporter, flag] for flag in ("--check", "--once"))
         self.formats = cycle(["text", "json"])
-        self.commands = cycle([self.exporter, self.twistd, *reports])
 
     def assert_run_clean(self, environ: dict[str, str], sign: str) -> str:
         """A whole life at LOG_LEVEL=debug: its pages, its log, its command line."""
@@ -128,32 +125,6 @@ class CanaryTests(CanaryTestCase):
         return self.reading(
             url, **{"UPSTREAM_API_TOKEN": CANARY, "COLLECTORS": "peers", **settings}
         )
-
-    def test_settings(self) -> None:
-        """A start that fails does not repeat it, wherever it is by mistake."""
-        url = {"UPSTREAM_API_URL": "https://api.example"}
-        token, file = "UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"
-        both = self.directory / "token"
-        both.write_text(f"{CANARY} {CANARY}\n")
-        config = self.directory / "config"
-        config.touch(mode=0o600)
-        for given, text in (
-            ({token: f"{CANARY} {CANARY}", **url}, ""),
-            ({file: str(both), **url}, ""),
-            ({token: CANARY, file: str(both)}, ""),
-            ({file: CANARY}, ""),
-            ({token: CANARY, "UPSTREAM_API_URL": "ftp://x"}, ""),
-            ({"UPSTREAM_API_URL": f"https://me:{CANARY}@api.example"}, ""),
-            ({}, f"UPSTREAM_API_TOKEN={CANARY} # mine\n"),
-            ({}, f"UPSTREAM_API_TOKEN=\n{CANARY}\n"),
-            ({}, f"UPSTREAM_API_TOKEN=\\\n  {CANARY}\n"),
-        ):
-            config.write_text(text)
-            command = [*next(self.commands), "--config", "config"]
-            ended = self.ended(command, self.settings(**given))
-            self.assertIn(ended.returncode, (1, os.EX_CONFIG), ended)
-            self.assertNotIn("Traceback", ended.stderr)
-            self.assert_clean(ended.stdout + ended.stderr, f"{command} {given} {text}")
 
     def test_refusals(self) -> None:
         """No answer of the upstream makes the exporter repeat the token."""

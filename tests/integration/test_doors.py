@@ -83,24 +83,6 @@ class DoorTestCase(ExporterTestCase):
 
 
 class StartTests(DoorTestCase):
-    def test_imports(self) -> None:
-        """Without the settings, no module of access control is imported.
-
-        bcrypt is not checked: cryptography imports it if it is installed.
-        """
-        for door, web, tokens, absent in (
-            (False, None, (), ("yaml", "api_exporter.access.authorization")),
-            (True, None, (TOKEN,), ("yaml", "api_exporter.access.tls_context")),
-        ):
-            environ = self.door(web, *tokens, PYTHONPROFILEIMPORTTIME="1")
-            running = self.serving(environ=environ)
-            imported = {
-                line.rpartition("|")[2].strip() for line in running.said().splitlines()
-            }
-            self.assertEqual(door, "api_exporter.access.configuration" in imported)
-            self.assertEqual([], [name for name in absent if name in imported])
-            running.stop()
-
     def test_listeners(self) -> None:
         """Each listener requires passwords, a UNIX socket without TLS; --health needs
         none.

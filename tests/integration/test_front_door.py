@@ -25,10 +25,7 @@ BEHAVIOURS: tuple[Row, ...] = (
     ("verified, without", VERIFIED, (), 0),
     ("limiter off", "rate_limit: {interval: 0, burst: 0}\n", (), 200),
     ("limiter of none", "rate_limit: {interval: 1s, burst: 0}\n", (), 429),
-    ("an empty file", "", (), 200),
     ("a user", SERVER + USERS, ("--user", "alice:secret"), 200),
-    ("a wrong password", SERVER + USERS, ("--user", "alice:bad"), 401),
-    ("no user", USERS, (), 401),
 )
 
 

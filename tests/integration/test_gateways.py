@@ -1,8 +1,5 @@
 """The client before a gateway that requires a certificate: Debian's nginx."""
 
-import time
-from pathlib import Path
-
 from api_exporter.upstream.client import Client
 from tests.authority import Authority, Issued, written
 from tests.integration.proxies import Served, nginx, squid
@@ -89,21 +86,3 @@ class GatewayTests(ReachingTestCase):
         client = self.client(url, UPSTREAM_CA_FILE=path)
         await self.assert_read(client)
         self.assertIsNone(client.server_certificate)
-
-    async def test_authorities(self) -> None:
-        """UPSTREAM_CA_FILE is looked at for new connections, too, and wins."""
-        url = self.upstream()
-        path = Path(written(self.directory, "trusted.pem", self.persons.pem))
-        client = self.client(url, UPSTREAM_CA_FILE=str(path))
-        await self.assert_fails(client, "tls", "certificate verify failed")
-        path.write_bytes(b"nothing")
-        await self.assert_fails(
-            client, "tls", f"no certificate authority is usable: {path}: the file"
-        )
-        path.write_bytes(self.persons.pem + self.authority.pem)
-        await self.assert_read(client)
-        assert client.server_certificate is not None
-        self.assertEqual("CN=our authority", client.server_certificate.issuer)
-        self.assertLess(
-            abs(client.server_certificate.expires_at - time.time() - 20 * 86400), 99
-        )

@@ -215,14 +215,3 @@ class HangingTests(ExporterTestCase):
         self.assert_stops(running)
         for connection in kept:
             connection.close()
-
-
-class HealthTests(ExporterTestCase):
-    def test_quick(self) -> None:
-        """`--health` loads no slow module."""
-        code = (
-            "import sys; from api_exporter.checking import health; print(*sys.modules)"
-        )
-        loaded = self.ended([sys.executable, "-c", code]).stdout.split()
-        for slow in ("twisted", "msgspec", "incremental", "idna", "asyncio"):
-            self.assertNotIn(slow, loaded)

@@ -27,8 +27,8 @@ class ContextsTests(SynchronousTestCase):
     def test_kept(self) -> None:
         """Connections to a host share a context until the authorities change."""
         bundle = Path(self.mktemp())
-        self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": str(bundle)})
-        for named in (bundle, None):
+        for named, system in ((bundle, "/nowhere"), (None, str(bundle))):
+            self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": system})
             bundle.write_bytes(Authority("one").pem)
             policy = TlsPolicy(named, None, float)
             first = policy.creatorForNetloc(b"a.example", 443)
