@@ -119,7 +119,6 @@ class Compute(Protocol):
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
         """Return the function's result or raise its exception."""
-        ...
 
 
 class Attempt(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS, Collector
-from api_exporter.netbird.bodies import BodyDecoder, CountingDecoder
+from api_exporter.netbird.bodies import CountingDecoder
 from api_exporter.netbird.inventory import AGENT_RESOURCES
 from api_exporter.netbird.resources import (
     ACCESS_LOG,
@@ -61,13 +61,10 @@ def selection(
         *(collector.reads for collector in collectors), *dependencies
     )
     unread = beside - read - {ACCESS_LOG}
-    decoders: dict[str, BodyDecoder] = {name: CountingDecoder() for name in unread}
-    read = read.union(beside)
-    selected = (r for r in RESOURCE_BY_NAME.values() if r.name in read)
     resources = tuple(
-        replace(r, decoder=decoders[r.name]) if r.name in decoders else r
-        for r in selected
-        if r.name not in omitted and r.name not in off
+        replace(r, decoder=CountingDecoder()) if r.name in unread else r
+        for r in RESOURCE_BY_NAME.values()
+        if r.name in read | beside and r.name not in omitted and r.name not in off
     )
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}
     return Selection(collectors, resources, periods)

@@ -25,7 +25,6 @@ class Outlet(Protocol):
 
     def write(self, line: str) -> bool:
         """Write a line; return whether all was accepted. Never block, never raise."""
-        ...
 
 
 class Stream:

@@ -34,22 +34,18 @@ class Sink(Protocol[C]):
 
     async def load_cursor(self) -> C:
         """Return the cursor of the lines that earlier processes wrote."""
-        ...
 
     async def commit(self, lines: bytes, cursor: C) -> None:
         """Accept lines and their cursor; accepted lines are written once.
 
         All lines that were accepted earlier must have been flushed.
         """
-        ...
 
     async def flush(self) -> None:
         """Finish writing the accepted lines, and save their cursor."""
-        ...
 
     def close(self) -> None:
         """Close the file of lines; the next write opens it again."""
-        ...
 
 
 class FileSink(Generic[C, Id]):

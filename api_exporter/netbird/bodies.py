@@ -101,7 +101,6 @@ class BodyDecoder(Protocol):
         follow. So two refreshes of a large network take hardly more memory than one.
         Results change as little as the records.
         """
-        ...
 
 
 class ListDecoder:

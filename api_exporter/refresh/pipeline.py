@@ -54,11 +54,9 @@ class ResourceSource(Protocol):
     @property
     def interval(self) -> float:
         """Seconds between two requests while nothing more waits."""
-        ...
 
     def is_due(self) -> bool:
         """Return whether the resource is due."""
-        ...
 
     async def fetch(
         self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory
@@ -69,7 +67,6 @@ class ResourceSource(Protocol):
             fetch: returns unpacked bodies.
             max_seconds: seconds until the next refresh: no retry lasts longer.
         """
-        ...
 
 
 class AccountFeature(Struct, frozen=True, kw_only=True):

@@ -6,8 +6,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.collectors.selection import Selection, selection
-from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.collectors.selection import Selection
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import (
     RateLimit,
@@ -17,9 +16,6 @@ from api_exporter.refresh.rate_limits import (
     stretched,
 )
 from api_exporter.settings.definitions import AccountSettings
-
-_FILE_INTERVALS = {"events": 60.0}
-"""Seconds between refreshes of resources that are written to a file."""
 
 
 class Quota(Struct, frozen=True):
@@ -65,7 +61,10 @@ def _quotas(
     limit = next(filter(None, (a.upstream_rate_limit for a in accounts)), None)
     old = [known[a.name] for a in accounts if a.name in known]
     budget = next((b for b in old if b.limit == limit), None) or Budget(limit)
-    selections = {account.name: _selection(account) for account in accounts}
+    selections = {
+        account.name: account.select(account.refresh_intervals, account.metric_filter())
+        for account in accounts
+    }
     if limit is None:
         for name, selected in selections.items():
             warning = describe_quick(selected.periods)
@@ -77,20 +76,3 @@ def _quotas(
         requests_warning = describe_access_log(selected.periods, periods, limit)
         fitted = replace(selected, periods=periods)
         yield name, Quota(budget, fitted, note, requests_warning, limit)
-
-
-def _selection(account: AccountSettings) -> Selection:
-    # A user from outside of the account is not in it, and has no access tokens there.
-    omitted = {"access_tokens"} if account.upstream_account else frozenset[str]()
-    beside: dict[str, float] = {}
-    if account.events_file is not None:
-        beside |= _FILE_INTERVALS
-    if account.reads_access_log:
-        beside[ACCESS_LOG] = 60.0 / account.access_log_requests_per_minute
-    return selection(
-        account.collectors,
-        {**beside, **account.refresh_intervals},
-        omitted,
-        metric_filter=account.metric_filter(),
-        beside=beside,
-    )

@@ -11,7 +11,9 @@ from typing import Literal
 from msgspec import Struct
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.collectors.metric_filter import MetricFilter
+from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
+from api_exporter.collectors.selection import Selection, selection
+from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.settings import parsers
 from api_exporter.settings.addresses import (
     DEFAULT_LISTEN_ADDRESS,
@@ -33,6 +35,9 @@ from api_exporter.settings.token import Token, TokenFile, parse_token, token_fil
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
+
+EVENTS_INTERVAL = 60.0
+"""Seconds between refreshes of the audit events if they are written to a file."""
 
 ACCESS_SECTION = "Authentication and TLS"
 """The section of settings that limit access. Without them, access is open."""
@@ -268,6 +273,29 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     def metric_filter(self) -> MetricFilter:
         return MetricFilter(deny=self.metrics_deny, detail=self.peer_detail)
+
+    def select(
+        self, intervals: Mapping[str, float], metric_filter: MetricFilter = EVERYTHING
+    ) -> Selection:
+        """Return the collectors, and the resources that they and the logs need.
+
+        Args:
+            intervals: seconds between refreshes of resources, if not the usual ones.
+        """
+        # A user of another account is not in this one, and has no access tokens here.
+        omitted = {"access_tokens"} if self.upstream_account else frozenset[str]()
+        logs: dict[str, float] = {}
+        if self.events_file is not None:
+            logs["events"] = EVENTS_INTERVAL
+        if self.reads_access_log:
+            logs[ACCESS_LOG] = 60.0 / self.access_log_requests_per_minute
+        return selection(
+            self.collectors,
+            {**logs, **intervals},
+            omitted,
+            metric_filter=metric_filter,
+            beside=logs,
+        )
 
     def has_token_of(self, other: "AccountSettings") -> bool:
         """Return whether both settings state the same token in the same way."""

@@ -4,13 +4,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.resources import (
-    ACCESS_LOG,
-    ALWAYS_READ,
-    OFF,
-    RESOURCE_BY_NAME,
-)
+from api_exporter.netbird.resources import OFF
 from api_exporter.settings.definitions import (
     ACCESS_SECTION,
     SECTIONS,
@@ -81,7 +75,7 @@ def unused_warnings(settings: Settings) -> Iterator[str]:
         given = [account for account in accounts if need.is_set(account)]
         if given and not any(need.is_met(account) for account in given):
             yield f"{need.setting} has no effect: it needs {need.needs}"
-    requested = frozenset[str]().union(*map(_requested, accounts))
+    requested = {r.name for a in accounts for r in a.select({}).resources}
     intervals = {
         name: None
         for account in accounts
@@ -97,14 +91,3 @@ def unused_warnings(settings: Settings) -> Iterator[str]:
     is_protected = any(getattr(settings, name.lower()) for name in methods)
     if settings.web_open_paths and not is_protected:
         yield f"WEB_OPEN_PATHS has no effect: it needs {' or '.join(methods)}"
-
-
-def _requested(account: AccountSettings) -> frozenset[str]:
-    collectors = [c for c in COLLECTORS if c.name in account.collectors]
-    found = ALWAYS_READ.union(*(collector.reads for collector in collectors))
-    if account.events_file is not None:
-        found |= {"events"}
-    if account.reads_access_log:
-        found |= {ACCESS_LOG, *RESOURCE_BY_NAME[ACCESS_LOG].depends_on}
-    # The user of a token that reads another account does not belong to that account.
-    return found - {"access_tokens"} if account.upstream_account else found
