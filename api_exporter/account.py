@@ -45,8 +45,6 @@ class SharedState:
         thresholds: None for the default thresholds.
         small_bytes: the most bytes of a response that needs no compute thread.
         make_policy: shares TLS policies: a TLS context takes nearly a megabyte.
-        body_memory: the memory of bodies that are not decoded yet.
-        quotas: the quota of each account, by name.
         log_threads: the threads that write logs; None if no log is written.
     """
 

@@ -184,8 +184,6 @@ def assemble(
     Args:
         log_threads: in which all accounts write their logs. A disk may hang, so the
             process ends without waiting for them.
-        compute: the compute thread of all accounts.
-        small_bytes: the most bytes of a response that needs no compute thread.
         read: reads the settings again; None if a reload keeps them.
     """
     settings = configured.settings

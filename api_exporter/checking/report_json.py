@@ -70,11 +70,7 @@ def checked_account(
     strict_status: int,
     runbooks: str,
 ) -> CheckedAccount:
-    """Return the entry of an account.
-
-    Args:
-        unreachable: why the NetBird API cannot be reached; "" if it can.
-    """
+    """Return the entry of an account."""
     client, network, now = account.client, account.network, account.now()
     certificate = client.server_certificate
     return CheckedAccount(

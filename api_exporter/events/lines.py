@@ -96,12 +96,7 @@ def line_start(account: str) -> bytes:
 
 
 def event_line(event: Event, account: str, personal: frozenset[str]) -> bytes:
-    """Return an audit event as a line of JSON, empty if the event is unreadable.
-
-    Args:
-        account: the account's name, empty if it is the only one.
-        personal: the kinds of personal data that lines may contain.
-    """
+    """Return an audit event as a line of JSON, empty if the event is unreadable."""
     if personal >= _ALL_KINDS:
         return _line(event.raw, account, _all_fields)
     return _line(event.raw, account, lambda fields: _public(fields, personal))

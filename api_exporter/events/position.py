@@ -124,11 +124,7 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
 def new_rows(
     position: Position, page: RowList[str], now: int, *, skip_backlog: bool = False
 ) -> NewAccessRows:
-    """Return the new rows of a page, and the next position.
-
-    Args:
-        now: nanoseconds since the epoch.
-    """
+    """Return the new rows of a page, and the next position."""
     rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
     present = [(time, row) for time, row in rows if time <= now + MAX_AHEAD]
     more = page.following_count if len(present) == len(rows) else 0

@@ -48,7 +48,6 @@ class NetworkOptions(Struct, frozen=True, kw_only=True):
         metrics_max_age: seconds after which resources that cannot be refreshed expire;
             None for a time that follows from their intervals.
         thresholds: None for the default thresholds.
-        detail: groups whose peers may have series of their own; None: all peers may.
     """
 
     url: str = ""
@@ -68,12 +67,6 @@ class AccountNetwork(MultiService):
         test_connection: tests at the start whether the upstream is reachable.
 
     Attributes:
-        intervals_note: a line about lengthened intervals; "" if there are none.
-        requests_warning: a line about many requests or a limited access log, or "".
-        lives: the state of its resources.
-        telemetry: metrics of refreshes and requests.
-        pages: the published metrics.
-        history: how many peers were connected.
         pipeline: refreshes one resource on request.
         followers: called after each refresh, one after the other.
     """

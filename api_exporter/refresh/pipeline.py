@@ -164,11 +164,7 @@ class Pipeline:
         return period if source is None else max(period, source.interval)
 
     async def read(self, resource: Resource, path: str, max_seconds: float) -> LastBody:
-        """Fetch a resource and publish what has changed; raises UpstreamError.
-
-        Args:
-            max_seconds: seconds until the next refresh: no retry lasts longer.
-        """
+        """Fetch a resource and publish what has changed; raises UpstreamError."""
         name, life = resource.name, self._lives[resource.name]
         requested_at, began = self._now(), next(self._numbers)
         with closing(await self._body(name, path, max_seconds)) as body:

@@ -36,10 +36,7 @@ class Refresher(Service):
     """Refreshes resources when they are due, and withdraws expired ones.
 
     Args:
-        metrics_max_age: seconds after which a resource that cannot be refreshed
-            expires; None for a time that follows from its period.
         on_refreshed: called with a resource's name after a refresh or withdrawal.
-        test_connection: tests at the start whether the upstream is reachable.
     """
 
     log = Logger()

@@ -34,7 +34,6 @@ class Schedule:
     Args:
         lives: in the order of the first refreshes.
         budget: of the token, which other accounts may share.
-        on_available: called when a request becomes possible because of another account.
     """
 
     def __init__(

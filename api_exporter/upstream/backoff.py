@@ -17,7 +17,6 @@ def attempt_delay(
 
     Args:
         failures: attempts that have failed so far, at least 1.
-        jitter: a number from [0, 1).
         retry_after: the server's Retry-After in seconds, a lower limit of the wait.
     """
     ceiling = min(MAX_ATTEMPT_DELAY, MAX_FIRST_DELAY * 2.0 ** min(failures - 1, 16))

@@ -38,8 +38,6 @@ class Client(Service):
     Attributes:
         fetcher: usable without starting the service, if the service is stopped
             afterwards.
-        proxy_selection: the proxy to use, if any, and where the setting comes from.
-        tls_policy: certificate authorities and the client certificate.
         server_certificate: the server's certificate; None before the first response.
     """
 
