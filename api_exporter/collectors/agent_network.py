@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import fields
 
 from api_exporter.collectors.rows import ObjectKind, Row, length
 from api_exporter.exposition.text import Family, Labels, Metric, Sample, labels
@@ -166,12 +167,7 @@ DENIALS = ObjectKind[int](
     needs=("agent_settings",),
 )
 
-BOOL_SETTINGS = (
-    "enable_log_collection",
-    "enable_prompt_collection",
-    "redact_pii",
-    "dedicated",
-)
+BOOL_SETTINGS = [field.name for field in fields(AgentSettings) if field.type is bool]
 
 
 def _enabled(metric: Metric, every: Iterable[AgentSettings]) -> Family:

@@ -55,11 +55,8 @@ def json_line(event: LogEvent) -> str:
         entry["traceback"] = failure.getTraceback()
     text = json.dumps(entry, default=str, ensure_ascii=False)
     # JSON allows these in a string, but some readers end a line at them.
-    return re.sub(r"[\x7f-\x9f\u2028\u2029]", _escape, text) + "\n"
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    text = re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda m: f"\\u{ord(m[0]):04x}", text)
+    return f"{text}\n"
 
 
 _LEGACY_FIELDS = {"message", "time", "system", "format", "isError", "failure", "why"}
