@@ -30,8 +30,6 @@ _log = Logger()
 
 WEB_SETTING = "WEB_CONFIG_FILE"
 
-TOKENS_SETTING = "WEB_BEARER_TOKENS_FILE"
-
 
 class AccessControl:
     """Access control as the settings configure it.
@@ -54,7 +52,7 @@ class AccessControl:
             self.methods += [ClientCertificates(self.web), Passwords(self.web, compare)]
         load_file = partial(load_tokens, named_accounts=settings.has_names)
         tokens = self._follow(
-            TOKENS_SETTING, settings.web_bearer_tokens_file, load_file
+            "WEB_BEARER_TOKENS_FILE", settings.web_bearer_tokens_file, load_file
         )
         if tokens is not None:
             self.methods.append(BearerTokens(tokens))

@@ -10,8 +10,6 @@ COUNT_INTERVAL = 60.0
 MAX_CLIENTS = 50
 """The maximum number of addresses with log lines of their own."""
 
-OTHER_ADDRESSES = "other addresses"
-
 _log = Logger()
 
 
@@ -25,7 +23,7 @@ class Rejections:
 
     def add(self, address: str, error: str) -> None:
         if address not in self._counts and len(self._counts) >= MAX_CLIENTS:
-            address = OTHER_ADDRESSES
+            address = "other addresses"
         if not self._counts[address]:
             _log.warn(
                 "rejected {client}: {error}", client=address or "a client", error=error

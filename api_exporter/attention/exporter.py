@@ -6,8 +6,6 @@ from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
 from api_exporter.netbird.resources import UP
 from api_exporter.plurals import with_noun
 
-_ADVICE = "Use the token of a service user with the role auditor."
-
 
 def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the peers cannot be read, or that their metrics are withdrawn."""
@@ -75,10 +73,9 @@ def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
         sentences.append("The list of peers may be incomplete.")
     if missing:
         sentences.append(f"The exporter withholds {', '.join(missing)}.")
+    sentences.append("Use the token of a service user with the role auditor.")
     yield Finding(
-        severity="warning",
-        object="The token's user",
-        message=" ".join([*sentences, _ADVICE]),
+        severity="warning", object="The token's user", message=" ".join(sentences)
     )
 
 

@@ -8,7 +8,6 @@ from api_exporter.netbird.facts.proxies import (
     open_range,
     requires_authentication,
 )
-from api_exporter.netbird.records import ProxyService
 
 _FAILED = {
     "certificate_failed": (
@@ -37,18 +36,13 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
         if service.mode == "http" and not (
             requires_authentication(service) or is_restricted(service)
         ):
+            everyone = open_range(service)
+            access = f", and its access list allows {everyone}" if everyone else ""
             yield snapshot.finding(
                 "NetBirdProxyServiceOpen",
                 subject,
-                "is open to the internet: it requires no authentication"
-                f"{_open(service)}.",
+                f"is open to the internet: it requires no authentication{access}.",
             )
-
-
-def _open(service: ProxyService) -> str:
-    """Return why an access list restricts no client, or "" without a list."""
-    everyone = open_range(service)
-    return f", and its access list allows {everyone}" if everyone else ""
 
 
 def clusters(snapshot: Snapshot) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ again: both may have been deleted in between. The lists that a join waits for ar
 early. Families and findings of one list do not wait.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -292,7 +292,10 @@ class _Settling:
         for i, one in self._removed[name].items():
             older[i] = set(reference.own_ids(one.record)) if began <= one.at else set()
             removed_ids |= older[i]
-        named = _named_ids(reference, removed_ids, self._lists[source] or ())
+        listed = self._lists[source] or () if removed_ids else ()
+        named = removed_ids.intersection(
+            chain.from_iterable(map(reference.ids, listed))
+        )
         substitute_ids = set(chain.from_iterable(map(reference.ids, substitutes)))
         for i, one in self._removed[name].items():
             if not older[i].isdisjoint(named):
@@ -308,13 +311,6 @@ def _frozen(lists: Mapping[str, Mapping[str, K]]) -> Mapping[str, Mapping[str, K
     return MappingProxyType(
         {name: MappingProxyType(records) for name, records in lists.items()}
     )
-
-
-def _named_ids(
-    reference: Reference, ids: set[str], records: Iterable[Any]
-) -> frozenset[str]:
-    named = chain.from_iterable(map(reference.ids, records if ids else ()))
-    return frozenset(ids.intersection(named))
 
 
 _CHANGING_LISTS = frozenset({"peers", "users", "groups"})

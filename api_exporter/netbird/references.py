@@ -3,26 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
+from api_exporter.exposition.per_record import Record
 from api_exporter.netbird.records import Group, NetworkRouter, Policy, Route
 from api_exporter.ports import UpstreamError
-
-
-class RecordWithId(Protocol):
-    """A record with an id that is unique in its list."""
-
-    @property
-    def id(self) -> str: ...
-
 
 Lists = Mapping[str, tuple[Any, ...] | None]
 """The records of each list in REFERENCES; None for a list that is not known."""
 
 
-def _own_id(record: RecordWithId) -> tuple[str, ...]:
+def _own_id(record: Record) -> tuple[str, ...]:
     return (record.id,)
 
 

@@ -34,9 +34,6 @@ from api_exporter.world import World
 
 log = Logger()
 
-_CONSUMPTION = "agent_consumption"
-
-
 Follower = Callable[[str], Awaitable[None]]
 """Called with the name of the refreshed or withdrawn resource."""
 
@@ -146,7 +143,7 @@ class AccountNetwork(MultiService):
             inventory=Inventory(
                 personal=options.personal,
                 detail=options.detail,
-                consumption_period=self.selection.periods.get(_CONSUMPTION, 0.0),
+                consumption_period=self.selection.periods.get("agent_consumption", 0.0),
             ),
             fetch=fetch,
             pages=self.pages,

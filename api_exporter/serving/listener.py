@@ -220,7 +220,10 @@ class Listener(Service):
     def _address(self, address: Address | Endpoint) -> str:
         host = self._ports[-1].getHost()
         if isinstance(address, Endpoint):
-            return f"{address}{_address_suffix(host)}"
+            if isinstance(host, (IPv4Address, IPv6Address)):
+                # A description may omit the address, such as a systemd socket's.
+                return f"{address} ({Address(host.host, host.port)})"
+            return str(address)
         port = getattr(host, "port", address.port)
         scheme = "http" if self._encrypt is None else "https"
         return f"{scheme}://{Address(address.host or 'localhost', port)}"
@@ -236,13 +239,6 @@ class Listener(Service):
             if closed is not None:
                 await closed
         await self._site.drain(self._reactor)
-
-
-def _address_suffix(host: IAddress) -> str:
-    """Return an address that a description may omit, such as a systemd socket's."""
-    if isinstance(host, (IPv4Address, IPv6Address)):
-        return f" ({Address(host.host, host.port)})"
-    return ""
 
 
 def _is_unix(endpoint: IStreamServerEndpoint) -> bool:

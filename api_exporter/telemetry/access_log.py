@@ -24,8 +24,6 @@ OTHER = "other"
 BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
 """Upper bounds of the duration histogram in seconds."""
 
-_PROTOCOLS = frozenset({"http", "tcp", "udp", "tls"})
-
 _DENIAL_REASONS = {
     "ip_restricted": "ip_restricted",
     "country_restricted": "country_restricted",
@@ -39,8 +37,6 @@ _DENIAL_REASONS = {
 
 _MAX_COUNT = 2**53
 """The maximum of a number in a row: a sum of larger ones may not fit into a double."""
-
-_REFUSED_CODES = frozenset({401, 403})
 
 _SERVICE_LABELS = ("proxy_service_id", "proxy_service")
 
@@ -71,7 +67,7 @@ class _Service:
     def count(self, row: _Row) -> None:
         status = _count_of(row.status_code)
         protocol = str(row.protocol or "http")
-        if protocol not in _PROTOCOLS:
+        if protocol not in {"http", "tcp", "udp", "tls"}:
             protocol = OTHER
         code = f"{status // 100}xx" if 100 <= status < 600 else "none"
         self.requests[protocol, code] += 1
@@ -82,7 +78,7 @@ class _Service:
             self.durations[bisect_left(BUCKETS, seconds)] += 1
             self.seconds += seconds
         reason = _DENIAL_REASONS.get(str(row.auth_method_used))
-        if reason is None and status in _REFUSED_CODES:
+        if reason is None and status in {401, 403}:
             reason = "authentication"
         if reason is not None:
             self.denied[reason] += 1

@@ -179,11 +179,9 @@ class BoundedEndpoint:
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
         bounding = _BoundedConnectionFactory(self._clock, factory, self._protocol)
         connected = self._endpoint.connect(bounding)
-        return connected.addCallback(_wrapped)
-
-
-def _wrapped(bounded: IProtocol) -> IProtocol:
-    return cast("BoundedConnection", bounded).wrappedProtocol
+        return connected.addCallback(
+            lambda bounded: cast("BoundedConnection", bounded).wrappedProtocol
+        )
 
 
 @implementer(IStreamClientEndpoint)

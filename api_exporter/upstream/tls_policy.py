@@ -25,8 +25,6 @@ from api_exporter.upstream.tls_contexts import (
     file_state,
 )
 
-_UNUSABLE = "the client certificate cannot be used"
-
 
 class UpstreamCertificate(Struct, frozen=True):
     """The server's certificate.
@@ -132,7 +130,8 @@ class TlsPolicy:
         options = self._trust_options()
         self.reload()
         if self.client_problem:
-            raise UpstreamError("tls", f"{_UNUSABLE}: {self.client_problem}")
+            problem = f"the client certificate cannot be used: {self.client_problem}"
+            raise UpstreamError("tls", problem)
         if (identity := self._identity) is not None:
             leaf, *others = map(X509.from_cryptography, identity.chain)
             options |= {

@@ -15,9 +15,6 @@ def requires_authentication(service: ProxyService) -> bool:
     )
 
 
-_ALL_ADDRESSES = ("0.0.0.0/0", "::/0")
-
-
 def is_restricted(service: ProxyService) -> bool:
     """Return whether an allow-list restricts the service. Block-lists do not count."""
     lists = service.access_restrictions
@@ -28,4 +25,4 @@ def is_restricted(service: ProxyService) -> bool:
 def open_range(service: ProxyService) -> str:
     """Return the allowed range that contains all addresses; "" if there is none."""
     cidrs = service.access_restrictions.allowed_cidrs or ()
-    return next((cidr for cidr in cidrs if cidr in _ALL_ADDRESSES), "")
+    return next((cidr for cidr in cidrs if cidr in {"0.0.0.0/0", "::/0"}), "")

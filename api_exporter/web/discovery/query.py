@@ -10,8 +10,6 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-DISCOVERY_PATH = "/sd"
-
 ADDRESS_KINDS = ("ip", "ipv6", "dns")
 """The kinds of a peer's address that a target may have; the first is the default."""
 
@@ -59,7 +57,7 @@ def parse_query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
     ports = {_port(_text(value)) for value in arguments.get(b"port", ())}
     if not ports:
         given = [(name, value) for name in arguments for value in arguments[name]]
-        line = f"{DISCOVERY_PATH}?{urlencode([*given, (b'port', b'9100')])}"
+        line = f"/sd?{urlencode([*given, (b'port', b'9100')])}"
         raise QueryError(
             f"port is missing: request {line} or another port of the targets"
         )
