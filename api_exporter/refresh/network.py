@@ -87,7 +87,6 @@ class AccountNetwork(MultiService):
         self._defective: set[Follower] = set()
         self.intervals_note = quota.intervals_note
         self.requests_warning = quota.requests_warning
-        self._limit = quota.limit
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, world.clock, world.now
         self._compute, self._followers_lock = compute, DeferredLock()
@@ -194,7 +193,7 @@ class AccountNetwork(MultiService):
 
     def describe_cost(self) -> str:
         """Return a line about the requests a minute that the settings cost."""
-        return describe_cost(self._requested(), self._limit)
+        return describe_cost(self._requested(), self._budget.limit)
 
     def _requested(self) -> dict[str, float]:
         """Return the interval of each resource that is requested."""

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from api_exporter.collectors.selection import Selection
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import (
-    RateLimit,
     describe_access_log,
     describe_quick,
     describe_stretched,
@@ -25,14 +24,12 @@ class Quota(Struct, frozen=True):
         selection: with intervals that fit into the token's limit, if that is stated.
         intervals_note: a line about lengthened intervals; "" if there are none.
         requests_warning: a line about many requests or a limited access log, or "".
-        limit: the stated limit of the token; None if it is unknown.
     """
 
     budget: Budget
     selection: Selection
     intervals_note: str = ""
     requests_warning: str = ""
-    limit: RateLimit | None = None
 
     def is_like(self, other: "Quota") -> bool:
         """Return whether an account may exchange the two while it runs."""
@@ -75,4 +72,4 @@ def _quotas(
         note = describe_stretched(selected.periods, periods, limit)
         requests_warning = describe_access_log(selected.periods, periods, limit)
         fitted = replace(selected, periods=periods)
-        yield name, Quota(budget, fitted, note, requests_warning, limit)
+        yield name, Quota(budget, fitted, note, requests_warning)
