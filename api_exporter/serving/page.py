@@ -35,7 +35,7 @@ def error_line(request: Request, status: int, line: str) -> bytes:
 
 
 class ReadOnlyPage(Resource):
-    """A page for GET and HEAD; other methods get 405.
+    """A page for GET and HEAD that is not cached; other methods get 405.
 
     Subclasses implement `render_GET`; HEAD is the same without the body.
     """
@@ -43,6 +43,7 @@ class ReadOnlyPage(Resource):
     def render(self, request: Request) -> bytes | int:
         """Refuse other methods in one line (RFC 9110, 15.5.6)."""
         if request.method in {b"GET", b"HEAD"}:
+            forbid_caching(request)
             answer: bytes | int = super().render(request)
             return answer
         request.setHeader(b"Allow", b"GET, HEAD")
@@ -72,7 +73,6 @@ class TextPage(ReadOnlyPage):
 
     def render_GET(self, request: Request) -> bytes:
         request.setHeader(b"Content-Type", self.media_type)
-        forbid_caching(request)
         return self.text(request).encode()
 
 

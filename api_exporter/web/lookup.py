@@ -13,12 +13,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import Compute
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.serving.page import (
-    ErrorPage,
-    ReadOnlyPage,
-    error_line,
-    forbid_caching,
-)
+from api_exporter.serving.page import ErrorPage, ReadOnlyPage, error_line
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.page import FULL, unknown
 from api_exporter.web.lookup_table import (
@@ -90,7 +85,6 @@ class TablePage(ReadOnlyPage):
         raise NotImplementedError
 
     def render_GET(self, request: Request) -> bytes | int:
-        forbid_caching(request)
         network, table = self._newest.network, self._newest.table
         reason = unknown(network.inventory, network.telemetry.freshness, self._now())
         if reason or table is None:

@@ -5,7 +5,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition import negotiation
 from api_exporter.exposition.pages import Pages, Piece, piece
-from api_exporter.serving.page import ErrorPage, ReadOnlyPage, forbid_caching
+from api_exporter.serving.page import ErrorPage, ReadOnlyPage
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.text import text
 from api_exporter.web.collector_filter import collector_filter
@@ -33,7 +33,6 @@ class Metrics(ReadOnlyPage):
     def render_GET(self, request: Request) -> bytes | int:
         self._in_flight.inc()
         request.notifyFinish().addBoth(lambda _: self._in_flight.dec())
-        forbid_caching(request)
         try:
             chosen = collector_filter(request.args, self._pages.names)
         except ValueError as error:

@@ -23,7 +23,6 @@ from api_exporter.serving.page import (
     ReadOnlyPage,
     TextPage,
     error_line,
-    forbid_caching,
     forbid_other_sites,
 )
 
@@ -233,7 +232,6 @@ def _whole_number(request: Request, name: str, allowed: range, default: int) -> 
 
 
 def _attach(request: Request, body: bytes) -> bytes:
-    forbid_caching(request)
     request.setHeader(b"Content-Type", b"application/octet-stream")
     file = b"attachment; filename=%s.pb.gz" % _name(request)
     request.setHeader(b"Content-Disposition", file)
@@ -241,7 +239,6 @@ def _attach(request: Request, body: bytes) -> bytes:
 
 
 def _refuse(request: Request, status: int, line: str) -> bytes:
-    forbid_caching(request)
     # With this header, `go tool pprof` shows the line.
     request.setHeader(b"X-Go-Pprof", b"1")
     return error_line(request, status, line)

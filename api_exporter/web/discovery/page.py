@@ -12,7 +12,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.serving.page import ReadOnlyPage, error_line, forbid_caching
+from api_exporter.serving.page import ReadOnlyPage, error_line
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.query import Query, QueryError, parse_query
@@ -45,7 +45,6 @@ class Discovery(ReadOnlyPage):
         self._now = context.now
 
     def render_GET(self, request: Request) -> bytes | int:
-        forbid_caching(request)
         account = self._network.account
         try:
             parsed = parse_query(request.args, ("account",) if account else ())
