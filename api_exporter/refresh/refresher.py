@@ -186,9 +186,7 @@ class Refresher(Service):
             finally:
                 await self._pipeline.withdraw(name)
             self._reset_withdrawn()
-        except CancelledError:
-            raise
-        except Exception:
+        except Exception:  # a reload cancels it, and continues this life
             if self._lives[name].expires == inf:
                 self._lives[name].expires = self._clock.seconds() + WITHDRAWAL_RETRY
             raise

@@ -548,6 +548,19 @@ class RefresherTests(SynchronousTestCase):
             compute.go()
             self.assertEqual("", bench.page())
 
+    def test_stop_while_withdrawing(self) -> None:
+        """Expired metrics whose removal a reload cancels are removed after it."""
+        bench = Bench("setup_keys", setup_keys=b'[{"id":"k"}]').start()
+        bench.replies["setup_keys"] = DOWN
+        self.patch(bench.pipeline, "withdraw", lambda _: Deferred())
+        bench.advance(901)
+        self.successResultOf(bench.stopService())
+        after = Bench("setup_keys", setup_keys=DOWN)
+        after.clock.advance(bench.clock.seconds())
+        self.successResultOf(Deferred.fromCoroutine(after.adopt(bench)))
+        after.start().advance(WITHDRAWAL_RETRY)
+        self.assertNotIn("netbird_api_setup_key_valid", after.page())
+
     def test_two_at_once(self) -> None:
         """Two lists that are computed at the same time are both published."""
         compute = DelayedCompute()
