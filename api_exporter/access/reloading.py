@@ -14,7 +14,6 @@ CHECK_INTERVAL = 1.0
 """The minimum number of seconds between two checks of the files."""
 
 MAX_FILE_BYTES = 1024 * 1024
-"""The maximum size of a file in bytes."""
 
 ReadFile = Callable[[Path], bytes]
 """A reader of files; raises OSError, or ValueError for a large or irregular file."""

@@ -62,7 +62,6 @@ class StatusDocument(Struct, frozen=True):
 
 
 MAX_STATUS_BYTES = 64 * 1024 * 1024
-"""The maximum bytes of a response."""
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:

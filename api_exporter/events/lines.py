@@ -18,7 +18,6 @@ from api_exporter.netbird.elements import DECODE_ERRORS
 from api_exporter.netbird.facts.personal import EVENT, META, PERSONAL
 
 LINE_START = b'{"account":'
-"""The first bytes of each line."""
 
 _ALL_KINDS = frozenset(PERSONAL)
 _NO_KINDS = frozenset[str]()

@@ -196,7 +196,6 @@ class AccountNetwork(MultiService):
         return describe_cost(self._requested(), self._budget.limit)
 
     def _requested(self) -> dict[str, float]:
-        """Return the interval of each resource that is requested."""
         return {
             resource.name: self.selection.periods[resource.name]
             for resource in self.selection.resources

@@ -55,8 +55,7 @@ class ResourceSource(Protocol):
     def interval(self) -> float:
         """Seconds between two requests while nothing more waits."""
 
-    def is_due(self) -> bool:
-        """Return whether the resource is due."""
+    def is_due(self) -> bool: ...
 
     async def fetch(
         self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory

@@ -22,7 +22,6 @@ _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
 
 
 MAX_CONFIGURATION_BYTES = 1024 * 1024
-"""Maximum bytes of a configuration file."""
 
 MAX_PROBLEMS = 20
 """Maximum number of wrong lines that an error names."""

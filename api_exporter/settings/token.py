@@ -69,7 +69,6 @@ TokenSource = Callable[[], Token]
 
 
 MAX_TOKEN_BYTES = 64 * 1024
-"""Maximum bytes of a token file."""
 
 
 class TokenFile(Struct, frozen=True):

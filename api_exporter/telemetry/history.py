@@ -12,7 +12,6 @@ from msgspec import Struct
 from api_exporter.netbird.records import Peer
 
 HISTORY_SECONDS = 6 * 3600.0
-"""Length of the history in seconds."""
 
 MIN_STEP = 60.0
 """Minimum seconds between two stored counts."""

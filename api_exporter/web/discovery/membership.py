@@ -46,7 +46,6 @@ class GroupList:
 
 
 NO_GROUPS = GroupList()
-"""The groups of a peer without groups."""
 
 
 def membership(

@@ -9,7 +9,6 @@ from api_exporter.web.status import formatting
 from api_exporter.web.status.verdict import TONES, count_texts
 
 FINDINGS_PATH = "findings"
-"""The path of the page of all findings."""
 
 NO_PROBLEM = "No known problem in the network."
 
