@@ -7,7 +7,7 @@ and the exit statuses 0 to 3. A threshold of n there means an alert above n.
 import re
 import ssl
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlencode
@@ -15,7 +15,13 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
-from api_exporter.checking.health_request import NoRequest, Target, in_thread, targets
+from api_exporter.checking.health_request import (
+    NoRequest,
+    Target,
+    in_thread,
+    parse_options,
+    targets,
+)
 from api_exporter.netbird.elements import DECODE_ERRORS
 from api_exporter.settings.errors import ConfigurationError
 
@@ -77,7 +83,9 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
 
 
 def _check(arguments: Sequence[str], environ: Mapping[str, str]) -> tuple[int, str]:
-    options, words = _parse(arguments)
+    options, words = parse_options(arguments, OPTIONS, GROUP_USAGE)
+    if "group" not in options or "".join(words).startswith("/"):
+        raise NoRequest(GROUP_USAGE)
     limits = [_limit(options.get(name, "")) for name in ("warning", "critical")]
     if limits == [None, None]:
         limits[0] = 1
@@ -170,29 +178,6 @@ def judge(
         f"group {shown}: {offline} of {total} peers offline, read {age} s ago"
         f" | offline={offline};{above};0;{total} age={age}s;;;0"
     )
-
-
-def _parse(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the options by name, and the other words."""
-    options: dict[str, str] = {}
-    words: list[str] = []
-    remaining: Iterator[str] = iter(arguments)
-    for argument in remaining:
-        name, equals, value = argument.removeprefix("--").partition("=")
-        if argument == "--health":
-            continue
-        if argument == "-c":
-            name = "config"
-        elif not argument.startswith("-"):
-            words.append(argument)
-            continue
-        value = value if equals else next(remaining, "")
-        if name not in OPTIONS or not value:
-            raise NoRequest(GROUP_USAGE)
-        options[name] = value
-    if "group" not in options or len(words) > 2 or "".join(words).startswith("/"):
-        raise NoRequest(GROUP_USAGE)
-    return options, words
 
 
 def _limit(text: str) -> int | None:

@@ -16,6 +16,7 @@ from api_exporter.checking.health_request import (
     NoRequest,
     Target,
     in_thread,
+    parse_options,
     targets,
 )
 from api_exporter.settings.errors import ConfigurationError
@@ -34,12 +35,12 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 
         return group_health.main(arguments, environ)
     try:
-        config, words = _parse_arguments(arguments)
+        options, words = parse_options(arguments, ("config",), HEALTH_USAGE)
         page = HEALTH_PAGE
         if words and words[0].startswith("/"):
             page = words[0]
             words = ["", *words[1:]]
-        found, seconds = targets(config, words, environ, page=page)
+        found, seconds = targets(options.get("config"), words, environ, page=page)
     except NoRequest as error:
         return _print(CRITICAL, str(error))
     except ConfigurationError as error:
@@ -66,25 +67,6 @@ def _print(status: int, line: str) -> int:
     line = re.sub(r"nbp_\w+", "nbp_…", line)  # a misplaced token
     sys.stdout.write(f"{'CRITICAL' if status else 'OK'}: {line}\n")
     return status
-
-
-def _parse_arguments(arguments: list[str]) -> tuple[str | None, list[str]]:
-    config, words, remaining = None, [], iter(arguments)
-    for argument in remaining:
-        name, _, value = argument.partition("=")
-        if argument in {"-c", "--config"}:
-            config = next(remaining, "")
-            if not config:
-                raise NoRequest(HEALTH_USAGE)
-        elif name == "--config" and value:
-            config = value
-        elif argument.startswith("-") and argument != "--health":
-            raise NoRequest(HEALTH_USAGE)
-        elif argument != "--health":
-            words.append(argument)
-    if len(words) > 2:
-        raise NoRequest(HEALTH_USAGE)
-    return config, words
 
 
 def _answer(connection: HTTPConnection, path: str) -> tuple[int, str]:

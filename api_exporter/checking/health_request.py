@@ -5,7 +5,7 @@ Like all of `--health`, it imports no module that is slow to import.
 
 import re
 import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from socket import AF_UNIX, socket
@@ -53,6 +53,31 @@ class Target(NamedTuple):
     url: str
     connection: HTTPConnection
     page: str
+
+
+def parse_options(
+    arguments: Iterable[str], allowed: Container[str], usage: str
+) -> tuple[dict[str, str], list[str]]:
+    """Return the options by name, and up to two other words; raise NoRequest."""
+    options: dict[str, str] = {}
+    words: list[str] = []
+    remaining = iter(arguments)
+    for argument in remaining:
+        name, equals, value = argument.removeprefix("--").partition("=")
+        if argument == "--health":
+            continue
+        if argument == "-c":
+            name = "config"
+        elif not argument.startswith("-"):
+            words.append(argument)
+            continue
+        value = value if equals else next(remaining, "")
+        if name not in allowed or not value:
+            raise NoRequest(usage)
+        options[name] = value
+    if len(words) > 2:
+        raise NoRequest(usage)
+    return options, words
 
 
 def targets(
