@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.attention.thresholds import Severity, Thresholds, runbook_url
-from api_exporter.netbird.facts.members import by_id
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
@@ -99,7 +98,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def peers(self) -> Mapping[str, Peer]:
-        return by_id(self.inventory.peers or ())
+        return {peer.id: peer for peer in self.inventory.peers or ()}
 
     @cached_property
     def members(self) -> dict[str, Members]:

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 from msgspec import Struct
 
 from api_exporter.settings import parsers
+from api_exporter.settings.addresses import Address
 from api_exporter.settings.token import Token
 
 NO_PROXY_WORD: Literal["none"] = "none"
@@ -41,8 +42,7 @@ class Proxy(Struct, frozen=True, kw_only=True):
     login: Login | None = None
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
+        return str(Address(self.host, self.port))
 
     def secrets(self) -> tuple[str, ...]:
         """Return the texts that must not be shown."""

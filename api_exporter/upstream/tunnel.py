@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
+from api_exporter.settings.addresses import Address
 from api_exporter.settings.proxy import Proxy
 from api_exporter.upstream.failures import ProxyTimeout, login_error
 from api_exporter.version import this_build
@@ -40,7 +41,7 @@ _CHALLENGE = re.compile(
 
 def connect_request(host: str, port: int, proxy: Proxy) -> bytes:
     """Return the CONNECT request for a host: a name, or an address without brackets."""
-    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    target = Address(host, port)
     lines = [
         f"CONNECT {target} HTTP/1.1",
         f"Host: {target}",

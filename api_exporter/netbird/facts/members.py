@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from api_exporter.netbird.records import Group, Peer
+from api_exporter.netbird.records import Group
 
 
 class Element(Protocol):
@@ -33,10 +33,6 @@ def named(groups: Iterable[Group] | None, names: Iterable[str]) -> list[Group]:
 
 def member_ids(groups: Iterable[Group]) -> set[str]:
     return {member.id for group in groups for member in group.peers or ()}
-
-
-def by_id(peers: Iterable[Peer]) -> Mapping[str, Peer]:
-    return {peer.id: peer for peer in peers}
 
 
 class PeerSet(Struct, frozen=True, gc=False):
