@@ -159,13 +159,15 @@ class OneAccountTests(ProgramTestCase):
         self.assertIn("STATUS=peers failing: ", "".join(self.systemd.heard()))
 
     def test_reload(self) -> None:
-        """A reload reads the files of tokens."""
+        """A reload reads the files of tokens, and the listener's certificates."""
         token = Path(self.mktemp()).absolute()
         token.write_text("secret")
         program = self.program(UPSTREAM_API_TOKEN_FILE=str(token))
         token.unlink()
         program.reload()
         self.assertIn("the token file cannot be read", self.book.lines()[-1])
+        [listener] = (one for one in program.services if isinstance(one, Listener))
+        self.assertIn(listener.reload, program.reloads)
 
 
 class SeveralAccountsTests(ProgramTestCase):

@@ -1,12 +1,10 @@
 """The program in its operator's hands: supervised, checked, configured, stopped."""
 
-import http.client
 import json
 import os
 import re
 import signal
 import socket
-import ssl
 import stat
 import statistics
 import sys
@@ -287,12 +285,6 @@ class RefusedTests(ExporterTestCase):
 
 
 class ListenTests(ExporterTestCase):
-    def served(self, connection: http.client.HTTPConnection) -> None:
-        """Fail unless the health page comes over a connection of any kind."""
-        self.addCleanup(connection.close)
-        connection.request("GET", "/health")
-        self.assertEqual(200, connection.getresponse().status)
-
     def listening(self, address: str) -> Running:
         """Return an exporter that listens there."""
         return self.saying(" is at ", self.settings(LISTEN_ADDRESS=address))
@@ -325,34 +317,6 @@ class ListenTests(ExporterTestCase):
             status, _ = running.stop(sign)
             self.assertEqual(sign == signal.SIGTERM, not path.exists())
             self.assertIn(status, (0, -signal.SIGKILL))
-
-    def test_ssl(self) -> None:
-        """With a key and a certificate the exporter speaks TLS only. SIGHUP loads a new
-        certificate; an invalid one is reported, and the previous one stays.
-        """
-        both, public = key_and_certificate(self.directory)
-        running = self.listening(
-            f"ssl:{self.port}:privateKey={both}:interface=127.0.0.1"
-        )
-        trusting = ssl.create_default_context(cafile=public)
-        client = http.client.HTTPSConnection("localhost", self.port, context=trusting)
-        self.served(client)
-        self.assertEqual(0, get(self.url("/health"))[0])
-
-        def certificate() -> str:
-            return ssl.get_server_certificate(("127.0.0.1", self.port)).strip()
-
-        first = certificate()
-        key_and_certificate(self.directory)
-        second = both.read_text().partition("-----BEGIN PRIVATE")[0].strip()
-        self.assertNotEqual(first, second)
-        running.process.send_signal(signal.SIGHUP)
-        until(lambda: certificate() == second, "the new certificate")
-        both.write_text("nonsense")
-        running.process.send_signal(signal.SIGHUP)
-        until(lambda: "certificate stays in use" in running.said(), "the warning")
-        self.assertEqual(second, certificate())
-        self.assert_stops(running)
 
 
 class LogTests(ExporterTestCase):
