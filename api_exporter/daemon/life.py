@@ -157,11 +157,13 @@ def install_signal_handlers(
         reload: reloads settings, and the files of tokens and certificates.
     """
 
+    def ignore_further_stops() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, *[signal.SIGHUP] * at_terminal):
+            signal.signal(number, signal.SIG_IGN)
+
     def stop(*_: object) -> None:
-        # Ignore later signals. Twisted's handler would exit with the signal.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if at_terminal:
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        # Twisted's handler would exit with the signal.
+        ignore_further_stops()
         reactor.callFromThread(reactor.stop)
 
     def reload_files(*_: object) -> None:
@@ -171,6 +173,8 @@ def install_signal_handlers(
     # nohup starts programs with SIGHUP ignored.
     is_ignored = at_terminal and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)  # after Twisted's own
+    # SIGINT has Twisted's handler, which stops a second time with an error.
+    reactor.addSystemEventTrigger("before", "shutdown", ignore_further_stops)
     if not is_ignored:
         signal.signal(signal.SIGHUP, stop if at_terminal else reload_files)
     if file is not None:

@@ -3,6 +3,7 @@
 import os
 import select
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Protocol
 
 from twisted.logger import Logger
@@ -81,7 +82,7 @@ class LogFile(logfile.LogFile):
     def write(self, line: str) -> bool:
         data = line.encode(errors="backslashreplace")
         try:
-            if self.shouldRotate():
+            if self._file.closed or self.shouldRotate():
                 self.rotate()
             written = self._file.write(data)
             if written < len(data):  # the disk is full: remove the torn line
@@ -89,9 +90,16 @@ class LogFile(logfile.LogFile):
                 self._file.truncate()
                 return False
             self.size += written
-        except (OSError, ValueError):  # ValueError after a failed rotation
+        except OSError:
             return False
         return True
+
+    def rotate(self) -> None:
+        """Rotate; if that fails, continue with the open file, or open one again."""
+        with suppress(OSError):
+            super().rotate()
+        if self._file.closed:
+            self._openFile()
 
     def reopen(self) -> None:
         """Open the path again; if that fails, continue with the open file."""

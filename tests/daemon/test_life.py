@@ -196,7 +196,7 @@ class ThreadReactor(MemoryReactorClock):
 
 class SignalTests(SynchronousTestCase):
     def setUp(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
             self.addCleanup(signal.signal, number, signal.getsignal(number))
         self.reactor = ThreadReactor()
         self.reloaded: list[None] = []
@@ -215,11 +215,22 @@ class SignalTests(SynchronousTestCase):
         self.reactor.hasStopped = False
 
     def test_terminate(self) -> None:
-        """SIGTERM stops the program; further ones are ignored."""
+        """SIGTERM stops the program; further ones, and SIGINT, are ignored."""
         self.install(None)
         signal.raise_signal(signal.SIGTERM)
         self.assertTrue(self.reactor.hasStopped)
-        self.assertEqual(signal.SIG_IGN, signal.getsignal(signal.SIGTERM))
+        self.assert_ignored()
+
+    def test_interrupt(self) -> None:
+        """They are also ignored after SIGINT, which Twisted handles."""
+        self.install(None)
+        [(ignore, *_)] = self.reactor.triggers["before"]["shutdown"]
+        ignore()
+        self.assert_ignored()
+
+    def assert_ignored(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self.assertEqual(signal.SIG_IGN, signal.getsignal(number))
         self.assertNotEqual(signal.SIG_IGN, signal.getsignal(signal.SIGHUP))
 
     def test_hang_up(self) -> None:

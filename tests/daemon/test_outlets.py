@@ -2,6 +2,7 @@
 
 import os
 import socket
+from errno import ENOSPC
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
@@ -118,6 +119,25 @@ class LogFileTests(SynchronousTestCase):
         self.file.write("b\n")
         self.assertEqual("b\n", self.path.read_text())
         self.assertEqual("a\n", Path(f"{self.path}.1").read_text())
+
+    def test_cannot_rotate(self) -> None:
+        """If a rotation fails, lines go to the open file, or to one opened later."""
+        self.file.rotateLength, self.file.maxRotatedFiles = 4, 1
+        rotated = Path(f"{self.path}.1")
+        rotated.mkdir()  # which cannot be removed as a file
+        for line in ("a\n", "bb\n", "c\n"):
+            self.assertTrue(self.file.write(line))
+        self.assertEqual("a\nbb\nc\n", self.path.read_text())
+        rotated.rmdir()
+
+        def fail() -> None:
+            raise OSError(ENOSPC, "No space left on device")
+
+        full = self.patch(self.file, "_openFile", fail)
+        self.assertEqual([False] * 2, [self.file.write("d\n") for _ in range(2)])
+        full.restore()
+        self.assertTrue(self.file.write("e\n"))
+        self.assertEqual("e\n", self.path.read_text())
 
     def test_cannot_be_opened(self) -> None:
         """If no file can be opened, lines go to the open one, with a warning."""
