@@ -8,6 +8,8 @@ and --help stay quick.
 """
 
 import gc
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
@@ -117,15 +119,15 @@ def main() -> None:
         if options["settings"]:
             from api_exporter.settings.example import example_file  # noqa: PLC0415
 
-            sys.stdout.write(example_file())
+            _print(example_file())
             return
         if options["runbook"] is not None:
-            sys.stdout.write(_runbook(options["runbook"]))
+            _print(_runbook(options["runbook"]))
             return
         if options["rules"]:
             from api_exporter.checking import rules  # noqa: PLC0415
 
-            sys.stdout.write(rules.rules_text(options))
+            _print(rules.rules_text(options))
             return
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:
@@ -136,6 +138,15 @@ def main() -> None:
         problem = f"{error}{hint}; see api-exporter --help"
         raise start_error([problem], lasting=True) from None
     runApp(config)
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as behind `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(128 + signal.SIGPIPE) from None
 
 
 def _runbook(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -71,6 +72,17 @@ class MainTests(SynchronousTestCase):
         example = ROOT / "deploy/api-exporter.env.example"
         self.assertEqual((None, example.read_text()), self.ended("--settings"))
 
+    def test_broken_pipe(self) -> None:
+        """A reader that ends early is no error."""
+        for command in ("--settings", "--rules", "--runbook=ApiExporterDown"):
+            self.patch(sys, "argv", ["api-exporter", command])
+            reader, writer = os.pipe()
+            os.close(reader)
+            with open(writer, "w") as closed:
+                self.patch(sys, "stdout", closed)
+                ended = self.assertRaises(SystemExit, main)
+            self.assertEqual(128 + signal.SIGPIPE, ended.code)
+
     def test_rules(self) -> None:
         """Rules have the values of any source of settings, and need no others."""
         folder = Path(self.mktemp())
@@ -98,7 +110,7 @@ class MainTests(SynchronousTestCase):
 
     def test_rules_wrong(self) -> None:
         """A wrong file is reported in one line that says where the error is."""
-        own = Path(self.mktemp())
+        own = Path(self.mktemp()).absolute()
         own.write_text('{"days": {"login_soon": 0}}')
         self.patch(os, "environ", {"THRESHOLDS_FILE": str(own), "RUNBOOKS_URL": "wiki"})
         stderr = io.StringIO()

@@ -165,6 +165,9 @@ def _limit(section: Section) -> tuple[float, int] | None:
 
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_MAX_SECONDS = 2**63 / 1e9
+"""Seconds of the longest duration in Go."""
+
 _DURATION_PART = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 
 
@@ -174,10 +177,13 @@ def parse_duration(text: str) -> float:
         return 0.0
     if not re.fullmatch(f"({_DURATION_PART})+", text, re.ASCII):
         raise ValueError
-    return sum(
+    seconds = sum(
         float(number) * _UNITS[re.sub("[µμ]", "u", unit)]
         for number, unit in re.findall(_DURATION_PART, text)
     )
+    if seconds > _MAX_SECONDS:
+        raise ValueError
+    return seconds
 
 
 def changes_needing_restart(before: WebConfig, now: WebConfig) -> list[str]:

@@ -30,7 +30,9 @@ def parse_address(text: str) -> Address | Endpoint:
     """Parse `:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
     if _ENDPOINT.fullmatch(text):
         return Endpoint(text)
-    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
+    match = re.fullmatch(
+        r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):([0-9]{1,5})", text
+    )
     if not match or int(match[3]) > 65535:
         raise ValueError("write host:port")
     return Address(match[1] or match[2] or "", int(match[3]))

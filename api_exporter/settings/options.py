@@ -42,6 +42,11 @@ class Options(usage.Options):
         with suppress(FileNotFoundError):  # the folder was deleted
             self.folder = os.getcwd()
 
+    def postOptions(self) -> None:
+        """Refuse `--config=`, as a variable that is not set leaves it."""
+        if self["config"] == "":
+            raise usage.UsageError("--config requires the name of a file")
+
     def opt_version(self) -> NoReturn:
         sys.stdout.write(f"{this_build()}\n")
         raise SystemExit(0)

@@ -222,7 +222,7 @@ class SignalTests(SynchronousTestCase):
         self.assert_ignored()
 
     def test_interrupt(self) -> None:
-        """They are also ignored after SIGINT, which Twisted handles."""
+        """Further signals are also ignored after SIGINT, which Twisted handles."""
         self.install(None)
         [(ignore, *_)] = self.reactor.triggers["before"]["shutdown"]
         ignore()

@@ -36,6 +36,7 @@ class OptionsTests(SynchronousTestCase):
         for text in [
             "--nonsense",
             "--config",
+            "--config=",
             "--demo=yes",
             "peers",
             "--check",

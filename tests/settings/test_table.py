@@ -184,7 +184,7 @@ REFUSED: dict[str, dict[str, list[str]]] = {
     "METRICS_MAX_AGE": {"(add a unit: 1.5s?)": ["1.5"]},
     "LISTEN_ADDRESS": {
         "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080": [
-            *("8080", "localhost", ":", ":http", ":65536", ":-1", ":123456"),
+            *("8080", "localhost", ":", ":http", ":65536", ":-1", ":123456", ":٨٠"),
             *("::1:8080", "[::1]", "[::1:8080", "[]:8080", "http://a:80", "a b:80"),
         ]
     },
