@@ -67,11 +67,6 @@ def makeService(options: Options) -> MultiService:
     # Twisted's timers use the wall clock: setting it back would delay all of them.
     reactor.seconds = time.monotonic
     configured = configure(options, reactor)
-    if problems := listener.description_errors(
-        configured.settings.listen_address, reactor
-    ):
-        lines = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
-        raise life.start_error(lines, lasting=True)
     if (setting := configured.settings.output_setting) and (
         problem := life.output_problem(options.parent)
     ):
@@ -113,9 +108,15 @@ class Configuration(Struct, frozen=True):
 def configure(options: Options, reactor: PosixReactorBase) -> Configuration:
     """Load and check the settings; raises SystemExit if they are wrong."""
     try:
-        return _configure(options, reactor)
+        configured = _configure(options, reactor)
     except ConfigurationError as error:
         raise life.start_error(error.problems, lasting=not error.retryable) from None
+    if problems := listener.description_errors(
+        configured.settings.listen_address, reactor
+    ):
+        lines = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
+        raise life.start_error(lines, lasting=True)
+    return configured
 
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:

@@ -39,4 +39,7 @@ def parse_address(text: str) -> Address | Endpoint:
 
 
 def parse_addresses(text: str) -> tuple[Address | Endpoint, ...]:
-    return tuple(parse_address(part.strip()) for part in text.split(","))
+    found = tuple(parse_address(part.strip()) for part in text.split(","))
+    if len(set(found)) < len(found):
+        raise ValueError("an address is listed twice")
+    return found

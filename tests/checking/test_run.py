@@ -138,6 +138,15 @@ class RunTests(SynchronousTestCase):
         self.assertEqual([1, 0], self.reactor.servers)
         self.assertIsInstance(self.reactor.resolver, GAIResolver)
 
+    def test_address(self) -> None:
+        """A check refuses an address that a start refuses."""
+        err = io.StringIO()
+        self.patch(sys, "stderr", err)
+        own = {"UPSTREAM_API_URL": "http://127.0.0.1:1", "UPSTREAM_API_TOKEN": "a"}
+        status, _ = self.printed("--check", **own, LISTEN_ADDRESS="tcp:http")
+        self.assertEqual(os.EX_CONFIG, status)
+        self.assertIn("LISTEN_ADDRESS: cannot listen on tcp:http: ", err.getvalue())
+
     def test_accounts(self) -> None:
         """All accounts are read, or the named one. The peers decide about success."""
         unread = "the peers cannot be read"

@@ -186,7 +186,8 @@ REFUSED: dict[str, dict[str, list[str]]] = {
         "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080": [
             *("8080", "localhost", ":", ":http", ":65536", ":-1", ":123456", ":٨٠"),
             *("::1:8080", "[::1]", "[::1:8080", "[]:8080", "http://a:80", "a b:80"),
-        ]
+        ],
+        "(an address is listed twice)": [":80, :80"],
     },
     "THRESHOLDS_FILE": {
         "(the file is not a regular file)": ["/dev/null"],
