@@ -395,7 +395,7 @@ def _render(
     try:
         families = collector.measure(inventory, before.editions)
         return render_page(families, before, max_bytes=room)
-    except PageTooLong:
+    except (MemoryError, PageTooLong):  # the pages stay as they were
         raise
     except Exception as error:  # noqa: BLE001 - a defect must not cost the others
         clear_frames(error.__traceback__)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
+from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import Collector
@@ -15,6 +16,7 @@ from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
+from api_exporter.refresh import pipeline
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import LastBody, lives
 from api_exporter.refresh.pipeline import AccountFeature, BodyReader, Pipeline
@@ -143,6 +145,10 @@ class PackedTests(SynchronousTestCase):
         self.assertEqual([b'[{"id":"\\"}]'], read)
 
 
+def _no_memory(*_: object, **__: object) -> None:
+    raise MemoryError
+
+
 class DefectTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.bench = Bench()
@@ -162,6 +168,17 @@ class DefectTests(SynchronousTestCase):
             self.assertEqual(samples(id_)[defect:], self.bench.published())
             self.assertEqual(["things"] * failures, self.bench.failures)
             self.assertEqual(logged, len(self.flushLoggedErrors(ZeroDivisionError)))
+
+    def test_no_memory(self) -> None:
+        """Without memory for a page, the refresh fails, and the old pages stay."""
+        self.successResultOf(self.bench.read("a"))
+        with MonkeyPatcher((pipeline, "render_page", _no_memory)):
+            self.failureResultOf(self.bench.read("b"), MemoryError)
+        self.assertEqual(
+            (samples("a"), []), (self.bench.published(), self.bench.failures)
+        )
+        self.successResultOf(self.bench.read("b"))
+        self.assertEqual(samples("b"), self.bench.published())
 
     def test_withdrawal(self) -> None:
         """A withdrawal removes the metrics of all collectors."""
