@@ -90,8 +90,8 @@ class StartTests(DoorTestCase):
         path = self.directory / "s"
         address = f"127.0.0.1:{self.port},unix:{path}"
         environ = self.door(SERVER + users(), LISTEN_ADDRESS=address)
-        self.guarded(environ)
-        until(path.exists, "the socket")
+        running = self.guarded(environ)
+        until(lambda: f"unix:{path}" in running.said(), "the socket")
         for shown, expected in (("", 401), (basic(), 200)):
             with socket.socket(socket.AF_UNIX) as client:
                 client.connect(str(path))

@@ -169,7 +169,8 @@ class ConfigurationTests(ExporterTestCase):
         for command in (self.exporter, self.twistd):
             running = self.started([*command, "--config", "config"], environ)
             self.assertTrue(scraped(self.url(), "netbird_api_up 1.0"))
-            line = "warning config is readable by every user of this machine"
+            file = self.directory / "config"
+            line = f"warning {file} is readable by every user of this machine"
             self.assertEqual(1, running.said().count(line), running.said())
             self.assertEqual(404, get(self.url("/other"))[0])
             self.assert_stops(running)
