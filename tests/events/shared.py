@@ -233,16 +233,6 @@ class FileTests(JournalTestCase[C, Id]):
         self.feed(self.journal(), range(1, 301))
         self.assertEqual(list(range(1, 301)), self.ids())
 
-    def test_moved(self) -> None:
-        """After a move, lines go to a new file."""
-        journal = self.journal()
-        self.feed(journal, range(1, 6))
-        moved = self.path.rename(f"{self.path}.1")
-        self.feed(journal, range(1, 8))
-        self.feed(journal, range(1, 9))
-        self.assertEqual([1, 2, 3, 4, 5], self.ids(moved))
-        self.assertEqual([6, 7, 8], self.ids())
-
     def test_cannot_begin(self) -> None:
         """A missing folder is logged once, and the next list is a retry."""
         self.folder.rmdir()

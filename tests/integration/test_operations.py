@@ -211,61 +211,29 @@ class RefusedTests(ExporterTestCase):
         wrong.chmod(0o600)
         file = "UPSTREAM_API_TOKEN_FILE"
         url = {"UPSTREAM_API_URL": "http://127.0.0.1:1"}
-        one, reports = (
-            [self.exporter],
-            [[*self.exporter, flag] for flag in ("--check", "--once")],
-        )
-        every = [*one, *reports, self.twistd, self.daemon]
-        bad = {
-            "UPSTREAM_API_URL": "ftp://x",
-            "UPSTREAM_API_TOKEN": "nbp canary",
-            "HTTP_TIMEOUT": "5",
-        }
+        one, *reports = ([*self.exporter, *x] for x in ([], ["--check"], ["--once"]))
+        bad = {"UPSTREAM_API_URL": "ftp://x", "UPSTREAM_API_TOKEN": "nbp canary"}
+        bad["HTTP_TIMEOUT"] = "5"
         both_tokens = {**url, "UPSTREAM_API_TOKEN": GOOD, file: str(token)}
-        standard_output = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "x", **url}
-        standard_output["UPSTREAM_API_TOKEN"] = GOOD
-        for commands, given, options, status, errors in (
-            (every, bad, "", 78, [f"{name}: " for name in bad]),
-            (one, both_tokens, "", 78, ["are both set"]),
-            (
-                [self.twistd],
-                {**url, file: "missing"},
-                "",
-                1,
-                ["(No such file or directory)"],
-            ),
-            (one, {**url, file: "."}, "", 78, ["(the file is not a regular file)"]),
-            (reports[:1], {**url, file: "empty"}, "", 1, [f"{file}: "]),
-            (
-                one,
-                {},
-                "--config wrong",
-                78,
-                ["wrong:2: UPSTREAM_API_TOKEN: ", "wrong:3: B: "],
-            ),
-            (
-                [reports[1], self.twistd],
-                {},
-                "--config missing",
-                1,
-                ["missing: No such file or directory"],
-            ),
-            (one, {}, "--strict", 78, ["--strict requires --check"]),
-            (
-                one,
-                {"LISTEN_ADDRESS": "tcp:a:b=c"},
-                "--demo",
-                78,
-                ["LISTEN_ADDRESS: cannot listen on tcp:a:b=c: "],
-            ),
-            (*(one, {"WEB_CONFIG_FILE": "wrong"}, "--demo", 78), ["WEB_CONFIG_FILE: "]),
-            (
-                [self.daemon],
-                standard_output,
-                "",
-                78,
-                ["EVENTS_FILE: a daemon has no standard output"],
-            ),
+        output = {**url, "UPSTREAM_API_TOKEN": GOOD, "EVENTS_FILE": "-"}
+        output["EVENTS_CURSOR_FILE"] = "x"
+        listen = {"LISTEN_ADDRESS": "tcp:a:b=c"}
+        cannot_listen = "LISTEN_ADDRESS: cannot listen on tcp:a:b=c: "
+        wrong_lines = "wrong:2: UPSTREAM_API_TOKEN: ", "wrong:3: B: "
+        gone, no_config = "(No such file or directory)", "missing: No such file"
+        no_output = "EVENTS_FILE: a daemon has no standard output"
+        for status, options, given, errors, commands in (
+            (78, "", bad, bad, (one, *reports, self.twistd, self.daemon)),
+            (78, "", both_tokens, ["are both set"], [one]),
+            (1, "", {**url, file: "missing"}, [gone], [self.twistd]),
+            (78, "", {**url, file: "."}, ["(the file is not a regular file)"], [one]),
+            (1, "", {**url, file: "empty"}, [f"{file}: "], reports[:1]),
+            (78, "--config wrong", {}, wrong_lines, [one]),
+            (1, "--config missing", {}, [no_config], (reports[1], self.twistd)),
+            (78, "--strict", {}, ["--strict requires --check"], [one]),
+            (78, "--demo", listen, [cannot_listen], [one]),
+            (78, "--demo", {"WEB_CONFIG_FILE": "wrong"}, ["WEB_CONFIG_FILE: "], [one]),
+            (78, "", output, [no_output], [self.daemon]),
         ):
             for command in commands:
                 self.assert_refused(

@@ -76,12 +76,3 @@ class QuotaTests(SynchronousTestCase):
             usual, quota = of(usual={}, changed=given)
             self.assertEqual(period, quota.selection.periods.get(name), given)
             self.assertEqual(usual.selection.collectors, quota.selection.collectors)
-
-    def test_choice(self) -> None:
-        """A resource that no enabled family needs takes no share."""
-        some = {"COLLECTORS": "peers", "METRICS_DENY": "netbird_api_peer_*"}
-        [a, b] = of(a={}, b=some)
-        self.assertIn("users", a.selection.periods)
-        self.assertEqual(
-            {"peers", "current_user", "accounts", "groups"}, set(b.selection.periods)
-        )

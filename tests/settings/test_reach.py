@@ -44,14 +44,6 @@ class ReachTestCase(SynchronousTestCase):
 
 
 class ProxyTests(ReachTestCase):
-    def test_taken(self) -> None:
-        """Settings and environment result in one selection."""
-        self.assertEqual("direct", str(self.account().proxy_selection))
-        own = self.account(UPSTREAM_PROXY="x:1", HTTPS_PROXY="y:2", NO_PROXY="*")
-        self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(own.proxy_selection))
-        none = self.account(UPSTREAM_PROXY="none", HTTPS_PROXY="y:2")
-        self.assertEqual("direct", str(none.proxy_selection))
-
     def test_refused(self) -> None:
         """No error and no text form of the settings repeats a password."""
         for name in ("UPSTREAM_PROXY", "HTTPS_PROXY"):
