@@ -19,7 +19,7 @@ from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.netbird.unpacking import unpack
-from api_exporter.ports import Attempt, ResponseBody, UpstreamError
+from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
 from api_exporter.world import World
@@ -44,7 +44,6 @@ class ReachingTestCase(TestCase):
         network = SimulatedNetwork(20)
         self.api = DemoApi({SECRET: network}, now=time.time)
         self.sites: list[Counting] = []
-        self.attempts: list[Attempt] = []
 
     def upstream(
         self, host: str = "localhost", *, tls: bool = True, issued: Issued | None = None
@@ -84,7 +83,7 @@ class ReachingTestCase(TestCase):
             found.accounts[""],
             reactor,
             world=World(reactor, time.time, random.random),
-            on_attempt=self.attempts.append,
+            on_attempt=lambda _: None,
         )
         self.addCleanup(client.stopService)
         return client

@@ -22,21 +22,15 @@ GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
 
 
 class Raw(Protocol):
-    """A connection with given answers to its requests.
-
-    Attributes:
-        answered: requests on this connection before.
-    """
+    """A connection with given answers to its requests."""
 
     factory: "Server"
-    answered = 0
 
     def connectionMade(self) -> None:
         self.factory.connections.append(self)
 
     def dataReceived(self, _data: bytes) -> None:
         self.factory.answer(self)
-        self.answered += 1
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: ARG002
         self.factory.lost += 1
@@ -127,28 +121,6 @@ class HostileTests(ReachingTestCase):
         for _ in range(60):
             self.assertEqual(body, await self.body())
         self.assertEqual(1, len(self.server.connections))
-
-    async def test_closed_at_reuse(self) -> None:
-        """A kept connection that is closed when it is used again is no failure, unless
-        a new one is closed, too.
-        """
-        most = 6
-
-        def answer(raw: Raw) -> None:
-            if raw.answered or len(self.server.connections) > most:
-                raw.close()
-            else:
-                raw.send(GOOD)
-
-        self.start(answer)
-        for _ in range(6):
-            self.assertEqual(b"[]", await self.body())
-        self.assertEqual(6, len(self.server.connections))
-        self.assertEqual(
-            [(1, 200, "")] * 6, [(a.number, a.status, a.error) for a in self.attempts]
-        )
-        self.assertEqual("connect", (await self.failing(self.reader)).reason)
-        self.assertEqual(most + 1, len(self.server.connections))
 
     async def test_bombs(self) -> None:
         """Kilobytes that become gigabytes stop neither the loop nor the next answer."""
