@@ -69,7 +69,7 @@ class Channel(http.HTTPChannel):
         connections: all connections of the site.
         idle: the site's connections without a request under way.
         host: the client's address, "" for a client on this machine without one.
-        is_refused: True to close the connection at once.
+        is_refused: True for a connection that is closed, or will be at once.
     """
 
     connections: "set[Channel]"
@@ -112,6 +112,11 @@ class Channel(http.HTTPChannel):
 
     def resetTimeout(self) -> None:
         """Do nothing: received bytes do not extend the timeout."""
+
+    def dataReceived(self, data: bytes) -> None:
+        """Drop what a refused client sends on: TLS still waits for its last record."""
+        if not self.is_refused:
+            super().dataReceived(data)
 
     def rawDataReceived(self, data: bytes) -> None:  # noqa: N802 - the name is Twisted's
         """Pause a client that sends further requests meanwhile.
@@ -173,6 +178,7 @@ class Channel(http.HTTPChannel):
         assert self.transport is not None
         self.transport.write(head.encode())
         self.loseConnection()
+        self.is_refused = True
 
     def writeHeaders(
         self, version: bytes, code: bytes, reason: bytes, headers: Headers

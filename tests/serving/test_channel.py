@@ -237,6 +237,14 @@ class RefusalTests(ChannelTestCase):
             request = b"POST /page HTTP/1.1\r\nHost: x\r\n%b\r\n%b" % (fields, body)
             self.assert_refused(request, b"413 Content Too Large")
 
+    def test_body_that_follows(self) -> None:
+        """A body that a client sends despite the refusal is dropped, not answered."""
+        connection = self.connection()
+        connection.send(b"GET /page HTTP/1.1\r\nContent-Length: 5\r\n\r\n")
+        [request] = connection.channel.requests
+        connection.send(b"hello")
+        self.assertEqual((0, b""), (self.page.made, request.content.read()))
+
     def test_too_long(self) -> None:
         """A Content-Length that is too long or not a number is a bad request."""
         long_uri, long_field = b"a" * 40_000, b"X: %b" % (b"a" * 16_500)
