@@ -24,6 +24,7 @@ ATTRIBUTES = {
         "_buffer",  # of a LineReceiver: received bytes of the next request
         "_dataBuffer",  # of an HTTPChannel: the same while it pauses
         "_networkProducer",
+        "_optimisticEagerReadSize",  # the bytes that it takes while it pauses
         "_waitingForTransport",
         "_tempDataLen",  # of a FileDescriptor: bytes that are to be sent
     ),
