@@ -148,6 +148,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             if after.current_user_id != self.current_user_id:
                 removed.add("access_tokens")
             removed |= after.withheld
+            after = after._with_records(dict.fromkeys(removed))
             if after.partial_peers != self.partial_peers:  # joins conclude more or less
                 changes = {name: object() for name in JOINED_LISTS}
                 after = after._with_changes(changes)

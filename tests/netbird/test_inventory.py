@@ -1,7 +1,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import AccessToken, User
+from api_exporter.netbird.records import AccessToken, CurrentUser, Permissions, User
 
 
 class InventoryTests(SynchronousTestCase):
@@ -42,3 +42,13 @@ class InventoryTests(SynchronousTestCase):
             self.assertEqual(expected, Inventory(users=(other, current)).partial_peers)
         for users in ((), None):
             self.assertFalse(Inventory(users=users).partial_peers)
+
+    def test_whole_again(self) -> None:
+        """Joins are made again if no user says any more that peers are missing."""
+        before = Inventory(users=(User(id="me", role="user", is_current=True),))
+        denied = Permissions(modules={"users": {"read": False}})
+        after = before.with_(
+            "current_user", (CurrentUser(id="me", permissions=denied),)
+        )
+        self.assertFalse(after.partial_peers)
+        self.assertIn("groups", after.changes)
