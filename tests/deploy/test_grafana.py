@@ -24,7 +24,7 @@ PROCESS = re.compile(
 class DashboardTests(SynchronousTestCase):
     def test_variables(self) -> None:
         """All have variables for data source, cluster, job, instance and account. "All"
-        includes series without the label.
+        includes series without the label, but no jobs and instances of other programs.
         """
         names = ["agent-network", "exporter", "network", "peer", "proxy", "sources"]
         self.assertEqual(names, [path.stem for path in DASHBOARDS])
@@ -35,6 +35,8 @@ class DashboardTests(SynchronousTestCase):
             for name in ("cluster", "account"):
                 self.assertEqual(".*", found[name]["allValue"])
                 self.assertEqual("$__all", found[name]["current"]["value"])
+            for name in ("job", "instance"):
+                self.assertNotIn("allValue", found[name], path)
 
     def test_expressions(self) -> None:
         """Each selector uses the variables; counters $__rate_interval, or an hour. Each
