@@ -76,6 +76,9 @@ class InhibitionTests(SynchronousTestCase):
             ("NetBirdNetworkUnreachable", "c", "network_id=1", False),
             ("NetBirdResourceUnreachable", "c", "network_id=1", True),
             ("NetBirdResourceUnreachable", "d", "network_id=2", False),
+            # The service may be one of another cluster.
+            ("NetBirdProxyClusterOffline", "c", "proxy_cluster=eu", False),
+            ("NetBirdProxyTunnelFailed", "c", "proxy_service_id=1", False),
             ("ApiExporterTokenExpiresVerySoon", "c", "token_id=1", False),
             ("ApiExporterTokenExpiresSoon", "c", "token_id=1", True),
             ("ApiExporterTokenExpiresSoon", "d", "token_id=2", False),
