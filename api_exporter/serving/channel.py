@@ -69,7 +69,7 @@ class Channel(http.HTTPChannel):
         connections: all connections of the site.
         idle: the site's connections without a request under way.
         host: the client's address, "" for a client on this machine without one.
-        is_refused: True for a connection that is closed, or will be at once.
+        is_refused: True to close the connection at once.
     """
 
     connections: "set[Channel]"
@@ -114,8 +114,8 @@ class Channel(http.HTTPChannel):
         """Do nothing: received bytes do not extend the timeout."""
 
     def dataReceived(self, data: bytes) -> None:
-        """Drop what a refused client sends on: TLS still waits for its last record."""
-        if not self.is_refused:
+        """Drop what a client sends after the close: TLS waits for its last record."""
+        if not getattr(self.transport, "disconnecting", False):
             super().dataReceived(data)
 
     def rawDataReceived(self, data: bytes) -> None:  # noqa: N802 - the name is Twisted's
@@ -178,7 +178,6 @@ class Channel(http.HTTPChannel):
         assert self.transport is not None
         self.transport.write(head.encode())
         self.loseConnection()
-        self.is_refused = True
 
     def writeHeaders(
         self, version: bytes, code: bytes, reason: bytes, headers: Headers

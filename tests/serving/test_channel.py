@@ -10,7 +10,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 from api_exporter.serving.page import TextPage
-from api_exporter.serving.site import BoundedSite
+from api_exporter.serving.site import REQUEST_TIMEOUT, BoundedSite
 from tests.logbook import logbook
 from tests.web.connection import CLIENT, Connection, Waiting
 
@@ -244,6 +244,16 @@ class RefusalTests(ChannelTestCase):
         [request] = connection.channel.requests
         connection.send(b"hello")
         self.assertEqual((0, b""), (self.page.made, request.content.read()))
+
+    def test_closed(self) -> None:
+        """Data that a client sends after the close of its connection is dropped."""
+        for start in (b"", b"GARBAGE\r\n", b"GET / HTTP/1.1\r\nno field\r\nX: y\r\n"):
+            connection = self.connection()
+            connection.send(start)
+            if not start:
+                self.clock.advance(REQUEST_TIMEOUT)
+            connection.send(b"X: y\r\n" * 100)
+            self.assertEqual(b"", connection.channel._buffer, start)
 
     def test_too_long(self) -> None:
         """A Content-Length that is too long or not a number is a bad request."""
