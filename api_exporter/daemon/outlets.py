@@ -1,5 +1,6 @@
 """Outlets of log lines. An outlet accepts a line at once or rejects it: none blocks."""
 
+import fcntl
 import os
 import select
 from collections.abc import Mapping
@@ -77,7 +78,14 @@ def _nonblocking(number: int) -> int:
 
 
 class LogFile(logfile.LogFile):
-    """Twisted's log file, which rotates itself, as an outlet. It may be moved away."""
+    """Twisted's log file, which rotates itself, as an outlet.
+
+    Other programs may move or truncate it.
+    """
+
+    def _openFile(self) -> None:  # noqa: N802 - Twisted's name
+        super()._openFile()
+        fcntl.fcntl(self._file, fcntl.F_SETFL, os.O_APPEND)
 
     def write(self, line: str) -> bool:
         data = line.encode(errors="backslashreplace")
@@ -89,7 +97,7 @@ class LogFile(logfile.LogFile):
                 self._file.seek(-written, os.SEEK_CUR)
                 self._file.truncate()
                 return False
-            self.size += written
+            self.size = self._file.tell()
         except OSError:
             return False
         return True

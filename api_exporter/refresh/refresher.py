@@ -85,13 +85,16 @@ class Refresher(Service):
     def adopt(self, before: "Refresher", names: Iterable[str]) -> None:
         """Continue the lives of resources of a refresher that has stopped.
 
-        The peers are due at once, and so is a refresh that the stop has cancelled.
+        The peers are due at once, and so is a refresh that the stop has cancelled, or
+        that failed before: the new settings may remove the reason.
         """
         now, lives = self._clock.seconds(), before._lives
         for name in names:
             age = self._max_ages[name]
             more = max(0.0, age - before._max_ages[name])
             life = lives[name].with_period(self._lives[name].period, now)
+            if life.failures:
+                life.due = None
             if life.expires < inf:
                 life.expires = min(life.expires + more, now + age)
             if getattr(self._pipeline.inventory, name) is None:

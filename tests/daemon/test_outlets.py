@@ -112,6 +112,13 @@ class LogFileTests(SynchronousTestCase):
         self.file.reopen()
         self.assertEqual((True, False), (before.closed, self.file._file.closed))
 
+    def test_truncated(self) -> None:
+        """A file that another program has truncated is continued at its new end."""
+        self.file.write("a\n")
+        os.truncate(self.path, 0)
+        self.file.write("b\n")
+        self.assertEqual(b"b\n", self.path.read_bytes())
+
     def test_in_place(self) -> None:
         """A file that was not moved is rotated."""
         self.file.write("a\n")

@@ -561,6 +561,17 @@ class RefresherTests(SynchronousTestCase):
         after.start().advance(WITHDRAWAL_RETRY)
         self.assertNotIn("netbird_api_setup_key_valid", after.page())
 
+    def test_adopted_failure(self) -> None:
+        """A reload requests a failed resource at once: its settings may be new."""
+        bench = Bench("setup_keys", setup_keys=DOWN).start()
+        bench.advance(901)
+        self.successResultOf(bench.stopService())
+        after = Bench("setup_keys", setup_keys=b'[{"id":"k"}]')
+        after.clock.advance(bench.clock.seconds())
+        self.successResultOf(Deferred.fromCoroutine(after.adopt(bench)))
+        after.start().advance(1)
+        self.assertIn("netbird_api_setup_key_valid", after.page())
+
     def test_two_at_once(self) -> None:
         """Two lists that are computed at the same time are both published."""
         compute = DelayedCompute()
