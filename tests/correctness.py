@@ -271,7 +271,7 @@ def random_order(runs: Mapping[str, Mapping[str, float | str]]) -> str:
     )
     return (
         "All tests ran in random order, with other work on both processors. That found"
-        f" one defect of the exporter and three of tests. All are mended.\n\n{found}"
+        f" one defect of the exporter and four of tests. All are mended.\n\n{found}"
     )
 
 

@@ -29,7 +29,7 @@ ATTRIBUTES = {
         "_tempDataLen",  # of a FileDescriptor: bytes that are to be sent
     ),
     "serving/listener.py": ("_sslContextFactory",),  # of an SSL4ServerEndpoint
-    "daemon/outlets.py": ("_file", "_openFile"),  # of a LogFile
+    "daemon/outlets.py": ("_file",),  # of a LogFile
     "access/tls_context.py": ("_lib", "_context"),  # of pyOpenSSL
     "profiling/stacks.py": ("_current_frames",),  # of sys, documented
 }
