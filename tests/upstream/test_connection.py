@@ -222,10 +222,11 @@ class ConnectionTests(SynchronousTestCase):
             transport.write(head)
             self.reactor.callLater(1, transport.write, body)
 
-        requested = self.requested(talk, certified=PLAIN, scheme="http")
-        self.reactor.advance(1)
-        self.pump.flush()
-        self.assertEqual(body, self.successResultOf(requested))
+        for certified, scheme in ((PLAIN, "http"), (ADDRESS, "https")):
+            requested = self.requested(talk, certified=certified, scheme=scheme)
+            self.reactor.advance(1)
+            self.pump.flush()
+            self.assertEqual(body, self.successResultOf(requested))
 
     def test_closed_by_server(self) -> None:
         """The end of the idle time does nothing to a connection that the server closed

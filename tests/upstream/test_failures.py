@@ -77,6 +77,21 @@ class RefusalTests(SynchronousTestCase):
             error = self.assertRaises(UpstreamError, raise_timeout, result, 3.0)
             self.assertEqual((reason, words), (error.reason, str(error)))
 
+    def test_not_found(self) -> None:
+        """A 404 in plain text is an unknown path, one in JSON an unknown object."""
+        path = "404: the NetBird API does not have this path"
+        found = b'{"message":"peer not found"}'
+        for kind, body, words in (
+            ("text/plain; charset=utf-8", b"404 page not found", path),
+            ("application/json", found, "404: peer not found"),
+        ):
+            headers = Headers({"Content-Type": [kind]})
+            error = response_error(404, headers, body, now=0, secrets=())
+            self.assertEqual(
+                (words, "not_found", words == path),
+                (str(error), error.reason, error.unsupported),
+            )
+
 
 class TranslateTests(SynchronousTestCase):
     def test_reasons(self) -> None:
