@@ -1,6 +1,7 @@
 """Connections with TLS, and limits to what comes before a body; all in memory."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.agent import IDLE_SECONDS, UpstreamAgent
 from api_exporter.upstream.connection import CLOSE_TIMEOUT, MAX_HEADER_BYTES
 from api_exporter.upstream.failures import translate
-from api_exporter.upstream.tls_policy import TlsPolicy
+from api_exporter.upstream.tls_policy import TlsPolicy, read_certificate
 from tests.authority import Authority
 
 ADDRESS, UNUSUAL = "10.0.0.1", "my_host.example"
@@ -194,6 +195,12 @@ class ConnectionTests(SynchronousTestCase):
             self.assertEqual(b"[]", self.successResultOf(body), host)
             [certificate] = self.seen
             self.assertEqual(host, certificate.get_subject().CN)
+            read = read_certificate(certificate)
+            self.assertEqual("CN=test", read.issuer)
+            end = datetime.fromtimestamp(read.expires_at, UTC)
+            self.assertEqual(
+                f"{end:%Y%m%d%H%M%SZ}".encode(), certificate.get_notAfter()
+            )
 
     def test_tunnel(self) -> None:
         """The proxy sees no token, and the server no login of the proxy."""
