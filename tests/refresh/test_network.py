@@ -104,7 +104,10 @@ class NetworkTests(SynchronousTestCase):
             reason="connect",
         )
         bench.count_attempt(lost)
-        self.assertIs(False, bench.telemetry.freshness["peers"].up)
+        peers = bench.telemetry.freshness["peers"]
+        self.assertIs(False, peers.up)
+        assert peers.error is not None
+        self.assertEqual(("connect", "lost"), (peers.error.reason, str(peers.error)))
 
     def test_defect(self) -> None:
         """A defect in the findings is logged when it begins, and ends no refresh."""

@@ -4,9 +4,10 @@ import gc
 import re
 import tracemalloc
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from prometheus_client import CollectorRegistry
-from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.defer import Deferred, fail, passthru, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -502,6 +503,18 @@ class RefresherTests(SynchronousTestCase):
             self.assertLessEqual(number, failures)
         del bench.replies["peers"]
         self.assertLess(tracemalloc.get_traced_memory()[0], 1_000_000)
+
+    def test_connection_test(self) -> None:
+        """Other resources wait for the connection test, whatever it finds."""
+        for outcome in (succeed(None), fail(UpstreamError("connect", "lost"))):
+            test: Deferred[None] = Deferred()
+            bench = Bench(test_connection=partial(passthru, test)).start()
+            bench.advance(0)
+            self.assertEqual(["peers"], bench.asked)
+            outcome.chainDeferred(test)
+            bench.advance(0)
+            self.assertIs(True, bench.telemetry.freshness["groups"].up)
+            self.flushLoggedErrors(UpstreamError)
 
     def test_silent_connection_test(self) -> None:
         """A connection test without an answer does not delay the first refreshes."""
