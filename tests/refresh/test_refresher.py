@@ -505,7 +505,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertLess(tracemalloc.get_traced_memory()[0], 1_000_000)
 
     def test_connection_test(self) -> None:
-        """Other resources wait for the connection test, whatever it finds."""
+        """Other resources wait for the end of the connection test, also if it fails."""
         for outcome in (succeed(None), fail(UpstreamError("connect", "lost"))):
             test: Deferred[None] = Deferred()
             bench = Bench(test_connection=partial(passthru, test)).start()
