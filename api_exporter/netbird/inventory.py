@@ -143,19 +143,21 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         depends on one. Permissions remove what they withhold.
         """
         after = self._with_records({resource: records})
+        is_about_users = resource in {"users", "current_user"}
         removed: set[str] = set()
-        if resource in {"users", "current_user"}:
+        if is_about_users:
             if after.current_user_id != self.current_user_id:
                 removed.add("access_tokens")
             removed |= after.withheld
-            after = after._with_records(dict.fromkeys(removed))
-            if after.partial_peers != self.partial_peers:  # joins conclude more or less
-                changes = {name: object() for name in JOINED_LISTS}
-                after = after._with_changes(changes)
         has_no_provider = resource == "agent_providers" and not records
         if has_no_provider or "agent_providers" in removed:
             removed.update(AGENT_RESOURCES)
-        return after._with_records(dict.fromkeys(removed)) if removed else after
+        if removed:
+            after = after._with_records(dict.fromkeys(removed))
+        if is_about_users and after.partial_peers != self.partial_peers:
+            # joins conclude more or less
+            after = after._with_changes({name: object() for name in JOINED_LISTS})
+        return after
 
     def _with_records(self, records: Mapping[str, object]) -> "Inventory":
         changes = {name: object() for name in records}

@@ -23,9 +23,10 @@ MISSPELT = "{name} in the environment is not a setting: did you mean {setting}?"
 MISNAMED = f"{{path}} is not an account file and is ignored: {NAME_RULE}"
 
 READABLE = "{path} is readable by every user of this machine"
-_PATHS = {setting.name for setting in SETTINGS if setting.is_path}
 
 NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which cannot be read"
+
+_PATHS = {setting.name for setting in SETTINGS if setting.is_path}
 
 
 def load(options: Options, overriding: Mapping[str, str]) -> Settings:
@@ -93,7 +94,7 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     because libraries read them there: SSL_CERT_FILE for one.
     """
     if options["config"] is None:
-        return _with_whole_paths(options.environ, options.folder), False
+        return _with_absolute_paths(options.environ, options.folder), False
     path = Path(options.folder, options["config"])
     lines = configuration_file.lines(path)
     found = {line.name: line.value for line in lines}
@@ -114,10 +115,10 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     given = [name for name, text in options.environ.items() if text.strip()]
     kept = without_replaced(found, given)
     settings = configuration_file.with_defaults_from(options.environ, kept)
-    return _with_whole_paths(settings, options.folder), not found
+    return _with_absolute_paths(settings, options.folder), not found
 
 
-def _with_whole_paths(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:
+def _with_absolute_paths(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:
     return {
         name: os.path.join(folder, text.strip())
         if name in _PATHS and text.strip() not in {"", "-"}

@@ -142,9 +142,8 @@ def summary(verdicts: Collection[Verdict]) -> tuple[Tone, str]:
     if not verdicts:
         return "none", "This shard has no account"
     working = sum(one.tone in WORKING for one in verdicts)
-    return worst(
-        verdicts
-    ), f"{working} of {with_noun(len(verdicts), 'account')} working"
+    headline = f"{working} of {with_noun(len(verdicts), 'account')} working"
+    return worst(verdicts), headline
 
 
 def state_words(freshness: Mapping[str, Freshness], now: float) -> Mapping[str, str]:
