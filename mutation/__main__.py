@@ -44,7 +44,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "profiling": ("profiling/*.py", ("web",)),
     "refresh": (
         "refresh/*.py",
-        ("test_account", "test_service", "telemetry", "joins/test_early"),
+        ("test_account", "test_service", "test_roles", "telemetry", "joins/test_early"),
     ),
     "root": ("*.py", ROOT_TESTS),
     "serving": ("serving/*.py", ("web", "test_service")),

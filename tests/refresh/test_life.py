@@ -38,6 +38,22 @@ class ResourceLifeTests(SynchronousTestCase):
         self.assertEqual(["peers", "agent_usage"], list(self.freshness))
         self.assertIsNone(self.freshness["agent_usage"].up)
 
+    def test_with_period(self) -> None:
+        """With another period the next refresh is due within it; a dormant resource
+        stays dormant.
+        """
+        life = self.lives["peers"]
+        self.assertIsNone(life.with_period(10.0, 0.0).due)
+        life.due = 25.0
+        for now, due in ((0.0, 10.0), (20.0, 25.0)):
+            changed = life.with_period(10.0, now)
+            self.assertEqual(
+                (due, 10.0, 10.0),
+                (changed.due, changed.period, changed.known_freshness.period),
+            )
+        life.sleep()
+        self.assertIsNone(life.with_period(10.0, 0.0).freshness)
+
     def test_needed_while_dormant(self) -> None:
         """A resource that was withheld before it became dormant is requested again."""
         world = World(Clock(), lambda: 0.0, lambda: 0.5)

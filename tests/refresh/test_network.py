@@ -1,5 +1,6 @@
 """A network: its body readers, and what follows a refresh."""
 
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Snapshot
@@ -9,7 +10,7 @@ from api_exporter.ports import Attempt, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh import network as network_
 from api_exporter.refresh.pipeline import AccountFeature
 from tests.logbook import logbook
-from tests.refresh.test_refresher import Bench
+from tests.refresh.test_refresher import GOOD, Bench
 
 EVENTS = b'[{"id":"1"},{"id":"2"},{"no":"id"}]'
 
@@ -62,6 +63,22 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(2, len(network.inventory.events or ()))
         standing = network.telemetry.freshness["events"]
         self.assertEqual((2, 1), (standing.records, standing.rejected))
+
+    def test_read_after_a_reload(self) -> None:
+        """Records that were only counted are requested when a collector reads them."""
+        before = Bench("peers", beside=("events",), events=EVENTS).start()
+        self.successResultOf(before.stopService())
+        after = Bench("peers", "events")
+        self.successResultOf(Deferred.fromCoroutine(after.adopt(before)))
+        self.assertEqual(1, len(after.inventory.peers or ()))
+        self.assertIsNone(after.inventory.events)
+
+    def test_cost(self) -> None:
+        """Only a resource with a known path costs requests."""
+        bench = Bench("peers", "users", users=GOOD["users"])
+        before = bench.requests_per_minute
+        bench.start()
+        self.assertAlmostEqual(60 / 600, bench.requests_per_minute - before)
 
     def test_needed_at_last(self) -> None:
         """A resource that was not needed, and fails once it is, is not up. If it is

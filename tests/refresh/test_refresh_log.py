@@ -59,6 +59,18 @@ class RefreshLogTests(SynchronousTestCase):
         refresh_log.needed(LOG)
         self.assertIs(False, self.telemetry.freshness[LOG].supported)
 
+    def test_withheld(self) -> None:
+        """A withheld resource is logged once, and is reset when it is needed again."""
+        book = logbook(self)
+        for _ in range(2):
+            self.refresh_log.restricted(LOG)
+        freshness = self.telemetry.freshness[LOG]
+        self.assertEqual((True, 0.0), (freshness.restricted, freshness.seconds))
+        words = "is withheld: the token's user may not read all of it"
+        self.assertEqual([f"info {LOG} {words}"], book.lines())
+        self.refresh_log.needed(LOG)
+        self.assertFalse(self.telemetry.freshness[LOG].restricted)
+
     def test_rejections(self) -> None:
         """Errors of records are logged when they begin, and an hour later if others
         appear or the same appear again. They are logged after a withdrawal, too.

@@ -15,12 +15,12 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.selection import selection
 from api_exporter.netbird.resources import OFF, PROBE_PATH, RESOURCES
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
-from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.pipeline import AccountFeature
 from api_exporter.refresh.quotas import Quota
-from api_exporter.refresh.refresher import WITHDRAWAL_RETRY
+from api_exporter.refresh.refresher import WITHDRAWAL_RETRY, Refresher
 from api_exporter.telemetry.history import PeerCount
 from api_exporter.world import World
 from tests.logbook import logbook
@@ -186,6 +186,7 @@ class Bench(AccountNetwork):
         compute: Compute = compute_at_once,
         beside: tuple[str, ...] = (),
         features: Sequence[AccountFeature] = (),
+        budget: Budget | None = None,
         **replies: Reply,
     ) -> None:
         self.replies: dict[str, Reply] = {
@@ -200,7 +201,7 @@ class Bench(AccountNetwork):
         super().__init__(
             fetch=self.fetch,
             quota=Quota(
-                Budget(),
+                budget or Budget(),
                 selection(
                     collectors or ("peers", "groups"),
                     {"current_user": OFF},
@@ -548,6 +549,25 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual([waiting], cancelled)
         self.assertEqual([], bench.clock.getDelayedCalls())
         self.assertIsNone(bench.telemetry.freshness["groups"].ended_at)
+
+    def test_stop_of_another(self) -> None:
+        """A stop frees slots for another account with the same token."""
+        budget = Budget()
+        hung = [
+            Bench("groups", budget=budget, groups=Deferred[bytes]()).start()
+            for _ in range(SLOTS)
+        ]
+        last = Bench("groups", budget=budget).start()
+        self.assertNotIn("groups", last.asked)
+        self.successResultOf(hung[0].stopService())
+        last.advance(0)
+        self.assertIn("groups", last.asked)
+
+    def test_ended(self) -> None:
+        """What has ended is not kept for a stop."""
+        bench = Bench().start()
+        [refresher] = [part for part in bench if isinstance(part, Refresher)]
+        self.assertEqual([], self.successResultOf(refresher.stopService()))
 
     def test_stop_while_rendering(self) -> None:
         """A stop waits for no computation, and publishes no result of it."""

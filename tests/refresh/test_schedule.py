@@ -374,6 +374,17 @@ class StoryTests(SynchronousTestCase):
             schedule.failed("peers", 0.0, UpstreamError(reason, ""))
             self.assertEqual(3.5, schedule.wake_at(), reason)
 
+    def test_unsent(self) -> None:
+        """A request that did not reach the NetBird API does not count for the limit."""
+        for error, counts in ((BROKEN, True), (REFUSED, False)):
+            budget = Budget(limit=(1, 1))
+            schedule = Schedule(
+                lives(PERIODS), now=0.0, jitter=lambda: 0.5, budget=budget
+            )
+            self.assertEqual("peers", schedule.start_next(0.0))
+            schedule.failed("peers", 0.0, error)
+            self.assertEqual(counts, budget.allowed_at(peers=True) > 0.0)
+
     def test_short_period(self) -> None:
         """A short period of the peers is their longest pause."""
         for period, error in ((5, "untrusted"), (3, "refused"), (3, "hung")):
