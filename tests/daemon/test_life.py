@@ -86,12 +86,14 @@ class RefusalTests(SynchronousTestCase):
         life.reopen_standard_streams()
         self.assertEqual([], started)
         self.patch(sys, "__stdin__", None)
-        with replaced(0):
-            os.close(0)
-            life.reopen_standard_streams()
-            self.assertTrue(os.path.samestat(os.fstat(0), os.stat(os.devnull)))
-            self.assertTrue(os.get_inheritable(0))
-        self.assertEqual([sys.orig_argv], started)
+        for is_reused in (False, True):
+            with replaced(0):
+                if not is_reused:
+                    os.close(0)
+                life.reopen_standard_streams()
+                self.assertTrue(os.path.samestat(os.fstat(0), os.stat(os.devnull)))
+                self.assertTrue(os.get_inheritable(0))
+        self.assertEqual([sys.orig_argv] * 2, started)
 
 
 class LogTests(SynchronousTestCase):
@@ -203,10 +205,10 @@ class SignalTests(SynchronousTestCase):
         self.file: LogFile = LogFile.fromFullPath(str(Path(self.mktemp()).absolute()))
         self.addCleanup(self.file.close)
 
-    def install(self, file: LogFile | None) -> None:
-        """Install the handlers of a daemon, and run the reactor."""
+    def install(self, file: LogFile | None, *, foreground: bool = False) -> None:
+        """Install the handlers, and run the reactor."""
         life.install_signal_handlers(
-            twistd(nodaemon=False),
+            twistd(nodaemon=foreground, logfile=file.path if file else None),
             file,
             self.reactor,  # type: ignore[arg-type]
             reload=lambda: self.reloaded.append(None),
@@ -235,7 +237,7 @@ class SignalTests(SynchronousTestCase):
 
     def test_hang_up(self) -> None:
         """SIGHUP opens the log file again, and reloads files."""
-        path = Path(self.file.path)
+        book, path = logbook(self), Path(self.file.path)
         for file in (None, self.file):
             self.install(file)
             path.rename(path.with_suffix(".old"))
@@ -243,7 +245,27 @@ class SignalTests(SynchronousTestCase):
             self.assertEqual(file is not None, path.exists())
             path.touch()
         self.assertEqual(2, len(self.reloaded))
+        self.assertEqual(2, str(book.lines()).count("SIGHUP: reopening the log file"))
         self.assertFalse(self.reactor.hasStopped)
+
+    def test_terminal(self) -> None:
+        """At its terminal SIGHUP stops a program that writes no log file."""
+        opened = os.open
+        for tty, file, foreground, stops in (
+            (os.devnull, None, True, True),
+            (os.devnull, self.file, True, False),
+            (os.devnull, None, False, False),
+            ("/missing", None, True, False),
+        ):
+
+            def open_instead(path: str, flags: int, tty: str = tty) -> int:
+                return opened(tty if path == "/dev/tty" else path, flags)
+
+            self.patch(os, "open", open_instead)
+            self.install(file, foreground=foreground)
+            self.patch(os, "open", opened)
+            signal.raise_signal(signal.SIGHUP)
+            self.assertEqual(stops, self.reactor.hasStopped)
 
     def test_rotate(self) -> None:
         """SIGUSR1 begins a new log file."""
