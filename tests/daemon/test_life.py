@@ -249,14 +249,18 @@ class SignalTests(SynchronousTestCase):
         self.assertFalse(self.reactor.hasStopped)
 
     def test_terminal(self) -> None:
-        """At its terminal SIGHUP stops a program that writes no log file."""
+        """At its terminal SIGHUP stops a program that writes no log file, unless nohup
+        started it.
+        """
         opened = os.open
-        for tty, file, foreground, stops in (
-            (os.devnull, None, True, True),
-            (os.devnull, self.file, True, False),
-            (os.devnull, None, False, False),
-            ("/missing", None, True, False),
+        for before, tty, file, foreground, stops in (
+            (signal.SIG_DFL, os.devnull, None, True, True),
+            (signal.SIG_IGN, os.devnull, None, True, False),
+            (signal.SIG_DFL, os.devnull, self.file, True, False),
+            (signal.SIG_DFL, os.devnull, None, False, False),
+            (signal.SIG_DFL, "/missing", None, True, False),
         ):
+            signal.signal(signal.SIGHUP, before)
 
             def open_instead(path: str, flags: int, tty: str = tty) -> int:
                 return opened(tty if path == "/dev/tty" else path, flags)
