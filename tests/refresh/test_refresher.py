@@ -564,7 +564,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIn("groups", last.asked)
 
     def test_ended(self) -> None:
-        """What has ended is not kept for a stop."""
+        """A task that has ended is not kept for a stop."""
         bench = Bench().start()
         [refresher] = [part for part in bench if isinstance(part, Refresher)]
         self.assertEqual([], self.successResultOf(refresher.stopService()))
