@@ -151,7 +151,7 @@ class Fetcher:
     ) -> ResponseBody:
         retry_until = self._clock.seconds() + retry_seconds
         deadline = timeout = self._options.timeout
-        number = 1
+        number, was_sent = 1, False
         token = self._token()
         while True:
             try:
@@ -163,6 +163,8 @@ class Fetcher:
                 # A cancelled DNS lookup raises the error of an unknown name.
                 if is_cancelled():
                     raise CancelledError from None
+                was_sent |= not error.unsent
+                error.unsent = not was_sent
                 used_token, token = token, self._token()
                 retryable, max_attempts = error.retryable, self._options.attempts
                 if error.reason == "auth" and used_token.reveal() != token.reveal():

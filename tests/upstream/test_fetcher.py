@@ -3,7 +3,8 @@
 import gzip
 from collections.abc import Sequence
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, fail
+from twisted.internet.error import ConnectError
 from twisted.internet.interfaces import (
     IAddress,
     IHostnameResolver,
@@ -244,6 +245,24 @@ class FetchTests(SynchronousTestCase):
             attempts = [(attempt.number, attempt.status) for attempt in bench.seen]
             self.assertEqual([(1, 500), (2, 503), (3, last)], attempts)
             self.assertEqual([], bench.clock.getDelayedCalls())
+
+    def test_unsent(self) -> None:
+        """A request is unsent only if the server has seen none of its attempts."""
+
+        def refuse(*_: object) -> Deferred[object]:
+            return fail(ConnectError())
+
+        for attempts in (1, 2):
+            bench = Bench(says(500), attempts=attempts)
+            if attempts == 1:
+                self.patch(bench.agent, "request", refuse)
+            fetched = bench.fetch()
+            self.patch(bench.agent, "request", refuse)
+            bench.advance(0.25)
+            error = self.failureResultOf(fetched, UpstreamError).value
+            self.assertEqual("connect", error.reason)
+            self.assertEqual(attempts == 1, error.unsent)
+            self.assertTrue(bench.seen[-1].unsent)
 
     def test_long_wait(self) -> None:
         """A Retry-After above 5 s fails the fetch at once and is returned."""
