@@ -104,11 +104,11 @@ class ValuesTests(ComparisonTestCase):
                 {
                     "id": f"{lifetime}",
                     "settings": {
-                        "peer_login_expiration_enabled": enabled,
+                        "peer_login_expiration_enabled": expires,
                         "peer_login_expiration": lifetime,
                     },
                 }
-                for lifetime in (seconds, 60)
+                for lifetime, expires in ((seconds, enabled), (60, True))
             )
             self.check(PUBLIC, peers=peers, accounts=[first, last])
         self.check(PUBLIC, peers=peers, accounts=[])

@@ -18,12 +18,11 @@ from api_exporter.netbird.records import (
 
 def login_lifetime_seconds(inventory: Inventory) -> int | None:
     """Return the seconds after which a login expires; None if logins do not expire."""
-    lifetimes = (
-        account.settings.peer_login_expiration
-        for account in inventory.accounts or ()
-        if account.settings.peer_login_expiration_enabled
-    )
-    return next(lifetimes, None)  # a token sees one account
+    for account in inventory.accounts or ():  # a token sees one
+        settings = account.settings
+        enabled = settings.peer_login_expiration_enabled
+        return settings.peer_login_expiration if enabled else None
+    return None
 
 
 def login_expires_at(lifetime: int | None, peer: Peer) -> float | None:
