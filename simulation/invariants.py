@@ -515,6 +515,8 @@ class Checker:
             lag = 3 * HOUR  # The access log is read after all other resources.
             if kind == "events":
                 lag = SETTLED_SECONDS + 2.2 * freshness[kind].period
+                if freshness[kind].supported is False:  # It is requested each hour.
+                    lag += 1.1 * HOUR
             settled = now - max(world.well_at[account], world.disturbed_at) > lag
             settled = settled and now - self._refused_at(account) > BUDGET_SECONDS
             settled = settled and not world.disk.full

@@ -64,14 +64,15 @@ class AuditCursor(LogCursor[int], frozen=True, kw_only=True):
         """
         if self.last in keys:
             return self.with_(keys[keys.index(self.last) + 1 :])
+        if len(keys) <= MAX_BATCH_ROWS:
+            return self.with_(keys)
+        return self.after_loss(keys)  # the cursor is old
+
+    def after_loss(self, keys: Sequence[RowKey[int]]) -> "AuditCursor":
         cursor = self.with_(keys)
-        if not keys or (self.last is not None and len(keys) <= MAX_BATCH_ROWS):
-            return cursor
-        # The cursor is old or missing. All events before these lines are written, in
-        # this file or in a moved one. Their ids are below the highest id of the first
-        # half; a late event may be among the lines.
-        first = keys[: (len(keys) + 1) // 2]
-        return replace(cursor, floor=max(cursor.floor, *(n for n, _ in first)))
+        # Some lines may be late events, but hardly a whole batch.
+        first = [number for number, _ in keys[:MAX_BATCH_ROWS]]
+        return replace(cursor, floor=max([cursor.floor, *first]))
 
 
 def new_rows(cursor: AuditCursor, listing: RowList[int]) -> NewEvents:

@@ -88,18 +88,17 @@ class LinesFile(Generic[C, Id]):
         """Remove an incomplete last line; return the cursor after the last lines."""
         file, kind = self._open(), self._kind
         _remove_incomplete_line(file)
-        cursor = kind.first if cursor is None else cursor
-        last = cursor.last
-        keys = self._last_keys(file, MAX_BATCH_ROWS + 1)
-        if last is None and keys:  # the cursor is lost, or older than all lines
+        if cursor is None:
             keys = self._last_keys(file, kind.tail)
-            if len(keys) < kind.tail:
-                keys = [*self._moved_keys(last), *keys]
-        elif last is not None and last not in keys:
-            if len(keys) <= MAX_BATCH_ROWS:
-                keys = [*self._moved_keys(last), *keys]
-            else:
+            if 0 < len(keys) < kind.tail:
+                keys = [*self._moved_keys(None), *keys][-kind.tail :]
+            return kind.first.after_loss(keys)
+        keys = self._last_keys(file, MAX_BATCH_ROWS + 1)
+        if cursor.last not in keys:
+            if len(keys) > MAX_BATCH_ROWS:
                 keys = self._last_keys(file, kind.tail)
+            elif cursor.last is not None:
+                keys = [*self._moved_keys(cursor.last), *keys]
         return cursor.after_crash(keys)
 
     def _moved_keys(self, last: RowKey[Id] | None) -> list[RowKey[Id]]:

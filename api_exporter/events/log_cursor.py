@@ -37,6 +37,10 @@ class LogCursor(Struct, Generic[Id], frozen=True, kw_only=True):
             keys: the keys of the last lines of the file.
         """
 
+    @abstractmethod
+    def after_loss(self, keys: Sequence[RowKey[Id]]) -> Self:
+        """The same without a saved cursor: all rows before these lines are written."""
+
     def encode(self) -> bytes:
         return msgspec.json.encode(self) + b"\n"
 

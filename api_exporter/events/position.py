@@ -114,10 +114,10 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
         position = replace(self, page=1, restart_at=None)
         if self.last in keys:
             return position.with_(keys[keys.index(self.last) + 1 :])
-        position = position.with_(keys)
-        if not keys:
-            return position
-        # The position is old or missing. All rows before these lines are written.
+        return position.after_loss(keys) if keys else position
+
+    def after_loss(self, keys: Sequence[RowKey[str]]) -> "Position":
+        position = self.with_(keys)
         return position.starting_at(position.newest - MAX_DELAY)
 
 

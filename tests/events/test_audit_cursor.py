@@ -160,7 +160,8 @@ class CursorTests(SynchronousTestCase):
             (NOTHING, range(6, 20), range(1, 22), [20, 21]),
             (NOTHING, [*range(100, 149), 3, *range(149, 300)], range(1, 301), [300]),
         ):
-            cursor = before.after_crash(keys(written))
+            recovered = before.after_loss if before is NOTHING else before.after_crash
+            cursor = recovered(keys(written))
             self.assertEqual(new, ids(choose(cursor, events(listed))))
 
     def test_after_crash_in_a_new_era(self) -> None:

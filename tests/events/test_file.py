@@ -16,7 +16,7 @@ from api_exporter.events.audit_cursor import MAX_IDS, AuditCursor
 from api_exporter.events.file import CursorFile, LinesFile
 from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT
 from api_exporter.events.lines import event_line, row_line
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND, RowList
 from api_exporter.events.log_cursor import MAX_BATCH_ROWS, batches
 from api_exporter.events.position import Position
 from tests import THOROUGH
@@ -186,6 +186,31 @@ class RecoveryTests(FileTestCase):
         self.assertEqual(
             (499, 2 * MAX_BATCH_ROWS), (max(recover.recent), len(recover.recent))
         )
+
+    def test_lost_cursor_and_file(self) -> None:
+        """Without a cursor, events before few lines count as written, even if the
+        first of these lines were late.
+        """
+        self.path.write_bytes(lines([3, 6, 11, 12]))
+        self.assertEqual([13], self.new_ids(None, range(1, 14)))
+
+    def test_lost_cursor_of_many_files(self) -> None:
+        """Without a cursor, all events in moved files count as written."""
+        for number in range(1, 9):
+            moved = Path(f"{self.path}.{number}")
+            moved.write_bytes(lines(range(300 * number, 300 * (number + 1))))
+            os.utime(moved, (number, number))
+        self.path.write_bytes(lines(range(2700, 2710)))
+        self.assertEqual([2710], self.new_ids(None, range(1, 2711)))
+
+    def test_first_batch(self) -> None:
+        """After a crash in the first batch, a late event is still written."""
+        self.path.write_bytes(lines([1, 3, 4, 5]))
+        self.assertEqual([2, 6], self.new_ids(AuditCursor(), range(1, 7)))
+
+    def new_ids(self, saved: AuditCursor | None, listed: range) -> list[int]:
+        cursor = self.file.recover(saved)
+        return [e.id for e in AUDIT.new_rows(cursor, RowList(events(listed)), 0).rows]
 
     def test_lost_cursor_of_a_busy_log(self) -> None:
         """All rows of the last half minute are found without a current cursor.
