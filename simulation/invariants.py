@@ -18,6 +18,7 @@ from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
 from api_exporter.upstream.fetcher import SILENT_SECONDS
 from simulation.account import MARKS, PATHS, SECRET
 from simulation.knowledge import Knowledge
+from simulation.link import LATENCY
 from simulation.logs import Row, public_event, public_row
 from simulation.upstream import Request
 from simulation.world import DAY, HOUR, MINUTE, NAMES, QUARTER, START, Violation, World
@@ -91,6 +92,10 @@ MAX_IDLE_SECONDS = 10.0
 """Seconds that an overdue refresh may wait while no request is running. They cover the
 longest pause inside a refresh, and a computation."""
 
+MAX_SENDING_SECONDS = 3 * LATENCY
+"""More than the seconds from the begin of an attempt to its last request: a kept
+connection ends without a response, and the request is sent again over a new one."""
+
 BUDGET_SECONDS = 6 * HOUR
 """Seconds after which the estimate of a budget is large enough for all requests."""
 
@@ -145,7 +150,8 @@ class Checker:
             self._budget_left = inf
         self.requests = [(r, self._is_retry(r)) for r in self.world.unchecked]
         self.world.unchecked.clear()
-        for request in (*(r for r, _ in self.requests), *self.world.upstream.pending):
+        # A request that ends in this step was under way until now.
+        for request in (*(r for r, _ in self.requests), *self._watched):
             peers = request.path == "api/peers"
             self._busy_at[request.account, peers] = self.world.seconds()
 
@@ -219,7 +225,8 @@ class Checker:
         accounts = Counter((r.account, r.path == "api/peers") for r in pending)
         tokens = Counter((r.token, r.path == "api/peers") for r in pending)
         now = self.world.seconds()
-        silent = {r.account for r in pending if now - r.at >= SILENT_SECONDS - 0.1}
+        least = SILENT_SECONDS - MAX_SENDING_SECONDS
+        silent = {r.account for r in pending if now - r.at >= least}
         for found, limit in ((accounts, 1), (tokens, SLOTS)):
             for (whose, peers), count in found.items():
                 if count > limit + (not peers and whose in silent) and whose:
