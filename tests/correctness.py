@@ -40,17 +40,19 @@ WAYS = """\
 """
 
 FOUND = """\
-The simulation has found ten defects. All are mended:
+The simulation has found thirteen defects. All are mended:
 
 * `api_exporter_resource_up` stayed 1 over nothing where an object was deleted to which
   the resource belongs.
-* In four ways audit events were written twice. Each needed a rotated file or a lost
+* In five ways audit events were written twice. Each needed a rotated file or a lost
   cursor.
 * The log did not tell the end of a failure where the resource was missing as before.
 * A finding stayed too long after the last provider of the Agent Network was deleted.
 * After an outage the exporter made one request more than half of a known burst.
 * A 429 to a retry did not always pause the requests.
 * A path whose server asked for a long wait kept all others of its account waiting.
+* A request counted as unsent if only its last attempt was: one too many in a pause.
+* Where a token saw two accounts, the second one's settings decided when logins expire.
 """
 
 TORTURE = """\
