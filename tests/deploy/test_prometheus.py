@@ -147,7 +147,7 @@ class PromtoolTests(SynchronousTestCase):
         run(program("promtool"), "test", "rules", TESTS[0], old_names)
 
     def test_alerts_slow(self) -> None:
-        """The same holds for alerts that need days or weeks."""
+        """The same holds for alerts that need hours or days."""
         run(program("promtool"), "test", "rules", *TESTS[1:])
 
     def test_alerts_off(self) -> None:
