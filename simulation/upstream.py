@@ -47,6 +47,7 @@ class Upstream:
     Attributes:
         tokens: the accounts of each token; the first one needs no `account` parameter.
         limits: the rate limit of each token; a token without one is not limited.
+        used: the last valid token in a request, by account.
         pending: requests without a complete response.
     """
 
@@ -64,6 +65,7 @@ class Upstream:
         self.accounts = {account.name: account for account in accounts}
         self.tokens: dict[str, list[str]] = {}
         self.limits: dict[str, TokenBucket] = {}
+        self.used: dict[str, str] = {}
         self.pending: dict[Request, None] = {}
         self._weather = weather
         self._seconds = seconds
@@ -86,7 +88,9 @@ class Upstream:
         limiter = self.limits.get(token)
         if state == WELL and limiter is not None and limiter.take(self._seconds()):
             state = "429"
-        if name not in names:
+        if name in names:
+            self.used[name] = token
+        else:
             state = "401"
         request = Request(self._seconds(), name, path, token, state)
         self.pending[request] = None

@@ -344,10 +344,12 @@ class World:
         away = file.with_name(f"{file.name}.away")
         if file.exists():
             file.rename(away)
-            self.plan(
-                self._chance.expovariate(1 / HOUR),
-                lambda: None if file.exists() else away.rename(file),
-            )
+            delay = self._chance.expovariate(1 / HOUR)
+            self.plan(delay, lambda: None if file.exists() else away.rename(file))
+            token = away.read_text()
+            for name in self.upstream.tokens[token]:
+                if self.upstream.used.get(name) != token:  # not read yet
+                    self._disturb(name, until=self._now + delay)
         return file.name
 
     def _disturb(self, *names: str, until: float | None = None) -> None:
