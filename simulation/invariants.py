@@ -15,6 +15,7 @@ from msgspec import Struct
 from api_exporter.netbird.inventory import AGENT_RESOURCES
 from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
 from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
+from api_exporter.upstream.backoff import FIRST_RETRY_DELAY
 from api_exporter.upstream.fetcher import SILENT_SECONDS
 from simulation.account import MARKS, PATHS, SECRET
 from simulation.knowledge import Knowledge
@@ -349,7 +350,11 @@ class Checker:
                 busy_at = self._busy_at.get((account, name == UP), 0.0)
                 idle = now - max(known.recovered_at, busy_at)
                 requested = name not in _DELAYED and standing.supported is not False
-                due = known.tried_at.get(name, now) + 1.1 * standing.period
+                wait = standing.period
+                if (error := standing.error) is not None and not error.retry_after:
+                    failures = min(standing.failures, 9)
+                    wait = min(wait, FIRST_RETRY_DELAY * 2.0**failures)
+                due = known.tried_at.get(name, now) + 1.1 * wait
                 if requested and min(idle, now - due) > MAX_IDLE_SECONDS:
                     words = "waits, and no request is under way"
                     yield f"{account}: {name} {words} for {idle:.0f} s"
