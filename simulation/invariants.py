@@ -100,6 +100,9 @@ connection ends without a response, and the request is sent again over a new one
 BUDGET_SECONDS = 6 * HOUR
 """Seconds after which the estimate of a budget is large enough for all requests."""
 
+MAX_TRAFFIC = 5.0
+"""The most requests in an hour, as a multiple of those that the intervals need."""
+
 MAX_OBJECTS = 400_000
 """The most objects of a process with four accounts."""
 
@@ -136,6 +139,7 @@ class Checker:
         self._unreachable_at = -inf
         self._lines_before: dict[str, int] = {}
         self._uncounted: dict[str, int] = {}
+        self._sent: Counter[str] = Counter()
 
     def prepare(self) -> None:
         """Prepare a check. Forget the last process if another one runs, or none."""
@@ -143,7 +147,7 @@ class Checker:
             self._exporter = self.world.exporter
             for memory in (
                 *(self.log_states, self._refreshes, self._watched, self._pauses),
-                *(self._lines_before, self._uncounted, self._busy_at),
+                *(self._lines_before, self._uncounted, self._busy_at, self._sent),
             ):
                 memory.clear()
             for name, lines in self.world.logs.items():
@@ -151,6 +155,7 @@ class Checker:
             self._budget_left = inf
         self.requests = [(r, self._is_retry(r)) for r in self.world.unchecked]
         self.world.unchecked.clear()
+        self._sent.update(request.account for request, _ in self.requests)
         # A request that ends in this step was under way until now.
         for request in (*(r for r, _ in self.requests), *self._watched):
             peers = request.path == "api/peers"
@@ -575,6 +580,16 @@ class Checker:
         freshness = world.known[account].network.telemetry.freshness
         return ACCESS_LOG in freshness and freshness[ACCESS_LOG].supported is True
 
+    # Each hour
+
+    def traffic(self) -> Problems:
+        for account, known in self.world.known.items():
+            freshness = known.network.telemetry.freshness.values()
+            needed = sum(HOUR / standing.period for standing in freshness)
+            if self._sent[account] > MAX_TRAFFIC * needed:
+                yield f"{account}: {self._sent[account]} requests, {needed:.0f} needed"
+        self._sent.clear()
+
     # Each day
 
     def memory(self) -> Problems:
@@ -703,6 +718,13 @@ INVARIANTS = (
         " fields that it may have, events in order, or counted as lost.",
         Checker.logs,
         QUARTER,
+    ),
+    Invariant(
+        "docs/decisions/0008-the-peers-are-the-probe.md",
+        "In an hour an account sends at most five times the requests that its intervals"
+        " need.",
+        Checker.traffic,
+        HOUR,
     ),
     Invariant(
         "docs/performance.md",
