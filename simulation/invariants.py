@@ -299,6 +299,11 @@ class Checker:
                     late = now - self.world.computed_at > MAX_IDLE_SECONDS
                     if late and now - at > max_age + 1.0:
                         yield f"{account}: {name} is {now - at:.0f} s old"
+            for name, age in known.withdrawn_after.items():
+                # The interval of the peers, and so their age, may have become longer.
+                if name != UP and age < known.max_age_of(name) - 1.0:
+                    yield f"{account}: {name} has expired after {age:.0f} s"
+            known.withdrawn_after.clear()
 
     def fresh(self) -> Problems:
         """Yield overdue refreshes and failures that outlast the last trouble. In any
@@ -374,7 +379,9 @@ class Checker:
     def pages(self) -> Problems:
         for account, known in self.world.known.items():
             # Bodies read before the clock's last jump may belong to another day.
-            if known.is_read_since(self.world.jumped_at) and known.has_new_inputs():
+            of_today = known.is_read_since(self.world.jumped_at)
+            of_today &= not known.is_between_days()
+            if of_today and known.has_new_inputs():
                 for words in known.differences():
                     yield f"{account}: {words}"
 
@@ -675,7 +682,8 @@ INVARIANTS = (
     ),
     Invariant(
         "docs/configuration.md",
-        "Nothing is published that is older than `METRICS_MAX_AGE`.",
+        "Nothing is published that is older than `METRICS_MAX_AGE`, and nothing expires"
+        " earlier.",
         Checker.age,
         60.0,
     ),

@@ -15,6 +15,7 @@ from api_exporter.collectors import table
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.exposition.pages import Page as OfCollector
+from api_exporter.netbird.agent_bodies import day
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import AGENT_RESOURCES, Inventory
 from api_exporter.netbird.references import has_references
@@ -67,6 +68,7 @@ class Knowledge:
             peers' last one, which need no log line.
         max_age: METRICS_MAX_AGE, or None if it is not set.
         timeout: seconds for an attempt.
+        withdrawn_after: the age of what has expired since the last check, in seconds.
         recovered_at: the time of the peers' first success, or the first after a
             failure.
         refused_at: the time of the last 429.
@@ -86,6 +88,7 @@ class Knowledge:
         self.read_at: dict[str, float] = {}
         self.tried_at: dict[str, float] = {}
         self.failed_as_peers: set[str] = set()
+        self.withdrawn_after: dict[str, float] = {}
         self.max_age = settings.metrics_max_age
         self.timeout = settings.http_timeout
         self.recovered_at = inf
@@ -127,6 +130,9 @@ class Knowledge:
                         self.account.delivered.pop(one, None)
             if standing.error is not None and standing.error.reason == "rate_limited":
                 self.refused_at = seconds
+            has_expired = standing.withdrawn and before and not before.withdrawn
+            if has_expired and name in self.read_at:
+                self.withdrawn_after[name] = seconds - self.read_at[name]
             if standing.last_success != (before and before.last_success):
                 self.read_at[name] = seconds
                 if name == UP and (
@@ -191,6 +197,14 @@ class Knowledge:
     def is_read_since(self, at: float) -> bool:
         """Return whether all resources that depend on the time were read since `at`."""
         return all(self.read_at.get(name, at) >= at for name in TIME_DEPENDENT)
+
+    def is_between_days(self) -> bool:
+        """Return whether today's usage is from yesterday, and the earlier usage new. A
+        process that starts now would not have both.
+        """
+        usage = ("agent_usage", *_EXTRA_BODIES["agent_usage"])
+        days = {day(self.bodies[one][1]) for one in usage if one in self.bodies}
+        return len(days) > 1
 
     def held_bodies(self) -> Iterator[bytes]:
         yield from (body for body, _ in self.bodies.values())
