@@ -7,5 +7,5 @@ Provides api_exporter version information.
 
 from incremental import Version
 
-__version__ = Version("api_exporter", 1, 0, 0, dev=0)
+__version__ = Version("api_exporter", 1, 0, 0)
 __all__ = ["__version__"]
