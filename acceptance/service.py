@@ -66,7 +66,7 @@ def boots(release: int) -> Callable[[Path], str]:
             seen.append(f"events in {EVENTS}: {owner}")
             seen += check_access(system, config.parent, folder / "door", started)
             seen.append(check_credentials(system, root, api, EVENTS))
-            restarted(f"unix:{SOCKET}")
+            restarted(f"unix:{SOCKET}:mode=666")
             system.get_until(READ, SOCKET, "/metrics")
             seen.append(f"another user reads {SOCKET}")
             seen.append(_check_socket(system, started))

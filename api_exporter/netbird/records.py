@@ -6,8 +6,9 @@ promised, zero times for "never", and enum values that no specification lists. O
 servers leave out keys. So only an object's id is required.
 """
 
+from collections.abc import Callable
 from datetime import datetime
-from sys import intern
+from sys import getrefcount, intern
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -31,6 +32,14 @@ _SHARED = (
     *("country_code", "city_name", "os", "kernel_version", "version", "ui_version"),
 )
 """Fields of a peer whose values other peers or groups repeat: one text for all."""
+
+
+FREES_INTERNED = getrefcount(intern(f"a text of {__name__}")) < 2**29
+"""True if Python frees interned texts. 3.12.0 to 3.12.6 never frees them, and gives
+them a huge count of references (python/cpython#113993).
+"""
+
+_share: Callable[[str], str] = intern if FREES_INTERNED else str
 
 
 Choice = bool | None
@@ -85,7 +94,7 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in _SHARED:
-            force_setattr(self, name, intern(getattr(self, name)))
+            force_setattr(self, name, _share(getattr(self, name)))
         shared = _SHARED_FLAGS[self.local_flags.remote_jobs_allowed]
         force_setattr(self, "local_flags", shared)
         if self.connected and self.last_seen is not None:
@@ -140,8 +149,8 @@ class Member(Struct, frozen=True, gc=False, kw_only=True):
     name: str = ""
 
     def __post_init__(self) -> None:
-        force_setattr(self, "id", intern(self.id))
-        force_setattr(self, "name", intern(self.name))
+        force_setattr(self, "id", _share(self.id))
+        force_setattr(self, "name", _share(self.name))
 
 
 class GroupId(Struct, frozen=True, gc=False, kw_only=True):

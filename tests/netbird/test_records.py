@@ -1,6 +1,7 @@
 """Defaults of absent fields, and memory of records."""
 
 import tracemalloc
+from unittest import SkipTest
 
 import msgspec
 from msgspec import Struct
@@ -56,6 +57,8 @@ class SecretTests(SynchronousTestCase):
 class PeerTests(SynchronousTestCase):
     def test_alike(self) -> None:
         """Equal texts of two peers, or of a peer and a member, are in memory once."""
+        if not records.FREES_INTERNED:
+            raise SkipTest("this Python keeps interned texts for ever")
         bodies = [b'{"id": "id%d", "os": "Debian 13"}' % number for number in range(2)]
         one, other = (msgspec.json.decode(body, type=records.Peer) for body in bodies)
         self.assertEqual("Debian 13", one.os)
