@@ -189,6 +189,13 @@ class EachTests(SynchronousTestCase):
             for lines in page.blocks:
                 self.assertLessEqual({*map(id, lines.rendered)}, {*map(id, many)})
 
+    def test_heading(self) -> None:
+        """The first block with a line has the heading, and no other block."""
+        first, *_ = Blocks(self.many)
+        none = tuple(Thing(thing.id, size=None) for thing in first)
+        without = self.families.made((*none, *self.many[len(first) :]), self.before)
+        self.families.made(self.many, without)
+
     def test_comes_and_goes(self) -> None:
         """An added or removed record costs one block, or two if it was the border."""
         for record in (self.many[3], self.many[50], self.many[99]):
