@@ -154,7 +154,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         table.add(7, id="")
         table.add(8, id=7)
         table.add(9, timestamp=None)
-        deep = b'{"a":' * 5000 + b"[]" + b"}" * 5000
+        deep = b'{"a":' * 50_000 + b"[]" + b"}" * 50_000
         with capturedLogs() as captured:
             position = self.position(journal)
             answer = table.answer("sort_order=asc").replace(b'"DEEP"', deep)
