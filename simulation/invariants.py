@@ -102,7 +102,7 @@ BUDGET_SECONDS = 6 * HOUR
 """Seconds after which the estimate of a budget is large enough for all requests."""
 
 OUTAGE_PERIOD = 15.0
-"""Seconds between two refreshes of peers in an outage."""
+"""Seconds between two requests for the peers, at least, in a long outage."""
 
 MAX_RETRIES = 7
 """The most retries of a resource in an hour, after 30 s and then twice as long."""
@@ -306,14 +306,14 @@ class Checker:
                     late = now - self.world.computed_at > MAX_IDLE_SECONDS
                     if late and now - at > max_age + 1.0:
                         yield f"{account}: {name} is {now - at:.0f} s old"
-            for name, age in known.withdrawn_after.items():
+            for name, age in known.expired_after.items():
                 least = known.max_age or MIN_MAX_AGE
-                # The interval of the peers may have become longer since.
+                # The interval of the peers may have been shorter when they were read.
                 if name in freshness and name != UP:
                     least = max(least, OVERDUE_PERIODS * freshness[name].period)
                 if age < least - 1.0:
                     yield f"{account}: {name} has expired after {age:.0f} s"
-            known.withdrawn_after.clear()
+            known.expired_after.clear()
 
     def fresh(self) -> Problems:
         """Yield overdue refreshes and failures that outlast the last trouble. In any
@@ -389,9 +389,11 @@ class Checker:
     def pages(self) -> Problems:
         for account, known in self.world.known.items():
             # Bodies read before the clock's last jump may belong to another day.
-            of_today = known.is_read_since(self.world.jumped_at)
-            of_today &= not known.is_between_days()
-            if of_today and known.has_new_inputs():
+            if (
+                known.is_read_since(self.world.jumped_at)
+                and not known.is_between_days()
+                and known.has_new_inputs()
+            ):
                 for words in known.differences():
                     yield f"{account}: {words}"
 
