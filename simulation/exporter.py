@@ -79,10 +79,9 @@ class RunningExporter:
 
     def left_over(self) -> Iterator[str]:
         """Yield timers, connections and ports that remain after the end. A computation
-        does not delay it.
+        and a hanging disk do not delay it.
         """
-        computing = self.machine.compute_thread.pending
-        timers = set(self.machine.getDelayedCalls()) - computing
+        timers = set(self.machine.getDelayedCalls()) - self.machine.outlived
         yield from (f"timer {call}"[:200] for call in timers)
         yield from (f"connection {link}" for link in self.machine.links)
         yield from (f"port {number}" for number in self.machine.ports)

@@ -19,6 +19,7 @@ from twisted.python.threadpool import ThreadPool
 
 from api_exporter.ports import Compute
 from api_exporter.refresh.compute import ComputeThread
+from simulation.disk import Hangs
 from simulation.link import LATENCY, Link, Server
 
 MAX_CALLS_AT_ONCE = 100_000
@@ -64,6 +65,7 @@ class Threads(ThreadPool):
 
     Attributes:
         pending: the timers of work that has not ended.
+        hanging: those of work that hangs, which the end of the process ends.
         quick: whether work takes no time now.
     """
 
@@ -74,6 +76,7 @@ class Threads(ThreadPool):
         self._timers = timers
         self._work = work
         self.pending: set[IDelayedCall] = set()
+        self.hanging: set[IDelayedCall] = set()
 
     def callInThreadWithCallback(  # noqa: N802 - Twisted's name
         self,
@@ -84,17 +87,28 @@ class Threads(ThreadPool):
     ) -> None:
         """See ThreadPool. Work runs at the end of its time: inputs must not change."""
 
-        def work() -> None:
-            self.pending.discard(call)
+        def work(do: Callable[[], Any]) -> None:
             try:
-                result = True, self._work(lambda: func(*args, **kw))
+                result = True, do()
+            except Hangs as hanging:
+                self.hanging.add(begin(hanging.seconds, hanging.finish))
+                return
             except Exception:  # noqa: BLE001 - the caller receives the failure
                 result = False, Failure()
             if onResult is not None:
                 onResult(*result)
 
-        call = self._timers.callLater(self._delay(), work)
-        self.pending.add(call)
+        def begin(seconds: float, do: Callable[[], Any]) -> IDelayedCall:
+            def end() -> None:
+                self.pending.discard(call)
+                self.hanging.discard(call)
+                work(do)
+
+            call = self._timers.callLater(seconds, end)
+            self.pending.add(call)
+            return call
+
+        begin(self._delay(), lambda: self._work(lambda: func(*args, **kw)))
 
     def _delay(self) -> float:
         """Return seconds until the end of work that begins now."""
@@ -213,6 +227,11 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         self.log_threads: ThreadPool = self._threads
         self.compute_thread = OneThread(self, next_duration)
         self.compute: Compute = ComputeThread(self, self.compute_thread)  # type: ignore[arg-type]
+
+    @property
+    def outlived(self) -> set[IDelayedCall]:
+        """Return the timers of work for which the end of the process does not wait."""
+        return self.compute_thread.pending | self._threads.hanging
 
     def getThreadPool(self) -> ThreadPool:  # noqa: N802 - Twisted's name
         return self._threads

@@ -1,6 +1,8 @@
 """SIGHUP applies settings while the program runs."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionDone
@@ -78,7 +80,7 @@ class LiveTestCase(SynchronousTestCase):
         (self.folder / f"{name}.conf").write_text(text)
 
     def start(self, small_bytes: int = 0) -> None:
-        self.machine = Machine(0.0, self.api, lambda do: do(), lambda: 0.01)
+        self.machine = Machine(0.0, self.api, self.work, lambda: 0.01)
         self.exporter = RunningExporter(
             self.machine,
             Configuration(read_settings(self.environ), None, None),
@@ -90,6 +92,10 @@ class LiveTestCase(SynchronousTestCase):
         self.exporter.start()
         self.addCleanup(self.end)
         self.advance(50)
+
+    def work(self, do: Callable[[], Any]) -> Any:
+        """Do the work of a thread."""
+        return do()
 
     def end(self) -> None:
         self.exporter.end()

@@ -81,7 +81,9 @@ class LinesFile(Generic[C, Id]):
                 remaining = remaining[os.write(file, remaining) :]
             os.fsync(file)
         except OSError:
-            os.ftruncate(file, size)
+            # Another program may have appended lines.
+            if lines.startswith(os.pread(file, len(lines) + 1, size)):
+                os.ftruncate(file, size)
             raise
 
     def recover(self, cursor: C | None) -> C:
@@ -194,7 +196,8 @@ def _remove_incomplete_line(file: int) -> None:
         torn = os.pread(file, min(size - last_line, len(LINE_START)), last_line)
         if not LINE_START.startswith(torn):
             raise ValueError(
-                "the last line is incomplete, and the exporter did not write this line"
+                "the last line is incomplete, and the exporter did not write it: end it"
+                " with a line feed, or remove it"
             )
         os.ftruncate(file, last_line)
 

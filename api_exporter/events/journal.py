@@ -16,7 +16,7 @@ from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id, LogRow, nanoseconds
 from api_exporter.events.log_cursor import C, NewRows, batches
 from api_exporter.events.position import COUNTED_AGE
-from api_exporter.events.sinks import Sink
+from api_exporter.events.sinks import OwnedPaths, Sink
 from api_exporter.ports import Compute, Now, UpstreamError
 
 MAX_UNREADABLE = 1000
@@ -43,6 +43,7 @@ class Journal(Service, Generic[C, Id]):
     Args:
         account: the account's name, empty if it is the only one.
         personal: the kinds of personal data that lines may contain.
+        paths: the files that the sink uses.
 
     Attributes:
         is_behind: whether there are more rows behind the last list.
@@ -56,6 +57,7 @@ class Journal(Service, Generic[C, Id]):
         account: str,
         personal: frozenset[str],
         sink: Sink[C],
+        paths: OwnedPaths,
         compute: Compute,
         telemetry: Telemetry,
         log: Logger,
@@ -66,6 +68,7 @@ class Journal(Service, Generic[C, Id]):
         self._account = account
         self._personal = personal
         self._sink = sink
+        self._paths = paths
         self._compute = compute
         self._telemetry = telemetry
         self._log = log
@@ -84,7 +87,7 @@ class Journal(Service, Generic[C, Id]):
         If the caller cancels, the opening continues, and the next call awaits it.
         """
         if self._cursor is None:
-            if self._working is None:
+            if self._working is None and self.running:
                 self._start(self._open())
             await self._wait()
         return self._cursor
@@ -103,7 +106,12 @@ class Journal(Service, Generic[C, Id]):
     def stopService(self) -> Deferred[None]:
         """Stop; the result fires after the current write, and closes the file."""
         super().stopService()
-        return self._wait().addCallback(lambda _: self._sink.close())
+
+        def close(_: object) -> None:
+            self._sink.close()
+            self._paths.release()
+
+        return self._wait().addCallback(close)
 
     def _wait(self) -> Deferred[None]:
         """Wait for the current work; cancelling does not cancel it."""
@@ -147,6 +155,7 @@ class Journal(Service, Generic[C, Id]):
 
     async def _load_cursor(self) -> C:
         if self._cursor is None:
+            self._paths.acquire()
             self._cursor = await self._sink.load_cursor()
             self._log.info(
                 "{rows} go to {output}", rows=self._kind.rows, output=self._sink.where

@@ -1,7 +1,9 @@
 """Destinations of lines and their cursors: a file, standard output, none."""
 
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from errno import EBUSY
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -46,6 +48,35 @@ class Sink(Protocol[C]):
 
     def close(self) -> None:
         """Close the file of lines; the next write opens it again."""
+
+
+class OwnedPaths:
+    """Paths that one log of the process uses at a time.
+
+    The log of a replaced account keeps them until its last write has ended: locks do
+    not exclude the own process.
+
+    Args:
+        in_use: paths of all logs of the process.
+    """
+
+    def __init__(self, in_use: set[Path], *paths: Path) -> None:
+        self._in_use = in_use
+        self._paths = {Path(os.path.realpath(path)) for path in paths}
+        self._is_owner = False
+
+    def acquire(self) -> None:
+        """Raise OSError if another log uses one of the paths."""
+        if not self._is_owner:
+            if not self._in_use.isdisjoint(self._paths):
+                raise OSError(EBUSY, "an earlier write has not ended")
+            self._in_use |= self._paths
+            self._is_owner = True
+
+    def release(self) -> None:
+        if self._is_owner:
+            self._in_use -= self._paths
+            self._is_owner = False
 
 
 class FileSink(Generic[C, Id]):

@@ -18,7 +18,7 @@ from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id
 from api_exporter.events.log_cursor import C
 from api_exporter.events.output import Output
 from api_exporter.events.position import Position
-from api_exporter.events.sinks import FileSink, NullSink, OutputSink, Sink
+from api_exporter.events.sinks import FileSink, NullSink, OutputSink, OwnedPaths, Sink
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Compute, Now
 from api_exporter.refresh.pipeline import AccountFeature, BodyReader, ResourceSource
@@ -46,6 +46,7 @@ class LogFactory:
         self._compute = compute
         self._now = now
         self._output = Output()
+        self._paths_in_use: set[Path] = set()
 
     def feature(
         self,
@@ -69,6 +70,7 @@ class LogFactory:
                 sink=self._sink(
                     AUDIT, settings.events_file, settings.events_cursor, settings.name
                 ),
+                paths=self._paths(settings.events_file, settings.events_cursor),
                 telemetry=EventsTelemetry(registry),
                 log=log,
             )
@@ -94,13 +96,17 @@ class LogFactory:
         sink: Sink[Position] = NullSink(
             lambda: Position(start=int(self._now() * NANOSECONDS_PER_SECOND))
         )
+        paths = self._paths()
         if file is not None:
             sink = self._sink(
                 ACCESS_LOG_KIND, file, settings.access_log_cursor, settings.name
             )
+            paths = self._paths(file, settings.access_log_cursor)
         telemetry = AccessLogTelemetry(registry, writes=file is not None)
         kind = COUNT_ONLY if file is None else ACCESS_LOG_KIND
-        journal = self._journal(kind, settings, sink=sink, telemetry=telemetry, log=log)
+        journal = self._journal(
+            kind, settings, sink=sink, paths=paths, telemetry=telemetry, log=log
+        )
         return AccessLog(journal, telemetry, period=period, clock=self._reactor)
 
     def _journal(
@@ -109,6 +115,7 @@ class LogFactory:
         settings: AccountSettings,
         *,
         sink: Sink[C],
+        paths: OwnedPaths,
         telemetry: Telemetry,
         log: Logger,
     ) -> Journal[C, Id]:
@@ -117,6 +124,7 @@ class LogFactory:
             account=settings.name,
             personal=settings.expose_personal_data,
             sink=sink,
+            paths=paths,
             compute=self._compute,
             telemetry=telemetry,
             log=log,
@@ -130,6 +138,10 @@ class LogFactory:
             reactor = self._reactor
             return OutputSink(kind, self._output, cursor, self._in_thread, reactor)
         return FileSink(kind, file, cursor, self._in_thread, account)
+
+    def _paths(self, *paths: Path) -> OwnedPaths:
+        files = [path for path in paths if path != STANDARD_OUTPUT]
+        return OwnedPaths(self._paths_in_use, *files)
 
     def _in_thread(self, work: Callable[[], T], /) -> Awaitable[T]:
         return deferToThreadPool(self._reactor, self._threads, work)

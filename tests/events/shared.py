@@ -16,7 +16,7 @@ from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id
 from api_exporter.events.log_cursor import C
-from api_exporter.events.sinks import FileSink, Sink
+from api_exporter.events.sinks import FileSink, OwnedPaths, Sink
 from api_exporter.refresh.compute import compute_at_once
 from tests.events import limited
 from tests.events.paging import START
@@ -99,6 +99,7 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
             account="acme",
             personal=frozenset(),
             sink=file if sink is None else sink,
+            paths=OwnedPaths(set()),
             compute=compute_at_once,
             telemetry=self.telemetry,
             log=Logger("api_exporter.test"),

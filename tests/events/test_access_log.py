@@ -11,7 +11,7 @@ from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS_LOG_KIND
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from api_exporter.events.position import Position
-from api_exporter.events.sinks import NullSink
+from api_exporter.events.sinks import NullSink, OwnedPaths
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
@@ -46,6 +46,7 @@ class AccessLogTests(SynchronousTestCase):
             account="",
             personal=frozenset(),
             sink=sink,
+            paths=OwnedPaths(set()),
             compute=compute_at_once,
             telemetry=telemetry,
             log=Logger("api_exporter.test"),

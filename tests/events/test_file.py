@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
+from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.audit_cursor import MAX_IDS, AuditCursor
@@ -69,6 +70,21 @@ class AppendTests(FileTestCase):
             self.file.append(lines([5]))
             self.assertEqual(lines([5]), self.path.read_bytes())
         self.assertEqual(lines([1, 2, 3, 4]), moved.read_bytes())
+
+    def test_failure(self) -> None:
+        """A failed write is removed; lines that another program appended stay."""
+        self.file.append(lines([1]))
+        for others in (b"", b"half", b"whole\n"):
+            before = self.path.read_bytes()
+
+            def fail(file: int, others: bytes = others) -> None:
+                os.write(file, others)
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+            with MonkeyPatcher((os, "fsync", fail)), self.assertRaises(OSError):
+                self.file.append(lines([2, 3]))
+            written = lines([2, 3]) + others if others else b""
+            self.assertEqual(before + written, self.path.read_bytes())
 
     def test_lost_cursor_after_rotation(self) -> None:
         """Late events among the last lines of the moved file are found."""
@@ -175,7 +191,9 @@ class RecoveryTests(FileTestCase):
     def test_not_ours(self) -> None:
         """A file with an incomplete line of another program is refused."""
         self.path.write_bytes(lines([1]) + b"root:x:0:0")
-        with self.assertRaisesRegex(ValueError, "the last line is incomplete"):
+        with self.assertRaisesRegex(
+            ValueError, "the last line is incomplete.*end it .*or remove it"
+        ):
             self.recover()
         self.assertEqual(lines([1]) + b"root:x:0:0", self.path.read_bytes())
 

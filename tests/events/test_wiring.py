@@ -37,6 +37,26 @@ class JournalsTests(SynchronousTestCase):
             sink = self.factory()._sink(AUDIT, file, Path("cursor"), "")
             self.assertIsInstance(sink, kind)
 
+    def test_paths(self) -> None:
+        """One log at a time uses a file, by any path. Standard output is shared."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        (folder / "link").symlink_to("cursor")
+        factory = self.factory()
+        logs = [
+            factory._paths(STANDARD_OUTPUT, folder / "cursor"),
+            factory._paths(STANDARD_OUTPUT, folder / "other"),
+            factory._paths(folder / "log", folder / "link"),
+        ]
+        for log in logs[:2]:
+            log.acquire()
+            log.acquire()
+        logs[2].release()
+        with self.assertRaisesRegex(OSError, "an earlier write has not ended"):
+            logs[2].acquire()
+        logs[0].release()
+        logs[2].acquire()
+
     def test_counted(self) -> None:
         """Without a file, rows are requested from the start time on, and counted."""
         settings = read_settings(

@@ -1,0 +1,186 @@
+"""Logs on a disk that hangs while reloads replace their accounts."""
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from simulation.disk import Disk, Killed
+from simulation.link import Response
+from tests.events import body
+from tests.events.paging import Table
+from tests.test_live import JSON, Api, LiveTestCase
+
+ROWS = 26
+
+
+class LogApi(Api):
+    """A NetBird API with rows in both logs.
+
+    Attributes:
+        last: the number of the newest row.
+    """
+
+    last = 0
+
+    def respond(self, path: str, token: str) -> Response:
+        name, _, query = path.partition("?")
+        if name == "api/events/audit":
+            found = body(range(1, self.last + 1))
+        elif name == "api/events/proxy":
+            found = Table(range(1, self.last + 1)).answer(query)
+        else:
+            return super().respond(path, token)
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
+        return Response([(0.1, head % (JSON, len(found)) + found)])
+
+
+class HangingDisk(Disk):
+    """A disk whose next calls hang.
+
+    Attributes:
+        seconds: the time that each call hangs.
+        errors: for each of the next calls an error number, or 0 for a late success.
+    """
+
+    seconds = 9.0
+    errors: tuple[int, ...] = ()
+
+    def call(self, do: Callable[[], Any], cut: Callable[[], object]) -> Any:
+        if self.working is None or not self.errors:
+            return do()
+        error, *rest = self.errors
+        self.errors = tuple(rest)
+        try:
+            self.working.pause(self.seconds)
+        except Killed:
+            cut()
+            raise
+        if error:
+            cut()
+            raise OSError(error, os.strerror(error))
+        return do()
+
+
+class HungDiskTests(LiveTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.api: LogApi = LogApi("one", "two", "three")
+        logs = self.folder.with_name("logs")
+        logs.mkdir()
+        self.path = logs / "log.jsonl"
+        self.disk = HangingDisk(logs, Random(1))
+        self.disk.hang_share = 1.0
+        self.work = self.disk.run  # type: ignore[method-assign]
+        watched = self.disk.watched()
+        watched.__enter__()
+        self.addCleanup(watched.__exit__, None, None, None)
+
+    def log_to(self, setting: str, account: str = "one", **settings: str) -> None:
+        self.account(account, **{setting: str(self.path), **settings})
+
+    def await_hang(self) -> None:
+        """Advance the time until a call hangs."""
+        for _ in range(1000):
+            if self.disk.hanging:
+                return
+            self.advance(0.1)
+        raise AssertionError("no call hangs")
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all lines."""
+        found = [json.loads(line)["id"] for line in self.path.read_bytes().splitlines()]
+        return sorted(int(id_.rpartition("x")[2]) for id_ in found)
+
+    def writable(self) -> list[str]:
+        page = self.get("/metrics?account=one")
+        return [x[-3:] for x in page.splitlines() if "s_writable " in x and x[0] != "#"]
+
+    def check_replaced(self, setting: str, error: int) -> None:
+        self.api.last = 5
+        self.log_to(setting)
+        self.start()
+        self.assertEqual([1, 2, 3, 4, 5], self.numbers())
+        for number in range(3):
+            self.api.last += 7
+            self.disk.errors = (error,)
+            self.await_hang()
+            self.log_to(setting, HTTP_TIMEOUT=f"{20 + number}s")
+            self.reload(200)
+        self.assertEqual([*range(1, ROWS + 1)], self.numbers())
+
+    def test_succeeds(self) -> None:
+        """Rows are written once if accounts are replaced while a write hangs that
+        succeeds in the end.
+        """
+        self.check_replaced("EVENTS_FILE", 0)
+
+    def test_fails(self) -> None:
+        """The same if the write fails in the end."""
+        self.check_replaced("EVENTS_FILE", errno.EIO)
+
+    def test_access_log_succeeds(self) -> None:
+        self.disk.seconds = 60.0  # it is requested each half a minute
+        self.check_replaced("ACCESS_LOG_FILE", 0)
+
+    def test_access_log_fails(self) -> None:
+        self.disk.seconds = 60.0
+        self.check_replaced("ACCESS_LOG_FILE", errno.EIO)
+
+    def test_waiting(self) -> None:
+        """While a replaced account's write hangs, the new account says so."""
+        self.api.last = 5
+        self.log_to("EVENTS_FILE")
+        self.start()
+        self.api.last = ROWS
+        self.disk.errors = (0,)
+        self.disk.seconds = 900.0
+        self.await_hang()
+        self.log_to("EVENTS_FILE", HTTP_TIMEOUT="20s")
+        self.reload(20)
+        self.assertEqual(["0.0"], self.writable())
+        line = (
+            f"warning cannot write audit events to {self.path}: an earlier write has"
+            " not ended; NetBird keeps them, and the exporter retries account=one"
+        )
+        self.assertEqual(1, self.book.lines().count(line))
+        self.advance(1000)
+        self.assertEqual(["1.0"], self.writable())
+        self.assertEqual([*range(1, ROWS + 1)], self.numbers())
+
+    def move(self, setting: str, error: int) -> list[int]:
+        """Move the path to another account while a write hangs. Return all numbers."""
+        self.api.last = 5
+        self.log_to("EVENTS_FILE")
+        self.start()
+        self.api.last = ROWS
+        self.disk.errors = (error,)
+        self.await_hang()
+        self.account("one")
+        cursor = f"{setting.removesuffix('_FILE')}_CURSOR_FILE"
+        self.log_to(setting, "two", **{cursor: f"{self.path}.{setting}"})
+        self.reload(200)
+        return self.numbers()
+
+    def test_another_account(self) -> None:
+        """Another account waits for a path, too: nothing is cut or mixed."""
+        self.assertEqual([*range(1, ROWS + 1)], self.move("EVENTS_FILE", 0))
+
+    def test_another_log(self) -> None:
+        """So does another log, whose rows follow."""
+        rows = [*range(1, ROWS + 1)]
+        found = self.move("ACCESS_LOG_FILE", errno.EIO)
+        self.assertEqual(sorted([1, 2, 3, 4, 5, *rows]), found)
+
+    def test_end(self) -> None:
+        """The end of the process does not wait for the write of a replaced account."""
+        self.log_to("EVENTS_FILE")
+        self.start()
+        self.api.last = ROWS
+        self.disk.errors = (0,)
+        self.disk.seconds = 900.0
+        self.await_hang()
+        self.log_to("EVENTS_FILE", HTTP_TIMEOUT="20s")
+        self.reload()
