@@ -15,6 +15,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
+from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.ports import Attempt, Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, AccountCompute, compute_at_once
@@ -173,8 +174,8 @@ class Account(MultiService):
         token, tls_policy = client.token, client.tls_policy
         register_client_gauges(
             registry,
-            upstream_expiry=lambda: self._certificates()[0],
-            client_expiry=lambda: self._certificates()[1],
+            upstream_expiry=lambda: _ends_at(self._certificates()[0]),
+            client_expiry=lambda: _ends_at(self._certificates()[1]),
             token_readable=(
                 (lambda: token.readable) if isinstance(token, TokenReader) else None
             ),
@@ -198,11 +199,12 @@ class Account(MultiService):
     def _on_silent(self, path: str) -> None:
         self.network.on_silent(path)
 
-    def _certificates(self) -> tuple[float | None, float | None]:
-        shown = self.client.server_certificate
+    def _certificates(self) -> tuple[Lifetime | None, Lifetime | None]:
+        server = self.client.server_certificate
+        client = self.client.tls_policy.client_certificate
         return (
-            None if shown is None else shown.expires_at,
-            self.client.tls_policy.client_expires_at,
+            Lifetime(server.begins_at, server.expires_at) if server else None,
+            Lifetime(client.begins, client.ends) if client else None,
         )
 
     def startService(self) -> None:
@@ -232,3 +234,7 @@ class Account(MultiService):
         """Reload replaced files, and log a warning for a missing one."""
         for reload in self._reload:
             reload()
+
+
+def _ends_at(lifetime: Lifetime | None) -> float | None:
+    return None if lifetime is None else lifetime.ends_at

@@ -127,7 +127,7 @@ class AccountTests(SynchronousTestCase):
     def test_certificates(self) -> None:
         """The server's certificate has its metric, and not the client's."""
         account = self.account()
-        account.client.server_certificate = UpstreamCertificate("CN=x", 1.5)
+        account.client.server_certificate = UpstreamCertificate("CN=x", 0.5, 1.5)
         found = [
             self.registry.get_sample_value(
                 f"api_exporter_{side}_certificate_expiration_timestamp_seconds"

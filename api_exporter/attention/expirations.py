@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.lifetime import SOON, VERY_SOON, Lifetime
 from api_exporter.attention.thresholds import DAY, HOUR
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.account import login_expires_at, login_lifetime_seconds
@@ -51,9 +52,11 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
         used = timestamp(key.last_used)
         in_use = used is not None and snapshot.now - used < days["in_use"] * DAY
         end = timestamp(key.expires)
-        left = None if end is None else end - snapshot.now
-        if in_use and left is not None and left < days["setup_key_soon"] * DAY:
-            state = "expires soon" if left > 0 else "has expired"
+        # The NetBird API does not say when a key was created.
+        life = None if end is None else Lifetime(None, end)
+        limit = days["setup_key_soon"] * DAY
+        if in_use and life and life.is_near_end(snapshot.now, limit, SOON):
+            state = "expires soon" if life.ends_at > snapshot.now else "has expired"
             yield snapshot.finding(
                 "NetBirdSetupKeyExpiresSoon",
                 subject,
@@ -79,9 +82,11 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         end, used = timestamp(token.expiration_date), timestamp(token.last_used)
         if end is None or used is None or snapshot.now - used >= DAY:
             continue
-        if end - snapshot.now < days["access_token_very_soon"] * DAY:
+        life = Lifetime(timestamp(token.created_at), end)
+        limit = days["access_token_very_soon"] * DAY
+        if life.is_near_end(snapshot.now, limit, VERY_SOON):
             alert, soon = "ApiExporterTokenExpiresVerySoon", "expires very soon"
-        elif end - snapshot.now < days["access_token_soon"] * DAY:
+        elif life.is_near_end(snapshot.now, days["access_token_soon"] * DAY, SOON):
             alert, soon = "ApiExporterTokenExpiresSoon", "expires soon"
         else:
             continue
@@ -102,8 +107,9 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         end, used = timestamp(token.expires_at), timestamp(token.last_used)
         if end is None or used is None or token.revoked:
             continue
+        life = Lifetime(timestamp(token.created_at), end)
         if (
-            end - snapshot.now < days["proxy_token_soon"] * DAY
+            life.is_near_end(snapshot.now, days["proxy_token_soon"] * DAY, SOON)
             and snapshot.now - used < days["in_use"] * DAY
         ):
             yield snapshot.finding(
@@ -118,25 +124,25 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
 
 def certificates(snapshot: Snapshot) -> Iterator[Finding]:
     """Report expiring certificates: the NetBird API's and the client certificate."""
-    soon = snapshot.now + snapshot.thresholds.days["certificate_soon"] * DAY
-    server, client = snapshot.server_expires_at, snapshot.client_expires_at
-    if server is not None and server < soon:
+    now, limit = snapshot.now, snapshot.thresholds.days["certificate_soon"] * DAY
+    server, client = snapshot.server_certificate, snapshot.client_certificate
+    if server is not None and server.is_near_end(now, limit, SOON):
         yield snapshot.finding(
             "ApiExporterUpstreamCertificateExpiresSoon",
             "The certificate of the NetBird API",
             "expires soon: peers and this exporter cannot connect after that."
-            if server > snapshot.now
+            if server.ends_at > now
             else "has expired: peers and this exporter cannot connect.",
-            until=server,
+            until=server.ends_at,
         )
-    if client is not None and client < soon:
+    if client is not None and client.is_near_end(now, limit, SOON):
         yield snapshot.finding(
             "ApiExporterClientCertificateExpiresSoon",
             "The exporter's client certificate",
             "expires soon: the gateway of the NetBird API refuses requests after that."
-            if client > snapshot.now
+            if client.ends_at > now
             else "has expired: the gateway of the NetBird API refuses requests.",
-            until=client,
+            until=client.ends_at,
         )
 
 

@@ -8,6 +8,7 @@ from unicodedata import category
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import Severity, Thresholds, runbook_url
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
@@ -68,9 +69,9 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         drop_at: when many peers went offline at once, or None.
         freshness: by resource, for all requested resources.
         important_groups: IMPORTANT_GROUPS; empty for the groups of the thresholds.
-        server_expires_at: when the certificate of the NetBird API expires; None if it
+        server_certificate: the lifetime of the NetBird API's certificate; None if it
             is unknown or missing.
-        client_expires_at: likewise, for the exporter's client certificate.
+        client_certificate: likewise, for the exporter's client certificate.
         now: seconds since the epoch.
     """
 
@@ -80,8 +81,8 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     drop_at: float | None = None
     freshness: Mapping[str, Freshness] = {}
     important_groups: tuple[str, ...] = ()
-    server_expires_at: float | None = None
-    client_expires_at: float | None = None
+    server_certificate: Lifetime | None = None
+    client_certificate: Lifetime | None = None
 
     @property
     def important(self) -> Sequence[str]:

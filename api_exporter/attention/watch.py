@@ -11,6 +11,7 @@ from api_exporter.attention.finders import FINDERS, find, unknown_resources
 from api_exporter.attention.finding import Finder, Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.groups import GroupCount, count_important
+from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import (
     SEVERITIES,
     Severity,
@@ -22,8 +23,9 @@ from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now
 from api_exporter.telemetry.freshness import Freshness
 
-CertificateExpiries = Callable[[], tuple[float | None, float | None]]
-"""Returns when the API's and the exporter's certificates expire; None if unknown."""
+CertificateLifetimes = Callable[[], tuple[Lifetime | None, Lifetime | None]]
+"""Returns the lifetimes of the API's and the exporter's certificates; None if unknown.
+"""
 
 
 class FindingList(Struct, frozen=True, kw_only=True):
@@ -78,13 +80,13 @@ class Attention:
         now: Now,
         important_groups: tuple[str, ...] = (),
         thresholds: Thresholds | None = None,
-        certificate_expiries: CertificateExpiries = lambda: (None, None),
+        certificate_lifetimes: CertificateLifetimes = lambda: (None, None),
     ) -> None:
         self._inventory = inventory
         self._freshness = freshness
         self._now = now
         self._important_groups = important_groups
-        self._certificate_expiries = certificate_expiries
+        self._certificate_lifetimes = certificate_lifetimes
         self._thresholds = thresholds or default_thresholds()
         self.last = AttentionState()
 
@@ -105,15 +107,15 @@ class Attention:
     def _snapshot(
         self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
     ) -> Snapshot:
-        server_expires_at, client_expires_at = self._certificate_expiries()
+        server_certificate, client_certificate = self._certificate_lifetimes()
         return Snapshot(
             inventory=inventory,
             thresholds=self._thresholds,
             now=now,
             freshness=MappingProxyType(dict(freshness)),
             important_groups=self._important_groups,
-            server_expires_at=server_expires_at,
-            client_expires_at=client_expires_at,
+            server_certificate=server_certificate,
+            client_certificate=client_certificate,
         )
 
 

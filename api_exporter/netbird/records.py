@@ -242,6 +242,7 @@ class AccessToken(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
+    created_at: Instant = None
     expiration_date: Instant = None
     last_used: Instant = None
 
@@ -459,6 +460,7 @@ class ProxyToken(Struct, frozen=True, gc=False, kw_only=True):
     id: str
     name: str = ""
     revoked: bool = False
+    created_at: Instant = None
     expires_at: Instant = None
     last_used: Instant = None
 

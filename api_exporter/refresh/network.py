@@ -14,7 +14,11 @@ from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.attention.watch import Attention, CertificateExpiries, update_findings
+from api_exporter.attention.watch import (
+    Attention,
+    CertificateLifetimes,
+    update_findings,
+)
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
@@ -60,7 +64,8 @@ class AccountNetwork(MultiService):
     """The state of an account's network, and the service that keeps it fresh.
 
     Args:
-        certificates: returns when the upstream's and the client's certificate expire.
+        certificates: returns the lifetimes of the upstream's and the client's
+            certificate.
         test_connection: tests at the start whether the upstream is reachable.
 
     Attributes:
@@ -77,7 +82,7 @@ class AccountNetwork(MultiService):
         registry: CollectorRegistry,
         compute: Compute = compute_at_once,
         options: NetworkOptions = NetworkOptions(),  # noqa: B008 - frozen
-        certificates: CertificateExpiries = lambda: (None, None),
+        certificates: CertificateLifetimes = lambda: (None, None),
         test_connection: Callable[[], Awaitable[None]] | None = None,
         features: Sequence[AccountFeature] = (),
     ) -> None:
@@ -108,7 +113,7 @@ class AccountNetwork(MultiService):
             now=world.now,
             important_groups=options.important_groups,
             thresholds=options.thresholds,
-            certificate_expiries=certificates,
+            certificate_lifetimes=certificates,
         )
         register_network_gauges(
             registry, self.pages, lambda: self.attention.found.counts

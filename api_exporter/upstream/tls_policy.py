@@ -31,10 +31,12 @@ class UpstreamCertificate(Struct, frozen=True):
 
     Attributes:
         issuer: the issuer's name (RFC 4514).
+        begins_at: when it becomes valid, in seconds since the epoch.
         expires_at: the expiry in seconds since the epoch.
     """
 
     issuer: str
+    begins_at: float
     expires_at: float
 
     def __str__(self) -> str:
@@ -45,7 +47,9 @@ class UpstreamCertificate(Struct, frozen=True):
 def read_certificate(certificate: X509) -> UpstreamCertificate:
     known = certificate.to_cryptography()
     return UpstreamCertificate(
-        known.issuer.rfc4514_string(), known.not_valid_after_utc.timestamp()
+        known.issuer.rfc4514_string(),
+        known.not_valid_before_utc.timestamp(),
+        known.not_valid_after_utc.timestamp(),
     )
 
 
@@ -58,6 +62,7 @@ class TlsPolicy:
         files: the client certificate and its key; None without one.
 
     Attributes:
+        client_certificate: the last one that was read; None without one.
         client_problem: why the client certificate cannot be used, by the last check;
             "" if it can.
     """
@@ -68,7 +73,7 @@ class TlsPolicy:
         self._authorities = authorities
         self._files = files
         self._now = now
-        self._identity: ClientCertificate | None = None
+        self.client_certificate: ClientCertificate | None = None
         self._read_from: object = None
         self.client_problem = ""
         self.reload()
@@ -104,18 +109,14 @@ class TlsPolicy:
         if read_from != self._read_from or self.client_problem:  # it may have passed
             self._read_from, self.client_problem = read_from, ""
             try:
-                self._identity = self._files.read()
+                self.client_certificate = self._files.read()
             except ValueError as error:
                 self.client_problem = str(error)
-        if self.client_problem or self._identity is None:
+        certificate = self.client_certificate
+        if self.client_problem or certificate is None:
             return self.client_problem
-        why = self._identity.problem(self._now())
+        why = certificate.problem(self._now())
         return f"{self._files.certificate}: {why}" if why else ""
-
-    @property
-    def client_expires_at(self) -> float | None:
-        """Expiry of the client certificate, seconds since the epoch; None without."""
-        return None if self._identity is None else self._identity.ends
 
     def _files_state(self) -> object:
         path = self._authorities
@@ -132,7 +133,7 @@ class TlsPolicy:
         if self.client_problem:
             problem = f"the client certificate cannot be used: {self.client_problem}"
             raise UpstreamError("tls", problem)
-        if (identity := self._identity) is not None:
+        if (identity := self.client_certificate) is not None:
             leaf, *others = map(X509.from_cryptography, identity.chain)
             options |= {
                 "privateKey": crypto.PKey.from_cryptography_key(identity.key),

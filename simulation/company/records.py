@@ -73,7 +73,8 @@ def users(moment: Moment, template: Template) -> Iterator[Record]:
 
 def access_tokens(moment: Moment, template: Template) -> Iterable[Record]:
     """Return the exporter's token, a forgotten one, and sometimes a contractor's. The
-    exporter's token is renewed monthly, long before it expires.
+    exporter's token is renewed monthly, long before it expires. The contractor's was
+    made 30 days before its first use.
     """
     own, forgotten, contractor = template.records
     renewed = moment.latest(30 * DAY)
@@ -86,7 +87,7 @@ def access_tokens(moment: Moment, template: Template) -> Iterable[Record]:
     if not CONTRACTOR.is_active(moment.at):
         return own, forgotten
     begun = CONTRACTOR.start(moment.at)
-    contractor["created_at"] = rfc3339(begun)
+    contractor["created_at"] = rfc3339(begun - 30 * DAY)
     contractor["expiration_date"] = rfc3339(begun + 3 * DAY + 2 * HOUR)
     contractor["last_used"] = rfc3339(moment.latest(HOUR))
     return template.records
@@ -171,10 +172,12 @@ def clusters(moment: Moment, template: Template) -> Iterable[Record]:
 
 
 def tokens(moment: Moment, template: Template) -> Iterable[Record]:
-    """Return the tokens. The used one is renewed each week, valid for 20 days."""
+    """Return the tokens. Each week the proxy gets one that is 30 days old and valid
+    for 20 more.
+    """
     edge, _, leaked = template.records
     weekly, renewed = moment.latest(WEEK), moment.latest(90 * DAY)
-    edge["created_at"] = rfc3339(weekly)
+    edge["created_at"] = rfc3339(weekly - 30 * DAY)
     edge["expires_at"] = rfc3339(weekly + 20 * DAY)
     edge["last_used"] = rfc3339(moment.latest(MINUTE))
     leaked["created_at"] = rfc3339(renewed)

@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.finders import FINDERS, find
 from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
+from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
@@ -38,8 +39,8 @@ def seen(
     freshness: Mapping[str, Freshness] | None = None,
     chosen: tuple[str, ...] = (),
     thresholds: Thresholds | None = None,
-    server_expires_at: float | None = None,
-    client_expires_at: float | None = None,
+    server_certificate: Lifetime | None = None,
+    client_certificate: Lifetime | None = None,
 ) -> Snapshot:
     return Snapshot(
         inventory=inventory,
@@ -48,8 +49,8 @@ def seen(
         drop_at=drop_at(inventory.peers or (), now, thresholds or default_thresholds()),
         freshness=freshness or {},
         important_groups=chosen,
-        server_expires_at=server_expires_at,
-        client_expires_at=client_expires_at,
+        server_certificate=server_certificate,
+        client_certificate=client_certificate,
     )
 
 

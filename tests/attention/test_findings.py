@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from api_exporter.attention.finders import unknown_resources
 from api_exporter.attention.groups import count_important
+from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
@@ -481,13 +482,64 @@ class ExpirationsTests(FindingsTestCase):
             (0, ("has expired", "", "since 0")),
         ):
             end = NOW + left
-            for ends in ((end, end), (end, None), (None, end)):
-                known = zip(texts, ends, strict=True)
-                lines = [text.format(*words) for text, at_ in known if words and at_]
+            life = Lifetime(None, end)
+            for lives in ((life, life), (life, None), (None, life)):
+                known = zip(texts, lives, strict=True)
+                lines = [text.format(*words) for text, one in known if words and one]
                 looked = seen(
-                    Inventory(), server_expires_at=ends[0], client_expires_at=ends[1]
+                    Inventory(),
+                    server_certificate=lives[0],
+                    client_certificate=lives[1],
                 )
                 self.tells(looked, *lines)
+
+    def test_short_lives(self) -> None:
+        """Soon is within the threshold, and in the last third of a life; very soon is
+        in its last ninth.
+        """
+        for life, left, token, other in (
+            (12 * HOUR, 12 * HOUR, "", False),
+            (12 * HOUR, 4 * HOUR, "", False),
+            (12 * HOUR, 4 * HOUR - 1, "ExpiresSoon", True),
+            (9 * DAY, DAY, "ExpiresSoon", True),
+            (9 * DAY, DAY - 1, "ExpiresVerySoon", True),
+            (90 * DAY, 14 * DAY, "", False),
+            (90 * DAY, 4 * DAY, "ExpiresSoon", True),
+            (90 * DAY, 3 * DAY - 1, "ExpiresVerySoon", True),
+            (DAY, 0, "ExpiresVerySoon", True),
+            (-DAY, 0, "ExpiresVerySoon", True),
+        ):
+            begin, end = at(left - life), at(left)
+            certificate = Lifetime(NOW + left - life, NOW + left)
+            looked = seen(
+                Inventory(
+                    access_tokens=(
+                        AccessToken(
+                            id="t",
+                            created_at=begin,
+                            expiration_date=end,
+                            last_used=at(0),
+                        ),
+                    ),
+                    proxy_tokens=(
+                        ProxyToken(
+                            id="p", created_at=begin, expires_at=end, last_used=at(0)
+                        ),
+                    ),
+                    users=(),
+                ),
+                server_certificate=certificate,
+                client_certificate=certificate,
+            )
+            found = sorted(one.alert for one in findings(looked))
+            expected = [f"ApiExporterToken{token}"] if token else []
+            if other:
+                expected += [
+                    "ApiExporterClientCertificateExpiresSoon",
+                    "ApiExporterUpstreamCertificateExpiresSoon",
+                    "NetBirdProxyTokenExpiresSoon",
+                ]
+            self.assertEqual(sorted(expected), found, (life, left))
 
 
 class ProxiesTests(FindingsTestCase):

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention import watch
+from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import with_changes
 from api_exporter.attention.watch import Attention, FindingList, update_findings
 from api_exporter.netbird.agent_records import AgentProvider, AgentSettings
@@ -26,13 +27,13 @@ class AttentionTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.known = Inventory()
         self.time = NOW
-        self.ends: tuple[float | None, float | None] = (None, None)
+        self.lives: tuple[Lifetime | None, Lifetime | None] = (None, None)
         self.freshness = {"peers": READ}
         self.attention = Attention(
             lambda: self.known,
             freshness=self.freshness,
             now=lambda: self.time,
-            certificate_expiries=lambda: self.ends,
+            certificate_lifetimes=lambda: self.lives,
         )
 
     def test_thresholds(self) -> None:
@@ -148,9 +149,10 @@ class AttentionTests(SynchronousTestCase):
 
     def test_certificates(self) -> None:
         """Certificates belong to no resource: any refresh finds their expiry."""
-        self.ends = (NOW + DAY, NOW + DAY)
+        soon = Lifetime(None, NOW + DAY)
+        self.lives = (soon, soon)
         self.assertEqual(2, self.look("groups").counts["warning"])
-        self.ends = (NOW + 90 * DAY, None)
+        self.lives = (Lifetime(None, NOW + 90 * DAY), None)
         self.assertEqual(0, self.look("groups").counts["warning"])
 
     def test_many(self) -> None:

@@ -147,7 +147,7 @@ RECORDS: dict[str, Kind] = {
         times="last_login",
         auto_groups=_WORDS,
     ),
-    "access_tokens": thing("id name", times="expiration_date last_used"),
+    "access_tokens": thing("id name", times="created_at expiration_date last_used"),
     "setup_keys": thing(
         "id name type state",
         "valid ephemeral",
@@ -200,7 +200,9 @@ RECORDS: dict[str, Kind] = {
     ),
     "proxy_domains": thing("id domain type", "validated"),
     "proxy_clusters": thing("address", "online", "connected_proxies"),
-    "proxy_tokens": thing("id name", "revoked", times="expires_at last_used"),
+    "proxy_tokens": thing(
+        "id name", "revoked", times="created_at expires_at last_used"
+    ),
     "instance_version": thing(
         "management_current_version management_available_version",
         "management_update_available",

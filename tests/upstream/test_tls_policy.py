@@ -46,7 +46,7 @@ class ContextsTests(SynchronousTestCase):
     def test_words(self) -> None:
         """The server's certificate is described in one line."""
         words = "expires 2027-01-15 08:00 UTC, issued by CN=x"
-        self.assertEqual(words, str(UpstreamCertificate("CN=x", NOW)))
+        self.assertEqual(words, str(UpstreamCertificate("CN=x", 0, NOW)))
 
 
 def _forbidden(*_: object) -> int:
@@ -69,7 +69,8 @@ class LookTests(SynchronousTestCase):
         later = TlsPolicy(None, ClientCertificateFiles(own, own), lambda: 2 * NOW)
         self.assertTrue(later.reload().startswith(f"{own}: "), later.reload())
         self.assertEqual("", later.client_problem)
-        self.assertGreater(later.client_expires_at or 0, NOW)
+        certificate = later.client_certificate
+        self.assertGreater(certificate.ends if certificate else 0, NOW)
         own.write_text("")
         with self.assertRaises(UpstreamError):
             later.creatorForNetloc(b"netbird.example", 443)
