@@ -45,6 +45,7 @@ class UpstreamError(Exception):
         unsent: whether the upstream never saw the request.
         unsupported: whether the upstream lacks the path.
         request_id: identifies the request in the upstream's log, or "".
+        cure: what to do about it, "" if the advice of the reason fits.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class UpstreamError(Exception):
         unsupported: bool = False,
         server_message: str = "",
         request_id: str = "",
+        cure: str = "",
     ) -> None:
         super().__init__(message)
         self.reason = reason
@@ -67,6 +69,7 @@ class UpstreamError(Exception):
         self.unsupported = unsupported
         self.server_message = server_message
         self.request_id = request_id
+        self.cure = cure
 
     @property
     def text_with_request_id(self) -> str:
@@ -134,6 +137,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         reason: the reason as one of REASONS; None for a successful request.
         unsent: whether the upstream never saw it.
         request_id: identifies a failed request in the upstream's log, if known.
+        cure: as in UpstreamError.
     """
 
     path: str
@@ -146,3 +150,4 @@ class Attempt(Struct, frozen=True, kw_only=True):
     reason: Reason | None = None
     unsent: bool = False
     request_id: str = ""
+    cure: str = ""

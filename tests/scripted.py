@@ -1,5 +1,6 @@
 """An upstream with the answers of a test; the client is the real one."""
 
+import json
 from collections.abc import Callable
 
 from treq.testing import RequestTraversalAgent
@@ -9,10 +10,23 @@ from twisted.web.server import NOT_DONE_YET, Request
 Answer = Callable[[Request], bytes | int]
 
 
+def refusal(status: int, message: str = "") -> bytes:
+    """Return the body of NetBird's own error."""
+    return json.dumps({"message": message, "code": status}).encode() + b"\n"
+
+
 def says(
-    status: int, body: bytes = b"[]", media: str = "application/json", **headers: str
+    status: int,
+    body: bytes | None = None,
+    media: str = "application/json",
+    **headers: str,
 ) -> Answer:
-    """Return a complete response; underscores in header names stand for hyphens."""
+    """Return a complete response; underscores in header names stand for hyphens.
+
+    Without a body it is an empty list, or NetBird's own error.
+    """
+    if body is None:
+        body = b"[]" if status < 400 else refusal(status)
 
     def answer(request: Request) -> bytes:
         request.setResponseCode(status)

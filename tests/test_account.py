@@ -91,7 +91,7 @@ class AccountTests(SynchronousTestCase):
         a line of the log. A stop while it hangs is none.
         """
         login = b64encode(b"me:c4n@ry-of-mine").decode()
-        echo = b'{"message":"who is %b?"}' % login.encode()
+        echo = b'{"message":"who is %b?","code":418}' % login.encode()
         head = b"HTTP/1.1 418 No\r\nContent-Length: %d\r\n\r\n" % len(echo)
         plain = "the proxy 10.0.0.2:3128 can read the token: UPSTREAM_API_URL is not"
         hangs = "the proxy 10.0.0.2:3128 did not answer CONNECT within 1 s"

@@ -22,12 +22,18 @@ from api_exporter.settings.addresses import parse_addresses
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.upstream.advice import advice
-from api_exporter.upstream.failures import headers_error, response_error, translate
+from api_exporter.upstream.certificate_problems import chain_problem
+from api_exporter.upstream.failures import headers_error, translate
+from api_exporter.upstream.refusal import response_error
+from tests.authority import Authority
 from tests.documents import ROOT
+from tests.scripted import refusal
 from tests.settings.test_table import REFUSED
 
 URL, TOKEN = "https://api.example", "nbp_secret"
 HTML = "<html>Sign in</html>"
+UNKNOWN_ISSUER = 20
+"""OpenSSL's verify error."""
 
 FILE = {
     b"\xef\xbb\xbfA=1": "save it as UTF-8 without BOM",
@@ -81,22 +87,26 @@ ARGUMENTS = {
 
 PLAIN = b"Client sent an HTTP request to an HTTPS server.\n"
 RESPONSES = {
-    (401, b"", ""): "Check the expiry of the service user's tokens",
-    (403, b"", ""): "a service user with the role auditor",
+    (401, refusal(401), ""): "Check the expiry of the service user's tokens",
+    (403, refusal(403), ""): "a service user with the role auditor",
+    (403, HTML.encode(), "text/html"): "Let /api/ through to the management API",
     (400, PLAIN, ""): "write https:// in UPSTREAM_API_URL",
     (426, b"", ""): "write https:// in UPSTREAM_API_URL",
-    (400, b"", ""): "write https:// in UPSTREAM_API_URL if the server speaks TLS",
-    (302, b"", ""): "set UPSTREAM_API_URL to the final address",
+    (302, b"", ""): "Set UPSTREAM_API_URL to the final address",
     (404, b"404 page not found", "text/plain"): "a proxy in front of the API forwards",
     (407, b"", ""): "Put user and password into the address of the proxy",
-    (429, b"", ""): "create a token for the exporter alone",
+    (429, refusal(429), ""): "create a token for the exporter alone",
     (200, HTML.encode(), "text/html"): "UPSTREAM_API_URL is the address of the API",
 }
 """Responses of a wrong server, or to a wrong token."""
 
+ISSUER = chain_problem(Authority("one").issue("x").certificate, UNKNOWN_ISSUER)
+assert ISSUER is not None
+
 NETWORK: dict[Exception, str] = {
     SSL.Error([("", "", "wrong version number")]): "does not speak TLS on this port",
     SSL.Error([("", "", "certificate verify failed")]): "set UPSTREAM_CA_FILE",
+    ISSUER: "set UPSTREAM_CA_FILE",
     error.DNSLookupError("x"): "Check its spelling, then ask the resolver",
     error.ConnectionRefusedError(): "UPSTREAM_API_URL has the right port",
     error.TimeoutError(): "no firewall drops packets",
@@ -141,7 +151,7 @@ class MistakesTests(SynchronousTestCase):
             yield argument, expected, self.ended(argument)
         for (status, body, media), expected in RESPONSES.items():
             headers = Headers({"Content-Type": [media]})
-            failed = response_error(status, headers, body, now=0, secrets=())
+            failed = response_error(status, headers, body, url=URL, now=0, secrets=())
             if status == 200:
                 refused = headers_error(headers)
                 assert refused is not None

@@ -103,7 +103,7 @@ class ChangesTests(SynchronousTestCase):
         """If the permissions are unknown, all resources are published."""
         for failure in (
             SERVICE_USER,
-            UpstreamError("http_4xx", "405"),
+            UpstreamError("http_4xx", "405", unsupported=True),
             UpstreamError("not_found", "404", unsupported=True),
             UpstreamError("not_found", "404: user", server_message="user"),
             UpstreamError("http_5xx", "500"),

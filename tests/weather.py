@@ -26,6 +26,7 @@ from api_exporter.world import World as AccountWorld
 from simulation.company.network import SimulatedNetwork
 from tests.bodies import body
 from tests.parts import CURRENT_USER, quota
+from tests.scripted import refusal
 
 START = 1_800_000_000
 LATENCY = 0.05
@@ -64,7 +65,7 @@ class _Answers(Resource):
         if int(state) != WELL:
             plain = b"text/plain" if state == "404" else b"application/json"
             request.setHeader(b"Content-Type", plain)
-            return b"404 page not found" if state == "404" else b"{}"
+            return b"404 page not found" if state == "404" else refusal(int(state))
         request.setHeader(b"Content-Type", b"application/json")
         return self._bodies[path]
 

@@ -251,9 +251,9 @@ async def try_reach(reach: Callable[[], Awaitable[str]]) -> str:
         raise
     except UpstreamError as error:
         return str(error)
-    except Exception as error:  # noqa: BLE001 - the table follows in any case
+    except Exception:  # noqa: BLE001 - the table follows in any case
         log.failure("internal error while trying the connection")
-        return f"internal error: {type(error).__name__}"
+        return "internal error, see the log"
 
 
 MAX_WAIT = 9.0
@@ -306,7 +306,7 @@ async def print_check(
     Returns:
         UNREAD without the peers, else the severity of the worst finding.
     """
-    _print(f"reachable: {unreachable or 'yes'}")
+    _print(f"reachable: {'no' if unreachable else 'yes'}")
     _print(_ROW.format("path", "outcome", "records", "ms"))
     checked = []
     async for one in checks:
@@ -322,12 +322,20 @@ async def print_check(
         if one.error is not None and not one.resource.optional:
             _, names = failures.setdefault(str(one.error), (one.error, []))
             names.append(one.resource.name)
+    if unreachable and unreachable not in failures:
+        _print(f"not reachable at first: {unreachable}")
+    given = set[str]()
+    token_accepted = any(one.records is not None for one in checked)
     for error, names in failures.values():
         which = (
             ", ".join(names) if len(names) <= _MAX_NAMED else f"{len(names)} resources"
         )
+        said = f"{which}: {str(error).rstrip('.')}."
+        if (steps := advice(error, token_accepted=token_accepted)) not in given:
+            given.add(steps)
+            said += f" {steps}"
         request = f" Request id: {error.request_id}." if error.request_id else ""
-        _print(f"{which}: {str(error).rstrip('.')}. {advice(error)}{request}")
+        _print(f"{said}{request}")
     findings = evaluate(network, checked, now())
     for line in attention_lines(findings, now(), runbooks):
         _print(line)

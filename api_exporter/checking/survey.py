@@ -114,7 +114,7 @@ async def _read(
             log.failure(
                 "internal error while reading {resource}", resource=resource.name
             )
-            error = UpstreamError("internal", f"internal error: {type(error).__name__}")
+            error = UpstreamError("internal", "internal error, see the log")
         return ResourceCheck(
             resource=resource,
             seconds=clock.seconds() - began_at,

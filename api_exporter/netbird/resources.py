@@ -47,9 +47,6 @@ PROBE_PATH = "api/health"
 
 _USER_PLACEHOLDER = "{current_user}"
 
-_ROLE_UNKNOWN = "user role: "
-"""The beginning of a 404 message that is a refusal: some paths know only some roles."""
-
 
 class Resource(Struct, frozen=True):
     """A path of the NetBird API, and the meaning of its responses.
@@ -87,11 +84,11 @@ class Resource(Struct, frozen=True):
         """Return whether the server knows the path and denies access."""
         if error.unsupported or self.name == UP:
             return False
+        if error.reason == "forbidden":
+            return True
+        if error.server_message == "":  # it is not NetBird's own error
+            return False
         if self.name == CURRENT_USER and error.reason == "http_4xx":
-            return True  # 405: before NetBird 0.41.1
-        if error.reason == "forbidden" or error.server_message.startswith(
-            _ROLE_UNKNOWN
-        ):
             return True
         return self.optional and error.reason == "not_found"
 

@@ -41,9 +41,8 @@ def unpack(body: ResponseBody) -> bytes:
                 message = f"the body is longer than {body.limit} bytes"
                 raise UpstreamError("too_large", message)
         plain.write(member.flush())
-    except zlib.error as error:
-        message = f"the gzip body is damaged: {error}"
-        raise UpstreamError("decode", message) from None
+    except zlib.error:
+        raise UpstreamError("decode", "the gzip body is damaged") from None
     if not member.eof:
         raise UpstreamError("decode", "the gzip body is incomplete")
     return plain.getvalue()

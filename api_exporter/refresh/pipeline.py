@@ -47,6 +47,12 @@ _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 BodyReader = Callable[[bytes], object]
 """Called with each unpacked body of a resource, changed or not; it must not raise."""
 
+_EMPTY = "an empty response: the proxy has no route for /api/"
+_CURE_EMPTY = (
+    "Let the proxy in front of NetBird forward /api/ to the management API, and check"
+    " that UPSTREAM_API_URL has its host and port."
+)
+
 
 class ResourceSource(Protocol):
     """Requests one resource in its own way, and decides when."""
@@ -322,6 +328,8 @@ def decode(
         last: returned without records for a body with the same digest.
     """
     data = unpack(body)
+    if not data:
+        raise UpstreamError("decode", _EMPTY, cure=_CURE_EMPTY)
     digest = (path, *_digest(data))
     if last is not None and last.digest == digest:
         return last, ()

@@ -39,7 +39,10 @@ class RefreshLog:
             return
         before = self._lives[UP].known_freshness
         error = UpstreamError(
-            attempt.reason, attempt.error, request_id=attempt.request_id
+            attempt.reason,
+            attempt.error,
+            request_id=attempt.request_id,
+            cure=attempt.cure,
         )
         since = before.failing_since
         if since is None:

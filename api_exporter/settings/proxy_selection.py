@@ -68,9 +68,11 @@ def select_proxy(
     variable, listed = _variable(environ, "NO_PROXY")
     port = parts.port or DEFAULT_PORTS[parts.scheme]
     assert parts.hostname is not None  # the setting's parser has checked
-    if excluded("", parts.hostname, port):
+    # A dot at the end of a name is for DNS alone.
+    hosts = {parts.hostname, parts.hostname.removesuffix(".")}
+    if any(excluded("", host, port) for host in hosts):
         return ProxySelection(None, "loopback")
-    if excluded(listed, parts.hostname, port):
+    if any(excluded(listed, host, port) for host in hosts):
         return ProxySelection(None, variable)
     try:
         return ProxySelection(proxy(text), name)

@@ -22,13 +22,12 @@ ADVICE: Mapping[Reason, str] = {
     "not_found": "The NetBird API has nothing at this path."
     " Check that UPSTREAM_API_URL names the management API, and that a proxy in front"
     " of the API forwards /api/.",
-    "redirect": "The NetBird API redirects to another address, and the exporter does"
-    " not send the token there."
-    " Set UPSTREAM_API_URL to the final address. Often https is missing.",
-    "http_4xx": "The NetBird API, or a proxy in front of it, rejects the request."
-    " With 400, write https:// in UPSTREAM_API_URL if the server speaks TLS. Else look"
-    " at this time in the logs of both.",
-    "http_5xx": "The NetBird API, or a proxy in front of it, has failed."
+    "redirect": "The exporter follows no redirect, so that the token reaches no other"
+    " host."
+    " Set UPSTREAM_API_URL to the final address.",
+    "http_4xx": "The NetBird API rejects the request."
+    " Look at this time in the log of the management server.",
+    "http_5xx": "The NetBird API has failed."
     " Look into the log of the management server. The exporter retries.",
     "timeout": "The response was not complete within the time limit."
     " Check that the management server runs, and that no firewall drops packets. If"
@@ -76,6 +75,19 @@ ADVICE: Mapping[Reason, str] = {
 """Advice by reason, in the order of `ports.REASONS`; the problem comes first."""
 
 
-def advice(error: UpstreamError) -> str:
-    """Return what is wrong and what to do about it, in one line."""
-    return ADVICE[error.reason]
+_ONE_PATH = (
+    "NetBird accepts the token for other paths, so the token is valid."
+    " Check whether something in front of NetBird handles this path on its own: let all"
+    " of /api/ through."
+)
+
+
+def advice(error: UpstreamError, *, token_accepted: bool = False) -> str:
+    """Return what is wrong and what to do about it, in one line.
+
+    Args:
+        token_accepted: whether other requests with the same token succeed.
+    """
+    if error.reason == "auth" and token_accepted:
+        return _ONE_PATH
+    return error.cure or ADVICE[error.reason]

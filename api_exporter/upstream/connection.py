@@ -1,5 +1,6 @@
 """Connections: plain or TLS, with a limit to the bytes before a body."""
 
+import re
 from collections.abc import Callable
 from typing import cast
 
@@ -28,11 +29,13 @@ from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.failures import TLS_ERRORS
+from api_exporter.upstream.failures import TLS_ERRORS, http_2_error
 
 MAX_HEADER_BYTES = 256 * 1024
 """Bytes of status line and headers, those of all 1xx responses included."""
 
+_HTTP_2_FRAME = re.compile(rb"\0.{2}[\x04\x07].\0{4}", re.DOTALL)
+"""The header of an HTTP/2 frame (SETTINGS or GOAWAY) of stream 0 (RFC 9113, 4.1)."""
 
 CLOSE_TIMEOUT = 5.0
 """Seconds from closing a connection until it is aborted."""
@@ -46,7 +49,7 @@ class BoundedConnection(ProtocolWrapper):
 
     _header_bytes = 0
     _in_headers = False
-    _too_long = False
+    _problem: UpstreamError | None = None
     _is_lost = False
     _abort_call: IDelayedCall | None = None
 
@@ -69,9 +72,13 @@ class BoundedConnection(ProtocolWrapper):
 
     def dataReceived(self, data: bytes) -> None:
         if self._in_headers:
+            if not self._header_bytes and _HTTP_2_FRAME.match(data):
+                self._problem = http_2_error()
             self._header_bytes += len(data)
             if self._header_bytes > MAX_HEADER_BYTES:
-                self._too_long = True
+                message = f"more than {MAX_HEADER_BYTES} bytes of headers"
+                self._problem = UpstreamError("too_large", message)
+            if self._problem is not None:
                 cast("ITCPTransport", self.transport).abortConnection()
                 return
         super().dataReceived(data)
@@ -88,12 +95,8 @@ class BoundedConnection(ProtocolWrapper):
         self._is_lost = True
         if self._abort_call is not None and self._abort_call.active():
             self._abort_call.cancel()
-        if self._too_long:
-            reason = Failure(
-                UpstreamError(
-                    "too_large", f"more than {MAX_HEADER_BYTES} bytes of headers"
-                )
-            )
+        if self._problem is not None:
+            reason = Failure(self._problem)
         super().connectionLost(reason)
 
 

@@ -1,12 +1,10 @@
-"""Failed responses and exceptions, translated into UpstreamError in one place."""
+"""Exceptions, translated into UpstreamError in one place; see also `refusal`."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
-import msgspec
 from OpenSSL import SSL
-from service_identity import CertificateError, VerificationError
 from twisted.internet import error
 from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
@@ -14,16 +12,25 @@ from twisted.web.client import PartialDownloadError, ResponseFailed
 from twisted.web.http_headers import Headers
 
 from api_exporter.ports import Reason, UpstreamError
-from api_exporter.upstream.headers import (
-    challenges,
-    media_type,
-    request_id,
-    retry_after,
-)
-from api_exporter.upstream.masking import mask_secrets
+from api_exporter.upstream.headers import BASIC, known_schemes, media_type
+from api_exporter.upstream.masking import one_line
 
 _CANCELLED = (CancelledError, error.ConnectingCancelledError)
-TLS_ERRORS = (SSL.Error, VerificationError, CertificateError)
+
+
+class CertificateProblem(Exception):
+    """A certificate that cannot be trusted; the text says why.
+
+    Attributes:
+        cure: as in UpstreamError.
+    """
+
+    def __init__(self, message: str, cure: str) -> None:
+        super().__init__(message)
+        self.cure = cure
+
+
+TLS_ERRORS = (SSL.Error, CertificateProblem)
 """Exceptions of a TLS layer that does not trust or understand the peer."""
 
 
@@ -34,14 +41,6 @@ class ProxyTimeout(CancelledError):
     """
 
 
-_REDIRECTED = (
-    "the NetBird API redirects to another address, and the exporter does not send the"
-    " token there; set UPSTREAM_API_URL to the final address"
-)
-_BASIC = "Basic"
-_SCHEMES = (_BASIC, "Digest", "NTLM", "Negotiate", "Kerberos", "Bearer")
-"""Authentication schemes that messages may name; a proxy may send anything."""
-
 _PLAIN_HTTP_REFUSED = re.compile(
     rb"HTTP request to an HTTPS server|HTTP request was sent to HTTPS port"
     rb"|speaking plain HTTP to an SSL-enabled server port"
@@ -51,80 +50,40 @@ _PLAIN_HTTP_REFUSED = re.compile(
 _WRONG_VERSION = "wrong version number"
 """OpenSSL's message about data without TLS, mostly plain HTTP."""
 
-_NOT_MODIFIED = (
-    "a cache in front of the NetBird API answers without a body; exclude /api/ from"
-    " the cache"
+_NO_COMMON_PROTOCOL = "no application protocol"
+"""OpenSSL's message if the server rejects HTTP/1.1 in the TLS handshake (ALPN)."""
+
+_HTTP_2_ONLY = "the server speaks HTTP/2 only on this port; the exporter needs HTTP/1.1"
+_CURE_HTTP_2 = (
+    "Enable HTTP/1.1 there, or write the port of the REST API in UPSTREAM_API_URL: it"
+    " may be the port of gRPC."
 )
+_CURE_SCHEME = "UPSTREAM_API_URL has the wrong scheme or port."
 
 
-class _Message(msgspec.Struct):
-    """The body of an error that the NetBird API itself sends."""
-
-    message: str = ""
-
-
-def response_error(
-    status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
-) -> UpstreamError:
-    """Return the failure behind a status other than 200."""
-    if status == 426 or (status == 400 and _PLAIN_HTTP_REFUSED.search(body)):
-        return UpstreamError(
-            "tls",
-            f"{status}: the server speaks TLS on this port, not plain HTTP; write"
-            " https:// in UPSTREAM_API_URL",
-        )
-    error = _response_error(status, headers, body, now=now, secrets=secrets)
-    error.request_id = request_id(headers)
-    return error
+def http_2_error() -> UpstreamError:
+    """Return the failure of a server that does not speak HTTP/1.1."""
+    return UpstreamError("decode", _HTTP_2_ONLY, cure=_CURE_HTTP_2)
 
 
-def _response_error(
-    status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
-) -> UpstreamError:
-    """Return the failure without its request id. Repeated secrets are masked.
-
-    Facts: the NetBird API's 404 has three meanings. An unknown token: JSON, the message
-    starts with "invalid token". An unknown path: plain text. An unknown object: other
-    JSON. The body of the first one holds a hash of the token and is never repeated.
-    """
-    said = mask_secrets(_server_message(body), *secrets)
-    detail = f"{status}: {said}" if said else str(status)
-    if status == 401 or (status == 404 and said.startswith("invalid token")):
-        return UpstreamError("auth", f"{status}: the NetBird API rejects the token")
-    if status == 404:
-        is_unknown_path = media_type(headers) == "text/plain"
-        return UpstreamError(
-            "not_found",
-            "404: the NetBird API does not have this path"
-            if is_unknown_path
-            else detail,
-            unsupported=is_unknown_path,
-            server_message=said,
-        )
-    wait = retry_after(headers, now=now)
-    if status == 429:
-        return UpstreamError("rate_limited", detail, retry_after=wait)
-    if 300 <= status < 400:
-        message = _NOT_MODIFIED if status == 304 else _REDIRECTED
-        return UpstreamError("redirect", f"{status}: {message}")
-    if 500 <= status < 600:
-        return UpstreamError("http_5xx", detail, retryable=True, retry_after=wait)
-    if status == 407:
-        return login_error(status, "a proxy", challenges(headers))
-    if 400 <= status < 500:
-        reason: Reason = "forbidden" if status == 403 else "http_4xx"
-        return UpstreamError(reason, detail, server_message=said)
-    return UpstreamError("decode", f"the status is {status}, not 200")
+def scheme_error(status: int, body: bytes) -> UpstreamError | None:
+    """Return the failure of plain HTTP on a port with TLS; None for other responses."""
+    if status != 426 and not (status == 400 and _PLAIN_HTTP_REFUSED.search(body)):
+        return None
+    message = (
+        f"{status}: the server speaks TLS on this port, not plain HTTP; write https://"
+        " in UPSTREAM_API_URL"
+    )
+    return UpstreamError("tls", message, cure=_CURE_SCHEME)
 
 
 def login_error(status: int, proxy: str, challenges: Iterable[str]) -> UpstreamError:
     """Return a proxy's failure, given the values of Proxy-Authenticate."""
-    schemes = {challenge.partition(" ")[0].lower() for challenge in challenges}
-    known = [name for name in _SCHEMES if name.lower() in schemes]
+    schemes = known_schemes(challenges)
     requirement = "a valid user and password"
-    if known and _BASIC not in known:
-        offered = " or ".join(known)
-        requirement = f"authentication by {offered}; only {_BASIC} is supported"
+    if schemes and BASIC not in schemes:
+        offered = " or ".join(schemes)
+        requirement = f"authentication by {offered}; only {BASIC} is supported"
     return UpstreamError("proxy_auth", f"{status}: {proxy} requires {requirement}")
 
 
@@ -133,8 +92,9 @@ def headers_error(headers: Headers) -> UpstreamError | None:
     if media_type(headers) == "text/html":
         return UpstreamError(
             "decode",
-            "a web page instead of JSON: check that UPSTREAM_API_URL is the address"
-            " of the API",
+            "a web page instead of JSON",
+            cure="Check that UPSTREAM_API_URL is the address of the API, and that no"
+            " login page answers for /api/.",
         )
     return None
 
@@ -165,6 +125,7 @@ def translate(failure: Failure) -> NoReturn:
                     f"{message}{explanation(cause)}",
                     retryable=reason in _RETRYABLE,
                     unsent=isinstance(cause, _UNSENT),
+                    cure=cure_of(cause),
                 ) from None
     failure.raiseException()
 
@@ -198,29 +159,37 @@ def _causes(failure: Failure) -> Iterator[BaseException]:
 
 
 def explanation(cause: BaseException | None) -> str:
-    """Return a cause's own message in one line, or its type if it has none."""
-    if isinstance(cause, SSL.Error) and not isinstance(cause, SSL.SysCallError):
-        message = (
-            ", ".join(text for *_, text in cause.args[0] if text) if cause.args else ""
-        )
+    """Return a cause's own message in one line, after a colon; "" if it has none."""
+    if isinstance(cause, SSL.SysCallError):
+        message = str(cause.args[-1])
+    elif isinstance(cause, SSL.Error):
+        message = _openssl_message(cause)
         if _WRONG_VERSION in message:
             message = (
                 "the server does not speak TLS on this port; write http:// in"
                 f" UPSTREAM_API_URL if that is right ({message})"
             )
-    elif isinstance(cause, (VerificationError, ResponseFailed, error.ConnectionClosed)):
+        elif _NO_COMMON_PROTOCOL in message:
+            message = _HTTP_2_ONLY
+    elif isinstance(cause, (MemoryError, ResponseFailed, error.ConnectionClosed)):
         message = ""
     else:
         message = str(cause).rstrip(".")
-    return f": {_one_line(message)}" if message else f" ({type(cause).__name__})"
+    return f": {one_line(message)}" if message else ""
 
 
-def _server_message(body: bytes) -> str:
-    try:
-        return _one_line(msgspec.json.decode(body, type=_Message).message)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return ""
+def cure_of(cause: BaseException | None) -> str:
+    """Return what to do about a failed TLS handshake; "" if the advice fits."""
+    if isinstance(cause, CertificateProblem):
+        return cause.cure
+    if isinstance(cause, SSL.Error) and not isinstance(cause, SSL.SysCallError):
+        message = _openssl_message(cause)
+        if _WRONG_VERSION in message:
+            return _CURE_SCHEME
+        if _NO_COMMON_PROTOCOL in message:
+            return _CURE_HTTP_2
+    return ""
 
 
-def _one_line(text: str) -> str:
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
+def _openssl_message(cause: SSL.Error) -> str:
+    return ", ".join(text for *_, text in cause.args[0] if text) if cause.args else ""

@@ -28,6 +28,7 @@ from api_exporter.upstream.body import (
     GzipAgent,
 )
 from api_exporter.upstream.headers import date
+from api_exporter.upstream.refusal import response_error
 from api_exporter.version import this_build
 from api_exporter.world import World
 
@@ -240,6 +241,7 @@ class Fetcher:
                 reason=None if failed is None else failed.reason,
                 unsent=failed is not None and failed.unsent,
                 request_id="" if failed is None else failed.request_id,
+                cure="" if failed is None else failed.cure,
             )
             self._on_attempt(attempt)
             self.log.debug(
@@ -255,10 +257,11 @@ class Fetcher:
     async def _exchange(self, path: str, token: Token, body: BodyReceiver) -> bytes:
         account, sent_at = self._options.account, self._now()
         query = account and f"{'&' if '?' in path else '?'}account={account}"
+        address = f"{self._options.url}/{path}{query}"
         silence = self._clock.callLater(SILENT_SECONDS, self._on_silent, path)
         try:
             response = await self._http.get(
-                _Address(f"{self._options.url}/{path}{query}"),
+                _Address(address),
                 headers=Headers(
                     {
                         b"Authorization": [b"Bearer " + token.reveal().encode("ascii")],
@@ -276,10 +279,11 @@ class Fetcher:
         body.status = response.code
         secrets = (token.reveal(), *self._options.secrets)
         if response.code != 200:
-            raise failures.response_error(
+            raise response_error(
                 response.code,
                 response.headers,
                 await _error_body(response, body),
+                url=address,
                 now=self._now(),
                 secrets=secrets,
             )
@@ -316,9 +320,10 @@ class Fetcher:
             )
 
 
-async def _error_body(response: IResponse, body: BodyReceiver) -> bytes:
+async def _error_body(response: IResponse, body: BodyReceiver) -> bytes | None:
+    """Return the body of an error; None if it cannot be read."""
     try:
         data = await body.receive(response, _MAX_ERROR_BYTES)
         return unpack(ResponseBody(data, body.packed, body.limit))
-    except (ResponseFailed, UpstreamError):  # the status says enough
-        return b""
+    except (ResponseFailed, UpstreamError):
+        return None

@@ -1,16 +1,38 @@
 """Values of response headers. Invalid bytes raise no error."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from twisted.web.http_headers import Headers
+
+from api_exporter.upstream.masking import mask_secrets
 
 GZIP = "gzip"
 """The only content coding that is requested."""
 
 RECEIVED_ENCODING = b"X-Received-Content-Encoding"
 """The header to which `GzipAgent` moves Content-Encoding; treq ignores it."""
+
+
+BASIC = "Basic"
+
+_SCHEMES = (BASIC, "Digest", "NTLM", "Negotiate", "Kerberos", "Bearer")
+"""Authentication schemes that messages may name; a proxy may send anything."""
+
+_MAX_SERVER_NAME = 60
+"""Maximum characters of a program's name."""
+
+
+def mask_headers(headers: Headers, *secrets: str) -> Headers:
+    """Return the headers of a response with the beginning of each value, masked."""
+    masked = Headers()
+    for name, values in headers.getAllRawHeaders():
+        for value in values:
+            text = mask_secrets(value.decode("latin-1"), *secrets)
+            masked.addRawHeader(name, text.encode("latin-1"))
+    return masked
 
 
 def codings(headers: Headers) -> list[str]:
@@ -28,6 +50,37 @@ def media_type(headers: Headers) -> str:
     """Return the media type, such as `application/json`; "" if it is missing."""
     (value, *_) = _values(headers, b"content-type") or [""]
     return value.partition(";")[0].strip().lower()
+
+
+def known_schemes(challenges: Iterable[str]) -> list[str]:
+    """Return the known authentication schemes of challenges."""
+    schemes = {challenge.partition(" ")[0].lower() for challenge in challenges}
+    return [name for name in _SCHEMES if name.lower() in schemes]
+
+
+def login_schemes(headers: Headers) -> list[str]:
+    """Return the known authentication schemes that a server requires."""
+    return known_schemes(_values(headers, b"www-authenticate"))
+
+
+def server(headers: Headers) -> str:
+    """Return the program's name for itself, such as `nginx/1.27`; "" if missing."""
+    return _printable(headers, b"server")[:_MAX_SERVER_NAME]
+
+
+def location(headers: Headers) -> str:
+    """Return the address of a redirect; "" if missing."""
+    return _printable(headers, b"location")
+
+
+def upgrades(headers: Headers) -> str:
+    """Return the protocols that a server offers in place of the request's."""
+    return ",".join(_values(headers, b"upgrade")).lower()
+
+
+def _printable(headers: Headers, name: bytes) -> str:
+    (value, *_) = _values(headers, name) or [""]
+    return re.sub("[^ -~]", "?", value).strip()
 
 
 def challenges(headers: Headers) -> list[str]:

@@ -30,3 +30,8 @@ def mask_secrets(text: str, *secrets: str) -> str:
             hidden.update(range(place, place + _PIECE_CHARACTERS))
     shown = ("\0" if place in hidden else text[place] for place in range(len(text)))
     return re.sub("\0+", _MASK, "".join(shown))[:_MAX_CHARACTERS]
+
+
+def one_line(text: str) -> str:
+    """Return a text without control characters and ends of lines."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)

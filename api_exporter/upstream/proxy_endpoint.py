@@ -22,7 +22,7 @@ from api_exporter.upstream.connection import (
     TlsEndpoint,
     tcp_endpoint,
 )
-from api_exporter.upstream.failures import ProxyTimeout, explanation
+from api_exporter.upstream.failures import ProxyTimeout, cure_of, explanation
 
 
 @implementer(IStreamClientEndpoint)
@@ -81,4 +81,6 @@ class ProxyEndpoint:
     def _tls_failure(self, untrusted: Failure | None) -> Failure:
         why = "" if untrusted is None else explanation(untrusted.value)
         message = f"no trusted TLS connection to the proxy {self._proxy}"
-        return Failure(UpstreamError("proxy", f"{message}{why}", retryable=True))
+        cure = "" if untrusted is None else cure_of(untrusted.value)
+        text = f"{message}{why}"
+        return Failure(UpstreamError("proxy", text, retryable=True, cure=cure))

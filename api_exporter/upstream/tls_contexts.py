@@ -7,6 +7,7 @@ from typing import Any
 
 from OpenSSL import SSL
 from OpenSSL.crypto import X509
+from service_identity import CertificateError, VerificationError
 from service_identity.hazmat import DNS_ID, IPAddress_ID, verify_service_identity
 from service_identity.pyopenssl import extract_patterns
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
@@ -14,6 +15,9 @@ from twisted.internet.ssl import CertificateOptions, platformTrust
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 from zope.interface import implementer
+
+from api_exporter.upstream.certificate_problems import chain_problem, name_problem
+from api_exporter.upstream.failures import CertificateProblem
 
 Options = dict[str, Any]
 """Arguments of Twisted's CertificateOptions."""
@@ -80,18 +84,38 @@ class VerifiedConnections:
     ) -> SSL.Connection:
         connection = SSL.Connection(self._context, None)
         connection.set_app_data(tlsProtocol)
+        # A server that speaks only HTTP/2 then says so in the handshake (RFC 7301).
+        connection.set_alpn_protos([b"http/1.1"])
         if isinstance(self._id, DNS_ID):
             connection.set_tlsext_host_name(self._host.encode("ascii"))
         return connection
 
     def _verify(
-        self, connection: SSL.Connection, certificate: X509, _: int, depth: int, ok: int
+        self,
+        connection: SSL.Connection,
+        certificate: X509,
+        code: int,
+        depth: int,
+        ok: int,
     ) -> bool:
         """Return whether a certificate is valid; that of depth 0 is the host's."""
         try:
-            if ok and depth == 0:
-                verify_service_identity(extract_patterns(certificate), [self._id], [])
+            if not ok:
+                problem = chain_problem(certificate.to_cryptography(), code)
+            elif depth == 0:
+                problem = self._name_problem(certificate)
+            else:
+                return True
         except Exception:  # noqa: BLE001 - OpenSSL ignores exceptions
-            connection.get_app_data().failVerification(Failure())
-            return False
-        return bool(ok)
+            problem = CertificateProblem("the certificate cannot be read", "")
+        if problem is not None:
+            connection.get_app_data().failVerification(Failure(problem))
+        return bool(ok) and problem is None
+
+    def _name_problem(self, certificate: X509) -> CertificateProblem | None:
+        patterns = extract_patterns(certificate)
+        try:
+            verify_service_identity(patterns, [self._id], [])
+        except (VerificationError, CertificateError):
+            return name_problem(certificate.to_cryptography(), self._host)
+        return None

@@ -18,6 +18,7 @@ from api_exporter.settings.certificate import (
     ClientCertificateFiles,
     pem_certificates,
 )
+from api_exporter.upstream.masking import mask_secrets
 from api_exporter.upstream.tls_contexts import (
     Options,
     VerifiedConnections,
@@ -47,7 +48,7 @@ class UpstreamCertificate(Struct, frozen=True):
 def read_certificate(certificate: X509) -> UpstreamCertificate:
     known = certificate.to_cryptography()
     return UpstreamCertificate(
-        known.issuer.rfc4514_string(),
+        mask_secrets(known.issuer.rfc4514_string()),
         known.not_valid_before_utc.timestamp(),
         known.not_valid_after_utc.timestamp(),
     )
@@ -94,7 +95,8 @@ class TlsPolicy:
             self._creators.clear()
             self._made_from = made_from
         if hostname not in self._creators:
-            host = hostname.decode("ascii")
+            # A dot at the end is for DNS: certificates and SNI have none (RFC 6066, 3).
+            host = hostname.decode("ascii").removesuffix(".")
             self._creators[hostname] = VerifiedConnections(host, self._options())
         return self._creators[hostname]
 

@@ -120,6 +120,20 @@ class CheckTests(SynchronousTestCase):
             self.assertIn(words, text)
             self.assertEqual("id: " in words, "Request id" in text)
 
+    def test_once(self) -> None:
+        """Advice is not repeated; a token that reads the peers is not called wrong."""
+        other = UpstreamError("http_5xx", "503")
+        _, text = self.checked(
+            READ,
+            check("groups", UpstreamError("http_5xx", "500")),
+            check("routes", other),
+            check("users", UpstreamError("auth", "401: rejected")),
+        )
+        self.assertEqual(1, text.count(advice(other)))
+        self.assertIn("\nroutes: 503.\n", text)
+        self.assertNotIn("token is wrong", text)
+        self.assertIn("\nusers: 401: rejected. NetBird accepts the token", text)
+
     def test_strict(self) -> None:
         """An unread resource counts as a warning; unread peers end the check."""
         for checks, status in (
@@ -133,7 +147,10 @@ class CheckTests(SynchronousTestCase):
         failed = check("peers", UpstreamError("connect", "no connection"))
         _, text = self.checked(failed, failed, unreachable="no connection")
         self.assertEqual(1, text.count("api/peers"))
-        self.assertIn("reachable: no connection\n", text)
+        self.assertIn("reachable: no\n", text)
+        self.assertEqual(1, text.count("no connection"))
+        _, text = self.checked(READ, unreachable="no connection")
+        self.assertIn("\nnot reachable at first: no connection\n", text)
 
     def test_out_of_reach(self) -> None:
         """Without a response the first request ends in time, and is the only one."""
@@ -262,7 +279,7 @@ class ReachedTests(SynchronousTestCase):
             raise ZeroDivisionError
 
         done = Deferred.fromCoroutine(try_reach(reachability_problem))
-        problem = "internal error: ZeroDivisionError"
+        problem = "internal error, see the log"
         self.assertEqual(problem, self.successResultOf(done))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 

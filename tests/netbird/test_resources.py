@@ -71,27 +71,31 @@ class ResourcesTests(SynchronousTestCase):
         too_old = UpstreamError("not_found", f"404: {routers}", server_message=routers)
         forbidden = UpstreamError("forbidden", "403: no")
         gone = UpstreamError("not_found", "404: gone", server_message="gone")
-        unknown_role = "user role: billing_admin not found"
-        role = UpstreamError(
-            "not_found", f"404: {unknown_role}", server_message=unknown_role
-        )
+        foreign = UpstreamError("not_found", "something answers 404")
         message = "invite links are only available with embedded identity provider"
         not_embedded = UpstreamError(
             "http_4xx", f"412: {message}", server_message=message
         )
         for name, absent, refused in (
             ("peers", (), ()),
-            ("groups", (unknown_path,), (forbidden, role)),
-            ("network_routers", (unknown_path, too_old), (forbidden, role)),
-            ("user_invites", (unknown_path, not_embedded), (forbidden, role)),
-            ("access_tokens", (unknown_path,), (too_old, forbidden, gone, role)),
+            ("groups", (unknown_path,), (forbidden,)),
+            ("network_routers", (unknown_path, too_old), (forbidden,)),
+            ("user_invites", (unknown_path, not_embedded), (forbidden,)),
+            ("access_tokens", (unknown_path,), (too_old, forbidden, gone)),
             (
                 *("current_user", (unknown_path,)),
-                (too_old, forbidden, gone, role, not_embedded),
+                (too_old, forbidden, gone, not_embedded),
             ),
         ):
             resource = RESOURCE_BY_NAME[name]
-            for error in (unknown_path, too_old, forbidden, gone, role, not_embedded):
+            for error in (
+                unknown_path,
+                too_old,
+                forbidden,
+                gone,
+                foreign,
+                not_embedded,
+            ):
                 case = f"{name}, {error}"
                 self.assertEqual(error in absent, resource.absent(error), case)
                 self.assertEqual(error in refused, resource.refused(error), case)

@@ -8,6 +8,7 @@ from typing import Any
 
 import twisted.internet.reactor  # noqa: TID251 - to replace it
 from cryptography.x509 import DNSName
+from OpenSSL import SSL
 from OpenSSL.crypto import X509
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -23,6 +24,7 @@ from twisted.web.http_headers import Headers
 
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy, proxy
+from api_exporter.upstream.advice import advice
 from api_exporter.upstream.agent import IDLE_SECONDS, UpstreamAgent
 from api_exporter.upstream.connection import CLOSE_TIMEOUT, MAX_HEADER_BYTES
 from api_exporter.upstream.failures import translate
@@ -113,10 +115,14 @@ good, closing = sends(GOOD, close=False), sends()
 
 
 class ConnectionTests(SynchronousTestCase):
+    on_protocols: Callable[[SSL.Connection, list[bytes]], bytes]
+    on_server_name: Callable[[bytes], object] | None = None
+
     def setUp(self) -> None:
         self.reactor = MemoryReactorClock()
         # Twisted's TLS writes in the next turn of the global reactor.
         self.patch(twisted.internet, "reactor", self.reactor)
+        self.on_protocols = lambda _, protocols: protocols[0]
         self.authority = Authority("test")
         self.issue = self.authority.issue
         bundle = Path(self.mktemp())
@@ -167,6 +173,12 @@ class ConnectionTests(SynchronousTestCase):
         servers: IProtocolFactory = Factory.forProtocol(serve)
         if certified != PLAIN:
             options = self.issue(certified).server().options()
+            context = options.getContext()
+            context.set_alpn_select_callback(self.on_protocols)
+            if (on_name := self.on_server_name) is not None:
+                context.set_tlsext_servername_callback(
+                    lambda connection: on_name(connection.get_servername())
+                )
             servers = TLSMemoryBIOFactory(options, False, servers)
         client, server = (made.buildProtocol(PEER) for made in (clients, servers))
         if is_tunnel:
@@ -263,9 +275,67 @@ class ConnectionTests(SynchronousTestCase):
         """A certificate of an unknown authority is rejected."""
         self.issue = Authority("another").issue
         for host in (ADDRESS, UNUSUAL):
-            self.assertIn(
-                "certificate verify failed", str(self.failed(good, host, host))
-            )
+            words = "its issuer CN=another is not trusted"
+            self.assertIn(words, str(self.failed(good, host, host)))
+
+    def test_certificates(self) -> None:
+        """Each fault of a certificate has its own sentence, with its facts and cure."""
+        prefix = "no trusted TLS connection: the certificate "
+        date = r"20\d\d-\d\d-\d\d \d\d:\d\d UTC"
+        names = [DNSName(f"n{number}.example") for number in range(5)]
+        for options, words, cure in (
+            (
+                {"begins": -9, "days": -2},
+                f"expired on {date}$",
+                "Renew the certificate",
+            ),
+            ({"begins": 2}, f"is not valid before {date}: check this", "replace"),
+            (
+                {"sans": names},
+                r"is for n0.example, n1.example, n2.example and 2 more, not for \S+$",
+                "Write a host",
+            ),
+            ({"sans": []}, r"is for no host, not for \S+$", "Write a host"),
+        ):
+            self.issue = partial(self.authority.issue, **options)
+            for host in (ADDRESS, UNUSUAL):
+                error = self.failed(good, host, host)
+                self.assertRegex(str(error), f"^{prefix}{words}")
+                self.assertIn(cure, advice(error))
+                self.assertNotIn("UPSTREAM_CA_FILE", advice(error))
+                self.assertTrue(error.retryable)
+
+    def test_dot(self) -> None:
+        """A dot at the end of the host is not part of the name in the certificate."""
+        names = list[bytes]()
+        self.on_server_name = names.append
+        requested = self.requested(sends(GOOD), f"{UNUSUAL}.", UNUSUAL)
+        self.successResultOf(requested)
+        self.assertEqual([UNUSUAL.encode()], names)
+        self.assertIn(f"Host: {UNUSUAL}.\r\n".encode(), b"".join(self.received))
+
+    def test_http_2(self) -> None:
+        """A server that speaks only HTTP/2 is named, by its frames or by ALPN."""
+        settings = b"\0\0\x12\x04\0\0\0\0\0" + bytes(18)
+        goodbye = b"\0\0\x08\x07\0\0\0\0\0" + bytes(8)
+        for talk, certified, scheme in (
+            (sends(settings), PLAIN, "http"),
+            (sends(goodbye), ADDRESS, "https"),
+            (sends(settings, close=False), ADDRESS, "https"),
+        ):
+            error = self.failed(talk, ADDRESS, certified, scheme=scheme)
+            self.assertIn("speaks HTTP/2 only on this port", str(error))
+            self.assertIn("Enable HTTP/1.1", advice(error))
+        offered = list[list[bytes]]()
+
+        def refuse(_: SSL.Connection, protocols: list[bytes]) -> bytes:
+            offered.append(protocols)
+            raise SSL.Error([("", "", "no overlap")])  # it sends the alert
+
+        self.on_protocols = refuse
+        error = self.failed(sends(GOOD))
+        self.assertIn("speaks HTTP/2 only on this port", str(error))
+        self.assertEqual([[b"http/1.1"]], offered)
 
     def test_failures(self) -> None:
         """Each failure has its reason, with TLS and without."""

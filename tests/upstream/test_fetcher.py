@@ -156,15 +156,31 @@ class FetchTests(SynchronousTestCase):
         for answer, reason, retryable in (
             (says(401, b'{"message":"token invalid","code":401}'), "auth", False),
             (says(404, unknown_token), "auth", False),
-            (says(403, b'{"message":"permission denied"}'), "forbidden", False),
-            (says(404, b'{"message":"group: x not found"}'), "not_found", False),
+            (
+                says(403, b'{"message":"permission denied","code":403}'),
+                "forbidden",
+                False,
+            ),
+            (
+                says(404, b'{"message":"group: x not found","code":404}'),
+                "not_found",
+                False,
+            ),
             (plain, "not_found", False),
-            (says(429, b'{"message":"too many requests"}'), "rate_limited", False),
+            (
+                says(429, b'{"message":"too many requests","code":429}'),
+                "rate_limited",
+                False,
+            ),
             (says(300, location="http://elsewhere.example/"), "redirect", False),
             (says(399, b""), "redirect", False),
             (says(400, b""), "http_4xx", False),
             (says(499, b""), "http_4xx", False),
-            (says(500, b'{"message":"no rules in the policy"}'), "http_5xx", True),
+            (
+                says(500, b'{"message":"no rules in the policy","code":500}'),
+                "http_5xx",
+                True,
+            ),
             (says(599, html, "text/html"), "http_5xx", True),
             (says(200, html, "text/html"), "decode", False),
             (says(200, b"x" * 1001), "too_large", False),
@@ -180,16 +196,18 @@ class FetchTests(SynchronousTestCase):
 
     def test_words(self) -> None:
         """The server's message is repeated in one line, but no hash of the token."""
-        error = self.failing(says(500, b'{"message":"no rules\\nin the policy"}'))
+        error = self.failing(
+            says(500, b'{"message":"no rules\\nin the policy","code":500}')
+        )
         self.assertEqual("500: no rules in the policy", str(error))
-        hash_ = b'{"message":"invalid token: pat: vgw+iaq06i77= not found"}'
+        hash_ = b'{"message":"invalid token: pat: vgw+iaq06i77= not found","code":404}'
         self.assertNotIn("vgw", str(self.failing(says(404, hash_))))
         self.assertIn("the status is 206", str(self.failing(says(206))))
         self.assertIn("a cache", str(self.failing(says(304, b""))))
 
     def test_packed_refusal(self) -> None:
         """An error response has its reason, even if its body cannot be read."""
-        words = b'{"message":"too many requests"}'
+        words = b'{"message":"too many requests","code":429}'
         for body, coding, message in (
             (gzip.compress(words), "gzip", "429: too many requests"),
             (words, "gzip", "429"),
@@ -219,14 +237,15 @@ class FetchTests(SynchronousTestCase):
         """Retry-After is returned in seconds, given as seconds or as a date."""
         for value, seconds in (
             ("17", 17.0),
-            ("Fri, 15 Jan 2027 08:01:00 GMT", 60.0),
+            ("Fri, 15 Jan 2027 09:01:00 GMT", 60.0),  # by the server's own clock
             ("Fri, 15 Jan 2027 07:00:00 GMT", 0.0),
             ("soon", None),
             ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
             ("Mon, 01 Jan 2027 00:00:00 +99999999999999999999", None),
             ("9" * 5000, None),
         ):
-            error = self.failing(says(429, retry_after=value))
+            ahead = "Fri, 15 Jan 2027 09:00:00 GMT"  # by an hour
+            error = self.failing(says(429, retry_after=value, Date=ahead))
             self.assertEqual(seconds, error.retry_after, value)
 
     def test_retried(self) -> None:
@@ -372,16 +391,16 @@ class FetchTests(SynchronousTestCase):
         bench.fetch()
         [attempt] = bench.seen
         self.assertEqual(("api/peers", 200, 5, ""), _summary(attempt))
-        bench = Bench(says(500, b'{"message":"broken"}'), attempts=1)
+        bench = Bench(says(500, b'{"message":"broken","code":500}'), attempts=1)
         self.failureResultOf(bench.fetch())
         [attempt] = bench.seen
-        self.assertEqual(("api/peers", 500, 20, "500: broken"), _summary(attempt))
+        self.assertEqual(("api/peers", 500, 31, "500: broken"), _summary(attempt))
         self.assertEqual(1_800_000_000, attempt.started)
 
     def test_token_stays_secret(self) -> None:
         """Neither errors nor attempts repeat the token, even if the server does."""
-        echo = b'{"message":"who is nbp_canary?"}'
-        part = b'{"message":"no pat begins with nbp_cana"}'
+        echo = b'{"message":"who is nbp_canary?","code":500}'
+        part = b'{"message":"no pat begins with nbp_cana","code":500}'
         escaped = echo.replace(b"nbp", b"\\u006e\\u0062\\u0070")
         answers = [says(status, echo) for status in (401, 403, 500)]
         for answer in (*answers, says(500, part), says(500, escaped)):
@@ -396,7 +415,7 @@ class RequestIdTests(SynchronousTestCase):
     def test_refused(self) -> None:
         """An error response has its request id; a gateway's has none."""
         for id_, shown in (("dc1djo5q", " (request id dc1djo5q)"), ("", "")):
-            answer = says(500, b'{"message":"no"}', X_Request_Id=id_)
+            answer = says(500, b'{"message":"no","code":500}', X_Request_Id=id_)
             bench = Bench(answer, attempts=1)
             error = self.failureResultOf(bench.fetch(), UpstreamError).value
             self.assertEqual((id_, "500: no"), (error.request_id, str(error)))

@@ -9,7 +9,7 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.collectors.table import Collector
 from api_exporter.netbird.resources import PROBE_PATH, RESOURCE_BY_NAME, UP, Resource
-from api_exporter.ports import Attempt, Reason, UpstreamError
+from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
@@ -49,7 +49,7 @@ def resources(
     rows: list[Tag] = []
     states: set[str] = set()
     peers, words = freshness[UP], state_words(freshness, now)
-    advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
+    advised = set() if peers.error is None else {advice(peers.error)}
     for resource in RESOURCE_BY_NAME.values():
         if (known := freshness.get(resource.name)) is None:
             continue
@@ -57,7 +57,11 @@ def resources(
         states.add(word)
         rows.append(_row(resource, known, word, now))
         if known.error is not None and word == "failing":
-            rows.append(_failure(known, known.error, advised, now))
+            steps = advice(known.error, token_accepted=peers.up is True)
+            rows.append(
+                _failure(known, known.error, "" if steps in advised else steps, now)
+            )
+            advised.add(steps)
     legend = [
         tags.span(tags.b(word), f": {text}. ")
         for word, text in _LEGEND.items()
@@ -107,12 +111,8 @@ def _row(resource: Resource, freshness: Freshness, word: str, now: float) -> Tag
     )
 
 
-def _failure(
-    freshness: Freshness, error: UpstreamError, advised: set[Reason], now: float
-) -> Tag:
-    """Return the row of an error; only the first row of a reason has its advice."""
-    steps = "" if error.reason in advised else advice(error)
-    advised.add(error.reason)
+def _failure(freshness: Freshness, error: UpstreamError, steps: str, now: float) -> Tag:
+    """Return the row of an error and of what to do about it."""
     since = formatting.clock_time(freshness.failing_since or now, now)
     return _problem_row(
         len(_NUMBERS) + 2, f"Since {since}: {error.text_with_request_id}", steps
