@@ -1,3 +1,4 @@
+from twisted.trial.runner import TestLoader
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.promises import kept, promises
@@ -13,3 +14,8 @@ class PromisesTests(SynchronousTestCase):
         of 1.x: docs/compatibility.md says how a promise ends.
         """
         self.assertEqual(kept(), promises())
+
+    def test_peer_exporter(self) -> None:
+        """The specification names this test of the peer exporter: it must stay."""
+        found = TestLoader().loadByName("tests.collectors.test_peers.TestPeerExporter")
+        self.assertGreater(found.countTestCases(), 0)
