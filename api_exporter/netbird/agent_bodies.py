@@ -200,6 +200,4 @@ class DenialsDecoder:
             )
         except DECODE_ERRORS as error:
             raise UpstreamError("decode", str(error)) from None
-        return Decoded(
-            (Denials(day=day(known.now), requests=count.total_records or 0),)
-        )
+        return Decoded((Denials(day=day(known.now), requests=count.total_records),))

@@ -117,4 +117,4 @@ class UsageBucket(Struct, frozen=True, gc=False, kw_only=True):
 class RequestCount(Struct, frozen=True, gc=False, kw_only=True):
     """A page of the access log. Its one row is not read."""
 
-    total_records: Count | None = None
+    total_records: Count

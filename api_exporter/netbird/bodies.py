@@ -1,7 +1,7 @@
 """Decoders of bodies. Records that cannot be read are left out and reported."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from api_exporter.netbird.elements import (
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
 from api_exporter.netbird.unknown import Inspector
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Reason, UpstreamError
 
 _INSTANTS = frozenset(
     field.encode_name
@@ -101,6 +101,45 @@ class BodyDecoder(Protocol):
         follow. So two refreshes of a large network take hardly more memory than one.
         Results change as little as the records.
         """
+
+
+_MAX_ERROR_BYTES = 64 * 1024
+"""The maximum bytes of a body that is looked at for an error."""
+
+
+class _ServerError(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of an error of the NetBird API. A proxy may give it the status 200."""
+
+    message: str
+    code: int
+
+
+def check_for_error(body: bytes) -> None:
+    """Raise UpstreamError for a body that is an error of the NetBird API.
+
+    The error's own message may hold a hash of the token and is not repeated.
+    """
+    if len(body) > _MAX_ERROR_BYTES:
+        return
+    try:
+        error = msgspec.json.decode(body, type=_ServerError)
+    except DECODE_ERRORS:
+        return
+    code = error.code
+    if code == 401 or (code == 404 and error.message.startswith("invalid token")):
+        raise UpstreamError("auth", f"{code}: the NetBird API rejects the token")
+    reason: Reason = _REASONS.get(code) or _REASONS.get(code // 100) or "decode"
+    raise UpstreamError(reason, f"{code}: an error of the NetBird API with status 200")
+
+
+_REASONS: Mapping[int, Reason] = {
+    403: "forbidden",
+    404: "not_found",
+    429: "rate_limited",
+    4: "http_4xx",
+    5: "http_5xx",
+}
+"""The reasons of an error's code, and of the first digit of other codes."""
 
 
 class ListDecoder:
@@ -231,11 +270,13 @@ class DocumentDecoder:
 
     def __init__(self, record: type[Struct], *, nullable: bool = False) -> None:
         self._decoder = msgspec.json.Decoder(record)
+        self._fields = frozenset(record.__struct_encode_fields__)
         self._nullable = nullable
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
+        """Decode a body. Raise UpstreamError for an object without a known field."""
         if self._nullable and body.strip() == b"null":
-            body = b"{}"
+            return Decoded((self._decoder.type(),))
         if len(body) > _MAX_DOCUMENT_BYTES:
             raise UpstreamError(
                 "too_large",
@@ -244,8 +285,12 @@ class DocumentDecoder:
         raw = msgspec.Raw(replace_surrogates(body))
         try:
             record = _decode_loosely(self._decoder, raw)
+            fields = msgspec.json.decode(bytes(raw).decode("utf-8", "replace"))
         except DECODE_ERRORS as error:
             raise UpstreamError("decode", str(error)) from None
+        if self._fields.isdisjoint(fields):
+            names = ", ".join(sorted(self._fields))
+            raise UpstreamError("decode", f"the response has no field of {names}")
         known.inspect([raw])
         return Decoded((record,))
 

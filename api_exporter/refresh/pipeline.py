@@ -27,7 +27,7 @@ from api_exporter.exposition.incremental import (
     render_page,
 )
 from api_exporter.exposition.pages import Pages
-from api_exporter.netbird.bodies import DecodeContext
+from api_exporter.netbird.bodies import DecodeContext, check_for_error
 from api_exporter.netbird.facts.join_size import check_joins
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
@@ -333,6 +333,7 @@ def decode(
     digest = (path, *_digest(data))
     if last is not None and last.digest == digest:
         return last, ()
+    check_for_error(data)
     inspector = Inspector(resource.name, known.now)
     decoded = resource.decoder.decode(data, replace(known, inspector=inspector))
     check_named_ids(resource.name, decoded.records)

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.agent_bodies import DenialsDecoder
+from api_exporter.netbird.agent_records import RequestCount
 from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
@@ -23,7 +24,7 @@ from tests.collectors.samples import page, parsed
 RECORDS: dict[str, type[Struct]] = {
     resource.name: get_args(get_args(get_type_hints(Inventory)[resource.name])[0])[0]
     for resource in RESOURCES
-}
+} | {"agent_denials": RequestCount}
 
 SYNTAX = (
     "",

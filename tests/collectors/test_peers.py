@@ -25,7 +25,7 @@ class TestPeerExporter(SynchronousTestCase):
     def samples(self, body: bytes) -> dict[Key, float]:
         """Return the samples of the collector of peers, given a response's body."""
         [peers] = [collector for collector in COLLECTORS if collector.name == "peers"]
-        inventory = Inventory(peers=decoded("peers", body).records, now=1_795_348_830.0)
+        inventory = Inventory().with_("peers", decoded("peers", body).records)
         found = parsed(page(inventory, [peers]))
         self.assertEqual(len(found), len(dict(found)), "a sample twice")
         return dict(found)

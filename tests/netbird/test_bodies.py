@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird import bodies, elements
+from api_exporter.netbird.agent_records import AgentSettings
 from api_exporter.netbird.bodies import (
     BodyDecoder,
     DecodeContext,
@@ -21,11 +22,13 @@ from api_exporter.netbird.bodies import (
     DocumentDecoder,
     ListDecoder,
     PageDecoder,
+    check_for_error,
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
 from api_exporter.netbird.records import DnsSettings, Group, Peer, Policy
-from api_exporter.netbird.resources import RESOURCES
-from api_exporter.ports import UpstreamError
+from api_exporter.netbird.resources import RESOURCE_BY_NAME, RESOURCES
+from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.refresh import pipeline
 
 PEERS = ListDecoder(Peer)
 GROUPS = ListDecoder(Group)
@@ -152,7 +155,52 @@ class PageTests(SynchronousTestCase):
             self.assertEqual(Decoded((), unread_count=unread), decode(PAGES, body))
 
 
+ERRORS = st.builds(
+    lambda message, code: json.dumps({"message": message, "code": code}).encode(),
+    st.text() | st.sampled_from(["token invalid", "invalid token 7"]),
+    st.integers(-1, 1000),
+)
+"""Errors of the NetBird API, with any code."""
+
+
 class DocumentTests(SynchronousTestCase):
+    @given(text=ERRORS | st.just(b"{}"))
+    def test_error_is_no_document(self, text: bytes) -> None:
+        """No resource takes `{}` or an error for its data: published samples stay."""
+        for resource in RESOURCE_BY_NAME.values():
+            error = self.assertRaises(UpstreamError, decode, resource.decoder, text)
+            self.assertEqual("decode", error.reason, resource.name)
+
+    def test_error(self) -> None:
+        """An error with the status 200 has the reason of its code."""
+        for code, message, reason in (
+            (401, "token invalid", "auth"),
+            (404, "invalid token 7", "auth"),
+            (404, "peer not found", "not_found"),
+            (403, "permission denied", "forbidden"),
+            (422, "", "http_4xx"),
+            (429, "too many requests", "rate_limited"),
+            (500, "internal error", "http_5xx"),
+            (0, "", "decode"),
+        ):
+            text = json.dumps({"message": message, "code": code}).encode()
+            for resource in RESOURCE_BY_NAME.values():
+                error = self.assertRaises(
+                    UpstreamError,
+                    pipeline.decode,
+                    *(resource, "", ResponseBody(text), DecodeContext(), None),
+                )
+                self.assertEqual(reason, error.reason, text)
+                self.assertIn(str(code), str(error))
+        with_id = b'{"message":"","code":401,"disabled_management_groups":[]}'
+        check_for_error(with_id)
+        check_for_error(b'[{"message":"","code":401}]')
+
+    def test_null(self) -> None:
+        """Settings that were never stored are `null`, and no `{}`."""
+        null = RESOURCE_BY_NAME["agent_settings"].decoder.decode(b" null\n")
+        self.assertEqual((AgentSettings(),), null.records)
+
     def test_too_long(self) -> None:
         """A document that is far too long is not decoded."""
         text = b" " * 2**20 + b"{}"

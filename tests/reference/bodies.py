@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from tests.reference.fields import Record, text
-from tests.reference.shapes import NEVER_NULL, OBJECTS, ROWS, identity, readable
+from tests.reference.shapes import FIELDS, NEVER_NULL, OBJECTS, ROWS, identity, readable
 
 Known = Mapping[str, list[Record]]
 """The records of each known resource."""
@@ -33,10 +33,15 @@ def together(read: Mapping[str, list[Record] | None]) -> Known:
 
 
 def _object(resource: str, body: object) -> list[Record] | None:
-    cleaned = _clean({} if resource == "agent_settings" and body is None else body)
-    if isinstance(cleaned, dict) and readable(resource, cleaned):
-        return [cleaned]
-    return None
+    if resource == "agent_settings" and body is None:
+        return [{}]
+    cleaned = _clean(body)
+    if not isinstance(body, dict) or not isinstance(cleaned, dict):
+        return None
+    # A count must be there; of other objects any field, even one that is null.
+    sent = cleaned if resource == "agent_denials" else body
+    is_other = FIELDS[resource].isdisjoint(sent)
+    return None if is_other or not readable(resource, cleaned) else [cleaned]
 
 
 def _list(resource: str, body: object) -> list[Record] | None:

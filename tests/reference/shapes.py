@@ -246,6 +246,24 @@ OBJECTS = frozenset(
 )
 """Resources that are one object instead of a list."""
 
+FIELDS = {
+    "dns_settings": {"disabled_management_groups"},
+    "instance_version": {
+        "management_current_version",
+        "management_available_version",
+        "management_update_available",
+    },
+    "agent_settings": {
+        "enable_log_collection",
+        "enable_prompt_collection",
+        "redact_pii",
+        "dedicated",
+        "access_log_retention_days",
+    },
+    "agent_denials": {"total_records"},
+}
+"""The fields of these objects. An object without any of them is something else."""
+
 IDENTITIES = {
     "proxy_clusters": "address",
     "agent_usage": "period_start",
