@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
-from twisted.internet.defer import Deferred, DeferredList, DeferredLock, maybeDeferred
+from twisted.internet.defer import (
+    CancelledError,
+    Deferred,
+    DeferredList,
+    DeferredLock,
+    maybeDeferred,
+)
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
-from api_exporter.account import Account, SharedState
+from api_exporter.account import MAX_LOG_STOP_SECONDS, Account, SharedState
 from api_exporter.account import log as account_log
 from api_exporter.ports import Jitter, Now
 from api_exporter.refresh.network import AccountNetwork
@@ -55,6 +61,7 @@ class AccountSet(MultiService):
         self._now, self._jitter = now, jitter
         self.settings = settings.accounts
         self._lock = DeferredLock()
+        self._adopting: Deferred[None] | None = None
         self._follow: Callable[[AccountNetwork], None] = lambda _: None
         self.accounts: dict[str, Account] = {}
         self.networks: dict[str, AccountNetwork] = {}
@@ -129,16 +136,27 @@ class AccountSet(MultiService):
         for name, account in made.items():
             self._follow(account.network)
             if name in old:
-                try:
-                    await account.adopt(old[name])
-                except Exception:  # noqa: BLE001 - it begins without records
-                    log.failure("internal error while taking over records")
+                await self._adopt(account, old[name])
             if self.running:
                 account.setServiceParent(self)
         accounts = {**self.accounts, **made}
         self.accounts = {name: accounts[name] for name in self.settings}
         self.networks.clear()
         self.networks.update({n: a.network for n, a in self.accounts.items()})
+
+    async def _adopt(self, account: Account, old: Account) -> None:
+        """Take over records, unless the service stops: a computation may be long."""
+        if not self.running:
+            return
+        self._adopting = Deferred.fromCoroutine(account.adopt(old))
+        try:
+            await self._adopting
+        except CancelledError:
+            pass
+        except Exception:  # noqa: BLE001 - it begins without records
+            log.failure("internal error while taking over records")
+        finally:
+            self._adopting = None
 
     def follow(self, follow: Callable[[AccountNetwork], None]) -> None:
         """Call a function for each network now, and for each new one."""
@@ -151,9 +169,15 @@ class AccountSet(MultiService):
         return {name: network.telemetry for name, network in self.networks.items()}
 
     def stopService(self) -> Deferred[list[tuple[bool, object]]]:
-        """Stop; the result fires after a change that is under way, too."""
+        """Stop; the result fires after a change that is under way, too, or at the
+        deadline of the logs.
+        """
         stopped = super().stopService()
-        return DeferredList([stopped, self._lock.run(lambda: None)])
+        if self._adopting is not None:
+            self._adopting.cancel()
+        changed = self._lock.run(lambda: None)
+        changed.addTimeout(MAX_LOG_STOP_SECONDS, self._reactor)
+        return DeferredList([stopped, changed], consumeErrors=True)
 
     def reload(self) -> None:
         """Reload the files of all accounts."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import IResource, Resource
@@ -22,7 +23,7 @@ from api_exporter.accounts import AccountSet
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, install_name_resolver
-from api_exporter.live import LiveSettings
+from api_exporter.live import LiveSettings, ReadSettings
 from api_exporter.plurals import with_noun
 from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, SWITCH_INTERVAL, ComputeThread
@@ -82,7 +83,7 @@ def makeService(options: Options) -> MultiService:
         dropped=lambda: 0 if observer is None else observer.dropped,
         log_threads=daemon_threads(LOG_THREADS, "logs"),
         compute=ComputeThread(reactor, daemon_threads(1, "compute")),
-        read=None if options["demo"] else partial(loader.load, options, {}),
+        read=None if options["demo"] else _reader(options, reactor),
         set_log_level=_ignore if observer is None else observer.set_level,
     )
     for service in program.services:
@@ -90,6 +91,13 @@ def makeService(options: Options) -> MultiService:
     life.install_exception_hook(options.parent)
     life.install_signal_handlers(options.parent, file, reactor, reload=program.reload)
     return exporter
+
+
+def _reader(options: Options, reactor: PosixReactorBase) -> ReadSettings:
+    """Return a reader in a thread: files may be on a disk that hangs."""
+    load = partial(loader.load, options, {}, reload=True)
+    thread = daemon_threads(1, "settings")
+    return partial(deferToThreadPool, reactor, thread, load)
 
 
 class Configuration(Struct, frozen=True):
@@ -175,7 +183,7 @@ def assemble(
     log_threads: ThreadPool,
     compute: Compute,
     small_bytes: int = SMALL_BYTES,
-    read: Callable[[], Settings] | None = None,
+    read: ReadSettings | None = None,
     set_log_level: Callable[[str], None] = _ignore,
     now: Now = time.time,
     jitter: Jitter = random.random,

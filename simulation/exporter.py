@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
+
 from api_exporter.account import Account
 from api_exporter.accounts import AccountSet
 from api_exporter.daemon.supervision import Notifier
+from api_exporter.live import ReadSettings
 from api_exporter.service import Configuration, assemble
-from api_exporter.settings.definitions import AccountSettings, Settings
+from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.process import LagMeter
 from simulation.machine import Machine
 
@@ -30,7 +33,7 @@ class RunningExporter:
         machine: Machine,
         configured: Configuration,
         *,
-        read: Callable[[], Settings],
+        read: ReadSettings,
         small_bytes: int,
         now: Callable[[], float],
         jitter: Callable[[], float],
@@ -72,10 +75,13 @@ class RunningExporter:
         """Reload as at SIGHUP."""
         self._program.reload()
 
-    def end(self) -> None:
-        """Stop as at SIGTERM. The caller advances the time afterwards."""
-        for service in reversed(self._services):
-            service.stopService()
+    def end(self) -> Deferred[list[tuple[bool, object]]]:
+        """Stop as at SIGTERM; the result fires at the end of the process. The caller
+        advances the time afterwards.
+        """
+        return DeferredList(
+            [maybeDeferred(service.stopService) for service in reversed(self._services)]
+        )
 
     def left_over(self) -> Iterator[str]:
         """Yield timers, connections and ports that remain after the end. A computation

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
@@ -13,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.live import applicable
 from api_exporter.netbird.resources import PROBE_PATH
 from api_exporter.service import Configuration
-from api_exporter.settings.definitions import LIVE_SETTINGS, SETTINGS
+from api_exporter.settings.definitions import LIVE_SETTINGS, SETTINGS, Settings
 from api_exporter.settings.environment import read_settings
 from simulation.company.network import SimulatedNetwork
 from simulation.exporter import RunningExporter
@@ -59,6 +60,16 @@ class Api:
 
 
 class LiveTestCase(SynchronousTestCase):
+    """An exporter on a simulated machine.
+
+    Attributes:
+        compute: seconds of a computation in the thread.
+        end_seconds: seconds in which the exporter must end.
+    """
+
+    compute = 0.01
+    end_seconds = 10.0
+
     def setUp(self) -> None:
         self.book = logbook(self)
         self.api = Api("one", "two", "three")
@@ -79,12 +90,15 @@ class LiveTestCase(SynchronousTestCase):
         text = "".join(f"{key}='{value}'\n" for key, value in lines.items())
         (self.folder / f"{name}.conf").write_text(text)
 
+    def read(self) -> Settings | Deferred[Settings]:
+        return read_settings(self.environ)
+
     def start(self, small_bytes: int = 0) -> None:
-        self.machine = Machine(0.0, self.api, self.work, lambda: 0.01)
+        self.machine = Machine(0.0, self.api, self.work, lambda: self.compute)
         self.exporter = RunningExporter(
             self.machine,
             Configuration(read_settings(self.environ), None, None),
-            read=lambda: read_settings(self.environ),
+            read=lambda: self.read(),  # noqa: PLW0108 - a test replaces it
             now=lambda: NOW + self.machine.seconds(),
             jitter=lambda: 0.5,
             small_bytes=small_bytes,
@@ -98,8 +112,9 @@ class LiveTestCase(SynchronousTestCase):
         return do()
 
     def end(self) -> None:
-        self.exporter.end()
-        self.advance(10)
+        ended = self.exporter.end()
+        self.advance(self.end_seconds)
+        self.successResultOf(ended)
         self.assertEqual([], list(self.exporter.left_over()))
 
     def advance(self, seconds: float) -> None:
@@ -227,6 +242,31 @@ class AccountsTests(LiveTestCase):
         expected += ["new accounts one"]
         self.assertEqual([f"info reloaded settings: {x}" for x in expected], lines)
 
+    def test_fixed(self) -> None:
+        """A change that needs a restart is named, and is no change until then."""
+        self.start()
+        self.environ["SHARD"] = "0/2"
+        self.account("one", PEER_DETAIL="none")
+        self.reload()
+        line = (
+            "warning SHARD: a change needs a restart; until then, all accounts stay as"
+            " they are"
+        )
+        self.assertIn(line, self.book.lines())
+        self.assertIn("info reloaded settings: no change", self.book.lines())
+        self.environ["SHARD"] = ""
+        output = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
+        self.account("one", PEER_DETAIL="none", **output)
+        self.reload(0)
+        names = "EVENTS_CURSOR_FILE of one, EVENTS_FILE of one"
+        self.assertEqual(
+            [
+                f"warning {names}: a change needs a restart",
+                "info reloaded settings: changed PEER_DETAIL",
+            ],
+            self.book.lines()[-2:],
+        )
+
     def test_mistake(self) -> None:
         """A mistake leaves all settings as they are, and is one line without values."""
         self.start()
@@ -280,6 +320,26 @@ class AccountsTests(LiveTestCase):
             found = max(found, len(self.machine.compute_thread.pending))
         self.assertEqual(1, found)
 
+    def test_end(self) -> None:
+        """An end amid a reload does not wait for the compute thread."""
+        self.start()
+        self.compute, self.end_seconds = 17.0, 0.7
+        self.account("one", PEER_DETAIL="none")
+        self.account("two", PEER_DETAIL="none")
+        self.reload(0.6)
+        self.assertNotEqual(0, len(self.machine.compute_thread.pending))
+
+    def test_slow_read(self) -> None:
+        """A reload waits for its settings, which are read in a thread."""
+        self.start()
+        reading: Deferred[Settings] = Deferred()
+        self.patch(self, "read", lambda: reading)
+        self.account("three")
+        self.reload()
+        self.assertEqual({"one", "two"}, {*self.exporter.accounts})
+        reading.callback(read_settings(self.environ))
+        self.assertEqual({"one", "two", "three"}, {*self.exporter.accounts})
+
     def test_budget(self) -> None:
         """Reloads send no more requests than the token's limit allows."""
         self.environ["UPSTREAM_RATE_LIMIT"] = "30/30"
@@ -323,5 +383,37 @@ class TableTests(SynchronousTestCase):
         environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": "one"}
         output = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
         running, read = read_settings(environ), read_settings({**environ, **output})
-        self.assertEqual((running, ["EVENTS_FILE"]), applicable(running, read))
-        self.assertEqual((read, ["EVENTS_FILE"]), applicable(read, running))
+        names = ["EVENTS_CURSOR_FILE", "EVENTS_FILE"]
+        self.assertEqual((running, names), applicable(running, read))
+        self.assertEqual((read, names), applicable(read, running))
+
+    def test_beside_output(self) -> None:
+        """All other changes of that reload apply, and each that does not is named."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        environ = {"UPSTREAM_API_URL": URL, "ACCOUNTS_DIR": str(folder)}
+
+        def read(**accounts: str) -> Settings:
+            for path in folder.iterdir():
+                path.unlink()
+            for name, lines in accounts.items():
+                (folder / f"{name}.conf").write_text(f"UPSTREAM_API_TOKEN=a\n{lines}")
+            return read_settings(environ)
+
+        for log, resource in (("EVENTS", "events"), ("ACCESS_LOG", "access_log")):
+            output = f"{log}_FILE=-\n{log}_CURSOR_FILE=c\n"
+            other = output.replace("=c", "=d")
+            off, detail = f"REFRESH_INTERVALS={resource}=off\n", "PEER_DETAIL=none\n"
+            names = [f"{log}_CURSOR_FILE of a", f"{log}_FILE of a"]
+            plain = read(a="", b="", c="")
+            found = applicable(plain, read(a=output + detail, b=detail, d=other))
+            after = read(a=detail, b=detail, d="")
+            more = [name.replace(" of a", " of d") for name in names]
+            self.assertEqual((after, sorted(names + more)), found)
+            running = read(a=output, b="", c="")
+            found = applicable(running, read(a=off + detail, b=detail, d=""))
+            after = read(a=output + detail, b=detail, d="")
+            names.append("REFRESH_INTERVALS of a")
+            self.assertEqual((after, sorted(names)), found)
+            found = applicable(running, read(b=off))  # nothing moves
+            self.assertEqual((read(b=off), []), found)

@@ -56,6 +56,11 @@ _DEFAULTS: Mapping[str, Mapping[str, object]] = {
 }
 """Options of endpoints, unless the description has them."""
 
+_FILES = re.compile(
+    r"(?<!\\):(?:privateKey|certKey|extraCertChain|dhParameters)=((?:\\.|[^:\\])*)"
+)
+"""The options of an ssl: endpoint that name a file."""
+
 log = Logger()
 
 
@@ -98,6 +103,8 @@ def endpoints(
     """
     if isinstance(address, Endpoint):
         kind = address.partition(":")[0]
+        for name in _FILES.findall(address):
+            _refuse_pipe(Path(re.sub(r"\\(.)", r"\1", name)))
         options = [
             f":{name}={value}"
             for name, value in _DEFAULTS.get(kind, {}).items()
@@ -110,6 +117,12 @@ def endpoints(
         )
         for interface in bind_addresses(address.host)
     ]
+
+
+def _refuse_pipe(path: Path) -> None:
+    """Raise ValueError for a pipe or device: Twisted's read of it might never end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path}: the file is not a regular file")
 
 
 def description_errors(

@@ -134,11 +134,8 @@ def _lines(
     path: Path, errors: list[ConfigurationError]
 ) -> dict[str, configuration_file.Line] | None:
     """Return the lines by name, or None if the file cannot be read. Append errors."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe may never end
-        errors.append(ConfigurationError(f"{path}: the file is not a regular file"))
-        return None
     try:
-        lines = configuration_file.lines(path)
+        lines = configuration_file.lines(path, regular=True)
     except ConfigurationError as error:
         errors.append(error)
         return None

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from api_exporter.plurals import with_noun
 from api_exporter.settings.errors import ConfigurationError, quote_value
+from api_exporter.settings.token import read_regular_file
 
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -40,20 +41,17 @@ def load_file(path: Path) -> dict[str, str]:
     return {line.name: line.value for line in lines(path)}
 
 
-def lines(path: Path) -> list[Line]:
-    """Return the assignments of a file, in one read; raises ConfigurationError."""
+def lines(path: Path, *, regular: bool = False) -> list[Line]:
+    """Return the assignments of a file, in one read; raises ConfigurationError.
+
+    Args:
+        regular: refuse a pipe or device, whose read might never end.
+    """
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_CONFIGURATION_BYTES + 1)
+        text = _decoded(_content(path, regular))
     except OSError as error:
         problem = f"{path}: {error.strerror}"
         raise ConfigurationError(problem, retryable=True) from None
-    if len(content) > MAX_CONFIGURATION_BYTES:
-        raise ConfigurationError(
-            f"{path}: the file has more than {MAX_CONFIGURATION_BYTES} bytes"
-        )
-    try:
-        text = _decoded(content)
     except ValueError as error:
         raise ConfigurationError(f"{path}: {error}") from None
     found = []
@@ -73,6 +71,16 @@ def lines(path: Path) -> list[Line]:
             problems[MAX_PROBLEMS:] = [f"{path}: {with_noun(more, 'more wrong line')}"]
         raise ConfigurationError(*problems)
     return found
+
+
+def _content(path: Path, regular: bool) -> bytes:
+    if regular:
+        return read_regular_file(path, MAX_CONFIGURATION_BYTES)
+    with path.open("rb") as file:
+        content = file.read(MAX_CONFIGURATION_BYTES + 1)
+    if len(content) > MAX_CONFIGURATION_BYTES:
+        raise ValueError(f"the file has more than {MAX_CONFIGURATION_BYTES} bytes")
+    return content
 
 
 def _decoded(content: bytes) -> str:

@@ -1,9 +1,10 @@
 """Loading of settings from options, configuration file and environment."""
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from twisted.logger import Logger
 
@@ -29,20 +30,35 @@ NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which cannot be read"
 _PATHS = {setting.name for setting in SETTINGS if setting.is_path}
 
 
-def load(options: Options, overriding: Mapping[str, str]) -> Settings:
+def load(
+    options: Options, overriding: Mapping[str, str], *, reload: bool = False
+) -> Settings:
     """Return the settings; raises ConfigurationError.
+
+    If they are valid, the file's variables that are no settings are copied into the
+    environment of the process. Libraries read them there: SSL_CERT_FILE for one.
 
     Args:
         overriding: variables with precedence over all others; an empty one is not set.
+        reload: refuse a configuration file that is a pipe: it was read at the start.
     """
-    environ, empty = _environment(options)
+    found = _environment(options, reload=reload)
     try:
-        settings = read_settings({**environ, **overriding})
+        settings = read_settings({**found.settings, **overriding})
     except ConfigurationError as error:
         # Another program may be replacing an empty configuration file.
-        retryable = error.retryable or empty
+        retryable = error.retryable or found.is_empty
         raise ConfigurationError(*error.problems, retryable=retryable) from None
-    _warn(settings, environ)
+    authorities = (found.process or os.environ).get("SSL_CERT_FILE", "")
+    if _is_pipe(authorities):  # OpenSSL would wait for it in the event loop
+        raise ConfigurationError(
+            f"SSL_CERT_FILE: {authorities}: the file is not a regular file"
+        )
+    if found.process is not None:
+        for name in os.environ.keys() - found.process.keys():  # a former load had it
+            del os.environ[name]
+        os.environ.update(found.process)
+    _warn(settings, found.settings)
     return settings
 
 
@@ -79,7 +95,7 @@ def _secret_files(settings: Settings) -> Iterator[Path]:
 
 def load_only(options: Options, *names: str) -> list[Any]:
     """Return the values of these settings only; raises ConfigurationError."""
-    environ, _ = _environment(options)
+    environ = _environment(options).settings
     errors: list[ConfigurationError] = []
     values = [SETTING_BY_NAME[name].read(environ, errors) for name in names]
     if errors:
@@ -87,16 +103,31 @@ def load_only(options: Options, *names: str) -> list[Any]:
     return values
 
 
-def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
-    """Return the environment above the configuration file, and whether that is empty.
+def _is_pipe(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
-    Variables that are no settings are copied into the environment of the process,
-    because libraries read them there: SSL_CERT_FILE for one.
+
+class _Environment(NamedTuple):
+    """The environment above the configuration file.
+
+    Attributes:
+        process: the environment for libraries; None without a configuration file.
+        is_empty: True if the configuration file has no assignment.
     """
+
+    settings: Mapping[str, str]
+    process: Mapping[str, str] | None = None
+    is_empty: bool = False
+
+
+def _environment(options: Options, *, reload: bool = False) -> _Environment:
     if options["config"] is None:
-        return _with_absolute_paths(options.environ, options.folder), False
+        return _Environment(_with_absolute_paths(options.environ, options.folder))
     path = Path(options.folder, options["config"])
-    lines = configuration_file.lines(path)
+    lines = configuration_file.lines(path, regular=reload)
     found = {line.name: line.value for line in lines}
     problems = [
         f"{path}:{line.number}: {line.name} is not a setting: did you mean {setting}?"
@@ -108,14 +139,12 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     if configuration_file.readable_by_all(path):
         log.warn(READABLE, path=str(path))
     others = {name: text for name, text in found.items() if name not in SETTING_BY_NAME}
-    environ = configuration_file.with_defaults_from(options.environ, others)
-    for name in os.environ.keys() - environ.keys():  # the file had it at a former load
-        del os.environ[name]
-    os.environ.update(environ)
+    process = configuration_file.with_defaults_from(options.environ, others)
     given = [name for name, text in options.environ.items() if text.strip()]
     kept = without_replaced(found, given)
-    settings = configuration_file.with_defaults_from(options.environ, kept)
-    return _with_absolute_paths(settings, options.folder), not found
+    environ = configuration_file.with_defaults_from(options.environ, kept)
+    settings = _with_absolute_paths(environ, options.folder)
+    return _Environment(settings, process, is_empty=not found)
 
 
 def _with_absolute_paths(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:

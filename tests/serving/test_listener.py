@@ -2,6 +2,8 @@
 
 import contextlib
 import errno
+import os
+import signal
 import socket
 import tempfile
 from collections.abc import Callable, Sequence
@@ -315,6 +317,19 @@ class ListenerTests(SynchronousTestCase):
             start = f"cannot listen on {description}: "
             self.assertTrue(words.startswith(start), words)
             self.assertGreater(len(words), len(start))
+
+    def test_pipe(self) -> None:
+        """A key or certificate is not read from a pipe, which might never end."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        pipe = folder / "a:b"
+        os.mkfifo(pipe)
+        signal.alarm(5)  # ends a test that waits
+        self.addCleanup(signal.alarm, 0)
+        name = str(pipe).replace(":", "\\:")
+        for options in (f"privateKey={name}", f"certKey={name}:privateKey=/no/key"):
+            words = self.failure(MemoryReactorClock(), Endpoint(f"ssl:1:{options}"))
+            self.assertIn(f": {pipe}: the file is not a regular file", words)
 
     def test_lasting(self) -> None:
         """Wrong descriptions are lasting errors; missing files and sockets are not."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.loader import load
 from tests.authority import Authority, written
 from tests.logbook import logbook
@@ -74,6 +75,39 @@ class WarningTests(SynchronousTestCase):
         file.write_text("UPSTREAM_API_TOKEN=secret\n")
         load(options, {})
         self.assertEqual(ours, os.environ)
+
+    def test_refused_environment(self) -> None:
+        """Settings that are refused leave the environment of the process as it is."""
+        file = Path(self.mktemp())
+        ours = {"UPSTREAM_API_URL": "http://10.0.0.1", "UPSTREAM_API_TOKEN": "secret"}
+        self.patch(os, "environ", dict(ours))
+        options = parsed("--config", str(file))
+        file.write_text("SSL_CERT_FILE=/a\n")
+        load(options, {})
+        pipe = Path(self.mktemp()).absolute()
+        os.mkfifo(pipe)
+        for text, words in (
+            ("SSL_CERT_FILE=/b\nHTTP_TIMEOUT=never\n", "HTTP_TIMEOUT: 'never'"),
+            ("MINE=file\nUPSTREAM_API_TOKN=x\n", "UPSTREAM_API_TOKN is not a setting"),
+            (f"SSL_CERT_FILE={pipe}\n", f"SSL_CERT_FILE: {pipe}: the file is not a"),
+        ):
+            file.write_text(text)
+            with self.assertRaisesRegex(ConfigurationError, words):
+                load(options, {}, reload=True)
+            self.assertEqual({**ours, "SSL_CERT_FILE": "/a"}, os.environ)
+
+    def test_pipe(self) -> None:
+        """The configuration file may be a pipe at the start, but not at a reload."""
+        self.patch(os, "environ", {})
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        os.write(writer, b"UPSTREAM_API_URL=http://10.0.0.1\nUPSTREAM_API_TOKEN=a\n")
+        os.close(writer)
+        options = parsed("--config", f"/dev/fd/{reader}")
+        self.assertEqual([""], [*load(options, {}).accounts])
+        words = f"/dev/fd/{reader}: the file is not a regular file"
+        with self.assertRaisesRegex(ConfigurationError, words):
+            load(options, {}, reload=True)
 
     def test_other_folder(self) -> None:
         """Relative names stay relative to the folder of the start."""

@@ -1,0 +1,80 @@
+"""SIGHUP: files that are pipes, a disk that hangs, an end amid a reload."""
+
+import os
+import shlex
+import signal
+import sys
+
+from tests.integration.exporter import GOOD, ExporterTestCase, Upstream
+from tests.integration.programs import Running, environment, get, until
+
+SLOW = """
+import os, sys, time
+from api_exporter.refresh.compute import ComputeThread
+compute = ComputeThread.__call__
+def slow(self, function, /, *args, **kwargs):
+    def wait(*args, **kwargs):
+        if os.path.exists("slow"):
+            os.write(1, b"computes\\n")
+            time.sleep(300)
+        return function(*args, **kwargs)
+    return compute(self, wait, *args, **kwargs)
+ComputeThread.__call__ = slow
+from api_exporter.cli import main
+main()
+"""
+"""An exporter whose computations last five minutes while there is a file `slow`."""
+
+
+class ReloadTests(ExporterTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        upstream = Upstream(self, GOOD)
+        self.config = self.directory / "config"
+        self.text = (
+            f"UPSTREAM_API_URL={upstream.url}\nUPSTREAM_API_TOKEN={GOOD}\n"
+            f"LISTEN_ADDRESS=127.0.0.1:{self.port}\n"
+        )
+        self.config.write_text(self.text)
+        self.config.chmod(0o600)
+
+    def reload(self, running: Running, *words: str) -> None:
+        """Send SIGHUP; wait for a line with these words."""
+        running.process.send_signal(signal.SIGHUP)
+
+        def is_written() -> bool:
+            lines = running.said().splitlines()
+            return any(all(word in line for word in words) for line in lines)
+
+        until(is_written, " … ".join(words))
+        self.assertEqual(200, get(self.url("/health"))[0])
+
+    def test_pipe(self) -> None:
+        """A file that has become a pipe changes nothing, and delays nothing."""
+        running = self.started([*self.exporter, "--config", "config"], environment())
+        self.config.unlink()
+        os.mkfifo(self.config)
+        words = "config: the file is not a regular file", "previous settings stay"
+        self.reload(running, *words)
+        self.config.unlink()
+        self.config.write_text(self.text + "PEER_DETAIL=none\n")
+        self.reload(running, "reloaded settings: changed PEER_DETAIL")
+        self.assert_stops(running)
+
+    def test_read_once(self) -> None:
+        """Settings from a shell's pipe stay."""
+        exporter = shlex.join([*self.exporter, "--config"])
+        command = ["bash", "-c", f"exec {exporter} <(cat config)"]
+        running = self.started(command, environment())
+        self.reload(running, "the file is not a regular file", "previous settings stay")
+        self.assertIn("netbird_api_up 1.0", self.page())
+        self.assert_stops(running)
+
+    def test_end(self) -> None:
+        """SIGTERM amid a reload does not wait for a computation."""
+        command = [sys.executable, "-c", SLOW, "--config", "config"]
+        running = self.started(command, environment())
+        (self.directory / "slow").touch()
+        self.config.write_text(self.text + "PEER_DETAIL=none\n")
+        self.reload(running, "computes")
+        self.assert_stops(running)
