@@ -22,6 +22,7 @@ from api_exporter.refresh.compute import SMALL_BYTES, AccountCompute, compute_at
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.pipeline import AccountFeature
 from api_exporter.refresh.quotas import quotas
+from api_exporter.refresh.refused_paths import RefusedPaths
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader
 from api_exporter.telemetry.gauges import register_client_gauges
@@ -46,6 +47,7 @@ class SharedState:
         thresholds: None for the default thresholds.
         small_bytes: the most bytes of a response that needs no compute thread.
         make_policy: shares TLS policies: a TLS context takes nearly a megabyte.
+        refused_paths: returns those of a server, by its address.
         log_threads: the threads that write logs; None if no log is written.
     """
 
@@ -62,6 +64,7 @@ class SharedState:
         self.small_bytes = small_bytes
         self.make_policy: MakePolicy = cache(TlsPolicy)
         self.body_memory = BodyMemory()
+        self.refused_paths = cache(lambda url: RefusedPaths())  # noqa: ARG005
         self.quotas = quotas(accounts)
         self.log_threads = log_threads
 
@@ -169,6 +172,7 @@ class Account(MultiService):
             ),
             certificates=self._certificates,
             test_connection=client.fetcher.log_reachability,
+            refused_paths=shared.refused_paths(settings.upstream_api_url),
             features=features,
         )
         token, tls_policy = client.token, client.tls_policy

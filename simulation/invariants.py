@@ -15,6 +15,7 @@ from msgspec import Struct
 from api_exporter.netbird.inventory import AGENT_RESOURCES
 from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
 from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
+from api_exporter.refresh.schedule import MAX_SILENT
 from api_exporter.telemetry.freshness import MIN_MAX_AGE, OVERDUE_PERIODS
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY
 from api_exporter.upstream.fetcher import SILENT_SECONDS
@@ -235,16 +236,19 @@ class Checker:
         if not self.requests:
             return
         pending = self.world.upstream.pending
-        accounts = Counter((r.account, r.path == "api/peers") for r in pending)
-        tokens = Counter((r.token, r.path == "api/peers") for r in pending)
-        now = self.world.seconds()
-        least = SILENT_SECONDS - MAX_SENDING_SECONDS
-        silent = {r.account for r in pending if now - r.at >= least}
-        for found, limit in ((accounts, 1), (tokens, SLOTS)):
-            for (whose, peers), count in found.items():
-                if count > limit + (not peers and whose in silent) and whose:
-                    what = "for peers" if peers else "for others"
-                    yield f"{count} requests {what} of {whose} at once"
+        least = self.world.seconds() - SILENT_SECONDS + MAX_SENDING_SECONDS
+        others = [r for r in pending if r.path != "api/peers"]
+        fresh = [r for r in others if r.at > least]
+        for what, requests, of_token, of_account in (
+            ("for peers", [r for r in pending if r.path == "api/peers"], SLOTS, 1),
+            ("for others", fresh, SLOTS, 1),
+            ("for others, silent or not,", others, inf, 1 + MAX_SILENT),
+        ):
+            for whose, limit in (("token", of_token), ("account", of_account)):
+                found = Counter(getattr(request, whose) for request in requests)
+                for one, count in found.items():
+                    if count > limit and one:
+                        yield f"{count} requests {what} of {one} at once"
 
     def budget(self) -> Problems:
         """Yield requests beyond nine tenths of the stated rate or half of the burst. A

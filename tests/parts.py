@@ -11,7 +11,7 @@ from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.selection import selection
-from api_exporter.ports import Compute, UpstreamError
+from api_exporter.ports import Attempt, Compute, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.quotas import Quota
@@ -31,6 +31,13 @@ def process_telemetry(version: str = "0") -> ProcessTelemetry:
         build=Build(version=version),
         threads=[ThreadPool(0, 1)],
         dropped=lambda: 0,
+    )
+
+
+def refusal(path: str, status: int = 403) -> Attempt:
+    """Return a request that was refused at once."""
+    return Attempt(
+        path=path, number=1, started=0.0, status=status, received=0, seconds=0.0
     )
 
 

@@ -45,6 +45,7 @@ from api_exporter.daemon.threads import install_name_resolver
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.refresh.refused_paths import LEAK_SECONDS, MAX_REFUSED
 from api_exporter.serving.listener import bind_problems
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.definitions import AccountSettings
@@ -336,10 +337,20 @@ async def print_check(
             said += f" {steps}"
         request = f" Request id: {error.request_id}." if error.request_id else ""
         _print(f"{said}{request}")
+    if any(one.held_back for one in checked):
+        _print(_HELD_BACK if _has_peers(checked) else _ALL_HELD_BACK)
     findings = evaluate(network, checked, now())
     for line in attention_lines(findings, now(), runbooks):
         _print(line)
     return _status(findings, checked)
+
+
+_ALL_HELD_BACK = "held_back: no other path was requested, because the token is refused."
+_HELD_BACK = (
+    f"held_back: not requested. NetBird has refused {MAX_REFUSED} other paths, and more"
+    " refusals at once look like a scan. The running exporter requests another path"
+    f" every {LEAK_SECONDS:g} seconds."
+)
 
 
 def _record_lines(one: ResourceCheck) -> Iterator[str]:

@@ -15,7 +15,11 @@ CHECK_SCHEMA = 1
 
 
 class CheckedResource(Struct, frozen=True, kw_only=True):
-    """A resource: `state` is ok, skipped, restricted, unsupported or failing."""
+    """A resource.
+
+    Attributes:
+        state: ok, skipped, restricted, held_back, unsupported or failing.
+    """
 
     resource: str
     path: str

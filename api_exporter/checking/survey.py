@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from api_exporter.attention.watch import FindingList
-from api_exporter.netbird.resources import Resource
+from api_exporter.netbird.resources import UP, Resource
 from api_exporter.netbird.unknown import NOTHING_UNKNOWN, Unknown
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import AccountNetwork
@@ -34,6 +34,8 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         records: the number of valid records; None if the resource was not read.
         record_errors: the places and errors of the first invalid records.
         restricted: True if it is withheld: the token's user may not read all of it.
+        held_back: True if it was not requested, because NetBird refused the token or
+            many other paths; see Note [Not a scanner].
     """
 
     resource: Resource
@@ -44,11 +46,14 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
     record_errors: tuple[str, ...] = ()
     unknown: Unknown = NOTHING_UNKNOWN
     restricted: bool = False
+    held_back: bool = False
 
     @property
     def outcome(self) -> str:
         if self.error is not None:
             return self.error.reason
+        if self.held_back:
+            return "held_back"
         if self.restricted:
             return "restricted"
         return "skipped" if self.records is None else "ok"
@@ -68,6 +73,8 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         )
         if self.restricted:
             return replace(freshness, supported=False, restricted=True)
+        if self.held_back:
+            return replace(freshness, supported=False)
         if self.error is None:
             return replace(freshness, last_success=now, supported=True)
         if self.has_failed:
@@ -80,13 +87,19 @@ async def read_resources(
 ) -> AsyncIterator[ResourceCheck]:
     """Read each resource once, until the NetBird API limits the rate.
 
-    A list that joins wait for is read again.
+    A list that joins wait for is read again. A refused token is sent once.
     """
+    is_token_refused = False
     for resource in network.selection.resources:
+        if is_token_refused or network.is_held_back(resource):
+            yield ResourceCheck(resource=resource, held_back=True)
+            continue
         check = await _read(resource, network, clock)
         yield check
         if check.error is not None and check.error.reason == "rate_limited":
             return
+        if resource.name == UP and check.error is not None:
+            is_token_refused = check.error.reason == "auth"
     for _ in range(_JOIN_PASSES):
         for resource in network.selection.resources:
             if resource.name in network.inventory.joins.due:

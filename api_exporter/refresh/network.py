@@ -22,7 +22,7 @@ from api_exporter.attention.watch import (
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import UP, Resource
 from api_exporter.ports import Attempt, Compute, Fetch, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import FreshnessByName, lives
@@ -31,6 +31,7 @@ from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.rate_limits import describe_cost
 from api_exporter.refresh.refresh_log import RefreshLog, UnknownLog
 from api_exporter.refresh.refresher import Refresher
+from api_exporter.refresh.refused_paths import RefusedPaths
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import register_network_gauges
 from api_exporter.telemetry.history import History
@@ -67,6 +68,7 @@ class AccountNetwork(MultiService):
         certificates: returns the lifetimes of the upstream's and the client's
             certificate.
         test_connection: tests at the start whether the upstream is reachable.
+        refused_paths: of the server, for all accounts that read it.
 
     Attributes:
         pipeline: refreshes one resource on request.
@@ -84,6 +86,7 @@ class AccountNetwork(MultiService):
         options: NetworkOptions = NetworkOptions(),  # noqa: B008 - frozen
         certificates: CertificateLifetimes = lambda: (None, None),
         test_connection: Callable[[], Awaitable[None]] | None = None,
+        refused_paths: RefusedPaths | None = None,
         features: Sequence[AccountFeature] = (),
     ) -> None:
         super().__init__()
@@ -94,6 +97,7 @@ class AccountNetwork(MultiService):
         self.requests_warning = quota.requests_warning
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, world.clock, world.now
+        self.refused_paths = refused_paths or RefusedPaths()
         self._compute, self._followers_lock = compute, DeferredLock()
         self._log = world.logger(log)
         self._unknown_groups = UnknownGroups(self._log)
@@ -129,6 +133,7 @@ class AccountNetwork(MultiService):
             pipeline=self.pipeline,
             refresh_log=self.refresh_log,
             world=world,
+            refused_paths=self.refused_paths,
             on_refreshed=self._on_refreshed,
             test_connection=test_connection,
         )
@@ -179,6 +184,12 @@ class AccountNetwork(MultiService):
         self.telemetry.count_attempt(attempt)
         self.refresh_log.record_attempt(attempt)
         self._budget.observe(attempt, self._clock.seconds())
+        self.refused_paths.observe(attempt, self._clock.seconds())
+
+    def is_held_back(self, resource: Resource) -> bool:
+        """Return whether too many paths were refused: see Note [Not a scanner]."""
+        now = self._clock.seconds()
+        return self.refused_paths.allowed_at(resource.path, now) > now
 
     def on_silent(self, path: str) -> None:
         self._refresher.mark_silent(path)

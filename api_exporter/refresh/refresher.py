@@ -15,6 +15,7 @@ from api_exporter.refresh.life import ResourceLife
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
+from api_exporter.refresh.refused_paths import RefusedPaths
 from api_exporter.refresh.schedule import CONNECTION_TEST, Schedule
 from api_exporter.telemetry.freshness import OVERDUE_PERIODS, max_age
 from api_exporter.world import World
@@ -50,6 +51,7 @@ class Refresher(Service):
         pipeline: Pipeline,
         refresh_log: RefreshLog,
         world: World,
+        refused_paths: RefusedPaths,
         on_refreshed: Callable[[str], Work] | None = None,
         test_connection: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -62,6 +64,7 @@ class Refresher(Service):
         self._pipeline = pipeline
         self._refresh_log = refresh_log
         self._budget = quota.budget
+        self._refused_paths = refused_paths
         self._clock, self._now, self._jitter = world.clock, world.now, world.jitter
         self._on_refreshed = on_refreshed
         self._test_connection = test_connection
@@ -76,11 +79,16 @@ class Refresher(Service):
             jitter=self._jitter,
             budget=self._budget,
             on_available=self._set_alarm,
+            allowed_at=self._allowed_at,
             has_connection_test=self._test_connection is not None,
         )
         for name in filter(self._pipeline.inventory.dormant, self._resources):
             self._lives[name].sleep()
         self._start_due()
+
+    def _allowed_at(self, name: str) -> float:
+        path = self._resources[name].path
+        return self._refused_paths.allowed_at(path, self._clock.seconds())
 
     def adopt(self, before: "Refresher", names: Iterable[str]) -> None:
         """Continue the lives of resources of a refresher that has stopped.

@@ -20,6 +20,12 @@ from api_exporter.upstream.backoff import FIRST_RETRY_DELAY, retry_delay, with_j
 CONNECTION_TEST = "reach"
 """The name of the connection test, which runs once, before all except the peers."""
 
+MAX_SILENT = 3
+"""The maximum of an account's refreshes without a response header beside another one.
+
+They may be hung, or the server is slow on all paths: more would double its load.
+"""
+
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds between requests of a path that the upstream lacks."""
 
@@ -34,6 +40,8 @@ class Schedule:
     Args:
         lives: in the order of the first refreshes.
         budget: of the token, which other accounts may share.
+        allowed_at: returns when a resource without a good answer may be requested; see
+            Note [Not a scanner].
     """
 
     def __init__(
@@ -44,12 +52,14 @@ class Schedule:
         jitter: Jitter,
         budget: Budget,
         on_available: Callable[[], object] = lambda: None,
+        allowed_at: Callable[[str], float] = lambda _: -NEVER,
         has_connection_test: bool = False,
     ) -> None:
         self.peers_name = next(iter(lives))
         self._lives = lives
         self._jitter = jitter
         self._budget = budget
+        self._allowed_at = allowed_at
         self._share = Share(budget, on_available)
         self._connection_test = (
             ResourceLife(period=0.0, due=now) if has_connection_test else None
@@ -77,7 +87,8 @@ class Schedule:
             others = self._others_due()
             # The access log comes after all other due resources.
             name = min(
-                others, key=lambda n: (max(others[n], now), n == ACCESS_LOG, others[n])
+                others,
+                key=lambda n: (max(others[n], now), n == ACCESS_LOG, self._life(n).due),
             )
             if self._outage is not None:
                 self._outage.others_at = now + self._lives[self.peers_name].period
@@ -200,10 +211,11 @@ class Schedule:
         life.due = now + with_jitter(life.period, self._jitter)
 
     def mark_silent(self, name: str) -> None:
-        """Note that a running refresh has no response header: another may start."""
+        """Free the slot of a running refresh without a response header."""
         life = self._life(name)
-        if life.began is not None and name != self.peers_name:
+        if life.began is not None and name != self.peers_name and not life.is_silent:
             life.is_silent = True
+            self._share.end(peers=False)
 
     def make_due(self, name: str, now: float) -> None:
         """Make a resource due now, unless a refresh is running."""
@@ -221,10 +233,11 @@ class Schedule:
         share, peers = self._share, self._lives[self.peers_name]
         share.peers_due = NEVER if peers.due is None else peers.due
         share.peers_began = self._peers_began
-        silent = any(life.is_silent for life in self._lives.values())
+        silent = sum(life.is_silent for life in self._lives.values())
         if self._connection_test is not None:
-            silent |= self._connection_test.is_silent
-        share.max_running_others = 2 if silent and self._outage is None else 1
+            silent += self._connection_test.is_silent
+        max_silent = MAX_SILENT if self._outage is None else 0
+        share.max_running_others = int(silent <= max_silent)
         others = self._others_due()
         share.access_log_due = others.pop(ACCESS_LOG, NEVER)
         due = min(others.values(), default=NEVER)
@@ -243,14 +256,19 @@ class Schedule:
         if self._connection_test is not None and self._connection_test.due is not None:
             return {CONNECTION_TEST: self._connection_test.due}
         return {
-            name: max(life.due, life.rests_until)
+            name: max(
+                life.due,
+                life.rests_until,
+                self._allowed_at(name) if life.body is None else -NEVER,
+            )
             for name, life in self._lives.items()
             if name != self.peers_name and life.due is not None
         }
 
     def _end_request(self, name: str) -> float:
-        self._share.end(peers=name == self.peers_name)
         life = self._life(name)
+        if not life.is_silent:
+            self._share.end(peers=name == self.peers_name)
         began, life.began, life.is_silent = life.began, None, False
         assert began is not None
         return began

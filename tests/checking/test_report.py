@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -100,6 +101,18 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual({len(head)}, set(map(len, rows)))
         self.assertEqual(f"proxy_tokens: 429. {advice(LIMITED)}", failure)
         self.assertIn("cost: 2.50 requests a minute, of which access log 0.00", cost)
+
+    def test_held_back(self) -> None:
+        """Paths that were not requested have one line, which says why."""
+        refused = check("peers", UpstreamError("auth", "401"))
+        others = [check(name, held_back=True) for name in ("groups", "routes")]
+        status, text = self.checked(refused, *others)
+        self.assertEqual(3, status)
+        self.assertEqual(2, len(re.findall("^api/.*held_back", text, re.MULTILINE)))
+        self.assertIn("\nheld_back: no other path was requested, because", text)
+        status, text = self.checked(READ, *others)
+        self.assertEqual(0, status)
+        self.assertIn("\nheld_back: not requested. NetBird has refused 9 other", text)
 
     def test_failures(self) -> None:
         """Invalid records are listed up to a limit; failures have names and advice."""

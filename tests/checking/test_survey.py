@@ -8,8 +8,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.checking.survey import ResourceCheck, evaluate, read_resources
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.refresh.refused_paths import MAX_REFUSED
 from api_exporter.world import World
-from tests.parts import CURRENT_USER, SERVICE_USER, quota
+from tests.parts import CURRENT_USER, SERVICE_USER, quota, refusal
 from tests.roles import permissions
 
 ME = b'[{"id":"other","role":"user"},{"id":"me","is_current":true}]'
@@ -120,3 +121,24 @@ class SurveyTests(SynchronousTestCase):
         self.assertEqual("api/groups", self.asked[-1])
         unchecked = evaluate(self.network, found, 0.0).unknown
         self.assertLessEqual({"groups", "routes", "users"}, {*unchecked})
+
+    def test_refused_token(self) -> None:
+        """A refused token is sent for the peers alone; the rest is no failure."""
+        peers, *others = self.surveyed(peers=UpstreamError("auth", "401"))
+        self.assertEqual(["api/peers"], self.asked)
+        self.assertTrue(peers.has_failed)
+        self.assertEqual({"held_back"}, {one.outcome for one in others})
+        self.assertFalse(any(one.has_failed for one in others))
+
+    def test_many_refused(self) -> None:
+        """A path is held back if nine others were refused, and is no failure."""
+        for number in range(MAX_REFUSED):
+            self.network.count_attempt(refusal(f"api/{number}"))
+        found = self.surveyed()
+        self.assertEqual([], self.asked)
+        self.assertEqual({"held_back"}, {one.outcome for one in found})
+        self.assertEqual({False}, {one.freshness(0.0).supported for one in found})
+        self.setUp()
+        for number in range(MAX_REFUSED - 1):
+            self.network.count_attempt(refusal(f"api/{number}"))
+        self.assertEqual({"ok", "skipped"}, {one.outcome for one in self.surveyed()})

@@ -297,11 +297,13 @@ SILENT = """
 5: peers ok → groups
 10: users silent → nothing
 10: groups silent → users
-10: users silent → nothing
+15: users silent → routes
+20: routes silent → networks
+25: networks silent → nothing
 35: → peers
-35: peers ok, groups hung → routes
+35: peers ok, groups hung → zones
 36: users ok → nothing
-37: routes ok → networks
+37: zones ok → policies
 """
 
 
@@ -318,8 +320,9 @@ class StoryTests(SynchronousTestCase):
                 play(fresh(periods), start + story.partition("\n")[2])
 
     def test_silent(self) -> None:
-        """A request without a header allows one other; at most three run."""
-        play(fresh({**PERIODS, "routes": 300.0, "networks": 300.0}), SILENT)
+        """A request without a header frees its slot; at most four of them run."""
+        more = ("routes", "networks", "zones", "policies")
+        play(fresh({**PERIODS, **dict.fromkeys(more, 300.0)}), SILENT)
 
     def test_slow(self) -> None:
         """A long refresh is followed by half a period's rest."""

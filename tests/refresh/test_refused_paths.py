@@ -1,0 +1,121 @@
+"""Refused paths look like a scan: see Note [Not a scanner]."""
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.refresh.refused_paths import MAX_REFUSED, RefusedPaths
+from api_exporter.world import World
+from tests.parts import quota, refusal
+
+
+class BucketTests(SynchronousTestCase):
+    """One path leaves CrowdSec's bucket each ten seconds."""
+
+    def setUp(self) -> None:
+        self.paths = RefusedPaths()
+        for number in range(MAX_REFUSED):
+            self.assertEqual(5.0, self.paths.allowed_at(f"new{number}", 5.0))
+            self.paths.observe(refusal(f"{number}"), 5.0)
+
+    def test_full(self) -> None:
+        """A new path waits until the oldest one leaves."""
+        self.assertEqual(15.0, self.paths.allowed_at("new", 5.0))
+        self.assertEqual(15.0, self.paths.allowed_at("new", 14.9))
+        self.assertEqual(15.0, self.paths.allowed_at("new", 15.0))
+        self.paths.observe(refusal("more"), 15.0)  # a path with a good answer before
+        self.assertEqual(25.0, self.paths.allowed_at("new", 15.0))
+
+    def test_repeated(self) -> None:
+        """A path that is in the bucket takes no room, with a query or not."""
+        self.paths.observe(refusal("3?account=a"), 6.0)
+        self.assertEqual(6.0, self.paths.allowed_at("3", 6.0))
+        self.assertEqual(15.0, self.paths.allowed_at("new", 6.0))
+        self.paths.observe(refusal("0"), 15.0)
+        self.assertEqual(25.0, self.paths.allowed_at("new", 15.0))
+        self.assertEqual(55.0, self.paths.allowed_at("3", 55.0))
+
+    def test_empty_again(self) -> None:
+        """A bucket that has become empty starts again."""
+        self.paths.observe(refusal("late"), 500.0)
+        for number in range(1, MAX_REFUSED):
+            self.paths.observe(refusal(f"{number}"), 501.0)
+        self.assertEqual(510.0, self.paths.allowed_at("new", 501.0))
+
+    def test_other_statuses(self) -> None:
+        """A good answer, a limit and a server's failure are no refusals."""
+        paths = RefusedPaths()
+        for number in range(MAX_REFUSED):
+            for status in (200, 399, 429, 500):
+                paths.observe(refusal(f"{number}{status}", status), 0.0)
+        self.assertEqual(0.0, paths.allowed_at("new", 0.0))
+
+
+class WeakRole(AccountNetwork):
+    """A network whose token may read the peers alone.
+
+    Attributes:
+        refused: the time and path of each refused request.
+    """
+
+    def __init__(self, paths: RefusedPaths | None = None) -> None:
+        self.clock = Clock()
+        self.refused: list[tuple[float, str]] = []
+        self.readable = {"api/peers"}
+        super().__init__(
+            fetch=self.answer,
+            quota=quota(tuple(c.name for c in COLLECTORS)),
+            world=World(self.clock, self.clock.seconds, lambda: 0.5),
+            registry=CollectorRegistry(),
+            refused_paths=paths,
+        )
+
+    async def answer(self, path: str, _: float) -> ResponseBody:
+        if path.partition("?")[0] in self.readable:
+            return ResponseBody(b"[]")
+        self.refused.append((self.clock.seconds(), path))
+        self.count_attempt(refusal(path))
+        raise UpstreamError("forbidden", "403: permission denied")
+
+    def run(self, seconds: int) -> list[str]:
+        """Return the paths that are refused for the first time until a time."""
+        while self.clock.seconds() < seconds:
+            self.clock.advance(0.5)
+        return list(dict.fromkeys(path for _, path in self.refused))
+
+
+class WeakRoleTests(SynchronousTestCase):
+    def test_first_round(self) -> None:
+        """Nine paths at once, then one each ten seconds; the peers go on."""
+        network = WeakRole()
+        network.startService()
+        self.assertEqual(MAX_REFUSED, len(network.run(5)))
+        self.assertEqual(MAX_REFUSED + 1, len(network.run(15)))
+        self.assertEqual(MAX_REFUSED + 6, len(network.run(65)))
+        peers = network.telemetry.freshness["peers"]
+        self.assertGreaterEqual(peers.last_success or 0.0, 60.0)
+        times = [at for at, _ in network.refused]
+        for first, last in zip(times, times[MAX_REFUSED + 1 :], strict=False):
+            self.assertGreaterEqual(last - first, 10.0)
+
+    def test_readable(self) -> None:
+        """A path that was read is not delayed by refusals of others."""
+        network = WeakRole()
+        network.readable.add("api/groups")
+        network.startService()
+        network.run(330)
+        groups = network.telemetry.freshness["groups"]
+        self.assertGreaterEqual(groups.last_success or 0.0, 299.0)
+
+    def test_shared(self) -> None:
+        """Two accounts of one server share its bucket, and the same path fits twice."""
+        paths = RefusedPaths()
+        first, second = WeakRole(paths), WeakRole(paths)
+        second.clock = first.clock
+        first.startService()
+        second.startService()
+        both = {*first.run(5), *second.run(5)}
+        self.assertEqual(MAX_REFUSED, len(both))
