@@ -8,6 +8,7 @@ only while this bucket, which is like CrowdSec's, has room for its refusal.
 """
 
 from collections import deque
+from math import inf
 
 from api_exporter.ports import Attempt
 
@@ -40,11 +41,11 @@ class RefusedPaths:
             self._paths.append(path)
 
     def allowed_at(self, path: str, now: float) -> float:
-        """Return when a path may be requested that may be refused."""
+        """Return when a path may be requested that may be refused; -inf for at once."""
         self._leak(now)
         excess = len(self._paths) - MAX_REFUSED
         if excess < 0 or path in self._paths:
-            return now
+            return -inf
         return self._leaks_at + excess * LEAK_SECONDS
 
     def _leak(self, now: float) -> None:
