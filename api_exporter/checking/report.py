@@ -11,6 +11,7 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
 from functools import partial
 from io import TextIOWrapper
@@ -318,13 +319,23 @@ async def print_check(
     _print(f"cost: {network.describe_cost()}")
     for line in chain.from_iterable(map(_record_lines, checked)):
         _print(line)
+    for line in _failure_lines(unreachable, checked):
+        _print(line)
+    findings = evaluate(network, checked, now())
+    for line in attention_lines(findings, now(), runbooks):
+        _print(line)
+    return _status(findings, checked)
+
+
+def _failure_lines(unreachable: str, checked: Sequence[ResourceCheck]) -> Iterator[str]:
+    """Yield a line for each kind of failure, and one about paths not requested."""
     failures: dict[str, tuple[UpstreamError, list[str]]] = {}
     for one in checked:
         if one.error is not None and not one.resource.optional:
             _, names = failures.setdefault(str(one.error), (one.error, []))
             names.append(one.resource.name)
     if unreachable and unreachable not in failures:
-        _print(f"not reachable at first: {unreachable}")
+        yield f"not reachable at first: {unreachable}"
     given = set[str]()
     token_accepted = any(one.records is not None for one in checked)
     for error, names in failures.values():
@@ -336,13 +347,9 @@ async def print_check(
             given.add(steps)
             said += f" {steps}"
         request = f" Request id: {error.request_id}." if error.request_id else ""
-        _print(f"{said}{request}")
+        yield f"{said}{request}"
     if any(one.held_back for one in checked):
-        _print(_HELD_BACK if _has_peers(checked) else _ALL_HELD_BACK)
-    findings = evaluate(network, checked, now())
-    for line in attention_lines(findings, now(), runbooks):
-        _print(line)
-    return _status(findings, checked)
+        yield _HELD_BACK if _has_peers(checked) else _ALL_HELD_BACK
 
 
 _ALL_HELD_BACK = "held_back: no other path was requested, because the token is refused."
@@ -400,7 +407,7 @@ def _status(found: FindingList, checked: list[ResourceCheck]) -> int:
     return worst_status(found, checked) if _has_peers(checked) else UNREAD
 
 
-def _has_peers(checked: list[ResourceCheck]) -> bool:
+def _has_peers(checked: Sequence[ResourceCheck]) -> bool:
     return any(one.resource.name == UP and one.error is None for one in checked)
 
 
