@@ -106,7 +106,9 @@ def _headers(section: Section) -> tuple[tuple[bytes, bytes], ...]:
     for name in given.found:
         text, allowed = given.text(name), ALLOWED_HEADERS[name]
         if allowed and text not in allowed:
-            message = f"it must be {' or '.join(allowed)}, not {quote_value(text)}"
+            message = (
+                f"it must be {' or '.join(allowed)}, not {quote_value(text, allowed)}"
+            )
             given.reject(name, message)
         elif not re.fullmatch(r"[\x20-\x7e]*", text):
             given.reject(name, "it must be one line of ASCII")

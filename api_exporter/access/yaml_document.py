@@ -128,8 +128,7 @@ class Section:
             return default
         text = self.text(name)
         if text not in allowed:
-            message = f"it must be one of {', '.join(allowed)}, not {quote_value(text)}"
-            self.reject(name, message)
+            self.reject(name, f"it must be {_not_one_of(allowed, text)}")
         return allowed.get(text, default)
 
     def texts(self, name: str, allowed: Collection[str] | None = None) -> list[str]:
@@ -143,9 +142,7 @@ class Section:
         for item in node.value:
             found.append(text := self.document.text(item, key))
             if allowed is not None and text not in allowed:
-                message = (
-                    f"each must be one of {', '.join(allowed)}, not {quote_value(text)}"
-                )
+                message = f"each must be {_not_one_of(allowed, text)}"
                 self.document.reject(item, key, message)
         return found
 
@@ -162,3 +159,7 @@ def join(section: str, name: str) -> str:
 
 def _is_null(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+
+
+def _not_one_of(allowed: Collection[str], text: str) -> str:
+    return f"one of {', '.join(allowed)}, not {quote_value(text, allowed)}"

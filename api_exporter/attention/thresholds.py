@@ -72,7 +72,7 @@ def default_thresholds() -> Thresholds:
     return msgspec.json.decode(text, type=Thresholds)
 
 
-_MAX_SHOWN = 16
+_MAX_SHOWN = 8
 """Characters of a wrong value that an error repeats. A longer value may be a secret."""
 
 

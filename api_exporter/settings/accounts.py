@@ -15,9 +15,10 @@ from api_exporter.settings.definitions import (
     SETTINGS,
     AccountSettings,
 )
-from api_exporter.settings.errors import ConfigurationError, mask_secrets
+from api_exporter.settings.errors import ConfigurationError, mask_secrets, unexpanded
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.settings.proxy_selection import DIRECT, select_proxy
+from api_exporter.settings.setting import absolute_path
 from api_exporter.settings.shard import Shard
 from api_exporter.settings.spelling import closest
 
@@ -49,7 +50,11 @@ _MIN_SECRET_LENGTH = 8
 def secrets_of(environ: Mapping[str, str]) -> set[str]:
     """Return the values that no error may repeat."""
     values = {environ.get(s.name, "").strip() for s in SETTINGS if s.secret}
-    return {value for value in values if len(value) >= _MIN_SECRET_LENGTH}
+    return {
+        value
+        for value in values
+        if len(value) >= _MIN_SECRET_LENGTH and not unexpanded(value)
+    }
 
 
 def account_files(folder: Path) -> tuple[dict[str, Path], list[Path]]:
@@ -111,8 +116,8 @@ def _of_file(
     secrets |= secrets_of(own)
     inherited = without_replaced({k: v for k, v in environ.items() if v.strip()}, own)
     for setting in ACCOUNT_SETTINGS:
-        if setting.is_path and own.get(setting.name, "-").strip() != "-":
-            own[setting.name] = str(path.parent / own[setting.name].strip())
+        if setting.is_path and setting.name in own:
+            own[setting.name] = absolute_path(str(path.parent), own[setting.name])
 
     def place(setting: str) -> str:
         if setting in own:

@@ -33,7 +33,6 @@ from api_exporter.settings.setting import setting, settings_of
 from api_exporter.settings.shard import Shard, shard
 from api_exporter.settings.token import Token, TokenFile, parse_token, token_file
 
-LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 
 EVENTS_INTERVAL = 60.0
@@ -399,8 +398,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         " `/sd/accounts`, and `/lookup` both tables.",
     )
     log_level: str = setting(
-        parsers.one_of(*LOG_LEVELS),
-        "one of " + ", ".join(LOG_LEVELS),
+        parsers.log_level,
+        "one of " + ", ".join(parsers.LOG_LEVELS),
         "Lowest level of log lines that are written.",
         default="info",
         section="Log",

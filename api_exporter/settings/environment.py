@@ -105,8 +105,8 @@ def _unmatched(
         if not any(matches(name, (pattern,)) for name in names):
             owner = f" of {', '.join(found)}" if len(found) < len(accounts) else ""
             yield (
-                f"METRICS_DENY{owner}: {quote_value(pattern)} matches no metric of an"
-                " enabled collector (see docs/metrics.md)"
+                f"METRICS_DENY{owner}: {quote_value(pattern, names)} matches no metric"
+                " of an enabled collector (see docs/metrics.md)"
             )
 
 

@@ -1,6 +1,8 @@
 """The error of settings and of the files that they name."""
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class ConfigurationError(ValueError):
@@ -21,14 +23,69 @@ class ConfigurationError(ValueError):
 
 
 MAX_SHOWN_CHARACTERS = 16
-"""Characters of a refused value that an error repeats. A longer one may be a secret."""
+"""Characters of a refused value that an error repeats. A longer one may be a secret,
+unless it begins as a path or a URL."""
+
+_MAX_PLACE_CHARACTERS = 200
+
+_PLAIN = re.compile(
+    r".{0,4}|-?[A-Za-z]{1,8}|nbp_…"
+    r"|[+-]?\d+([.,:/_]\d+)* ?[A-Za-z%]{0,3}"
+    r"|(\d+(\.\d+)?(d|h|min|ms|m|s))+"
+    r"|[a-z0-9-]+(\.[a-z0-9-]+)+\.?(:\d+)?|[a-z0-9-]*:\d+|\[[0-9A-Fa-f:.%\w]*\](:\d+)?"
+)
+"""A word of at most eight letters, a number with its unit, a duration, or a host."""
+
+_PATH = r"(/[\w.@~%-]*)+"
+_PLACE = re.compile(
+    rf"(~\w*|\.\.?|%\w|\$\w+|\$\{{\w+\}}|unix:|file:)?{_PATH}"
+    r"|\$\{\w+\}|\$[A-Z][A-Z0-9_]*"
+    rf"|https?://(…@)?[\w.:\[\]-]*({_PATH})?([?#]…)?",
+    re.ASCII,
+)
+"""A path or a URL, also one that a shell or systemd should have expanded."""
+
+_LIKENESS = 0.75
+"""The share of equal letters from which on a word is a misspelt name."""
+
+_UNEXPANDED = re.compile(
+    r"(%[a-zA-Z]|~\w*)(?=/)|\$(\{\w+\}|[A-Za-z_]\w*(?=/)|[A-Z][A-Z0-9_]*$)|file:(?=/)",
+    re.ASCII,
+)
 
 
-def quote_value(text: str) -> str:
-    """Return a refused value, or a part of it, for an error."""
-    if len(text) > MAX_SHOWN_CHARACTERS:
-        return f"a value of {len(text)} characters"
-    return repr(mask_secrets(text))
+def quote_value(text: str, known: Iterable[str] = ()) -> str:
+    """Return a refused value, or a part of it, for an error.
+
+    It is repeated only if it is not likely to be a secret in the wrong place: a number,
+    a short word, a path, an address, or nearly one of the known values.
+    """
+    if len(text) <= _MAX_PLACE_CHARACTERS:
+        shown = re.sub(r"(https?://[^?#]*[?#]).+", r"\1…", mask_secrets(text))
+        is_short = len(shown) <= MAX_SHOWN_CHARACTERS
+        names = [name.lower() for name in known]
+        if (
+            (is_short and _PLAIN.fullmatch(shown))
+            or _PLACE.fullmatch(shown)
+            or get_close_matches(text.lower(), names, 1, _LIKENESS)
+        ):
+            return repr(shown)
+    return f"a value of {len(text)} characters"
+
+
+def unexpanded(text: str) -> str:
+    """Return why a value is no path or value yet, or "" if nothing is to expand.
+
+    It begins with what a shell or systemd replaces, such as `~/`, `${NAME}` or `%d/`.
+    """
+    if (found := _UNEXPANDED.match(text)) is None:
+        return ""
+    if found[0] == "file:":
+        return "leave out file: and write a path"
+    return (
+        f"{found[0]} is not expanded here, as a shell or systemd does: write the whole"
+        " value"
+    )
 
 
 def mask_secrets(text: str) -> str:

@@ -14,6 +14,7 @@ from api_exporter.settings.definitions import SETTING_BY_NAME, SETTINGS, Setting
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
+from api_exporter.settings.setting import absolute_path
 from api_exporter.settings.spelling import closest, misspelt
 from api_exporter.settings.unused import unused_warnings
 
@@ -149,8 +150,6 @@ def _environment(options: Options, *, reload: bool = False) -> _Environment:
 
 def _with_absolute_paths(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:
     return {
-        name: os.path.join(folder, text.strip())
-        if name in _PATHS and text.strip() not in {"", "-"}
-        else text
+        name: absolute_path(folder, text) if name in _PATHS else text
         for name, text in environ.items()
     }

@@ -24,6 +24,8 @@ from api_exporter.settings.token import read_setting_file
 
 T = TypeVar("T")
 
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
 
 def url(text: str) -> str:
     """Parse the base address of the API; a trailing slash is removed."""
@@ -204,8 +206,15 @@ def personal(text: str) -> frozenset[str]:
         return frozenset(PERSONAL if text.lower() == "true" else ())
     kinds = frozenset(names(text))
     for kind in sorted(kinds.difference(PERSONAL)):
-        raise ValueError(f"{quote_value(kind)} is not one of {', '.join(PERSONAL)}")
+        raise ValueError(
+            f"{quote_value(kind, PERSONAL)} is not one of {', '.join(PERSONAL)}"
+        )
     return kinds
+
+
+def log_level(text: str) -> str:
+    """Parse a log level; `warn`, as other programs call it, is `warning`."""
+    return one_of(*LOG_LEVELS)("warning" if text.lower() == "warn" else text)
 
 
 def yes_or_no(text: str) -> bool:
@@ -219,7 +228,8 @@ def intervals(text: str) -> dict[str, float]:
         name, equals, period = (part.strip() for part in item.partition("="))
         if name not in RESOURCE_BY_NAME:
             raise ValueError(
-                f"{quote_value(name)} is not one of {', '.join(RESOURCE_BY_NAME)}"
+                f"{quote_value(name, RESOURCE_BY_NAME)} is not one of"
+                f" {', '.join(RESOURCE_BY_NAME)}"
             )
         if not equals or name in found:
             raise ValueError(f"{name} needs one duration")
@@ -250,7 +260,14 @@ def collectors(text: str) -> frozenset[str]:
                 " deploy/prometheus/netbird-api-exporter.rules.yml in Prometheus"
             )
         if name not in known:
-            raise ValueError(f"{quote_value(name)} is not one of {', '.join(known)}")
+            if name[:1] in "-!" and name[1:] in known:
+                raise ValueError(
+                    f"{name}: list all collectors that you want, or leave out metrics"
+                    " with METRICS_DENY"
+                )
+            raise ValueError(
+                f"{quote_value(name, known)} is not one of {', '.join(known)}"
+            )
         on |= known[name]
     return frozenset(on)
 

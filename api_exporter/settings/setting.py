@@ -1,12 +1,18 @@
 """One setting: its parser and its description."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar, cast
 
 from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
-from api_exporter.settings.errors import ConfigurationError, mask_secrets, quote_value
+from api_exporter.settings.errors import (
+    ConfigurationError,
+    mask_secrets,
+    quote_value,
+    unexpanded,
+)
 
 T = TypeVar("T")
 
@@ -54,17 +60,29 @@ class Setting(Struct, frozen=True):
             problem = f"{place}{self.name} is not set: it must be {self.allowed}"
             errors.append(ConfigurationError(problem))
             return None
-        try:
-            return self.parse(text)
-        except ValueError as error:
-            value = "its value" if self.secret else quote_value(text)
-            hint = f" ({mask_secrets(str(error))})" if str(error) else ""
-            problem = (
-                f"{place}{self.name}: {value} is not allowed:"
-                f" it must be {self.allowed}{hint}"
-            )
-            errors.append(ConfigurationError.of(error, problem))
-            return None
+        failed = ValueError(unexpanded(text))
+        if not (self.is_path and str(failed)):
+            try:
+                return self.parse(text)
+            except ValueError as error:
+                failed = failed if str(failed) else error
+        value = "its value" if self.secret else quote_value(text)
+        hint = f" ({mask_secrets(str(failed))})" if str(failed) else ""
+        problem = (
+            f"{place}{self.name}: {value} is not allowed:"
+            f" it must be {self.allowed}{hint}"
+        )
+        errors.append(ConfigurationError.of(failed, problem))
+        return None
+
+
+def absolute_path(folder: str, text: str) -> str:
+    """Return the value of a setting that is a path, relative to a folder.
+
+    Standard output is no path, and neither is what a shell should have expanded.
+    """
+    path = text.strip()
+    return path if path in {"", "-"} or unexpanded(path) else os.path.join(folder, path)
 
 
 def setting(parse: Callable[[str], T], allowed: str, meaning: str, **more: Any) -> T:

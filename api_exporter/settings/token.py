@@ -33,6 +33,15 @@ class Token:
     def __hash__(self) -> int:
         return hash(self._secret)
 
+    def doubt(self) -> str:
+        """Return why this may be no access token, or "". It is used nevertheless."""
+        if self.mistyped():
+            return (
+                "the checksum of the token is wrong: check the token for typing errors"
+            )
+        found = (why for form, why in _DOUBTS.items() if form.match(self._secret))
+        return next(found, "")
+
     def mistyped(self) -> bool:
         """Return whether this is a NetBird token with a wrong checksum.
 
@@ -57,11 +66,54 @@ def base62(number: int) -> str:
     return digits.rjust(6, "0")
 
 
+_INSTEAD = "use an access token of a service user"
+
+_DOUBTS = {
+    re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"): (
+        f"the token has the form of a setup key: {_INSTEAD}"
+    ),
+    re.compile("eyJ"): (
+        "the token has the form of a dashboard login, which expires within hours:"
+        f" {_INSTEAD}"
+    ),
+    re.compile("nbx_"): (
+        f"the token has the form of a reverse proxy's token: {_INSTEAD}"
+    ),
+    re.compile("bmJwX"): "the token has the form of base64 of nbp_…: decode the token",
+    re.compile(r"~?/[\w.-]+/[\w./-]+$|~/"): (
+        "the token has the form of a path: UPSTREAM_API_TOKEN_FILE takes the path of a"
+        " file"
+    ),
+}
+"""What a token may be instead, by its form."""
+
+_DECORATIONS = {
+    re.compile("[\"'`]|.*[\"'`]$"): "leave out the quotes around the token",
+    re.compile(r"[{\[]"): "the value is JSON: leave out all but the token",
+    re.compile(r"<.*>$"): "the value is a placeholder: put your token in its place",
+    re.compile(r"(authorization: *)?(token|bearer)\b", re.IGNORECASE): (
+        "leave out the prefix before the token"
+    ),
+    re.compile(r"\w+ *[=:]"): "leave out the name before the token",
+}
+"""What surrounds a token that was copied with something else, and how to mend it."""
+
+
 def parse_token(text: str) -> Token:
-    """Parse a bearer token (RFC 6750: visible ASCII, no spaces)."""
-    if not re.fullmatch(r"[\x21-\x7e]+", text):
-        raise ValueError("the token contains a space, control or non-ASCII character")
-    return Token(text)
+    """Parse a bearer token.
+
+    Fact: RFC 6750, section 2.1, allows these characters (`b64token`).
+    """
+    if re.fullmatch(r"[A-Za-z0-9._~+/-]+=*", text):
+        return Token(text)
+    for decoration, hint in _DECORATIONS.items():
+        if decoration.match(text):
+            raise ValueError(hint)
+    if re.fullmatch(r"[\x21-\x7e]+", text):
+        raise ValueError(
+            "a token has letters, digits and - . _ ~ + / only, and = at its end"
+        )
+    raise ValueError("the token contains a space, control or non-ASCII character")
 
 
 TokenSource = Callable[[], Token]

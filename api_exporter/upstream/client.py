@@ -126,7 +126,7 @@ class Client(Service):
 
 
 def token_source(settings: AccountSettings, log: Logger) -> TokenSource:
-    """Return the source of the token; log a warning if the token is mistyped."""
+    """Return the source of the token; log a warning if this may be no token."""
     file = settings.upstream_api_token_file
     if file is not None:
         source: TokenSource = TokenReader(
@@ -139,8 +139,6 @@ def token_source(settings: AccountSettings, log: Logger) -> TokenSource:
         token = settings.upstream_api_token
         assert token is not None  # one of the two is set
         source = lambda: token  # noqa: E731
-    if source().mistyped():
-        log.warn(
-            "the checksum of the token is wrong: check the token for typing errors"
-        )
+    if doubt := source().doubt():
+        log.warn("{doubt}", doubt=doubt)
     return source

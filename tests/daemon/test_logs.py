@@ -12,7 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import logs
 from api_exporter.serving.channel import Channel
-from api_exporter.settings.definitions import LOG_FORMATS, LOG_LEVELS
+from api_exporter.settings.definitions import LOG_FORMATS
+from api_exporter.settings.parsers import LOG_LEVELS
 from api_exporter.settings.token import Token
 
 

@@ -262,7 +262,7 @@ class MetricsTests(FolderTestCase):
     def test_of_none(self) -> None:
         """A pattern that fits no account is reported once, with its accounts."""
         none = "netbird_api_users"
-        deny, shown = f"netbird_api_*,{none}", quote_value(none)
+        deny, shown = f"netbird_api_*,{none}", quote_value(none, ["netbird_api_users"])
         reported = "matches no metric of an enabled collector (see docs/metrics.md)"
         expected = [f"METRICS_DENY of acme: {shown} {reported}"]
         self.assertEqual(expected, self.problems(**self.environ, METRICS_DENY=deny))

@@ -1,6 +1,7 @@
 """The token: how it is hidden, checked and read."""
 
 import os
+from base64 import b64encode
 from pathlib import Path
 from zlib import crc32
 
@@ -53,12 +54,48 @@ class TokenTests(SynchronousTestCase):
 
     def test_allowed(self) -> None:
         """A token is visible ASCII; any other text is refused and not repeated."""
-        for text in ("x", "nbp_1", "a.b-c_d~e+f/g==", "!~"):
+        for text in ("x", "nbp_1", "a.b-c_d~e+f/g==", "/+", "~/x"):
             self.assertEqual(text, parse_token(text).reveal())
         for text in ("", "canary x", "canary\t", "canary\n", "canarÿ", "canary\x7f"):
             with self.assertRaises(ValueError) as raised:
                 parse_token(text)
             self.assertNotIn("canar", str(raised.exception))
+
+    def test_decorated(self) -> None:
+        """An error says what to leave out of a copied value, which is not repeated."""
+        for text, words in (
+            ('"canary"', "leave out the quotes around the token"),
+            ("'canary'", "leave out the quotes around the token"),
+            ('canary"', "leave out the quotes around the token"),
+            ("UPSTREAM_API_TOKEN=canary", "leave out the name before the token"),
+            ("token: canary", "leave out the prefix before the token"),
+            ('{"token":"canary"}', "the value is JSON: leave out all but the token"),
+            ("<canary-token>", "the value is a placeholder: put your token in its"),
+            ("Token canary", "leave out the prefix before the token"),
+            ("bearer canary", "leave out the prefix before the token"),
+            ("Authorization: Bearer canary", "leave out the prefix before the token"),
+            ("canary;canary", "a token has letters, digits and - . _ ~ + / only"),
+        ):
+            error = self.assertRaises(ValueError, parse_token, text)
+            self.assertTrue(str(error).startswith(words), text)
+
+    def test_doubts(self) -> None:
+        """A token that looks like something else is used, with a warning."""
+        for text, words in (
+            ("A616CB1C-1A2B-4C3D-9E4F-5A6B7C8D9E0F", "the form of a setup key"),
+            ("eyJhbGciOiJSUzI1NiJ9.e30.c2ln", "the form of a dashboard login"),
+            ("nbx_canary", "the form of a reverse proxy's token"),
+            (b64encode(b"nbp_canary").decode(), "the form of base64 of nbp_"),
+            (b64encode(b"nbp_0").decode(), "the form of base64 of nbp_"),
+            ("/run/secrets/canary", "the form of a path: UPSTREAM_API_TOKEN_FILE"),
+            ("~/canary", "the form of a path: UPSTREAM_API_TOKEN_FILE"),
+            ("nbp_canary", "the checksum of the token is wrong"),
+        ):
+            doubt = parse_token(text).doubt()
+            self.assertIn(words, doubt)
+            self.assertNotIn("canary", doubt)
+        for text in ("x", "nbp_0123456789abcdefghijABCDEFGHIJ3mpbCX", "a/b+c==", "/a+"):
+            self.assertEqual("", parse_token(text).doubt(), text)
 
 
 class ChecksumTests(SynchronousTestCase):
