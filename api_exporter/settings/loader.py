@@ -12,8 +12,9 @@ from api_exporter.settings import configuration_file
 from api_exporter.settings.accounts import NAME_RULE, account_files, without_replaced
 from api_exporter.settings.definitions import SETTING_BY_NAME, SETTINGS, Settings
 from api_exporter.settings.environment import read_settings
-from api_exporter.settings.errors import ConfigurationError
-from api_exporter.settings.options import Options
+from api_exporter.settings.errors import ConfigurationError, quote_value
+from api_exporter.settings.options import Options, is_for_prometheus_client
+from api_exporter.settings.proxy_selection import PROXY_VARIABLES, wrong_entries
 from api_exporter.settings.setting import absolute_path
 from api_exporter.settings.spelling import closest, misspelt
 from api_exporter.settings.unused import unused_warnings
@@ -23,6 +24,11 @@ log = Logger()
 MISSPELT = "{name} in the environment is not a setting: did you mean {setting}?"
 
 MISNAMED = f"{{path}} is not an account file and is ignored: {NAME_RULE}"
+
+WRONG_ENTRY = (
+    "{name}: {entry} matches no host: separate hosts by commas, without blanks, quotes"
+    " and http://"
+)
 
 READABLE = "{path} is readable by every user of this machine"
 
@@ -69,6 +75,7 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
         log.warn(MISSPELT, name=name, setting=setting)
     for line in unused_warnings(settings):
         log.warn("{text}", text=line)
+    _warn_of_no_proxy(settings, environ)
     if settings.accounts_dir is not None:
         found, misnamed = account_files(settings.accounts_dir)
         for path in misnamed:
@@ -82,6 +89,14 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
     authorities = os.environ.get("SSL_CERT_FILE")
     if authorities and not os.access(authorities, os.R_OK):
         log.warn(NO_AUTHORITIES, path=authorities)
+
+
+def _warn_of_no_proxy(settings: Settings, environ: Mapping[str, str]) -> None:
+    reasons = {a.proxy_selection.reason for a in settings.accounts.values()}
+    if reasons.intersection(PROXY_VARIABLES):
+        variable, entries = wrong_entries(environ)
+        for entry in entries:
+            log.warn(WRONG_ENTRY, name=variable, entry=quote_value(entry))
 
 
 def _secret_files(settings: Settings) -> Iterator[Path]:
@@ -139,7 +154,11 @@ def _environment(options: Options, *, reload: bool = False) -> _Environment:
         raise ConfigurationError(*problems)
     if configuration_file.readable_by_all(path):
         log.warn(READABLE, path=str(path))
-    others = {name: text for name, text in found.items() if name not in SETTING_BY_NAME}
+    others = {
+        name: text
+        for name, text in found.items()
+        if name not in SETTING_BY_NAME and not is_for_prometheus_client(name)
+    }
     process = configuration_file.with_defaults_from(options.environ, others)
     given = [name for name, text in options.environ.items() if text.strip()]
     kept = without_replaced(found, given)

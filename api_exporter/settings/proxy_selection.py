@@ -20,6 +20,8 @@ PROXY_SETTING = "UPSTREAM_PROXY"
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 """Variables that other programs read too. The lower-case form takes precedence."""
 
+PROXY_VARIABLES = frozenset((*VARIABLES, *map(str.lower, VARIABLES)))
+
 _WITH_PORT = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*)):([^:\[\]]*)")
 _RANGE = re.compile(r"[0-9a-f:.]+/\d{1,3}", re.ASCII)
 _V4_IN_V6 = 96
@@ -89,6 +91,16 @@ def _variable(environ: Mapping[str, str], name: str) -> tuple[str, str]:
         if text := environ.get(spelt, "").strip():
             return spelt, text
     return name, ""
+
+
+def wrong_entries(environ: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Return the variable of NO_PROXY, and its entries that can match no host.
+
+    They have another separator than a comma, a quote, or a scheme.
+    """
+    name, listed = _variable(environ, "NO_PROXY")
+    entries = map(str.strip, listed.split(","))
+    return name, [entry for entry in entries if re.search(r"[\s;|'\"]|://", entry)]
 
 
 def excluded(listed: str, host: str, port: int) -> bool:

@@ -85,7 +85,7 @@ _DOUBTS = {
         " file"
     ),
 }
-"""What a token may be instead, by its form."""
+"""Other things that have the form of a token, and their warnings."""
 
 _DECORATIONS = {
     re.compile("[\"'`]|.*[\"'`]$"): "leave out the quotes around the token",
@@ -96,7 +96,7 @@ _DECORATIONS = {
     ),
     re.compile(r"\w+ *[=:]"): "leave out the name before the token",
 }
-"""What surrounds a token that was copied with something else, and how to mend it."""
+"""Text that was copied together with a token, and the words of the error."""
 
 
 def parse_token(text: str) -> Token:

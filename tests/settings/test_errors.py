@@ -39,7 +39,7 @@ class QuoteTests(SynchronousTestCase):
             self.assertEqual(shown, quote_value(text))
 
     def test_hidden(self) -> None:
-        """What may be a secret in the wrong variable is not repeated."""
+        """A value that may be a secret in the wrong variable is not repeated."""
         for text in (
             *("correcthorse", "hunter2", "passwords", "correct-horse", "a1b2c3d4"),
             *("eyJhbGci.e30.c2ln", "me:canary", "$2y$10$abcdef"),

@@ -63,7 +63,9 @@ class WarningTests(SynchronousTestCase):
     def test_environment(self) -> None:
         """Variables of libraries are copied from the file into the environment."""
         file = Path(self.mktemp())
-        file.write_text("UPSTREAM_API_TOKEN=secret\nSSL_CERT_FILE=/a\nMINE=file\n")
+        file.write_text(
+            "UPSTREAM_API_TOKEN=secret\nSSL_CERT_FILE=/a\nMINE=file\nPROMETHEUS_X=1\n"
+        )
         ours = {"MINE": "ours", "UPSTREAM_API_URL": "http://10.0.0.1"}
         self.patch(os, "environ", dict(ours))
         options = parsed("--config", str(file))
@@ -108,6 +110,25 @@ class WarningTests(SynchronousTestCase):
         words = f"/dev/fd/{reader}: the file is not a regular file"
         with self.assertRaisesRegex(ConfigurationError, words):
             load(options, {}, reload=True)
+
+    def test_no_proxy(self) -> None:
+        """If there is a proxy, NO_PROXY entries that match no host have a warning."""
+        proxy = {"UPSTREAM_API_TOKEN": "secret", "HTTPS_PROXY": "http://10.0.0.2:1"}
+        end = (
+            "matches no host: separate hosts by commas, without blanks, quotes and"
+            " http://"
+        )
+        for environ, entries in (
+            ({"NO_PROXY": "10.0.0.9 , .example,[::1]:80,*"}, ()),
+            ({"NO_PROXY": "10.0.0.9 .example,b"}, ("a value of 17 characters",)),
+            ({"NO_PROXY": "a;b,c|d"}, ("'a;b'", "'c|d'")),
+            ({"NO_PROXY": "\"a,b'"}, ("'\"a'", '"b\'"')),
+            ({"NO_PROXY": "https://me:canary@a.b"}, ("'https://…@a.b'",)),
+            ({"NO_PROXY": "a;b", "HTTPS_PROXY": ""}, ()),
+        ):
+            self.patch(os, "environ", {**proxy, **environ})
+            expected = [f"warning NO_PROXY: {entry} {end}" for entry in entries]
+            self.assertEqual(expected, self.warned(), environ)
 
     def test_other_folder(self) -> None:
         """Relative names stay relative to the folder of the start."""

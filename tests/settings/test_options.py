@@ -1,6 +1,7 @@
 """The options of both commands."""
 
 import io
+import os
 import sys
 
 from twisted.python.usage import UsageError
@@ -52,6 +53,19 @@ class OptionsTests(SynchronousTestCase):
             Options().parseOptions(["--version"])
         self.assertEqual(0, raised.exception.code)
         self.assertEqual(f"{this_build()}\n", printed.getvalue())
+
+    def test_inherited(self) -> None:
+        """Variables for another service do not reach prometheus_client and Twisted."""
+        others = {"PROMETHEUS_MULTIPROC_DIR": "/x", "prometheus_multiproc_dir": "/x"}
+        for columns, kept in (
+            *(("abc", {}), ("", {}), ("0", {}), ("30", {})),
+            ("40", {"COLUMNS": "40"}),
+        ):
+            self.patch(os, "environ", {"A": "b", "COLUMNS": columns, **others})
+            options = Options()
+            self.assertEqual({"A": "b", **kept}, os.environ)
+            self.assertEqual({"A": "b", **kept}, options.environ)
+            self.assertIn("--config", str(options))
 
     def test_help(self) -> None:
         """The help names every flag and the required settings."""
