@@ -45,7 +45,7 @@ def rejected_records(snapshot: Snapshot) -> Iterator[Finding]:
                 "ApiExporterRecordsRejected",
                 f"Resource {name}",
                 f"has {with_noun(state.rejected, 'unreadable record')}, left out of"
-                " the metrics.",
+                " the metrics: its counts are too small.",
             )
 
 

@@ -144,9 +144,9 @@ class _CurrentRows(ListDecoder):
         self.count = 0
         self._now = now
 
-    def read(self, raw: msgspec.Raw) -> Struct:
+    def read(self, raw: msgspec.Raw, wrong: set[str]) -> Struct:
         # A row has no id of its own, so its key may be longer than one.
-        row = decode_record(self._decoder, raw)
+        row = decode_record(self._decoder, raw, wrong)
         self.count += 1
         return row
 

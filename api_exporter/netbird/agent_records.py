@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from api_exporter.netbird.records import Count, GroupId, Instant
+from api_exporter.netbird.records import Count, GroupId, Instant, ShownText
 
 Amount = Annotated[float, Meta(ge=-(2**53), le=2**53)]
 """An amount in US dollars."""
@@ -17,8 +17,8 @@ class AgentProvider(Struct, frozen=True, gc=False, kw_only=True):
     """A provider of language models (`/api/agent-network/providers`)."""
 
     id: str
-    name: str = ""
-    provider_id: str = ""
+    name: ShownText = ""
+    provider_id: ShownText = ""
     enabled: bool = False
     skip_tls_verification: bool = False
     models: tuple[GroupId, ...] | None = None  # only their number is used
@@ -53,7 +53,7 @@ class AgentPolicy(Struct, frozen=True, gc=False, kw_only=True):
     """The access of groups to providers (`/api/agent-network/policies`)."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     enabled: bool = False
     source_groups: tuple[str, ...] | None = None
     destination_provider_ids: tuple[str, ...] | None = None
@@ -65,7 +65,7 @@ class AgentBudgetRule(Struct, frozen=True, gc=False, kw_only=True):
     """A limit in addition to those of policies (`/api/agent-network/budget-rules`)."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     enabled: bool = False
     target_groups: tuple[str, ...] | None = None
     target_users: tuple[str, ...] | None = None

@@ -1,7 +1,7 @@
 """Decoders of bodies. Records that cannot be read are left out and reported."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from api_exporter.netbird.elements import (
     replace_surrogates,
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
+from api_exporter.netbird.shown_fields import remove_wrong_types
 from api_exporter.netbird.unknown import Inspector
 from api_exporter.ports import Reason, UpstreamError
 
@@ -27,7 +28,7 @@ _INSTANTS = frozenset(
     for kind in (*vars(records).values(), *vars(agent_records).values())
     if isinstance(kind, type) and issubclass(kind, Struct) and kind is not Struct
     for field in msgspec.structs.fields(kind)
-    if field.type == records.Instant
+    if field.type in {records.Instant, records.ShownInstant}
 )
 
 _ZERO_TIME = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:")
@@ -86,6 +87,10 @@ class DecodeContext(Struct, frozen=True):
     def inspect(self, records: Sequence[msgspec.Raw] | None) -> None:
         if self.inspector is not None and records:
             self.inspector.inspect(records)
+
+    def add_wrong_types(self, names: Iterable[str]) -> None:
+        if self.inspector is not None:
+            self.inspector.add_wrong_types(names)
 
 
 NO_CONTEXT = DecodeContext()
@@ -181,8 +186,9 @@ class ListDecoder:
                 raise UpstreamError("decode", "the response is null instead of a list")
             known.inspect(raws)
             for place, raw in enumerate(raws or (), count):
+                wrong: set[str] = set()
                 try:
-                    record = cache.find(raw) or self.read(raw)
+                    record = cache.find(raw) or self.read(raw, wrong)
                 except DECODE_ERRORS as error:
                     rejected += 1
                     if rejected <= _MAX_ERRORS:
@@ -199,7 +205,10 @@ class ListDecoder:
                 if self._ordered:
                     found.pop(id_, None)  # the last of two records gives the place
                 found[id_] = record
-                cache.learn(record, kept=id_ != "")
+                if wrong:  # not learned, so that the next body shows it again
+                    known.add_wrong_types(wrong)
+                else:
+                    cache.learn(record, kept=id_ != "")
             count += len(raws or ())
         if rejected and rejected == count:
             raise _unreadable_error(errors)
@@ -208,9 +217,13 @@ class ListDecoder:
         recognized = MappingProxyType(cache.learned)
         return Decoded(readable, rejected, tuple(errors), recognized)
 
-    def read(self, raw: msgspec.Raw) -> Struct:
-        """Return one record; raise one of DECODE_ERRORS."""
-        record = decode_record(self._decoder, raw)
+    def read(self, raw: msgspec.Raw, wrong: set[str]) -> Struct:
+        """Return one record; raise one of DECODE_ERRORS.
+
+        Args:
+            wrong: gets the names of fields that are unknown because of their type.
+        """
+        record = decode_record(self._decoder, raw, wrong)
         id_: str = self._id(record)
         if len(id_) > MAX_SHORT_CHARACTERS and truncate(id_) != id_:
             # Labels would cut it, and would no longer identify the record.
@@ -218,11 +231,13 @@ class ListDecoder:
         return record
 
 
-def decode_record(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:
+def decode_record(
+    decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw, wrong: set[str]
+) -> Struct:
     try:
         return decoder.decode(raw)
     except DECODE_ERRORS:
-        return _decode_loosely(decoder, raw)
+        return _decode_loosely(decoder, raw, wrong)
 
 
 def _unreadable_error(errors: list[str]) -> UpstreamError:
@@ -283,8 +298,9 @@ class DocumentDecoder:
                 f"{len(body)} bytes; the maximum is {_MAX_DOCUMENT_BYTES} bytes",
             )
         raw = msgspec.Raw(replace_surrogates(body))
+        wrong: set[str] = set()
         try:
-            record = _decode_loosely(self._decoder, raw)
+            record = _decode_loosely(self._decoder, raw, wrong)
             fields = msgspec.json.decode(bytes(raw).decode("utf-8", "replace"))
         except DECODE_ERRORS as error:
             raise UpstreamError("decode", str(error)) from None
@@ -292,20 +308,29 @@ class DocumentDecoder:
             names = ", ".join(sorted(self._fields))
             raise UpstreamError("decode", f"the response has no field of {names}")
         known.inspect([raw])
+        known.add_wrong_types(wrong)
         return Decoded((record,))
 
 
-def _decode_loosely(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:
+def _decode_loosely(
+    decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw, wrong: set[str]
+) -> Struct:
     """Decode a record, with every `null` and zero time treated as an absent key.
 
-    A byte that is not UTF-8 becomes U+FFFD.
+    A byte that is not UTF-8 becomes U+FFFD. A shown field of another type is absent,
+    and its name is added to `wrong`.
     """
     if len(raw) > _MAX_MENDED_BYTES:
         return decoder.decode(raw)
     text = bytes(raw).decode("utf-8", "replace")
     if len(raw) > _MAX_CONVERTED_BYTES:
         return decoder.decode(text)
-    return msgspec.convert(_without_absent(msgspec.json.decode(text)), decoder.type)
+    value = _without_absent(msgspec.json.decode(text))
+    try:
+        return msgspec.convert(value, decoder.type)
+    except msgspec.ValidationError:
+        wrong |= remove_wrong_types(value, decoder.type)
+        return msgspec.convert(value, decoder.type)
 
 
 def _without_absent(value: object) -> object:

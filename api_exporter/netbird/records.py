@@ -4,6 +4,8 @@ They have only the fields that are exported. Facts: NetBird's `openapi.yml`, and
 responses of its server, which are looser. The server sends `null` where an array is
 promised, zero times for "never", and enum values that no specification lists. Older
 servers leave out keys. So only an object's id is required.
+
+A value of another type rejects its record, unless its field is only shown.
 """
 
 from collections.abc import Callable
@@ -16,6 +18,12 @@ from msgspec.structs import force_setattr
 
 Instant = Annotated[datetime, Meta(tz=True)] | None
 """An RFC 3339 time with any offset. None and all times up to 1970 mean "never"."""
+
+SHOWN = Meta(extra={"shown": True})
+"""Marks a field that neither counts nor joins need: see `shown_fields`."""
+
+ShownText = Annotated[str, SHOWN]
+ShownInstant = Annotated[Instant, SHOWN]
 
 Count = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 """An integer that a sample's value, a double, holds exactly."""
@@ -42,7 +50,7 @@ them a huge count of references (python/cpython#113993).
 _share: Callable[[str], str] = intern if FREES_INTERNED else str
 
 
-Choice = bool | None
+Choice = Annotated[bool | None, SHOWN]
 """A yes-or-no setting; None if the response does not have it."""
 
 
@@ -66,20 +74,20 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     """
 
     id: str
-    name: str = ""
-    dns_label: str = ""
-    hostname: str = ""
-    extra_dns_labels: tuple[str, ...] | None = None
-    ip: str = ""
-    ipv6: str = ""
-    connection_ip: str = ""
-    country_code: str = ""
-    city_name: str = ""
-    serial_number: str = ""
-    os: str = ""
-    kernel_version: str = ""
-    version: str = ""
-    ui_version: str = ""
+    name: ShownText = ""
+    dns_label: ShownText = ""
+    hostname: ShownText = ""
+    extra_dns_labels: Annotated[tuple[str, ...] | None, SHOWN] = None
+    ip: ShownText = ""
+    ipv6: ShownText = ""
+    connection_ip: ShownText = ""
+    country_code: ShownText = ""
+    city_name: ShownText = ""
+    serial_number: ShownText = ""
+    os: ShownText = ""
+    kernel_version: ShownText = ""
+    version: ShownText = ""
+    ui_version: ShownText = ""
     user_id: str = ""
     connected: bool = False
     ssh_enabled: bool = False
@@ -87,10 +95,10 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     login_expired: bool = False
     login_expiration_enabled: bool = False
     approval_required: bool = False
-    created_at: Instant = None
+    created_at: ShownInstant = None
     last_login: Instant = None
-    last_seen: Instant = None
-    local_flags: LocalFlags = NO_FLAGS
+    last_seen: ShownInstant = None
+    local_flags: Annotated[LocalFlags, SHOWN] = NO_FLAGS
 
     def __post_init__(self) -> None:
         for name in _SHARED:
@@ -113,7 +121,7 @@ class ExtraSettings(Struct, frozen=True, gc=False, kw_only=True):
 class NetBirdSettings(Struct, frozen=True, gc=False, kw_only=True):
     """The settings of an account. Expirations are in seconds."""
 
-    network_range: str = ""
+    network_range: ShownText = ""
     peer_login_expiration: Count = 0
     peer_inactivity_expiration: Count = 0
     peer_login_expiration_enabled: Choice = None
@@ -130,15 +138,15 @@ class NetBirdSettings(Struct, frozen=True, gc=False, kw_only=True):
     embedded_idp_enabled: Choice = None
     local_auth_disabled: Choice = None
     local_mfa_enabled: Choice = None
-    extra: ExtraSettings = ExtraSettings()
+    extra: Annotated[ExtraSettings, SHOWN] = ExtraSettings()
 
 
 class NetBirdAccount(Struct, frozen=True, gc=False, kw_only=True):
     """The token's account (`/api/accounts`)."""
 
     id: str
-    domain: str = ""
-    created_at: Instant = None
+    domain: ShownText = ""
+    created_at: ShownInstant = None
     settings: NetBirdSettings = NetBirdSettings()
 
 
@@ -146,7 +154,7 @@ class Member(Struct, frozen=True, gc=False, kw_only=True):
     """A peer in a group."""
 
     id: str = ""
-    name: str = ""
+    name: ShownText = ""
 
     def __post_init__(self) -> None:
         force_setattr(self, "id", _share(self.id))
@@ -171,7 +179,7 @@ class Group(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
-    issued: str = ""
+    issued: ShownText = ""
     peers_count: Count = 0
     resources_count: Count = 0
     peers: tuple[Member, ...] | None = None
@@ -182,16 +190,16 @@ class User(Struct, frozen=True, gc=False, kw_only=True):
     """A human or a service user (`/api/users`)."""
 
     id: str
-    name: str = ""
-    email: str = ""
+    name: ShownText = ""
+    email: ShownText = ""
     role: str = ""
     status: str = ""
-    issued: str | None = None
+    issued: Annotated[str | None, SHOWN] = None
     is_current: bool = False
     is_service_user: bool = False
     is_blocked: bool = False
     pending_approval: bool = False
-    last_login: Instant = None
+    last_login: ShownInstant = None
     auto_groups: tuple[str, ...] | None = None
 
 
@@ -213,7 +221,7 @@ class CurrentUser(Struct, frozen=True, gc=False, kw_only=True):
     """
 
     id: str
-    role: str = ""
+    role: ShownText = ""
     is_service_user: bool = False
     permissions: Permissions = Permissions()
 
@@ -222,18 +230,18 @@ class UserInvite(Struct, frozen=True, gc=False, kw_only=True):
     """An invitation that is not accepted yet (`/api/users/invites`)."""
 
     id: str
-    email: str = ""
-    name: str = ""
-    role: str = ""
+    email: ShownText = ""
+    name: ShownText = ""
+    role: ShownText = ""
     expired: bool = False
-    expires_at: Instant = None
+    expires_at: ShownInstant = None
 
 
 class IdentityProvider(Struct, frozen=True, gc=False, kw_only=True):
     """A provider that authenticates users (`/api/identity-providers`)."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     type: str = ""
 
 
@@ -241,8 +249,8 @@ class AccessToken(Struct, frozen=True, gc=False, kw_only=True):
     """A token of the NetBird API (`/api/users/{id}/tokens`)."""
 
     id: str
-    name: str = ""
-    created_at: Instant = None
+    name: ShownText = ""
+    created_at: ShownInstant = None
     expiration_date: Instant = None
     last_used: Instant = None
 
@@ -251,7 +259,7 @@ class SetupKey(Struct, frozen=True, gc=False, kw_only=True):
     """A key that machines enrol with (`/api/setup-keys`). Its secret is not read."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     type: str = ""
     state: str = ""
     valid: bool = False
@@ -267,7 +275,7 @@ class Network(Struct, frozen=True, gc=False, kw_only=True):
     """Addresses behind routers (`/api/networks`). All lists hold ids."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     routers: tuple[str, ...] | None = None
     resources: tuple[str, ...] | None = None
     policies: tuple[str, ...] | None = None
@@ -287,9 +295,9 @@ class NetworkResource(Struct, frozen=True, gc=False, kw_only=True):
     """An address in a network (`/api/networks/resources`)."""
 
     id: str
-    name: str = ""
-    type: str = ""
-    address: str = ""
+    name: ShownText = ""
+    type: ShownText = ""
+    address: ShownText = ""
     enabled: bool = False
     groups: tuple[GroupId, ...] | None = None
 
@@ -327,7 +335,7 @@ class Policy(Struct, frozen=True, gc=False, kw_only=True):
     """A policy that gives access (`/api/policies`)."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     enabled: bool = False
     rules: tuple[Rule, ...] | None = None
     source_posture_checks: tuple[str, ...] | None = None
@@ -349,7 +357,7 @@ class PostureCheck(Struct, frozen=True, gc=False, kw_only=True):
     """A condition on peers (`/api/posture-checks`)."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     checks: Checks = Checks()
 
 
@@ -364,7 +372,7 @@ class NameserverGroup(Struct, frozen=True, gc=False, kw_only=True):
     """DNS servers, and the groups whose peers use them (`/api/dns/nameservers`)."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     enabled: bool = False
     primary: bool = False
     nameservers: tuple[Nameserver, ...] | None = None
@@ -389,8 +397,8 @@ class DnsZone(Struct, frozen=True, gc=False, kw_only=True):
     """A zone served to peers (`/api/dns/zones`)."""
 
     id: str
-    name: str = ""
-    domain: str = ""
+    name: ShownText = ""
+    domain: ShownText = ""
     enabled: bool = False
     records: tuple[DnsRecord, ...] | None = None
 
@@ -399,7 +407,7 @@ class ProxyServiceMeta(Struct, frozen=True, gc=False, kw_only=True):
     """The state of a proxy service."""
 
     status: str = ""
-    certificate_issued_at: Instant = None
+    certificate_issued_at: ShownInstant = None
 
 
 class ProxyAuth(Struct, frozen=True, gc=False, kw_only=True):
@@ -423,9 +431,9 @@ class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     """A service behind the reverse proxy (`/api/reverse-proxies/services`)."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     mode: str = ""
-    domain: str = ""
+    domain: ShownText = ""
     enabled: bool = False
     private: bool = False
     auth: dict[str, _AuthMethod | tuple[_AuthMethod, ...]] | None = None
@@ -437,7 +445,7 @@ class ProxyDomain(Struct, frozen=True, gc=False, kw_only=True):
     """A domain of the reverse proxy. A free domain has an empty id."""
 
     id: str
-    domain: str = ""
+    domain: ShownText = ""
     type: str = ""
     validated: bool = False
 
@@ -458,9 +466,9 @@ class ProxyToken(Struct, frozen=True, gc=False, kw_only=True):
     """A token of a self-hosted proxy (`/api/reverse-proxies/proxy-tokens`)."""
 
     id: str
-    name: str = ""
+    name: ShownText = ""
     revoked: bool = False
-    created_at: Instant = None
+    created_at: ShownInstant = None
     expires_at: Instant = None
     last_used: Instant = None
 
@@ -470,7 +478,7 @@ class InstanceVersion(Struct, frozen=True, gc=False, kw_only=True):
 
     management_current_version: str = ""
     management_update_available: bool = False
-    management_available_version: str = ""
+    management_available_version: ShownText = ""
 
 
 class AuditEvent(Struct, frozen=True, gc=False, kw_only=True):

@@ -6,7 +6,7 @@ its fields, `[]` has the values of an enumeration, and 0 is any other value.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -34,6 +34,10 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,38}")
 
 _OTHER = "(other)"
 """In place of all other names, as a key or value may be anything."""
+
+
+_OTHER_TYPE = "(another type)"
+"""In place of a value of another type than that of its field."""
 
 
 class Unknown(Struct, frozen=True, gc=False):
@@ -122,6 +126,12 @@ class Inspector:
             except DECODE_ERRORS:
                 continue
             self._inspect(self._known, value, "")
+
+    def add_wrong_types(self, names: Iterable[str]) -> None:
+        """Add fields whose value is of another type than this version knows."""
+        for name in names:
+            if len(self._values) < MAX_NAMES:
+                self._values.add((name, _OTHER_TYPE))
 
     def _inspect(self, known: _Known, value: object, path: str) -> None:
         for one in value if isinstance(value, list) else (value,):

@@ -148,8 +148,8 @@ class UnknownValues(Collector):
     def collect(self) -> Iterator[Metric]:
         family = GaugeMetricFamily(
             "api_exporter_unknown_values",
-            "Number of different values of an enumeration that this version does not"
-            " know (absent without such values)",
+            "Number of different values of a field that this version does not know, of"
+            " an enumeration or of another type (absent without such values)",
             labels=("resource", "field"),
         )
         for resource, known in self._freshness.items():

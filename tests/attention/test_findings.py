@@ -780,7 +780,7 @@ class ExporterTests(FindingsTestCase):
             state = Freshness(period=30, last_success=NOW, rejected=number)
             line = (
                 f"ApiExporterRecordsRejected: Resource routes has {words}, left out of"
-                " the metrics."
+                " the metrics: its counts are too small."
             )
             looked = seen(Inventory(), freshness={"routes": state})
             self.tells(looked, words and line)

@@ -76,6 +76,8 @@ def plausible(kind: inspect.Type) -> st.SearchStrategy[object]:
     if type(kind) in SCALARS:
         return SCALARS[type(kind)]
     match kind:
+        case inspect.Metadata(type=inner):
+            return plausible(inner)
         case inspect.DictType(value_type=value):
             return st.dictionaries(STRINGS, plausible(value), max_size=3)
         case inspect.UnionType(types=types):
@@ -175,6 +177,8 @@ LONG_VALUES: dict[type[inspect.Type], object] = {
 
 def _value(kind: inspect.Type, last: str) -> object:
     match kind:
+        case inspect.Metadata(type=inner):
+            return _value(inner, last)
         case inspect.StrType():
             return "x" * 5000 + last
         case inspect.UnionType(types=types):

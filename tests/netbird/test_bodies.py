@@ -100,9 +100,9 @@ class ListingTests(SynchronousTestCase):
             b'"a"': "got `str`",
             b"[]": "got `array`",
             b'{"id":"b","connected":1}': "got `int` - at `$.connected`",
-            b'{"id":"b","last_seen":"yesterday"}': "at `$.last_seen`",
-            b'{"id":"b","last_seen":"2026-08-22T19:10:00"}': "at `$.last_seen`",
-            b'{"id":"b","last_seen":1787425800}': "at `$.last_seen`",
+            b'{"id":"b","last_login":"yesterday"}': "at `$.last_login`",
+            b'{"id":"b","last_login":"2026-08-22T19:10:00"}': "at `$.last_login`",
+            b'{"id":"b","last_login":1787425800}': "at `$.last_login`",
         }.items():
             decoded = decode(PEERS, listed(b'{"id":"a"}', bad, b'{"id":"c"}'))
             self.assertEqual((Peer(id="a"), Peer(id="c")), decoded.records)

@@ -1,7 +1,8 @@
 """The fields of each resource's records, and the rules for valid records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import starmap
+from types import MappingProxyType
 
 from tests.reference.fields import parse
 from tests.reference.page import MAX_LABEL_BYTES
@@ -61,10 +62,24 @@ def thing(
     yes: str = "",
     counts: str = "",
     times: str = "",
+    *,
     amounts: str = "",
+    shown: str = "",
+    shown_times: str = "",
+    shown_yes: str = "",
+    shown_others: Mapping[str, Kind] = MappingProxyType({}),
     **others: Kind,
 ) -> Kind:
-    """Return a check of objects with fields of these types; others are not checked."""
+    """Return a check of objects with fields of these types; others are not checked.
+
+    The check removes shown fields of another type.
+    """
+    unneeded = {
+        **dict.fromkeys(shown.split(), a_word),
+        **dict.fromkeys(shown_times.split(), a_time),
+        **dict.fromkeys(shown_yes.split(), a_yes),
+        **shown_others,
+    }
     kinds = others | {
         name: kind
         for names, kind in (
@@ -80,11 +95,19 @@ def thing(
     def right(name: str, value: object) -> bool:
         return name not in kinds or kinds[name](value)
 
-    return lambda value: isinstance(value, dict) and all(starmap(right, value.items()))
+    def check(value: object) -> bool:
+        if not isinstance(value, dict):
+            return False
+        for name in value.keys() & unneeded.keys():
+            if not unneeded[name](value[name]):
+                del value[name]
+        return all(starmap(right, value.items()))
+
+    return check
 
 
 _WORDS = many(a_word)
-_NAMED = many(thing("id name"))
+_NAMED = many(thing("id", shown="name"))
 _TYPED = thing("id type")
 _GROUPS = many(thing("id"))
 _WAY = either(thing(yes="enabled"), scalar)
@@ -117,47 +140,61 @@ _USAGE = thing(
 
 RECORDS: dict[str, Kind] = {
     "peers": thing(
-        "id name dns_label hostname ip ipv6 connection_ip country_code city_name"
-        " serial_number os kernel_version version ui_version user_id",
+        "id user_id",
         "connected ssh_enabled ephemeral login_expired login_expiration_enabled"
         " approval_required",
-        times="created_at last_login last_seen",
-        extra_dns_labels=_WORDS,
-        local_flags=thing(yes="remote_jobs_allowed"),
+        times="last_login",
+        shown="name dns_label hostname ip ipv6 connection_ip country_code city_name"
+        " serial_number os kernel_version version ui_version",
+        shown_times="created_at last_seen",
+        shown_others={
+            "extra_dns_labels": _WORDS,
+            "local_flags": thing(shown_yes="remote_jobs_allowed"),
+        },
     ),
     "accounts": thing(
-        "id domain",
-        times="created_at",
+        "id",
+        shown="domain",
+        shown_times="created_at",
         settings=thing(
-            "network_range",
-            SETTINGS,
-            "peer_login_expiration peer_inactivity_expiration",
-            extra=thing(yes=EXTRA),
+            counts="peer_login_expiration peer_inactivity_expiration",
+            shown="network_range",
+            shown_yes=SETTINGS,
+            shown_others={"extra": thing(shown_yes=EXTRA)},
         ),
     ),
     "groups": thing(
-        "id name issued",
+        "id name",
+        shown="issued",
         counts="peers_count resources_count",
         peers=_NAMED,
         resources=many(_TYPED),
     ),
     "users": thing(
-        "id name email role status issued",
+        "id role status",
         "is_current is_service_user is_blocked pending_approval",
-        times="last_login",
+        shown="name email issued",
+        shown_times="last_login",
         auto_groups=_WORDS,
     ),
-    "access_tokens": thing("id name", times="created_at expiration_date last_used"),
+    "access_tokens": thing(
+        "id", times="expiration_date last_used", shown="name", shown_times="created_at"
+    ),
     "setup_keys": thing(
-        "id name type state",
+        "id type state",
         "valid ephemeral",
         "used_times usage_limit",
         "expires last_used",
+        shown="name",
         auto_groups=_WORDS,
     ),
-    "networks": thing("id name", routers=_WORDS, resources=_WORDS, policies=_WORDS),
+    "networks": thing(
+        "id", shown="name", routers=_WORDS, resources=_WORDS, policies=_WORDS
+    ),
     "network_routers": thing("id peer", "enabled", "metric", peer_groups=_WORDS),
-    "network_resources": thing("id name type address", "enabled", groups=_GROUPS),
+    "network_resources": thing(
+        "id", "enabled", shown="name type address", groups=_GROUPS
+    ),
     "routes": thing(
         "id network_id network_type network peer",
         "enabled masquerade",
@@ -165,8 +202,9 @@ RECORDS: dict[str, Kind] = {
         peer_groups=_WORDS,
     ),
     "policies": thing(
-        "id name",
+        "id",
         "enabled",
+        shown="name",
         source_posture_checks=_WORDS,
         rules=many(
             thing(
@@ -180,49 +218,64 @@ RECORDS: dict[str, Kind] = {
         ),
     ),
     "posture_checks": thing(
-        "id name", checks=thing(nb_version_check=thing("min_version"))
+        "id", shown="name", checks=thing(nb_version_check=thing("min_version"))
     ),
     "nameservers": thing(
-        "id name",
+        "id",
         "enabled primary",
+        shown="name",
         nameservers=many(thing("ns_type", counts="port")),
         domains=_WORDS,
         groups=_WORDS,
     ),
     "dns_settings": thing(disabled_management_groups=_WORDS),
-    "dns_zones": thing("id name domain", "enabled", records=many(_TYPED)),
+    "dns_zones": thing("id", "enabled", shown="name domain", records=many(_TYPED)),
     "proxy_services": thing(
-        "id name mode domain",
+        "id mode",
         "enabled private",
+        shown="name domain",
         auth=mapping(either(_WAY, many(_WAY))),
         access_restrictions=thing(allowed_cidrs=_WORDS, allowed_countries=_WORDS),
-        meta=thing("status", times="certificate_issued_at"),
+        meta=thing("status", shown_times="certificate_issued_at"),
     ),
-    "proxy_domains": thing("id domain type", "validated"),
+    "proxy_domains": thing("id type", "validated", shown="domain"),
     "proxy_clusters": thing("address", "online", "connected_proxies"),
     "proxy_tokens": thing(
-        "id name", "revoked", times="created_at expires_at last_used"
+        "id",
+        "revoked",
+        times="expires_at last_used",
+        shown="name",
+        shown_times="created_at",
     ),
     "instance_version": thing(
-        "management_current_version management_available_version",
+        "management_current_version",
         "management_update_available",
+        shown="management_available_version",
     ),
     "events": thing("id activity_code", times="timestamp"),
-    "user_invites": thing("id email name role", "expired", times="expires_at"),
-    "identity_providers": thing("id name type"),
+    "user_invites": thing(
+        "id", "expired", shown="email name role", shown_times="expires_at"
+    ),
+    "identity_providers": thing("id type", shown="name"),
     "agent_providers": thing(
-        "id name provider_id", "enabled skip_tls_verification", models=_GROUPS
+        "id", "enabled skip_tls_verification", shown="name provider_id", models=_GROUPS
     ),
     "agent_policies": thing(
-        "id name",
+        "id",
         "enabled",
+        shown="name",
         source_groups=_WORDS,
         destination_provider_ids=_WORDS,
         guardrail_ids=_WORDS,
         limits=_LIMITS,
     ),
     "agent_budget_rules": thing(
-        "id name", "enabled", target_groups=_WORDS, target_users=_WORDS, limits=_LIMITS
+        "id",
+        "enabled",
+        shown="name",
+        target_groups=_WORDS,
+        target_users=_WORDS,
+        limits=_LIMITS,
     ),
     "agent_guardrails": thing("id"),
     "agent_settings": thing(
