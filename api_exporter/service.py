@@ -320,7 +320,7 @@ def _site_context(
         compute=compute,
         profiles=profiles,
         uptime=lambda: reactor.seconds() - started,
-        seconds=reactor.seconds,
+        clock=reactor,
         now=now,
     )
 

@@ -111,6 +111,6 @@ def site_context(
         compute=compute,
         profiles=profiles,
         uptime=clock.seconds,
-        seconds=clock.seconds,
+        clock=clock,
         now=clock.seconds if now is None else now,
     )

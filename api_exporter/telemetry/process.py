@@ -89,6 +89,12 @@ class ProcessTelemetry:
             "Number of scrapes in progress",
             registry=registry,
         )
+        self.aborted_lists = Counter(
+            "api_exporter_aborted_lists",
+            "Number of lists of service discovery that were aborted because the client"
+            " did not read while others waited",
+            registry=registry,
+        )
         self.reactor_lag = Histogram(
             "api_exporter_reactor_lag_seconds",
             "Delay of a timer of the event loop in seconds, measured every 5 seconds",

@@ -1,23 +1,28 @@
 """The data that all pages share, except the accounts."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Generic, TypeVar, cast
 
 from msgspec import Struct
 from twisted.internet.defer import DeferredLock
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from api_exporter.exposition.pages import Payload, Piece
+from api_exporter.exposition.pages import Piece
 from api_exporter.ports import Compute, Now
 from api_exporter.serving.channel import Channel
-from api_exporter.serving.sender import Sender
+from api_exporter.serving.sender import send
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.json_list import MAX_RESPONSE_BYTES
 
 T = TypeVar("T")
+
+_log = Logger()
 
 TTL = 1.0
 """The lifetime of a cached value in seconds."""
@@ -50,55 +55,107 @@ PROFILES_PATH = "debug/pprof"
 RUNBOOKS_PATH = "runbooks"
 """The path of the runbooks, relative to the status page."""
 
-MAX_PENDING = 16
-"""The maximum number of pending responses with long lists, for all accounts."""
+MAX_LIST_BYTES = MAX_RESPONSE_BYTES
+"""The maximum bytes of all lists that are being sent: those of the longest one."""
 
-MAX_PENDING_BYTES = MAX_RESPONSE_BYTES
-"""The maximum bytes of such responses that are being sent: those of the longest one."""
+STALLED_SECONDS = 3.0
+"""Seconds without a byte that the client has acknowledged: it does not read."""
+
+MAX_WAIT_SECONDS = 10.0
+"""Seconds that a list waits until others have been sent."""
+
+_CHECK_SECONDS = 0.5
 
 
-class PendingResponses:
-    """The pending responses of service discovery, and of whole look-up tables.
-
-    Above one of the limits, the connection of the oldest response in transfer is
-    aborted: a client that does not read must not block the others.
+class Transfer(Struct):
+    """A list that is being sent.
 
     Attributes:
-        lock: one response is computed at a time, so a refresh waits for one at most.
+        acknowledged: the bytes that the client had acknowledged at the last check.
+        changed_at: the time of the check that found this number first.
     """
 
-    def __init__(self) -> None:
+    length: int
+    acknowledged: int
+    changed_at: float
+
+
+class PendingLists:
+    """The lists of service discovery that are being computed or sent.
+
+    Each response has bytes of its own. Above MAX_LIST_BYTES a list waits. It displaces
+    those whose clients do not read, first those of its own client.
+
+    Attributes:
+        lock: one list is computed at a time, so a refresh waits for one at most.
+    """
+
+    def __init__(self, clock: IReactorTime, on_aborted: Callable[[], None]) -> None:
         self.lock = DeferredLock()
-        self._bytes: dict[Request, int] = {}
+        self._clock = clock
+        self._on_aborted = on_aborted
+        self._transfers: dict[Request, Transfer] = {}
 
-    def begin(self, request: Request) -> bool:
-        """Count a request until it has ended. Return False at the limit."""
-        if len(self._bytes) >= MAX_PENDING and not self._make_room():
-            return False
-        self._bytes[request] = 0
-        request.notifyFinish().addBoth(lambda _: self._bytes.pop(request, None))
+    async def send(
+        self, request: Request, slices: Sequence[bytes], length: int
+    ) -> bool:
+        """Send a list as soon as there is room. Return False if there is none."""
+        deadline = self._clock.seconds() + MAX_WAIT_SECONDS
+        while not self._make_room(request, length):
+            if self._clock.seconds() >= deadline:
+                return False
+            await deferLater(self._clock, _CHECK_SECONDS)
+        self._transfers[request] = Transfer(length, 0, self._clock.seconds())
+        request.notifyFinish().addBoth(lambda _: self._transfers.pop(request, None))
+        send(request, slices, length)
         return True
 
-    def send(self, request: Request, response: Payload, media_type: bytes) -> None:
-        """Send a response to a counted request; to HEAD only its headers."""
-        request.setHeader(b"Content-Type", media_type)
-        request.setHeader(b"Content-Length", b"%d" % response.length)
-        if request.method == b"HEAD":
-            request.finish()
-            return
-        while sum(self._bytes.values()) + response.length > MAX_PENDING_BYTES:
-            if not self._make_room():
-                break
-        self._bytes[request] = response.length
-        Sender(request, iter(response.slices)).start()
+    def _make_room(self, request: Request, length: int) -> bool:
+        """Abort as many stalled responses as necessary; return whether there is room.
 
-    def _make_room(self) -> bool:
-        oldest = next((r for r, length in self._bytes.items() if length), None)
-        if oldest is None:
-            return False
-        del self._bytes[oldest]
-        cast(Channel, oldest.channel).abort()
+        Without others there is room for each list.
+        """
+        room = MAX_LIST_BYTES - length
+        if not self._transfers or self._sending <= room:
+            return True
+        stalled = [other for other in self._transfers if self._is_stalled(other)]
+        stalled.sort(key=lambda other: _host(other) != _host(request))
+        while self._transfers and self._sending > room:
+            if not stalled:
+                return False
+            self._abort(stalled.pop(0))
         return True
+
+    @property
+    def _sending(self) -> int:
+        return sum(transfer.length for transfer in self._transfers.values())
+
+    def _is_stalled(self, request: Request) -> bool:
+        transfer, now = self._transfers[request], self._clock.seconds()
+        acknowledged = request.sentLength - _channel(request).unsent_bytes()
+        if acknowledged != transfer.acknowledged:
+            transfer.acknowledged, transfer.changed_at = acknowledged, now
+        return now - transfer.changed_at >= STALLED_SECONDS
+
+    def _abort(self, request: Request) -> None:
+        channel = _channel(request)
+        _log.info(
+            "closed the connection of a client that does not read: other lists need"
+            " its memory",
+            client=_host(request),
+            bytes_left=channel.unsent_bytes(),
+        )
+        del self._transfers[request]
+        self._on_aborted()
+        channel.abort()
+
+
+def _channel(request: Request) -> Channel:
+    return cast(Channel, request.channel)
+
+
+def _host(request: Request) -> str:
+    return _channel(request).host
 
 
 class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
@@ -118,14 +175,14 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     compute: Compute
     profiles: Resource | None = None
     uptime: Callable[[], float]
-    seconds: Callable[[], float]
+    clock: IReactorTime
     now: Now
 
     @cached_property
-    def pending_lists(self) -> PendingResponses:
-        return PendingResponses()
+    def pending_lists(self) -> PendingLists:
+        return PendingLists(self.clock, self.process.aborted_lists.inc)
 
     @cached_property
     def metric_tails(self) -> TTLCache[Piece]:
         """The ends of metrics pages: the exporter's own metrics."""
-        return TTLCache(self.seconds)
+        return TTLCache(self.clock.seconds)

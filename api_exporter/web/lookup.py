@@ -8,14 +8,15 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 from twisted.web.resource import IResource
-from twisted.web.server import NOT_DONE_YET, Request
+from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import Compute
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import ErrorPage, ReadOnlyPage, error_line
+from api_exporter.serving.sender import send
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.page import FULL, unknown
+from api_exporter.web.discovery.page import unknown
 from api_exporter.web.lookup_table import (
     TABLE_READS,
     Key,
@@ -123,21 +124,18 @@ _MEDIA_TYPES = {
 
 
 class WholeTable(TablePage):
-    """All rows in one form: `json` or `csv`."""
+    """All rows in one form: `json` or `csv`. All responses share their bytes."""
 
     def __init__(self, newest: NewestTable, context: SiteContext, form: str) -> None:
         super().__init__(newest, context)
-        self._responses = context.pending_lists
         self._form = form
 
     def answer(self, request: Request, table: Table) -> bytes | int:
         payload: Payload | None = getattr(table, self._form)
         if payload is None:
             return error_line(request, 503, "the table is too long: see the settings")
-        if not self._responses.begin(request):
-            return error_line(request, 503, FULL)
-        self._responses.send(request, payload, _MEDIA_TYPES[self._form])
-        return NOT_DONE_YET
+        request.setHeader(b"Content-Type", _MEDIA_TYPES[self._form])
+        return send(request, payload.slices, payload.length)
 
 
 def parse_queries(

@@ -1,12 +1,12 @@
 """The metrics page: cached bytes and the exporter's own metrics; no work per peer."""
 
 from prometheus_client import CollectorRegistry
-from twisted.web.server import NOT_DONE_YET, Request
+from twisted.web.server import Request
 
 from api_exporter.exposition import negotiation
 from api_exporter.exposition.pages import Pages, Piece, piece
 from api_exporter.serving.page import ErrorPage, ReadOnlyPage
-from api_exporter.serving.sender import Sender
+from api_exporter.serving.sender import send
 from api_exporter.telemetry.text import text
 from api_exporter.web.collector_filter import collector_filter
 from api_exporter.web.context import SiteContext
@@ -47,12 +47,8 @@ class Metrics(ReadOnlyPage):
         else:
             body = whole.plain(tail)
         request.setHeader(b"Content-Type", content_type.header())
-        request.setHeader(b"Content-Length", b"%d" % body.length)
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
-        if request.method == b"HEAD":
-            return b""
-        Sender(request, iter(body.slices)).start()
-        return NOT_DONE_YET
+        return send(request, body.slices, body.length)
 
     def _tail(self, openmetrics: bool) -> Piece:
         def make() -> Piece:

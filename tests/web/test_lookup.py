@@ -17,6 +17,7 @@ from api_exporter.web.tree import tree
 from tests.logbook import logbook
 from tests.parts import DelayedCompute
 from tests.web.connection import Connection
+from tests.web.discovery.test_lists import SlowConnection
 from tests.web.served import ServedTestCase
 from tests.web.test_accounts import Knowing, several
 from tests.web.watched import Watched
@@ -56,6 +57,16 @@ class LookupTests(ServedTestCase):
         self.tree = Watched().start().tree
         for path in PATHS:
             self.assertEqual(404, self.request(f"{path}?address=100.64.0.1")[0])
+
+    def test_unread(self) -> None:
+        """All responses share a table, so many unread ones harm no other response."""
+        self.watched.start()
+        site = BoundedSite(self.tree, self.watched.clock)
+        unread = [SlowConnection(site, "/lookup.csv") for _ in range(100)]
+        self.assertEqual(200, self.request("/sd?port=1")[0])
+        self.assertEqual(200, self.request("/lookup.csv")[0])
+        self.watched.advance(60)
+        self.assertEqual([], [one for one in unread if one.aborted])
 
     def test_found(self) -> None:
         """Several addresses and names are looked up at once, in their order."""

@@ -6,7 +6,7 @@ with them their `up`. After a 503 Prometheus keeps the targets that it has.
 
 from collections.abc import Mapping
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.logger import Logger
 from twisted.web.server import NOT_DONE_YET, Request
 
@@ -40,7 +40,8 @@ class Discovery(ReadOnlyPage):
     def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
         super().__init__()
         self._network = network
-        self._responses = context.pending_lists
+        self._lists = context.pending_lists
+        self._lock = DeferredLock()
         self._compute = context.compute
         self._now = context.now
 
@@ -55,18 +56,20 @@ class Discovery(ReadOnlyPage):
             return error_line(request, 503, reason)
         if has_too_many_targets(known, parsed):
             return error_line(request, 400, _TOO_LONG)
-        if not self._responses.begin(request):
-            return error_line(request, 503, FULL)
         work = Deferred.fromCoroutine(self._answer(request, known, parsed))
         request.notifyFinish().addErrback(lambda _: work.cancel())
         return NOT_DONE_YET
 
     async def _answer(self, request: Request, known: Inventory, parsed: Query) -> None:
         try:
-            async with self._responses.lock:
+            # One list of each account waits for the others, so accounts take turns.
+            async with self._lock, self._lists.lock:
                 body = await self._compute(
                     target_list, known, parsed, self._network.account
                 )
+                request.setHeader(b"Content-Type", b"application/json")
+                if not await self._lists.send(request, body.slices, body.length):
+                    _end(request, error_line(request, 503, FULL))
         except CancelledError:  # the connection is closed
             return
         except ResponseTooLong:
@@ -76,8 +79,6 @@ class Discovery(ReadOnlyPage):
             _end(
                 request, error_line(request, 500, "the exporter has a bug: see its log")
             )
-        else:
-            self._responses.send(request, body, b"application/json")
 
 
 def unknown(

@@ -92,7 +92,7 @@ class LivePage(TextPage):
         self._account = account
         self._footer = _footer(context, account)
         self._now = context.now
-        self.cache = TTLCache[str](context.seconds)
+        self.cache = TTLCache[str](context.clock.seconds)
 
     def document(self) -> str:
         """Render the page; see `html`."""

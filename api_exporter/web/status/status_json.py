@@ -212,7 +212,7 @@ class StatusJson(TextPage):
         }
         self._version = context.build.version
         self._now = context.now
-        self._cache = TTLCache[str](context.seconds)
+        self._cache = TTLCache[str](context.clock.seconds)
 
     def text(self, request: Request) -> str:
         """Return the document. That of many accounts is cached for a second."""
