@@ -91,12 +91,14 @@ class ResponseBody(Struct, frozen=True):
         limit: the maximum of bytes of unpacked data.
         close: called once when the data is decoded or dropped, to free its memory for
             other bodies.
+        mask: replaces secrets in unpacked data: the server knows them.
     """
 
     data: bytes
     packed: bool = False
     limit: int = 0
     close: Callable[[], object] = lambda: None
+    mask: Callable[[bytes], bytes] = bytes
 
 
 Fetch = Callable[[str, float], Awaitable[ResponseBody]]

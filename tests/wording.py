@@ -36,6 +36,12 @@ PERSONS = re.compile(
 )
 """The same, and words for persons where there is a program."""
 
+FOREIGN_WORDS = re.compile(
+    r"[a-z](?:Error|Exception|Failed|Lost|Done)\b|\bErrno\b|<class|object at 0x|`"
+    r"|\bExpected\b|truncated|codec|malformed|recursion|zlib|decompress"
+)
+"""Names of exceptions, and words of decoders: no message of a failure has them."""
+
 FIRST = {"What", "Whether", "Of", "Those", "Such", "It", "Who", "They"}
 """First words of a docstring that does not name its subject."""
 

@@ -22,6 +22,7 @@ from api_exporter.netbird.bodies import (
     ListDecoder,
     decode_record,
 )
+from api_exporter.netbird.decode_problem import decode_problem
 from api_exporter.netbird.elements import DECODE_ERRORS, replace_surrogates
 from api_exporter.ports import UpstreamError
 
@@ -199,5 +200,5 @@ class DenialsDecoder:
                 replace_surrogates(body).decode("utf-8", "replace")
             )
         except DECODE_ERRORS as error:
-            raise UpstreamError("decode", str(error)) from None
+            raise UpstreamError("decode", decode_problem(error)) from None
         return Decoded((Denials(day=day(known.now), requests=count.total_records),))

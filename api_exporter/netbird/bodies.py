@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from api_exporter.exposition.text import MAX_LABEL_BYTES, MAX_SHORT_CHARACTERS, truncate
 from api_exporter.netbird import agent_records, records
+from api_exporter.netbird.decode_problem import decode_problem
 from api_exporter.netbird.elements import (
     DECODE_ERRORS,
     LIST_PIECE_BYTES,
@@ -192,7 +193,7 @@ class ListDecoder:
                 except DECODE_ERRORS as error:
                     rejected += 1
                     if rejected <= _MAX_ERRORS:
-                        errors.append(f"[{place}]: {error}")
+                        errors.append(f"[{place}]: {decode_problem(error)}")
                     if (
                         place + 1 == rejected == _MAX_UNREADABLE
                         and len(body) > LIST_PIECE_BYTES
@@ -270,7 +271,7 @@ class PageDecoder:
             page = decode_leniently(self._decoder, body, 2)
         except DECODE_ERRORS as error:
             raise UpstreamError(
-                "decode", f"the response is not a page: {error}"
+                "decode", f"the response is not a page: {decode_problem(error)}"
             ) from None
         known.inspect(page.data)
         return Decoded((), unread_count=len(page.data or ()))
@@ -303,7 +304,7 @@ class DocumentDecoder:
             record = _decode_loosely(self._decoder, raw, wrong)
             fields = msgspec.json.decode(bytes(raw).decode("utf-8", "replace"))
         except DECODE_ERRORS as error:
-            raise UpstreamError("decode", str(error)) from None
+            raise UpstreamError("decode", decode_problem(error)) from None
         if self._fields.isdisjoint(fields):
             names = ", ".join(sorted(self._fields))
             raise UpstreamError("decode", f"the response has no field of {names}")

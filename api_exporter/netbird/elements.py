@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from api_exporter.netbird.decode_problem import decode_problem
 from api_exporter.ports import UpstreamError
 
 DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
@@ -176,4 +177,4 @@ def _decode_array(text: bytes, start: int = 0) -> Elements | None:
         return decode_leniently(_DECODER, text, 1)
     except DECODE_ERRORS as error:
         where = f", counted from byte {start}" if start else ""
-        raise UpstreamError("decode", f"{error}{where}") from None
+        raise UpstreamError("decode", f"{decode_problem(error)}{where}") from None

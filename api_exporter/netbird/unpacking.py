@@ -23,8 +23,10 @@ def unpack(body: ResponseBody) -> bytes:
     The result takes at most nine eighths of the limit in memory. Several gzip members
     are one body, as for Go and curl. Raises UpstreamError.
     """
-    if not body.packed:
-        return body.data
+    return body.mask(_unpack(body) if body.packed else body.data)
+
+
+def _unpack(body: ResponseBody) -> bytes:
     packed, plain = BytesIO(body.data), BytesIO()  # getvalue() does not copy
     member = zlib.decompressobj(_GZIP)
     try:

@@ -28,6 +28,7 @@ from api_exporter.upstream.body import (
     GzipAgent,
 )
 from api_exporter.upstream.headers import date
+from api_exporter.upstream.masking import mask_records
 from api_exporter.upstream.refusal import response_error
 from api_exporter.version import this_build
 from api_exporter.world import World
@@ -159,7 +160,8 @@ class Fetcher:
                 body = BodyReceiver(self._body_memory)
                 data = await self._attempt(path, number, token, deadline, body)
                 release = self._body_memory.hold(len(data))
-                return ResponseBody(data, body.packed, body.limit, release)
+                mask = self._masking(token)
+                return ResponseBody(data, body.packed, body.limit, release, mask)
             except UpstreamError as error:
                 # A cancelled DNS lookup raises the error of an unknown name.
                 if is_cancelled():
@@ -277,7 +279,6 @@ class Fetcher:
             if silence.active():
                 silence.cancel()
         body.status = response.code
-        secrets = (token.reveal(), *self._options.secrets)
         if response.code != 200:
             raise response_error(
                 response.code,
@@ -285,7 +286,7 @@ class Fetcher:
                 await _error_body(response, body),
                 url=address,
                 now=self._now(),
-                secrets=secrets,
+                secrets=self._secrets(token),
             )
         self._check_clock(date(response.headers), sent_at, self._now())
         limit = min(
@@ -295,6 +296,13 @@ class Fetcher:
         return await body.receive(
             response, limit, failures.headers_error(response.headers)
         )
+
+    def _secrets(self, token: Token) -> tuple[str, ...]:
+        return (token.reveal(), *self._options.secrets)
+
+    def _masking(self, token: Token) -> Callable[[bytes], bytes]:
+        secrets = self._secrets(token)
+        return lambda data: mask_records(data, *secrets)
 
     def _check_clock(self, dated_at: float | None, sent_at: float, now: float) -> None:
         """Log once that the clocks differ: this machine's decides when a day ends.

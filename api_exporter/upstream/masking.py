@@ -8,6 +8,10 @@ _MAX_CHARACTERS = 200
 _PIECE_CHARACTERS = 8
 """Minimum adjacent characters of a secret that are masked."""
 
+_MIN_LONG_SECRET = 20
+"""Minimum characters of a secret that is masked in records, where a short one may be a
+word. Tokens have 40."""
+
 _NETBIRD_TOKEN = re.compile(r"nbp_\w*")
 
 _MASK = "<token>"
@@ -30,6 +34,14 @@ def mask_secrets(text: str, *secrets: str) -> str:
             hidden.update(range(place, place + _PIECE_CHARACTERS))
     shown = ("\0" if place in hidden else text[place] for place in range(len(text)))
     return re.sub("\0+", _MASK, "".join(shown))[:_MAX_CHARACTERS]
+
+
+def mask_records(data: bytes, *secrets: str) -> bytes:
+    """Return records of any size; long secrets in them are masked."""
+    for secret in secrets:
+        if len(secret) >= _MIN_LONG_SECRET:
+            data = data.replace(secret.encode(), _MASK.encode())
+    return data
 
 
 def one_line(text: str) -> str:

@@ -11,8 +11,8 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from http.server import HTTPServer
 from pathlib import Path
+from socketserver import BaseServer
 from unittest import SkipTest, TestCase
 
 from api_exporter.settings.definitions import SETTINGS
@@ -133,7 +133,7 @@ def start(
     return running
 
 
-def serve(test: TestCase, server: HTTPServer) -> None:
+def serve(test: TestCase, server: BaseServer) -> None:
     """Let a server answer in a thread until the test ends."""
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()

@@ -6,7 +6,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from unittest import TestCase
 
+from api_exporter.collectors.table import COLLECTORS
 from tests.integration.exporter import (
     Answer,
     ExporterTestCase,
@@ -14,7 +17,7 @@ from tests.integration.exporter import (
     key_and_certificate,
     says,
 )
-from tests.integration.programs import free_port, get
+from tests.integration.programs import free_port, get, serve
 from tests.integration.proxies import folder, squid
 
 CANARY = "nbp_0canary0canary0canary0canary0c4PYgFe"
@@ -89,6 +92,117 @@ class CanaryTestCase(ExporterTestCase):
             text = text.decode(errors="replace")
         for form in self.hidden:
             self.assertFalse(form in text, f"{form} in {what}: {text[-3000:]}")
+
+
+LAST_READ = 'api_exporter_resource_up{resource="instance_version"}'
+
+PASSWORD = "c4nary0of0the0forward0proxy"
+
+HEADERS = (
+    *("Server", "Location", "X-Request-Id", "Date", "Retry-After", "Via", "Upgrade"),
+    *("WWW-Authenticate", "Proxy-Authenticate", "Set-Cookie", "Connection", "X-Other"),
+)
+"""Headers that may have any value; the next ones make the body unreadable."""
+
+FRAMING = ("Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding")
+
+STATUSES = (200, 204, 206, 302, 304, 401, 403, 404, 405, 407, 426, 429, 500, 503)
+
+BODIES = (
+    b"%b",
+    b'"%b"',
+    b"[]%b",
+    b'["%b"]',
+    b'{"%b":1}',
+    b'[{"id":"%b","name":"Bearer %b","%b":"%b","type":"%b","state":"%b"}]',
+    b'[{"id":["%b"],"%b":{}}]',
+    b"<html>%b</html>",
+    b'{"message":"who is %b?","code":500}',
+    b'{"message":"user role: %b not found","code":404}',
+)
+
+
+def raw_responses(secret: bytes) -> Iterator[bytes]:
+    """All responses of a server that sends a secret in one place or another."""
+    for line in (b"HTTP/1.1 500 %b", b"HTTP/1.1 %b No", b"%b 200 OK", b"%b"):
+        yield line % secret + b"\r\nContent-Length: 0\r\n\r\n"
+    for status in STATUSES:
+        head = b"HTTP/1.1 %d Said\r\n" % status
+        for value in (b"%b" % secret, b"https://%b/" % secret):
+            lines = [b"%b: %b\r\n" % (name.encode(), value) for name in HEADERS]
+            yield head + b"".join(lines) + b"\r\nx"
+        for name in FRAMING:
+            yield head + b"%b: %b\r\n\r\nx" % (name.encode(), secret)
+        yield head + b"X-%b: x\r\n\r\nx" % secret
+    for status in (200, 401, 403, 404, 500):
+        head = b"HTTP/1.1 %d Said\r\nContent-Type: application/json\r\n\r\n" % status
+        for form in BODIES:
+            yield head + form.replace(b"%b", secret)
+
+
+class RawProxy(ThreadingTCPServer):
+    """A forward proxy with a raw response for each request; the peers can be read.
+
+    Attributes:
+        left: the responses that were not sent yet.
+    """
+
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = 100
+
+    def __init__(self, test: TestCase) -> None:
+        super().__init__(("127.0.0.1", 0), _RawConversation)
+        self.left: list[bytes] = []
+        serve(test, self)
+
+    def answer(self, path: bytes) -> bytes:
+        if path.endswith(b"/api/peers") or not self.left:
+            return b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
+        return self.left.pop()
+
+
+class _RawConversation(StreamRequestHandler):
+    server: RawProxy
+
+    def handle(self) -> None:
+        _, path, _ = self.rfile.readline().split()
+        while self.rfile.readline().strip():
+            pass
+        self.wfile.write(self.server.answer(path))
+
+
+class EchoTests(CanaryTestCase):
+    hidden = (*forms(CANARY), PASSWORD, *forms(PASSWORD))
+
+    def test_every_part(self) -> None:
+        """No status line, header or body that holds a secret makes it visible."""
+        proxy = RawProxy(self)
+        login = f"{PROXY_USER}:{PASSWORD}"
+        environ = self.reading(
+            "http://netbird.example",
+            UPSTREAM_API_TOKEN=CANARY,
+            UPSTREAM_PROXY=f"http://{login}@127.0.0.1:{proxy.server_address[1]}",
+            COLLECTORS=",".join(one.name for one in COLLECTORS),
+            HTTP_TIMEOUT="2s",
+            LOG_LEVEL="debug",
+            LOOKUP="true",
+        )
+        packed = base64.b64encode(login.encode())
+        for secret in (CANARY.encode(), PASSWORD.encode(), packed):
+            proxy.left += raw_responses(secret)
+        rounds = 0
+        while proxy.left:
+            rounds += 1
+            self.assertLess(rounds, 200)
+            if rounds % 2:
+                ended = self.ended([*self.exporter, "--check"], environ)
+                self.assert_clean(ended.stdout + ended.stderr, "--check")
+                continue
+            running = self.started(self.exporter, environ, LAST_READ)
+            for path in PAGES:
+                self.assert_clean(get(self.url(path))[2], path)
+            self.assertEqual(0, running.stop()[0], running.said())
+            self.assert_clean(running.said(), "the log")
 
 
 class CanaryTests(CanaryTestCase):

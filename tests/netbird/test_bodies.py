@@ -93,16 +93,16 @@ class ListingTests(SynchronousTestCase):
     def test_one_bad(self) -> None:
         """A bad record costs itself alone, and its place is reported."""
         for bad, words in {
-            b"{}": "missing required field `id`",
-            b'{"id":null}': "missing required field `id`",
-            b'{"id":7}': "got `int` - at `$.id`",
-            b"null": "got `null`",
-            b'"a"': "got `str`",
-            b"[]": "got `array`",
-            b'{"id":"b","connected":1}': "got `int` - at `$.connected`",
-            b'{"id":"b","last_login":"yesterday"}': "at `$.last_login`",
-            b'{"id":"b","last_login":"2026-08-22T19:10:00"}': "at `$.last_login`",
-            b'{"id":"b","last_login":1787425800}': "at `$.last_login`",
+            b"{}": "the field id is missing",
+            b'{"id":null}': "the field id is missing",
+            b'{"id":7}': "id is a whole number, not a string",
+            b"null": "the JSON is null, not an object",
+            b'"a"': "the JSON is a string, not an object",
+            b"[]": "the JSON is a list, not an object",
+            b'{"id":"b","connected":1}': "connected is a whole number, not a boolean",
+            b'{"id":"b","last_login":"yesterday"}': "last_login is not a time",
+            b'{"id":"b","last_login":"2026-08-22T19:10:00"}': "last_login is not a time",
+            b'{"id":"b","last_login":1787425800}': "last_login is a whole number",
         }.items():
             decoded = decode(PEERS, listed(b'{"id":"a"}', bad, b'{"id":"c"}'))
             self.assertEqual((Peer(id="a"), Peer(id="c")), decoded.records)
@@ -124,8 +124,7 @@ class ListingTests(SynchronousTestCase):
             decode(PEERS, b'[{"name":"a"},7]')
         self.assertEqual("decode", caught.exception.reason)
         self.assertEqual(
-            "no record can be read: [0]: Object missing required field `id`",
-            str(caught.exception),
+            "no record can be read: [0]: the field id is missing", str(caught.exception)
         )
 
     def test_refused(self) -> None:
