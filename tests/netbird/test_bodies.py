@@ -101,7 +101,7 @@ class ListingTests(SynchronousTestCase):
             b"[]": "the JSON is a list, not an object",
             b'{"id":"b","connected":1}': "connected is a whole number, not a boolean",
             b'{"id":"b","last_login":"yesterday"}': "last_login is not a time",
-            b'{"id":"b","last_login":"2026-08-22T19:10:00"}': "last_login is not a time",
+            b'{"id":"b","last_login":"2026-08-22T19:10:00"}': "last_login has a value",
             b'{"id":"b","last_login":1787425800}': "last_login is a whole number",
         }.items():
             decoded = decode(PEERS, listed(b'{"id":"a"}', bad, b'{"id":"c"}'))
