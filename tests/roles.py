@@ -57,10 +57,12 @@ has the result, and how it is known:
   because versions of that code differ.
 
 The role `restricted_user` is `user` with `is_restricted`. The roles
-`agent_network_admin` and `usage_viewer` exist from 0.78 on. NetBird 0.77.1 refuses all
-paths to `billing_admin`. It refuses all paths of the Agent Network to other roles where
-0.78 sends the user's own rows. If `/api/users/current` fails, is refused or is missing,
-the exporter publishes what NetBird sends.
+`agent_network_admin` and `usage_viewer` exist from 0.78 on. `usage_viewer` is
+restricted too, but has the permission to read peers: NetBird sends all of them.
+
+NetBird 0.77.1 refuses all paths to `billing_admin`. It refuses all paths of the Agent
+Network to other roles where 0.78 sends the user's own rows. If `/api/users/current`
+fails, is refused or is missing, the exporter publishes what NetBird sends.
 
 """
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
 from api_exporter.netbird.facts.proxies import (
     is_restricted,
+    open_paths,
     open_range,
     requires_authentication,
 )
@@ -20,6 +21,10 @@ _FAILED = {
     ),
     "error": ("NetBirdProxyTunnelFailed", "cannot be reached: its status is error."),
 }
+
+
+_SHOWN_PATHS = 10
+"""The maximum number of a service's open paths that a finding names."""
 
 
 def services(snapshot: Snapshot) -> Iterator[Finding]:
@@ -38,10 +43,15 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
         ):
             everyone = open_range(service)
             access = f", and its access list allows {everyone}" if everyone else ""
+            paths = list(map(safe_line, open_paths(service)))
+            if len(paths) > _SHOWN_PATHS:
+                paths[_SHOWN_PATHS:] = ["…"]
+            where = f" on {', '.join(paths)}" if paths else ""
             yield snapshot.finding(
                 "NetBirdProxyServiceOpen",
                 subject,
-                f"is open to the internet: it requires no authentication{access}.",
+                f"is open to the internet: it requires no authentication"
+                f"{where}{access}.",
             )
 
 

@@ -181,7 +181,8 @@ ROWS = (
     ),
     DETAILED.each(
         "netbird_api_peer_last_seen_timestamp_seconds",
-        "Time when the peer disconnected, in seconds since 1970 (offline peers only)",
+        "Time when the peer disconnected, in seconds since 1970 (offline peers only;"
+        " from NetBird 0.78 on also moved by proxied access)",
         "peers[].last_seen",
         lambda peer: timestamp(peer.last_seen),
         alert="peers that have been offline for months",
@@ -197,7 +198,8 @@ ROWS = (
     DETAILED.each(
         "netbird_api_peer_last_login_timestamp_seconds",
         "Time of the last login on the peer, or of its enrolment with a setup key, in"
-        " seconds since 1970 (absent if never)",
+        " seconds since 1970 (absent if never; from NetBird 0.78 on also moved by"
+        " proxied access)",
         "peers[].last_login",
         lambda peer: timestamp(peer.last_login),
         of_peer=True,

@@ -5,7 +5,11 @@ from collections.abc import Iterable
 
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import Family, Metric, labels, timestamp, truncate
-from api_exporter.netbird.facts.proxies import is_restricted, requires_authentication
+from api_exporter.netbird.facts.proxies import (
+    is_restricted,
+    open_paths,
+    requires_authentication,
+)
 from api_exporter.netbird.records import (
     ProxyCluster,
     ProxyDomain,
@@ -85,14 +89,22 @@ ROWS = (
     ),
     SERVICES.each(
         "netbird_api_proxy_service_authenticated",
-        "Whether the HTTP service is private or requires authentication (1 = yes, 0 ="
-        " no)",
+        "Whether the HTTP service, on all paths, is private or requires authentication"
+        " (1 = yes, 0 = no)",
         "reverse-proxies/services[].auth.*.enabled,"
-        " reverse-proxies/services[].private, where mode is http",
+        " reverse-proxies/services[].{private,targets}, where mode is http",
         lambda service: (
             int(requires_authentication(service)) if service.mode == "http" else None
         ),
         alert="0 for an enabled service that is not restricted: open to the internet",
+    ),
+    SERVICES.each(
+        "netbird_api_proxy_service_open_paths",
+        "Number of paths of the HTTP service that bypass its authentication",
+        "reverse-proxies/services[].targets[].{enabled,access_action}, where mode is"
+        " http",
+        lambda service: len(open_paths(service)) if service.mode == "http" else None,
+        alert="above 0: these paths are open to the internet",
     ),
     SERVICES.each(
         "netbird_api_proxy_service_restricted",

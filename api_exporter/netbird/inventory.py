@@ -287,8 +287,10 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         """True if the list of peers may not hold all peers.
 
         Fact: a human without the permission gets 200 and only their own peers, or none.
+        A restricted one with the permission gets all, such as a usage_viewer.
         """
-        if self._permissions.is_restricted or self._is_denied("peers"):
+        may_read = (self._permissions.modules or {}).get("peers", {}).get("read")
+        if may_read is False or (self._permissions.is_restricted and not may_read):
             return True
         return any(
             user.is_current and not user.is_service_user and user.role == "user"

@@ -207,7 +207,8 @@ class Permissions(Struct, frozen=True, gc=False, kw_only=True):
     """The permissions of a user, by module and operation, such as `peers` and `read`.
 
     Attributes:
-        is_restricted: true if NetBird shows this user no peers.
+        is_restricted: true if NetBird shows this user no peers, unless the user has
+            the permission to read them.
     """
 
     is_restricted: bool = False
@@ -427,6 +428,19 @@ _AuthMethod = ProxyAuth | str | float | bool | None
 """A value below `auth`. Only objects are used; no other value rejects the service."""
 
 
+class ProxyTarget(Struct, frozen=True, gc=False, kw_only=True):
+    """A path of a proxy service, and the machine behind it.
+
+    Attributes:
+        access_action: `bypass` for a path without authentication, `block` for one that
+            is closed; `inherit`, or "" before NetBird 0.78, as the service says.
+    """
+
+    path: ShownText = ""
+    enabled: bool = False
+    access_action: str = ""
+
+
 class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     """A service behind the reverse proxy (`/api/reverse-proxies/services`)."""
 
@@ -437,6 +451,7 @@ class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     enabled: bool = False
     private: bool = False
     auth: dict[str, _AuthMethod | tuple[_AuthMethod, ...]] | None = None
+    targets: tuple[ProxyTarget, ...] | None = None
     access_restrictions: AccessRestrictions = AccessRestrictions()
     meta: ProxyServiceMeta = ProxyServiceMeta()
 

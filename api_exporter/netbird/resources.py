@@ -34,6 +34,9 @@ ACCESS_LOG = "access_log"
 CURRENT_USER = "current_user"
 """The permissions of the token's user. NetBird refuses them to a service user."""
 
+SERVER_VERSION = "instance_version"
+"""The resource that has the version of the server."""
+
 ALWAYS_READ = frozenset({UP, CURRENT_USER, "groups"})
 """Resources that are read even if no collector needs them: service discovery does."""
 
@@ -198,7 +201,7 @@ RESOURCES = (
         ListDecoder(records.ProxyToken),
     ),
     Resource(
-        "instance_version",
+        SERVER_VERSION,
         "api/instance/version",
         DocumentDecoder(records.InstanceVersion),
         60 * MINUTE,

@@ -22,7 +22,7 @@ from api_exporter.attention.watch import (
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import UP, Resource
+from api_exporter.netbird.resources import SERVER_VERSION, UP, Resource
 from api_exporter.ports import Attempt, Compute, Fetch, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import FreshnessByName, lives
@@ -102,6 +102,7 @@ class AccountNetwork(MultiService):
         self._log = world.logger(log)
         self._unknown_groups = UnknownGroups(self._log)
         self._unknown_log = UnknownLog(self._log)
+        self._unreported: dict[str, None] = {}
         self.pages = Pages([collector.name for collector in selected.collectors])
         self.lives = lives(selected.periods)
         self.telemetry = AccountTelemetry(
@@ -228,11 +229,20 @@ class AccountNetwork(MultiService):
         if resource == UP and self.telemetry.freshness[UP].up and peers is not None:
             self.history.observe(self._now(), peers)
             self._unknown_groups.warn(self.inventory)
-        if freshness := self.telemetry.freshness.get(resource):
-            self._unknown_log.report(resource, freshness.unknown, self.inventory)
+        self._report_unknown(resource)
         async with self._followers_lock:
             for follower in self.followers:
                 await self._follow(follower, resource)
+
+    def _report_unknown(self, resource: str) -> None:
+        """Log what this version does not know, once the server's version was read."""
+        self._unreported[resource] = None
+        version = self.telemetry.freshness.get(SERVER_VERSION)
+        if version is None or version.ended_at is not None:
+            for name in self._unreported:
+                if freshness := self.telemetry.freshness.get(name):
+                    self._unknown_log.report(name, freshness.unknown, self.inventory)
+            self._unreported.clear()
 
     async def _follow(self, follower: Follower, resource: str) -> None:
         """Call a follower. A defect must not end refreshes; its begin is logged."""

@@ -25,6 +25,7 @@ from api_exporter.netbird.records import (
     ProxyCluster,
     ProxyService,
     ProxyServiceMeta,
+    ProxyTarget,
     ProxyToken,
     Route,
     Rule,
@@ -589,6 +590,30 @@ class ProxiesTests(FindingsTestCase):
             ("", AccessRestrictions(allowed_countries=("DE",))),
         ):
             self.tells(self.service(auth=None, access_restrictions=allowed), line_)
+
+    def test_open_path(self) -> None:
+        """A path that bypasses authentication is open; a blocked path is not."""
+        line = (
+            "NetBirdProxyServiceOpen: Proxy service wiki is open to the internet: it"
+            " requires no authentication on"
+        )
+        target = ProxyTarget(path="/a", enabled=True, access_action="bypass")
+        inherit, block = (
+            replace(target, access_action=action) for action in ("inherit", "block")
+        )
+        off = replace(target, enabled=False)
+        for line_, *targets in (
+            (f"{line} /a.", block, target),
+            (f"{line} /a, /.", target, replace(target, path="")),
+            ("", inherit, block, off, replace(target, access_action="")),
+        ):
+            self.tells(self.service(targets=tuple(targets)), line_)
+        self.tells(self.service(targets=(target,), mode="tcp"))
+        listed = AccessRestrictions(allowed_cidrs=("192.0.2.0/24",))
+        self.tells(self.service(targets=(target,), access_restrictions=listed))
+        many = tuple(replace(target, path=f"/{n}") for n in range(12))
+        paths = ", ".join(f"/{n}" for n in range(10))
+        self.tells(self.service(targets=many), f"{line} {paths}, ….")
 
     def test_clusters(self) -> None:
         """The finding of a cluster without a proxy names its address."""

@@ -16,11 +16,15 @@ from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME
 
 Known = dict[str, "Known"] | list[str] | int
 
-ROLES = ["owner", "admin", "network_admin", "auditor", "billing_admin", "user"]
+ROLES = [
+    *("owner", "admin", "network_admin", "auditor", "billing_admin", "user"),
+    *("agent_network_admin", "usage_viewer"),  # from 0.78 on
+]
 
 OTHERS: dict[str, Known] = {
     # Decoders read them, though this specification does not have them.
     "peers": {"local_flags": {"remote_jobs_allowed": 0}},
+    "proxy_services": {"targets": {"access_action": ["inherit", "bypass", "block"]}},
     # The specification calls them free strings. The values are those of the server.
     "users": {"role": ROLES},
     "current_user": {"role": ROLES},

@@ -43,6 +43,21 @@ class InventoryTests(SynchronousTestCase):
         for users in ((), None):
             self.assertFalse(Inventory(users=users).partial_peers)
 
+    def test_restricted(self) -> None:
+        """A restricted user sees all peers only if that is granted."""
+        for modules, restricted, expected in (
+            ({"peers": {"read": True}}, True, False),  # usage_viewer
+            ({"peers": {"read": True}}, False, False),
+            ({"peers": {"read": False}}, True, True),
+            ({"peers": {"read": False}}, False, True),
+            ({"users": {"read": True}}, True, True),
+            (None, True, True),
+            (None, False, False),
+        ):
+            known = Permissions(is_restricted=restricted, modules=modules)
+            user = CurrentUser(id="me", permissions=known)
+            self.assertEqual(expected, Inventory(current_user=(user,)).partial_peers)
+
     def test_whole_again(self) -> None:
         """Joins are made again if no user says any more that peers are missing."""
         before = Inventory(users=(User(id="me", role="user", is_current=True),))

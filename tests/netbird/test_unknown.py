@@ -73,9 +73,14 @@ class UnknownTests(SynchronousTestCase):
             ),
             ("proxy_clusters", {"supports_appsec": True}, ["supports_appsec"]),
             ("proxy_domains", {"supports_appsec": None}, ["supports_appsec"]),
-            ("users", {"role": "agent_network_admin"}, ["role=agent_network_admin"]),
-            ("user_invites", {"role": "usage_viewer"}, ["role=usage_viewer"]),
-            ("current_user", {"role": "usage_viewer"}, ["role=usage_viewer"]),
+            ("users", {"role": "agent_network_admin"}, []),
+            ("user_invites", {"role": "usage_viewer"}, []),
+            ("current_user", {"role": "dns_viewer"}, ["role=dns_viewer"]),
+            ("proxy_services", {"targets": [{"access_action": "bypass"}]}, []),
+            (
+                *("proxy_services", {"targets": [{"access_action": "log"}]}),
+                ["targets.access_action=log"],
+            ),
             ("policies", {"rules": [{"action": "log"}] * 2}, ["rules.action=log"]),
             ("access_log", {"appsec": "captcha", "metadata": {"a": "b"}}, ["appsec"]),
         ):

@@ -1,7 +1,7 @@
 """The reverse proxy."""
 
 from tests.reference.bodies import Known
-from tests.reference.fields import Record, flag, number, own, part, text, texts
+from tests.reference.fields import Record, flag, number, objects, own, part, text, texts
 from tests.reference.joins import has
 from tests.reference.page import Page, Settings
 
@@ -45,8 +45,14 @@ def _service(page: Page, service: Record) -> None:
     page.states("proxy_service_status", STATUSES, status, "status", **of)
     page.put("proxy_service_enabled", flag(service, "enabled"), **of)
     if mode == "http":
+        ways = [
+            target
+            for target in objects(service, "targets")
+            if flag(target, "enabled") and text(target, "access_action") == "bypass"
+        ]
+        page.put("proxy_service_open_paths", len(ways), **of)
         safe = flag(service, "private") or _is_authenticated(part(service, "auth"))
-        page.put("proxy_service_authenticated", safe, **of)
+        page.put("proxy_service_authenticated", safe and not ways, **of)
     restricted = _restricted(part(service, "access_restrictions"))
     page.put("proxy_service_restricted", restricted, **of)
     page.time("proxy_service_certificate_issued", meta, "certificate_issued_at", **of)

@@ -235,6 +235,7 @@ RECORDS: dict[str, Kind] = {
         "enabled private",
         shown="name domain",
         auth=mapping(either(_WAY, many(_WAY))),
+        targets=many(thing("access_action", "enabled", shown="path")),
         access_restrictions=thing(allowed_cidrs=_WORDS, allowed_countries=_WORDS),
         meta=thing("status", shown_times="certificate_issued_at"),
     ),

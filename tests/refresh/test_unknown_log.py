@@ -54,25 +54,45 @@ class UnknownLogTests(ServedTestCase):
         self.assertNotIn(b"network_addresses", self.request("/")[2])
         self.run_server("0.78.0")
         self.assertEqual([], self.unknown_lines())
-        self.watched.bodies["api/users"] = b'[{"id":"u","role":"usage_viewer"}]'
+        self.watched.bodies["api/users"] = b'[{"id":"u","role":"dns_viewer"}]'
         self.read(3, network_addresses=[], kind="x")
         self.watched.advance(700)
         self.assertEqual(2, self.values("fields")["peers",])
         self.assertEqual({("users", "role"): 1}, self.values("values"))
         page = self.request("/")[2].decode()
-        self.assertIn("peers: kind, network_addresses; users: role=usage_viewer.", page)
+        self.assertIn("peers: kind, network_addresses; users: role=dns_viewer.", page)
         peers, users = self.unknown_lines()
         self.assertEqual(
             "info peers of NetBird 0.78.0 has fields or values that this version of"
             " api-exporter does not know: kind, network_addresses",
             peers,
         )
-        self.assertIn("role=usage_viewer", users)
+        self.assertIn("role=dns_viewer", users)
         self.read(4, network_addresses=[], kind="x")
         self.assertEqual([], self.unknown_lines())
         self.run_server("0.79.0")
         self.watched.advance(700)
         self.assertEqual(2, len(self.unknown_lines()))
+
+    def test_first(self) -> None:
+        """The first line waits for the version, which is read in the same refresh."""
+        peers = b'[{"id":"p","kind":"x"}]'
+        self.watched.bodies["api/peers"] = peers
+        version = b'{"management_current_version":"0.78.0"}'
+        self.watched.bodies[VERSION] = version
+        self.watched.start()
+        self.watched.advance(60)
+        [line] = self.unknown_lines()
+        self.assertIn("info peers of NetBird 0.78.0 has", line)
+
+    def test_no_version(self) -> None:
+        """A server that does not say its version delays no line for long."""
+        self.watched.bodies["api/peers"] = b'[{"id":"p","kind":"x"}]'
+        self.watched.bodies[VERSION] = b"{}"
+        self.watched.start()
+        self.watched.advance(60)
+        [line] = self.unknown_lines()
+        self.assertIn("info peers of NetBird (unknown version) has", line)
 
     def test_samples(self) -> None:
         """Names of a short list are those of its newest body. Those of a long list

@@ -3,8 +3,24 @@
 from api_exporter.netbird.records import ProxyAuth, ProxyService
 
 
+def open_paths(service: ProxyService) -> list[str]:
+    """Return the paths of enabled targets that bypass the service's authentication.
+
+    Fact: NetBird 0.78 has them, for HTTP services only.
+    """
+    if service.mode != "http":
+        return []
+    targets = service.targets or ()
+    return [t.path or "/" for t in targets if t.enabled and t.access_action == "bypass"]
+
+
 def requires_authentication(service: ProxyService) -> bool:
-    """Return whether the service requires authentication or admits only peers."""
+    """Return whether the service requires authentication or admits only peers.
+
+    It must do so on all paths.
+    """
+    if open_paths(service):
+        return False
     methods = (
         method
         for values in (service.auth or {}).values()
