@@ -163,6 +163,7 @@ class Account(MultiService):
             compute=compute,
             options=NetworkOptions(
                 url=settings.upstream_api_url,
+                list_max_records=settings.list_max_records,
                 page_max_bytes=settings.page_max_bytes,
                 metrics_max_age=settings.metrics_max_age,
                 important_groups=settings.important_groups,

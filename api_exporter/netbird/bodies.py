@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -78,12 +79,19 @@ class DecodeContext(Struct, frozen=True):
         recognized: `Decoded.recognized` of the previous body.
         now: the time of the request, in seconds since the epoch.
         inspector: looks for unknown fields and values; None to save the time.
+        max_records: the maximum length of a list.
     """
 
     before: Sequence[Struct] = ()
     recognized: KnownRecords = NO_RECORDS
     now: float = 0.0
     inspector: Inspector | None = None
+    max_records: float = inf
+
+    def check_length(self, count: int) -> None:
+        if count > self.max_records:
+            limit = f"LIST_MAX_RECORDS={self.max_records}"
+            raise UpstreamError("too_large", f"the list has more than {limit} records")
 
     def inspect(self, records: Sequence[msgspec.Raw] | None) -> None:
         if self.inspector is not None and records:
@@ -185,6 +193,7 @@ class ListDecoder:
         for raws in elements(body):
             if raws is None and not self._nullable:
                 raise UpstreamError("decode", "the response is null instead of a list")
+            known.check_length(count + len(raws or ()))
             known.inspect(raws)
             for place, raw in enumerate(raws or (), count):
                 wrong: set[str] = set()

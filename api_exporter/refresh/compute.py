@@ -11,7 +11,7 @@ from traceback import clear_frames
 from typing import ParamSpec, TypeVar
 
 from msgspec.structs import replace
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorFromThreads
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
@@ -110,6 +110,7 @@ class AccountCompute:
         self._spent = spent
         self._large: set[str] = set()
         self._in_thread = 0
+        self._turn = DeferredLock()
         self._is_slow = self._has_adopted = False
 
     def adopt(self, before: "AccountCompute") -> None:
@@ -141,12 +142,16 @@ class AccountCompute:
         # Computations of an account share caches: none beside one in the thread.
         if self._large or self._has_adopted or self._is_slow or self._in_thread:
             self._in_thread += 1
-            return self._ended(self._thread(function, *args, **kwargs))
+            return self._in_turn(partial(function, *args, **kwargs))
         return self._at_once(partial(function, *args, **kwargs))
 
-    async def _ended(self, computing: Awaitable[T]) -> T:
+    async def _in_turn(self, computation: Callable[[], T]) -> T:
+        # One of an account waits for the thread at a time, so accounts take turns.
         try:
-            return await computing
+            async with self._turn:
+                computing = self._thread(computation)
+                del computation  # a traceback must not keep the arguments
+                return await computing
         finally:
             self._in_thread -= 1
 

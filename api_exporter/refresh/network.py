@@ -53,6 +53,7 @@ class NetworkOptions(Struct, frozen=True, kw_only=True):
     """
 
     url: str = ""
+    list_max_records: float = inf
     page_max_bytes: float = inf
     metrics_max_age: float | None = None
     important_groups: tuple[str, ...] = ()
@@ -159,6 +160,7 @@ class AccountNetwork(MultiService):
             pages=self.pages,
             compute=self._compute,
             world=world,
+            list_max_records=options.list_max_records,
             page_max_bytes=options.page_max_bytes,
             on_collector_failed=self.telemetry.collector_failed,
             features=features,

@@ -95,6 +95,7 @@ class Pipeline:
 
     Args:
         inventory: the initial one, without records.
+        list_max_records: the maximum length of each list.
         page_max_bytes: the maximum length of the text of all collectors.
 
     Attributes:
@@ -113,6 +114,7 @@ class Pipeline:
         pages: Pages,
         compute: Compute,
         world: World,
+        list_max_records: float = inf,
         page_max_bytes: float = inf,
         on_collector_failed: Callable[[str], object] = lambda _: None,
         features: Sequence[AccountFeature] = (),
@@ -125,6 +127,7 @@ class Pipeline:
         self._pages = pages
         self._compute = compute
         self._now = world.now
+        self._list_max_records = list_max_records
         self._page_max_bytes = page_max_bytes
         self._on_collector_failed = on_collector_failed
         self._features = features
@@ -179,7 +182,12 @@ class Pipeline:
                     feature.body_readers[name](body.data)
             before = getattr(self.inventory, name)
             recognized = NO_RECORDS if life.body is None else life.body.recognized
-            known = DecodeContext(before or (), recognized, requested_at)
+            known = DecodeContext(
+                before or (),
+                recognized,
+                requested_at,
+                max_records=self._list_max_records,
+            )
             known_body = life.body if self._is_published(name) else None
             decoding = self._compute(decode, resource, path, body, known, known_body)
             del recognized, known

@@ -162,13 +162,20 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " Without it, 5 minutes or three refresh intervals of the resource, whichever"
         " is longer. The minimum is 45 seconds or one and a half refresh intervals.",
     )
+    list_max_records: int = setting(
+        parsers.whole(1, 2**24),
+        "a whole number from 1 to 16777216",
+        "Maximum number of records of one list, such as the peers. A refresh of a"
+        " longer list fails with `too_large`, and the previous metrics stay.",
+        default="200000",
+    )
     page_max_bytes: int = setting(
         parsers.whole(1, 2**40),
         "a whole number from 1 to 1099511627776",
         "Maximum length of an account's page in bytes, uncompressed. A refresh that"
         " makes the page longer fails with `too_large`, and the previous metrics"
         " stay.",
-        default="1073741824",
+        default="268435456",
     )
     expose_personal_data: frozenset[str] = setting(
         parsers.personal,

@@ -59,7 +59,8 @@ ADVICE: Mapping[Reason, str] = {
     " management server may be newer than this exporter: update the exporter.",
     "too_large": "The response is longer than that of any known network, or the"
     " metrics page is longer than PAGE_MAX_BYTES."
-    " Check that UPSTREAM_API_URL names the management API. If the page is too long,"
+    " Check that UPSTREAM_API_URL names the management API. If a list is too long,"
+    " increase LIST_MAX_RECORDS. If the page is too long,"
     " look for objects with long names, or increase PAGE_MAX_BYTES. If the resource is"
     " agent_consumption, which NetBird never shortens, set"
     " REFRESH_INTERVALS=agent_consumption=off.",

@@ -139,6 +139,18 @@ class ListingTests(SynchronousTestCase):
                 self.assertEqual("decode", error.reason, text)
                 self.assertNotEqual("", str(error), text)
 
+    def test_too_many(self) -> None:
+        """A list with too many records is refused before all of it is decoded."""
+        four = listed(*[b'{"id":"%d"}' % number for number in range(4)])
+        known = DecodeContext(max_records=4)
+        self.assertEqual(4, len(PEERS.decode(four, known).records))
+        records = b",".join(b'{"id":"%032d"}' % n for n in range(60_000))
+        for text in (four[:-1] + b',{"id":"4"}]', b"[" + records + b",{}{"):
+            error = self.assertRaises(UpstreamError, PEERS.decode, text, known)
+            self.assertEqual("too_large", error.reason)
+            expected = "the list has more than LIST_MAX_RECORDS=4 records"
+            self.assertEqual(expected, str(error))
+
     def test_deep(self) -> None:
         """A record that is nested too deeply is left out, and no other one."""
         deep = b'{"id":"b","new":' + DEEP + b"}"

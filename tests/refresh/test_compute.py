@@ -123,7 +123,8 @@ class AccountComputeTests(SynchronousTestCase):
     def computes_at_once(self) -> bool:
         done = Deferred.fromCoroutine(self._add())
         at_once = done.called
-        self.thread.go()
+        while self.thread.waiting:
+            self.thread.go()
         self.assertEqual(5, self.successResultOf(done))
         return at_once
 
@@ -157,6 +158,43 @@ class AccountComputeTests(SynchronousTestCase):
         self.assertFalse(self.computes_at_once())
         self.assertEqual(5, self.successResultOf(waiting))
         self.assertTrue(self.computes_at_once())
+
+    def test_turns(self) -> None:
+        """Accounts take turns: one with much to compute does not delay another."""
+        other = AccountCompute(self.thread, self._fetch, 100)
+        self.bodies["peers"] = ResponseBody(b"x" * 101)
+        for one in (self.compute, other):
+            self.successResultOf(ensureDeferred(one.fetch("peers", 0.0)))
+        done: list[str] = []
+
+        async def add(account: AccountCompute, name: str) -> None:
+            await account(done.append, name)
+
+        for account, name in (
+            (self.compute, "a1"),
+            (self.compute, "a2"),
+            (other, "b1"),
+        ):
+            Deferred.fromCoroutine(add(account, name))
+        self.thread.go()
+        self.assertEqual(["a1", "b1"], done)
+        self.thread.go()
+        self.assertEqual(["a1", "b1", "a2"], done)
+
+    def test_cancelled_turn(self) -> None:
+        """A computation that is cancelled leaves its turn to the next one."""
+        self.fetch("peers", b"x" * 101, packed=False)
+        for waits in (False, True):
+            first = Deferred.fromCoroutine(self._add()) if waits else None
+            cancelled = Deferred.fromCoroutine(self._add())
+            last = Deferred.fromCoroutine(self._add())
+            cancelled.cancel()
+            self.failureResultOf(cancelled, CancelledError)
+            self.thread.go()
+            self.thread.go()
+            self.assertEqual(5, self.successResultOf(last))
+            if first is not None:
+                self.assertEqual(5, self.successResultOf(first))
 
     def test_adopt(self) -> None:
         """Adopted records, and large ones until read again, are for the thread."""
