@@ -127,6 +127,16 @@ class Disk:
         if not kind:
             self._calls_left = self._chance.randint(1, 12)
 
+    @property
+    def is_troubled(self) -> bool:
+        """Whether the disk is full or hangs."""
+        return bool(self.full or self.hang_share or self.hanging)
+
+    @property
+    def may_be_killed(self) -> bool:
+        """Whether the cursor of a log may be behind its lines."""
+        return bool(self.is_troubled or self._kill_kind or self._calls_left)
+
     def close_all(self) -> None:
         """Close the descriptors of a process that has ended, as the system does."""
         self._kill_kind, self._calls_left = "", None

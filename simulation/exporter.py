@@ -26,6 +26,9 @@ class RunningExporter:
         small_bytes: the most bytes of a response that needs no compute thread.
         now: returns seconds since the epoch.
         jitter: returns a random number from 0 to 1.
+
+    Attributes:
+        has_lookup: whether it began with pages of `/lookup`.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class RunningExporter:
         jitter: Callable[[], float],
     ) -> None:
         self.machine = machine
+        self.has_lookup = configured.settings.lookup
         self._program = assemble(
             configured,
             machine,  # type: ignore[arg-type]

@@ -13,8 +13,9 @@ from math import inf
 from msgspec import Struct
 
 from api_exporter.netbird.inventory import AGENT_RESOURCES
-from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
+from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, RESOURCE_BY_NAME, UP
 from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.schedule import MAX_SILENT
 from api_exporter.telemetry.freshness import MIN_MAX_AGE, OVERDUE_PERIODS
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY
@@ -138,6 +139,7 @@ class Checker:
         self.log_states: dict[tuple[str, str], str] = {}
         self.requests: list[tuple[Request, bool]] = []
         self._exporter: object = None
+        self._networks: dict[str, AccountNetwork] = {}
         self._chance = world.random("invariants")
         self._refreshes: dict[tuple[str, str], object] = {}
         self._watched: list[Request] = []
@@ -158,9 +160,9 @@ class Checker:
                 *(self._lines_before, self._uncounted, self._busy_at, self._sent),
             ):
                 memory.clear()
-            for name, lines in self.world.logs.items():
-                self._lines_before[name] = lines.count()
+            self._networks.clear()
             self._budget_left = inf
+        self._follow_reloads()
         self.requests = [(r, self._is_retry(r)) for r in self.world.unchecked]
         self.world.unchecked.clear()
         self._sent.update(request.account for request, _ in self.requests)
@@ -171,6 +173,25 @@ class Checker:
 
         if self.world.weather.may_be_unreachable():
             self._unreachable_at = self.world.seconds()
+
+    def _follow_reloads(self) -> None:
+        """Forget what a reload has ended: accounts, and resources of those left."""
+        networks = {name: known.network for name, known in self.world.known.items()}
+        for name in self._networks.keys() | networks.keys():
+            before, after = self._networks.get(name), networks.get(name)
+            if before is after:
+                continue
+            kept: set[str] = set()
+            if before is not None and after is not None:
+                kept = {*before.telemetry.freshness} & {*after.telemetry.freshness}
+            for key in [*self.log_states]:
+                if key[0] == name and key[1] not in kept:
+                    del self.log_states[key]
+            self._sent.pop(name, None)
+            for log in self.world.logs:
+                if log.partition(".")[0] == name:
+                    self._lines_before.pop(log, None)
+        self._networks = networks
 
     def _is_retry(self, request: Request) -> bool:
         """Return whether the same refresh has sent this request before."""
@@ -197,6 +218,15 @@ class Checker:
 
     def errors(self) -> Problems:
         yield from self.world.history.errors
+
+    def removed(self) -> Problems:
+        """Yield requests for accounts that a reload has removed, and their pages."""
+        exporter = self.world.exporter
+        if exporter is None:
+            return
+        for request, _ in self.requests:
+            if request.account and request.account not in exporter.settings:
+                yield f"{request.path} is asked for {request.account}, which is removed"
 
     def left_over(self) -> Problems:
         yield from self.world.left_over
@@ -308,7 +338,9 @@ class Checker:
                     max_age = known.max_age_of(name)
                     # A withdrawal waits for the computations before it.
                     late = now - self.world.computed_at > MAX_IDLE_SECONDS
-                    if late and now - at > max_age + 1.0:
+                    # A shorter maximum age begins with the reload.
+                    since = max(at, known.replaced_at)
+                    if late and now - since > max_age + 1.0:
                         yield f"{account}: {name} is {now - at:.0f} s old"
             for name, age in known.expired_after.items():
                 least = known.max_age or MIN_MAX_AGE
@@ -342,7 +374,7 @@ class Checker:
                 fails = standing.error is not None and standing.error.reason != "decode"
                 if standing.error is not None and standing.error.reason == "log_file":
                     usable = now - self.world.disturbed_at > wait + 5.0
-                    fails = usable and not self.world.disk.full
+                    fails = usable and not self.world.disk.is_troubled
                 if well > wait + 5.0 and fails:
                     yield f"{account}: {name} fails {well:.0f} s after all was well"
                 at = known.read_at.get(name, 0.0)
@@ -375,10 +407,14 @@ class Checker:
                 idle = now - max(known.recovered_at, busy_at)
                 requested = name not in _DELAYED and standing.supported is not False
                 wait = standing.period
+                if not standing.records:
+                    wait *= RESOURCE_BY_NAME[name].idle_periods
                 if (error := standing.error) is not None and not error.retry_after:
                     failures = min(standing.failures, 9)
                     wait = min(wait, FIRST_RETRY_DELAY * 2.0**failures)
-                due = known.tried_at.get(name, now) + 1.1 * wait
+                # A reload may change the period.
+                tried = max(known.tried_at.get(name, now), known.replaced_at)
+                due = tried + 1.1 * wait
                 if requested and min(idle, now - due) > MAX_IDLE_SECONDS:
                     words = "waits, and no request is under way"
                     yield f"{account}: {name} {words} for {idle:.0f} s"
@@ -386,7 +422,8 @@ class Checker:
     def _refused_at(self, account: str) -> float:
         """Return when the NetBird API last sent a 429 for this account's token."""
         names = {"beta", "gamma"} if account in {"beta", "gamma"} else {account}
-        return max(self.world.known[name].refused_at for name in names)
+        known = self.world.known
+        return max(known[name].refused_at for name in names & known.keys())
 
     # Each quarter of an hour
 
@@ -420,8 +457,15 @@ class Checker:
             if self._chance.random() > share:
                 continue
             status, body = exporter.machine.get(path)
+            is_removed = account is not None and account not in self.world.known
+            if is_removed or (path[:7] == "/lookup" and not exporter.has_lookup):
+                if status != 404:
+                    yield f"{path} is {status}, and there is none: {body[:200]!r}"
+                continue
             if status not in statuses:
                 yield f"{path} is {status}: {body[:200]!r}"
+            if account is None:
+                yield from self._shown(path, body)
             yield from self._private(path, body, account)
             if account and path.startswith("/sd?port=9100"):
                 yield from self._discovery(account, status, body)
@@ -433,10 +477,20 @@ class Checker:
                 yield from self._metrics(account, body)
                 yield from self._zipped(path, body)
 
+    def _shown(self, path: str, body: bytes) -> Problems:
+        """Check that a page of all accounts has none that was removed."""
+        for name in NAMES:
+            if name not in self.world.known:
+                shown = re.search(
+                    rb"account=%b\b|\"%b\"" % (2 * (name.encode(),)), body
+                )
+                if shown:
+                    yield f"{path} shows {name}, which is removed"
+
     def _private(self, path: str, body: bytes, account: str | None) -> Problems:
         if SECRET.encode() in body or b"nbp_" in body:
             yield f"{path} tells a secret"
-        names = [account] if account else NAMES
+        names = [account] if account else [*self.world.known]
         personal = [self.world.known[name].network.inventory.personal for name in names]
         for kind, mark in MARKS.items():
             if all(kind not in kinds for kinds in personal) and mark.encode() in body:
@@ -559,8 +613,9 @@ class Checker:
                     lag += 1.1 * HOUR
             settled = now - max(world.well_at[account], world.disturbed_at) > lag
             settled = settled and now - self._refused_at(account) > BUDGET_SECONDS
-            settled = settled and not world.disk.full
+            settled = settled and not world.disk.is_troubled
             missing = {f"{prefix}{n}" for n in range(1, last + 1)} - set(ids)
+            missing -= lines.excused
             recent = log.events.recent if kind == "events" else log.requests.recent
             lost = missing - recent(now + START - lag) - world.uncertain
             if settled and lost and self._is_read(account, kind):
@@ -572,15 +627,19 @@ class Checker:
         """Check that new lines have all permitted fields and no other one."""
         account, _, kind = name.partition(".")
         log, line = self.world.account(account), LINES[kind]
-        personal = self.world.known[account].network.inventory.personal
+        known = self.world.known[account]
+        permitted = [known.network.inventory.personal, *known.earlier_personal]
         ids = {row["id"] for row in rows}
         sent = log.events.rows(ids) if kind == "events" else log.requests.rows(ids)
         for row in rows:
             if row["id"] in sent:
-                expected = line(sent[row["id"]], account, personal)
-                if row != expected:
-                    yield f"{name}: {row}, where {expected} is promised"
+                expected = [line(sent[row["id"]], account, p) for p in permitted]
+                if row not in expected:
+                    yield f"{name}: {row}, where {expected[0]} is promised"
                     break
+        # A replaced account may still write.
+        if self.world.seconds() - known.replaced_at > HOUR:
+            known.earlier_personal.clear()
 
     def _counted(self, name: str, lines: int) -> Problems:
         account, _, kind = name.partition(".")
@@ -588,6 +647,10 @@ class Checker:
         _, page = self.world.exporter.machine.get(f"/metrics?account={account}")
         counter = re.search(rb"^%b (\d+)" % _LINE_COUNTERS[kind], page, re.MULTILINE)
         assert counter is not None
+        if name not in self._lines_before:  # A replaced account may still write.
+            if not self.world.disk.hanging:
+                self._lines_before[name] = lines - int(counter[1])
+            return
         uncounted = lines - self._lines_before[name] - int(counter[1])
         # Lines that are being written now are counted at the next check.
         if uncounted and uncounted == self._uncounted.get(name):
@@ -678,6 +741,11 @@ INVARIANTS = (
     ),
     Invariant(
         "docs/operations.md",
+        "An account that was removed sends no request.",
+        Checker.removed,
+    ),
+    Invariant(
+        "docs/operations.md",
         "The log has one line for the beginning of each failure and one for its end,"
         " and neither personal data nor a secret.",
         Checker.lines,
@@ -729,7 +797,8 @@ INVARIANTS = (
     Invariant(
         "docs/security.md",
         "Every page answers, tells no secret and no personal data unless it may,"
-        " `/sd` is 503 or true, and metrics are the same with gzip.",
+        " `/sd` is 503 or true, and metrics are the same with gzip. No page shows an"
+        " account that was removed.",
         Checker.web,
         QUARTER,
     ),
@@ -778,6 +847,7 @@ class Checks:
     def check(self) -> None:
         """Check the invariants that are due. Raise Violation if one does not hold."""
         world, now = self._world, self._world.seconds()
+        world.follow()
         self._checker.prepare()
         for known in world.known.values():
             known.update(now)

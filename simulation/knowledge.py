@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import lru_cache
 from math import inf
 from operator import is_
@@ -72,6 +73,8 @@ class Knowledge:
         recovered_at: the time of the peers' first success, or the first after a
             failure.
         refused_at: the time of the last 429.
+        earlier_personal: kinds of personal data that unchecked lines may contain.
+        replaced_at: the time when a reload made the account, or it started.
         has_changed: whether anything has changed in this step.
     """
 
@@ -93,6 +96,9 @@ class Knowledge:
         self.timeout = settings.http_timeout
         self.recovered_at = inf
         self.refused_at = -inf
+        self.earlier_personal: list[frozenset[str]] = []
+        self.replaced_at = -inf
+        self._denied = settings.metrics_deny
         self.has_changed = True
         self._chance = chance
         self._seen: dict[str, Freshness] = {}
@@ -103,6 +109,20 @@ class Knowledge:
         self._decoded: dict[str, tuple[list[tuple[bytes, float]], object]] = {}
         self._expected: dict[str, tuple[Read, Samples]] = {}
         self._compared: dict[str, list[object]] = {}
+
+    def adopt(self, before: "Knowledge") -> None:
+        """Take over what was read before a reload."""
+        self.bodies.update(before.bodies)
+        self.read_at.update(before.read_at)
+        self.tried_at.update(before.tried_at)
+        self.failed_as_peers |= before.failed_as_peers
+        personal = before.network.inventory.personal
+        self.earlier_personal = [*before.earlier_personal, personal]
+        self.recovered_at = before.recovered_at
+        self.refused_at = before.refused_at
+        self._seen = before._seen
+        for name in self._seen.keys() - self.network.telemetry.freshness.keys():
+            del self._seen[name]
 
     def update(self, seconds: float) -> None:
         """Update from refreshes since the last call."""
@@ -288,7 +308,11 @@ class Knowledge:
             seen = _ReadRecords(known)
             page = Page()
             _REFERENCE[name](page, seen, settings)
-            samples = {key: float(value) for key, value in page.items()}
+            samples = {
+                key: float(value)
+                for key, value in page.items()
+                if not any(fnmatch(key[0], denied) for denied in self._denied)
+            }
             self._expected[name] = seen.read, samples
         return samples
 

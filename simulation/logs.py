@@ -74,6 +74,11 @@ class EventLog:
         self.last = 0
         self.delayed: set[int] = set()
 
+    def unlisted(self) -> set[str]:
+        """Return ids of events that are not listed any more."""
+        ids = {event["id"] for _, event in self._events}
+        return {str(number) for number in range(1, self.last + 1)} - ids
+
     def forget_up_to(self, number: int) -> None:
         """Stop listing old events with numbers up to this one."""
         old = [e for _, e in self._events[:-MIN_LISTED] if int(e["id"]) <= number]
@@ -150,6 +155,11 @@ class RequestLog:
         self._rows.sort()
         del self._rows[: bisect_left(self._rows, (rfc3339(now - KEPT_SECONDS),))]
 
+    def unlisted(self) -> set[str]:
+        """Return ids of rows that are not kept any more."""
+        ids = {name for _, _, name in self._rows}
+        return {f"row-{number}" for number in range(1, self.last + 1)} - ids
+
     def recent(self, since: float) -> set[str]:
         """Return ids of rows so recent that the exporter may not have read them."""
         return {row[2] for row in self._rows if row[1] > since}
@@ -198,10 +208,14 @@ class LogFile:
 
     Args:
         file: the path of the log; rotated files have a suffix.
+
+    Attributes:
+        excused: ids that need no line: they were not listed when the log moved here.
     """
 
     def __init__(self, file: Path) -> None:
         self.file = file
+        self.excused: set[str] = set()
         self._removed_ids: list[str] = []
         self._rotated: list[Path] = []
         self._contents: dict[Path, tuple[bytes, list[str]]] = {}

@@ -7,19 +7,27 @@ from pathlib import Path
 from random import Random
 
 from api_exporter.demo.server import tokens
-from api_exporter.netbird.resources import RESOURCES
 from api_exporter.refresh.compute import SMALL_BYTES
 from api_exporter.service import Configuration
 from api_exporter.settings import environment
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 from simulation.account import PATHS, Account
-from simulation.disk import Disk, Killed
+from simulation.disk import MAX_HANG_SECONDS, Disk, Killed
 from simulation.exporter import RunningExporter
 from simulation.history import History
 from simulation.knowledge import Knowledge
 from simulation.logs import LogFile
 from simulation.machine import Machine
+from simulation.reloads import (
+    AT_START,
+    MISTAKE,
+    QUICK,
+    SLOW,
+    VALUES,
+    AccountFiles,
+    intervals,
+)
 from simulation.upstream import Request, Upstream
 from simulation.weather import Weather
 from tests.parts import limiter
@@ -40,14 +48,6 @@ MAX_END_SECONDS = 40.0
 MAX_COMPUTE_SECONDS = 30.0
 """The longest computation, on a machine with much other work."""
 
-_QUICK = (1, 2)
-_SLOW = (5, 8, 12, 20)
-"""Multiples of the usual intervals. Uneventful refreshes take most of the processor's
-time and find least. So only one world of six has a quick account."""
-_COLLECTORS = ("default", "default,memberships", "default,memberships,events")
-_PERSONAL = ("false", "false", "true", "hostname,city", "email,connection_ip")
-_DETAIL = ("all", "all", "none", "groups:All", "groups:nobody,Engineering")
-_AGES = ("", "", "1m", "10m", "2h")
 _LIMITS = ((30, 60), (60, 120), (120, 1200))
 _SMALL_BYTES = (0, 0, 4_000, SMALL_BYTES)
 """Most computations go through the thread, whose results come a random time later."""
@@ -99,6 +99,9 @@ class World:
         self.logs = {
             f"{name}.{kind}": LogFile(folder / f"{name}.{kind}.log")
             for name, kind in LOGS[: self.random("logs").choice((2, 3))]
+        }
+        self._other_logs = {
+            name: LogFile(folder / f"{name}.other.log") for name in self.logs
         }
         self.left_over: list[str] = []
         self.disturbed_at = 0.0
@@ -158,20 +161,19 @@ class World:
             "LISTEN_ADDRESS": "127.0.0.1:8080",
             "ACCOUNTS_DIR": str(self.folder / "accounts"),
         }
+        self.files = AccountFiles(
+            self.folder / "accounts", self.environ, self.random("reloads")
+        )
         self.stated_limit = chance.choice((None, *_LIMITS))
         quick = chance.choice((*NAMES, *[""] * 20))
         for name in NAMES:
-            factor = chance.choice(_QUICK if name == quick else _SLOW)
+            factor = chance.choice(QUICK if name == quick else SLOW)
             lines = {
                 "UPSTREAM_API_TOKEN_FILE": f"../{self._token_file(name).name}",
-                "REFRESH_INTERVALS": _intervals(factor),
-                "COLLECTORS": chance.choice(_COLLECTORS),
-                "EXPOSE_PERSONAL_DATA": chance.choice(_PERSONAL),
-                "PEER_DETAIL": chance.choice(_DETAIL),
-                "METRICS_MAX_AGE": chance.choice(_AGES),
-                "HTTP_TIMEOUT": chance.choice(("30s", "30s", "10s")),
-                "API_RETRY_ATTEMPTS": chance.choice(("3", "3", "1")),
+                "REFRESH_INTERVALS": intervals(factor),
             }
+            for setting in AT_START:
+                lines[setting] = chance.choice(VALUES[setting])
             for kind, setting in (("events", "EVENTS"), ("access", "ACCESS_LOG")):
                 if f"{name}.{kind}" in self.logs:
                     lines[f"{setting}_FILE"] = f"../{name}.{kind}.log"
@@ -181,8 +183,8 @@ class World:
                 lines["UPSTREAM_ACCOUNT"] = "gamma"
             if name in {"beta", "gamma"} and self.stated_limit:
                 lines["UPSTREAM_RATE_LIMIT"] = "/".join(map(str, self.stated_limit))
-            text = "".join(f"{key}={value}\n" for key, value in lines.items() if value)
-            (self.folder / "accounts" / f"{name}.conf").write_text(text)
+            self.files.lines[name] = lines
+            self.files.write(name)
         for name in ("alpha", "beta", "delta"):
             self._new_token(name)
         self._choose_limits()
@@ -230,6 +232,8 @@ class World:
             ("SIGHUP", 8 * HOUR, self._reload),
             ("clock", 8 * HOUR, self._jump_clock),
             ("disk", 8 * HOUR, self._fill_disk),
+            ("hang", 6 * HOUR, self._hang_disk),
+            ("reload", 3 * HOUR, self._change_settings),
             ("rotation", 6 * HOUR, self._rotate),
             ("file", 8 * HOUR, self._lose_file),
             ("compute", 6 * HOUR, self._overtake),
@@ -315,6 +319,77 @@ class World:
         self.disk.full = False
         self.disturbed_at = self._now
 
+    def _hang_disk(self) -> str:
+        """Let writes hang for a while, mostly with reloads meanwhile."""
+        self.disk.hang_share = self._chance.choice((0.1, 0.5, 1.0))
+        seconds = self._chance.expovariate(1 / (10 * MINUTE))
+        for _ in range(self._chance.randint(0, 3)):
+            at = self._chance.uniform(0.0, seconds)
+            self.plan(at, lambda: self.history.note("reload", self._change_settings()))
+        self.plan(seconds, self._heal_disk)
+        return f"{self.disk.hang_share} for {seconds:.0f} s"
+
+    def _heal_disk(self) -> None:
+        self.disk.hang_share = 0.0
+        self.disturbed_at = self._now + MAX_HANG_SECONDS
+
+    def _change_settings(self) -> str:
+        """Change settings, and reload them."""
+        name = self._chance.choice([n for n in NAMES if n not in self.files.removed])
+        kinds: list[Callable[[], str]] = [lambda: self.files.change(name)] * 5
+        kinds += [self.files.change_process, lambda: self._mistake(name)]
+        kinds += [lambda: self._new_token(name), self._move_log]
+        if len(self.files.removed) < len(NAMES) - 1:
+            kinds += [lambda: self._remove(name)] * 2
+        done = self._chance.choice(kinds)()
+        self._reload()
+        self._disturb(*NAMES)
+        return done
+
+    def _remove(self, name: str) -> str:
+        """Remove an account. It comes back later."""
+        self.files.remove(name)
+
+        def restore() -> None:
+            self.files.write(name)
+            self.history.note("reload", f"{name} is back")
+            self._reload()
+            self._disturb(*NAMES)
+
+        self.plan(self._chance.expovariate(1 / HOUR), restore)
+        return f"{name} is removed"
+
+    def _mistake(self, name: str) -> str:
+        """Make a mistake in a file, which leaves the settings as they are."""
+        self.files.write(name, MISTAKE)
+
+        def correct() -> None:
+            if name not in self.files.removed:
+                self.files.write(name)
+
+        self.plan(self._chance.expovariate(1 / (10 * MINUTE)), correct)
+        return f"{name}: a mistake"
+
+    def _move_log(self) -> str:
+        """Move a log to another path, or back. Each path has its own cursor."""
+        name = self._chance.choice(sorted(self.logs))
+        account, _, kind = name.partition(".")
+        if account in self.files.removed or self.disk.may_be_killed:
+            return "no log moves"
+        self.logs[name], self._other_logs[name] = (
+            self._other_logs[name],
+            self.logs[name],
+        )
+        log = self.account(account)
+        unlisted = (
+            log.events.unlisted() if kind == "events" else log.requests.unlisted()
+        )
+        self.logs[name].excused |= unlisted
+        setting = "EVENTS_FILE" if kind == "events" else "ACCESS_LOG_FILE"
+        self.files.lines[account][setting] = f"../{self.logs[name].file.name}"
+        self.files.write(account)
+        return f"{name} to {self.logs[name].file.name}"
+
     def _rotate(self) -> str:
         """Rename a log file, and reload the exporter in half of the cases."""
         name = self._chance.choice(sorted(self.logs))
@@ -386,15 +461,30 @@ class World:
             return
         self.history.note("start", "")
         self._disturb(*NAMES)
-        for name, account in self._accounts.items():
+        for account in self._accounts.values():
             account.delivered.clear()
-            self.known[name] = Knowledge(
-                self.exporter.accounts[name],
-                account,
-                self.exporter.settings[name],
-                self.random(f"{name} {self.step}"),
-            )
+        self.follow()
         self.exporter.start()
+
+    def follow(self) -> None:
+        """Notice accounts that a reload has replaced, added or removed."""
+        if self.exporter is None:
+            return
+        for name in self.known.keys() - self.exporter.accounts.keys():
+            del self.known[name]
+        for name, reader in self.exporter.accounts.items():
+            before = self.known.get(name)
+            if before is None or before.network is not reader.network:
+                self.known[name] = known = Knowledge(
+                    reader,
+                    self._accounts[name],
+                    self.exporter.settings[name],
+                    self.random(f"{name} {self.step}"),
+                )
+                known.replaced_at = self._now
+                if before is not None:
+                    known.adopt(before)
+                self._disturb(name)
 
     def _machine(self) -> Machine:
         return Machine(self._now, self.upstream, self.disk.run, self._computing)
@@ -459,7 +549,9 @@ class World:
                 self._end_process()
                 return "killed while it ended"
         self.left_over += exporter.left_over()
-        self.left_over += (f"file {name}" for name in self.disk.descriptors.values())
+        if not self.disk.hanging:
+            files = self.disk.descriptors.values()
+            self.left_over += (f"file {name}" for name in files)
         self._end_process()
         self._was_killed = False
         return f"ended at {self._now:.3f}"
@@ -507,6 +599,8 @@ class World:
             self._now = at
             self.step += 1
             if planned <= due:
+                if self.exporter is not None:
+                    self.exporter.machine.rightNow = at
                 heapq.heappop(self._plan)[2]()
             else:
                 assert self.exporter is not None
@@ -516,13 +610,6 @@ class World:
                     self.history.note("SIGKILL", "within work with files")
                     self._end_process()
             yield self.step
-
-
-def _intervals(factor: int) -> str:
-    """Return the intervals of all resources, `factor` times as long as usual."""
-    periods = {r.name: factor * r.period for r in RESOURCES if factor > 1}
-    periods["events"] = 60.0 * factor
-    return ",".join(f"{name}={period:g}s" for name, period in periods.items())
 
 
 class Violation(Exception):

@@ -7,6 +7,7 @@ from subprocess import run as start
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.account import Account
 from api_exporter.refresh import pipeline
 from api_exporter.refresh.fair_share import Share
 from api_exporter.refresh.refresh_log import RefreshLog
@@ -53,6 +54,11 @@ class PlantedTests(SynchronousTestCase):
 
     def name(self) -> str:
         return self.found().found.partition(":")[0]
+
+    def test_removed_account(self) -> None:
+        """An account that goes on after its removal is found."""
+        self.patch(Account, "disownServiceParent", lambda _: None)
+        self.assertIn(self.name(), {"removed", "slots"})
 
     def test_stale_page(self) -> None:
         """A page that does not follow its body is found."""
