@@ -129,12 +129,12 @@ class Disk:
 
     @property
     def is_troubled(self) -> bool:
-        """Whether the disk is full or hangs."""
+        """True if the disk is full or hangs."""
         return bool(self.full or self.hang_share or self.hanging)
 
     @property
     def may_be_killed(self) -> bool:
-        """Whether the cursor of a log may be behind its lines."""
+        """True if the cursor of a log may be behind its lines."""
         return bool(self.is_troubled or self._kill_kind or self._calls_left)
 
     def close_all(self) -> None:
