@@ -4,8 +4,10 @@ Lists are decoded in the compute thread, files are written in other threads. Row
 could not be written are also in the next list.
 """
 
+import os
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Sequence
+from errno import EROFS
 from typing import Generic, Protocol
 
 from twisted.application.service import Service
@@ -296,4 +298,11 @@ def _reason(error: OSError | ValueError | MemoryError, where: str) -> str:
     if isinstance(error, ValueError):
         return str(error)
     named = "" if error.filename in {None, where} else f"{error.filename}: "
-    return f"{named}{error.strerror}"
+    hint = ""
+    # systemd sets this variable for a unit with LogsDirectory=.
+    if error.errno == EROFS and (logs := os.environ.get("LOGS_DIRECTORY")):
+        hint = (
+            f" (the unit's sandbox: choose a file in {logs}, or add"
+            f" ReadWritePaths={os.path.dirname(where)} to the unit)"
+        )
+    return f"{named}{error.strerror}{hint}"

@@ -5,7 +5,7 @@ import socket
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from errno import EADDRINUSE
+from errno import EADDRINUSE, EADDRNOTAVAIL
 from ipaddress import ip_address
 from pathlib import Path
 from typing import cast
@@ -296,6 +296,12 @@ def _explain(address: Address | Endpoint, error: Exception) -> str:
         proxy = address.port == NETBIRD_PROXY_PORT
         user = ", maybe by NetBird's reverse proxy for its metrics" if proxy else ""
         hint = f"{user}; choose another port: LISTEN_ADDRESS=:PORT"
+    missing = isinstance(cause, socket.gaierror) or (
+        getattr(cause, "errno", 0) == EADDRNOTAVAIL
+    )
+    if isinstance(address, Address) and missing:
+        all_interfaces = Address("", address.port)
+        hint = f"; use an IP address of this machine, or {all_interfaces} for all"
     message = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     if isinstance(cause, LookupError):  # a socket that systemd should have opened
         message = "systemd has not passed this socket"

@@ -15,7 +15,7 @@ from api_exporter.settings.definitions import (
     SETTINGS,
     AccountSettings,
 )
-from api_exporter.settings.errors import ConfigurationError, mask_secrets, unexpanded
+from api_exporter.settings.errors import ConfigurationError, unexpanded
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.settings.proxy_selection import DIRECT, select_proxy
 from api_exporter.settings.setting import absolute_path
@@ -154,17 +154,10 @@ def _lines(
                 hint = f"did you mean {nearest}?"
             if line.name in RETIRED:
                 why, hint = "is not a setting any more", RETIRED[line.name]
-            problem = f"{path}:{line.number}: {_name_for_error(line)} {why}: {hint}"
+            name = configuration_file.name_for_error(line)
+            problem = f"{path}:{line.number}: {name} {why}: {hint}"
             errors.append(ConfigurationError(problem))
     return {line.name: line for line in lines}
-
-
-def _name_for_error(line: configuration_file.Line) -> str:
-    """Return the name, unless it may be a token: many tokens end in `=`."""
-    alone = not line.value.strip("=") and not configuration_file.SETTING_NAME.fullmatch(
-        line.name
-    )
-    return "the name" if alone else mask_secrets(line.name)
 
 
 def _conflicting_limits(accounts: Mapping[str, AccountSettings]) -> list[str]:

@@ -34,6 +34,8 @@ def parse_address(text: str) -> Address | Endpoint:
         r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):([0-9]{1,5})", text
     )
     if not match or int(match[3]) > 65535:
+        if text.isascii() and text.isdigit():
+            raise ValueError(f"write :{text}" if len(text) < 6 else "write host:port")
         raise ValueError("write host:port")
     return Address(match[1] or match[2] or "", int(match[3]))
 

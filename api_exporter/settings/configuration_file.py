@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from api_exporter.plurals import with_noun
-from api_exporter.settings.errors import ConfigurationError, quote_value
+from api_exporter.settings.errors import ConfigurationError, mask_secrets, quote_value
 from api_exporter.settings.token import read_regular_file
 
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
@@ -136,6 +136,12 @@ def _not_assigned(word: str, equals: str, rest: str) -> str:
     if not equals or not rest or rest.startswith("=") or "/" in word:
         return "NAME= is missing"
     return f"{quote_value(word)} is not a name"
+
+
+def name_for_error(line: Line) -> str:
+    """Return the name, unless it may be a token: many tokens end in `=`."""
+    alone = not line.value.strip("=") and not SETTING_NAME.fullmatch(line.name)
+    return "the name" if alone else mask_secrets(line.name)
 
 
 def with_defaults_from(

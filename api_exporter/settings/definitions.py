@@ -170,7 +170,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         default="200000",
     )
     page_max_bytes: int = setting(
-        parsers.whole(1, 2**40),
+        parsers.byte_count(1, 2**40),
         "a whole number from 1 to 1099511627776",
         "Maximum length of an account's page in bytes, uncompressed. A refresh that"
         " makes the page longer fails with `too_large`, and the previous metrics"

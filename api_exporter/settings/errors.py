@@ -83,7 +83,7 @@ def unexpanded(text: str) -> str:
     if found[0] == "file:":
         return "leave out file: and write a path"
     return (
-        f"{found[0]} is not expanded here, as a shell or systemd does: write the whole"
+        f"{found[0]} is not expanded here, unlike in a shell or a unit: write the whole"
         " value"
     )
 

@@ -14,11 +14,8 @@ _HEAD = """\
 # setting without one is not set.
 """
 
-_REPLACED = {
-    "UPSTREAM_API_URL": "https://api.netbird.io",
-    "UPSTREAM_API_TOKEN": "nbp_replace_this",
-}
-"""Required settings, with their values in the example."""
+_REQUIRED = {"UPSTREAM_API_URL", "UPSTREAM_API_TOKEN"}
+"""Settings that the example leaves empty: the exporter does not start without them."""
 
 
 def plain(words: str) -> str:
@@ -41,9 +38,8 @@ def _lines(setting: Setting) -> str:
         for text in (setting.meaning, f"Allowed: {setting.allowed}.")
         for line in wrap(plain(text), 86, break_on_hyphens=False)
     )
-    value = _REPLACED.get(setting.name)
-    line = f"#{setting.name}={setting.default}" if value is None else ""
-    return f"\n{comment}{line or f'{setting.name}={value}'}\n"
+    mark = "" if setting.name in _REQUIRED else "#"
+    return f"\n{comment}{mark}{setting.name}={setting.default or ''}\n"
 
 
 def overview() -> Iterator[str]:

@@ -1,8 +1,10 @@
 """Loading of settings from options, configuration file and environment."""
 
 import os
+import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,11 +12,17 @@ from twisted.logger import Logger
 
 from api_exporter.settings import configuration_file
 from api_exporter.settings.accounts import NAME_RULE, account_files, without_replaced
-from api_exporter.settings.definitions import SETTING_BY_NAME, SETTINGS, Settings
+from api_exporter.settings.configuration_file import name_for_error
+from api_exporter.settings.definitions import (
+    RETIRED,
+    SETTING_BY_NAME,
+    SETTINGS,
+    Settings,
+)
 from api_exporter.settings.environment import read_settings
-from api_exporter.settings.errors import ConfigurationError, quote_value
+from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options, is_for_prometheus_client
-from api_exporter.settings.proxy_selection import PROXY_VARIABLES, wrong_entries
+from api_exporter.settings.proxy_selection import no_proxy_warnings
 from api_exporter.settings.setting import absolute_path
 from api_exporter.settings.spelling import closest, misspelt
 from api_exporter.settings.unused import unused_warnings
@@ -24,11 +32,6 @@ log = Logger()
 MISSPELT = "{name} in the environment is not a setting: did you mean {setting}?"
 
 MISNAMED = f"{{path}} is not an account file and is ignored: {NAME_RULE}"
-
-WRONG_ENTRY = (
-    "{name}: {entry} matches no host: separate hosts by commas, without blanks, quotes"
-    " and http://"
-)
 
 READABLE = "{path} is readable by every user of this machine"
 
@@ -50,12 +53,7 @@ def load(
         reload: refuse a configuration file that is a pipe: it was read at the start.
     """
     found = _environment(options, reload=reload)
-    try:
-        settings = read_settings({**found.settings, **overriding})
-    except ConfigurationError as error:
-        # Another program may be replacing an empty configuration file.
-        retryable = error.retryable or found.is_empty
-        raise ConfigurationError(*error.problems, retryable=retryable) from None
+    settings = read_settings({**found.settings, **overriding})
     authorities = (found.process or os.environ).get("SSL_CERT_FILE", "")
     if _is_pipe(authorities):  # OpenSSL would wait for it in the event loop
         raise ConfigurationError(
@@ -73,9 +71,8 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
     """Log probable mistakes that do not prevent a start."""
     for name, setting in misspelt(environ).items():
         log.warn(MISSPELT, name=name, setting=setting)
-    for line in unused_warnings(settings):
+    for line in (*unused_warnings(settings), *no_proxy_warnings(environ)):
         log.warn("{text}", text=line)
-    _warn_of_no_proxy(settings, environ)
     if settings.accounts_dir is not None:
         found, misnamed = account_files(settings.accounts_dir)
         for path in misnamed:
@@ -89,14 +86,6 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
     authorities = os.environ.get("SSL_CERT_FILE")
     if authorities and not os.access(authorities, os.R_OK):
         log.warn(NO_AUTHORITIES, path=authorities)
-
-
-def _warn_of_no_proxy(settings: Settings, environ: Mapping[str, str]) -> None:
-    reasons = {a.proxy_selection.reason for a in settings.accounts.values()}
-    if reasons.intersection(PROXY_VARIABLES):
-        variable, entries = wrong_entries(environ)
-        for entry in entries:
-            log.warn(WRONG_ENTRY, name=variable, entry=quote_value(entry))
 
 
 def _secret_files(settings: Settings) -> Iterator[Path]:
@@ -131,12 +120,10 @@ class _Environment(NamedTuple):
 
     Attributes:
         process: the environment for libraries; None without a configuration file.
-        is_empty: True if the configuration file has no assignment.
     """
 
     settings: Mapping[str, str]
     process: Mapping[str, str] | None = None
-    is_empty: bool = False
 
 
 def _environment(options: Options, *, reload: bool = False) -> _Environment:
@@ -154,6 +141,8 @@ def _environment(options: Options, *, reload: bool = False) -> _Environment:
         raise ConfigurationError(*problems)
     if configuration_file.readable_by_all(path):
         log.warn(READABLE, path=str(path))
+    for text in _doubtful(path, lines):
+        log.warn("{text}", text=text)
     others = {
         name: text
         for name, text in found.items()
@@ -164,7 +153,32 @@ def _environment(options: Options, *, reload: bool = False) -> _Environment:
     kept = without_replaced(found, given)
     environ = configuration_file.with_defaults_from(options.environ, kept)
     settings = _with_absolute_paths(environ, options.folder)
-    return _Environment(settings, process, is_empty=not found)
+    return _Environment(settings, process)
+
+
+_OF_LIBRARIES = re.compile(r"(?i:https?_proxy|no_proxy)|(SSL_CERT_|PYTHON|MALLOC_).*")
+"""Variables that a configuration file may contain, although they are no settings."""
+
+
+def _doubtful(path: Path, lines: Iterable[configuration_file.Line]) -> Iterator[str]:
+    """Yield a line for each setting that is set twice, and each unknown name."""
+    numbers: dict[str, int] = {}
+    for line in lines:
+        name, place = name_for_error(line), f"{path}:{line.number}"
+        if line.name in numbers:
+            yield (
+                f"{place}: {name} is also set in line {numbers[line.name]}: the last"
+                " one counts"
+            )
+        numbers[line.name] = line.number
+        if not (
+            line.name in SETTING_BY_NAME
+            or line.name in RETIRED
+            or _OF_LIBRARIES.fullmatch(line.name)
+        ):
+            near = get_close_matches(line.name.upper(), SETTING_BY_NAME, 1)
+            hint = "".join(f": did you mean {setting}?" for setting in near)
+            yield f"{place}: {name} is not a setting{hint}"
 
 
 def _with_absolute_paths(environ: Mapping[str, str], folder: str) -> Mapping[str, str]:

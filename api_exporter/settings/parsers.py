@@ -112,6 +112,22 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+_BYTES = re.compile(r"(\d{1,12}) ?([kMGT])(i?)B?", re.ASCII | re.IGNORECASE)
+
+
+def byte_count(low: int, high: int) -> Callable[[str], int]:
+    """Return a parser of numbers of bytes; a unit is refused with the number."""
+
+    def parse(text: str) -> int:
+        if found := _BYTES.fullmatch(text):
+            step = 1024 if found[3] else 1000
+            number = int(found[1]) * step ** ("KMGT".index(found[2].upper()) + 1)
+            raise ValueError(f"write {number}" if number <= high else "")
+        return whole(low, high)(text)
+
+    return parse
+
+
 _OTHER_PAGES = re.compile(
     r"/(health|ready|debug|findings|lookup(\.csv|\.json)?|runbooks|sd"
     r"|status(\.schema)?\.json)(/.*)?"

@@ -5,7 +5,7 @@ NO_PROXY follows Go's rules, which operators of exporters know.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Literal
 from urllib.parse import urlsplit
@@ -13,14 +13,13 @@ from urllib.parse import urlsplit
 import idna
 from msgspec import Struct
 
+from api_exporter.settings.errors import quote_value
 from api_exporter.settings.proxy import DEFAULT_PORTS, NO_PROXY_WORD, Proxy, proxy
 
 PROXY_SETTING = "UPSTREAM_PROXY"
 
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 """Variables that other programs read too. The lower-case form takes precedence."""
-
-PROXY_VARIABLES = frozenset((*VARIABLES, *map(str.lower, VARIABLES)))
 
 _WITH_PORT = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*)):([^:\[\]]*)")
 _RANGE = re.compile(r"[0-9a-f:.]+/\d{1,3}", re.ASCII)
@@ -93,14 +92,18 @@ def _variable(environ: Mapping[str, str], name: str) -> tuple[str, str]:
     return name, ""
 
 
-def wrong_entries(environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return the variable of NO_PROXY, and its entries that can match no host.
+def no_proxy_warnings(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each entry of NO_PROXY that can match no host.
 
-    They have another separator than a comma, a quote, or a scheme.
+    It has another separator than a comma, a quote, or a scheme.
     """
     name, listed = _variable(environ, "NO_PROXY")
-    entries = map(str.strip, listed.split(","))
-    return name, [entry for entry in entries if re.search(r"[\s;|'\"]|://", entry)]
+    for entry in map(str.strip, listed.split(",")):
+        if re.search(r"[\s;|'\"]|://", entry):
+            yield (
+                f"{name}: {quote_value(entry)} matches no host: separate hosts by"
+                " commas, without blanks, quotes and http://"
+            )
 
 
 def excluded(listed: str, host: str, port: int) -> bool:

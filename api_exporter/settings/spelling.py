@@ -52,9 +52,14 @@ _FOREIGN_OPTIONS = {
     "web.telemetry-path": "METRICS_PATH",
     "web.config.file": "WEB_CONFIG_FILE",
     "web.max-requests": "MAX_CONNECTIONS",
+    **dict.fromkeys(("port", "p", "listen", "bind"), "LISTEN_ADDRESS=:PORT"),
+    **dict.fromkeys(("debug", "verbose"), "LOG_LEVEL=debug"),
+    "url": "UPSTREAM_API_URL",
+    "token": "UPSTREAM_API_TOKEN",
+    **dict.fromkeys(("V", "v"), "--version"),
     "config.file": "--config",
 }
-"""Options of Prometheus' exporters, and what stands for each here."""
+"""Options of other programs, and the setting or option for each here."""
 
 
 def hint_for_options(arguments: Iterable[str]) -> str:
@@ -65,7 +70,7 @@ def hint_for_options(arguments: Iterable[str]) -> str:
         found = _FOREIGN_OPTIONS.get(name) or (
             words if words in SETTING_BY_NAME else ""
         )
-        if argument.startswith("-") and found.isupper():
+        if argument.startswith("-") and found[:1].isupper():
             return (
                 f": use the setting {found}, in the environment or a file of --config"
             )

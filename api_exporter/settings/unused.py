@@ -1,9 +1,11 @@
-"""Settings without an effect, because a setting that they need is not set."""
+"""Settings without an effect, or with another one than their value says."""
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from msgspec import Struct
 
+from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.resources import OFF
 from api_exporter.settings.definitions import (
     ACCESS_SECTION,
@@ -12,6 +14,7 @@ from api_exporter.settings.definitions import (
     AccountSettings,
     Settings,
 )
+from api_exporter.telemetry.freshness import max_age
 
 
 class Need(Struct, frozen=True):
@@ -38,6 +41,12 @@ def _uses_tls(account: AccountSettings) -> bool:
 def _uses_tls_proxy(account: AccountSettings) -> bool:
     proxy = account.proxy_selection.proxy
     return proxy is not None and proxy.secure
+
+
+def _has_metrics(account: AccountSettings) -> bool:
+    permits = account.metric_filter().permits
+    families = (c.families for c in COLLECTORS if c.name in account.collectors)
+    return any(map(permits, chain.from_iterable(families)))
 
 
 _NEEDS = (
@@ -87,6 +96,19 @@ def unused_warnings(settings: Settings) -> Iterator[str]:
             f"REFRESH_INTERVALS: {name} has no effect: the other settings do not"
             " need this resource"
         )
+    too_short = {
+        age: max_age(0, age)
+        for account in accounts
+        if (age := account.metrics_max_age) is not None
+    }
+    for age, used in too_short.items():
+        if age < used:
+            yield (
+                f"METRICS_MAX_AGE: {age:g}s is too short: metrics expire after"
+                f" {used:g}s or later"
+            )
+    if accounts and not any(map(_has_metrics, accounts)):
+        yield "METRICS_DENY leaves out all metrics of the network"
     methods = [s.name for s in SECTIONS[ACCESS_SECTION] if s.name != "WEB_OPEN_PATHS"]
     is_protected = any(getattr(settings, name.lower()) for name in methods)
     if settings.web_open_paths and not is_protected:

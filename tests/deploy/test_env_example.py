@@ -12,6 +12,7 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.settings.configuration_file import load_file
 from api_exporter.settings.definitions import SETTINGS
 from api_exporter.settings.environment import read_settings
+from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.token import Token
 from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.integration.programs import program
@@ -25,13 +26,17 @@ GENERATOR = Path(
 
 REQUIRED = ["UPSTREAM_API_URL", "UPSTREAM_API_TOKEN"]
 
+FILLED_IN = {"UPSTREAM_API_URL": "https://a.example", "UPSTREAM_API_TOKEN": "nbp_x"}
+"""The values of the settings that the example leaves empty."""
+
 CLEAN = {"PATH": os.environ["PATH"]}
 """An environment without settings."""
 
 
 def loaded(environ: dict[str, str]) -> tuple[object, ...]:
-    """Return the settings as comparable values."""
-    checked = read_settings(environ)
+    """Return the settings as comparable values, with the required ones filled in."""
+    assert not any(environ.get(name) for name in REQUIRED), environ
+    checked = read_settings({**environ, **FILLED_IN})
     [account] = checked.accounts.values()
     values = {**asdict(account), **asdict(checked), "accounts": None, "name": None}
     return tuple(x.reveal() if isinstance(x, Token) else x for x in values.values())
@@ -62,12 +67,19 @@ class EnvExampleTests(SynchronousTestCase):
         self.assertEqual({setting.name for setting in SETTINGS}, set(names))
         self.assertEqual(REQUIRED, re.findall(r"^([A-Z_]+)=", self.text, re.MULTILINE))
 
+    def test_refused(self) -> None:
+        """The example names no NetBird: the exporter does not start with it."""
+        environ = load_file(EXAMPLE)
+        error = self.assertRaises(ConfigurationError, read_settings, environ)
+        named = [problem.partition(" is not set")[0] for problem in error.problems]
+        self.assertEqual((REQUIRED, False), (named, error.retryable))
+
     def test_readers(self) -> None:
         """A shell, a command line, systemd and --config read the same values. The
         commented-out values are the defaults.
         """
         wanted = self.by_shell(EXAMPLE)
-        self.assertEqual(("https://api.netbird.io", "nbp_replace_this"), wanted[3:5])
+        self.assertEqual(tuple(FILLED_IN.values()), wanted[3:5])
         for reader in (
             self.by_shell,
             self.by_command_line,

@@ -3,9 +3,9 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from errno import EIO
+from errno import EIO, EROFS
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from twisted.internet.task import Clock
 from twisted.logger import Logger, capturedLogs, formatEvent
@@ -244,6 +244,26 @@ class FileTests(JournalTestCase[C, Id]):
         self.folder.mkdir()
         self.feed(journal, [1, 2])
         self.assertEqual([1, 2], self.ids())
+
+    def test_sandbox(self) -> None:
+        """Under a systemd unit, a read-only file system names the two ways out."""
+        open_ = os.open
+        read_only = OSError(EROFS, os.strerror(EROFS), str(self.path))
+
+        def refuse(path: Path, *rest: Any, **more: Any) -> int:
+            if path == self.path:
+                raise read_only
+            return open_(path, *rest, **more)
+
+        self.patch(os, "open", refuse)
+        hint = (
+            " (the unit's sandbox: choose a file in /var/log/x, or add"
+            f" ReadWritePaths={self.path.parent} to the unit)"
+        )
+        for environ, words in (({}, ""), ({"LOGS_DIRECTORY": "/var/log/x"}, hint)):
+            self.patch(os, "environ", environ)
+            [logged] = self.logged_for(self.journal(), [1])
+            self.assertIn(f"{self.path}: Read-only file system{words};", logged)
 
     def test_cursor_that_is_none(self) -> None:
         """An unusable cursor file is named in the log, and no row is written."""

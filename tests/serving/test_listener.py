@@ -286,6 +286,12 @@ class ListenerTests(SynchronousTestCase):
             (used, unix, f"unix:/run/x.sock: {why}"),
             (denied, local, f"127.0.0.1:80: {why}{hint}"),
             (denied, unix, f"unix:/run/x.sock: {why}"),
+            (
+                OSError(errno.EADDRNOTAVAIL, why),
+                Address("192.0.2.1", 80),
+                f"192.0.2.1:80: {why}; use an IP address of this machine, or :80 for"
+                " all",
+            ),
             ("No reason", unix, "unix:/run/x.sock: No reason"),
         )
         for cause, address, expected in cases:
@@ -299,6 +305,19 @@ class ListenerTests(SynchronousTestCase):
         ):
             words = self.failure(MemoryReactorClock(), Endpoint(description))
             self.assertEqual(f"cannot listen on {description}: {reason}", words)
+
+    def test_interface(self) -> None:
+        """A network interface is no host; the error says what to write instead."""
+
+        def unknown(*_: object, **__: object) -> None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        self.patch(socket, "getaddrinfo", unknown)
+        self.assertEqual(
+            "cannot listen on eth0:99: Name or service not known; use an IP address of"
+            " this machine, or :99 for all",
+            self.failure(MemoryReactorClock(), Address("eth0", 99)),
+        )
 
     def test_wrong_descriptions(self) -> None:
         """The error of a wrong description is one line with the reason."""

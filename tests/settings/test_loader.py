@@ -111,8 +111,50 @@ class WarningTests(SynchronousTestCase):
         with self.assertRaisesRegex(ConfigurationError, words):
             load(options, {}, reload=True)
 
+    def test_file_lines(self) -> None:
+        """Names that are no settings and repeated ones have a warning with a line."""
+        file = Path(self.mktemp()).absolute()
+        names = (
+            "HTTPS_PROXY= no_proxy=x SSL_CERT_DIR=/a PYTHONUTF8=1 MALLOC_ARENA_MAX=2"
+        )
+        lines = (
+            *("UPSTREAM_API_URL=http://10.0.0.1", "UPSTREAM_API_TOKEN=secret"),
+            *("LOG_LEVEL=debug", "WEB_CFG=/x", "FOO=1", "LOG_LEVEL=info"),
+            *("PROMETHEUS_MULTIPROC_DIR=/x", "LOG_LEVEL=error", "c2VjcmV0Zm9vYmFy="),
+            *("nbp_canary=1", *names.split()),
+        )
+        file.write_text("\n".join(lines))
+        file.chmod(0o600)
+        self.patch(os, "environ", {})
+        options = parsed("--config", str(file))
+        book = logbook(self)
+        self.assertEqual("error", load(options, {}).log_level)
+        end, twice = "is not a setting", "LOG_LEVEL is also set in line"
+        self.assertEqual(
+            [
+                f"warning {file}:4: WEB_CFG {end}: did you mean WEB_CONFIG_FILE?",
+                f"warning {file}:5: FOO {end}",
+                f"warning {file}:6: {twice} 3: the last one counts",
+                f"warning {file}:7: PROMETHEUS_MULTIPROC_DIR {end}",
+                f"warning {file}:8: {twice} 6: the last one counts",
+                f"warning {file}:9: the name {end}",
+                f"warning {file}:10: nbp_… {end}",
+            ],
+            book.lines(),
+        )
+
+    def test_empty_file(self) -> None:
+        """An empty configuration file lacks settings, which waiting does not mend."""
+        file = Path(self.mktemp())
+        file.touch(mode=0o600)
+        self.patch(os, "environ", {})
+        error = self.assertRaises(
+            ConfigurationError, load, parsed("--config", str(file)), {}
+        )
+        self.assertFalse(error.retryable)
+
     def test_no_proxy(self) -> None:
-        """If there is a proxy, NO_PROXY entries that match no host have a warning."""
+        """Entries of NO_PROXY that match no host have a warning."""
         proxy = {"UPSTREAM_API_TOKEN": "secret", "HTTPS_PROXY": "http://10.0.0.2:1"}
         end = (
             "matches no host: separate hosts by commas, without blanks, quotes and"
@@ -124,7 +166,7 @@ class WarningTests(SynchronousTestCase):
             ({"NO_PROXY": "a;b,c|d"}, ("'a;b'", "'c|d'")),
             ({"NO_PROXY": "\"a,b'"}, ("'\"a'", '"b\'"')),
             ({"NO_PROXY": "https://me:canary@a.b"}, ("'https://…@a.b'",)),
-            ({"NO_PROXY": "a;b", "HTTPS_PROXY": ""}, ()),
+            ({"NO_PROXY": "a b", "HTTPS_PROXY": ""}, ("'a b'",)),
         ):
             self.patch(os, "environ", {**proxy, **environ})
             expected = [f"warning NO_PROXY: {entry} {end}" for entry in entries]

@@ -189,6 +189,7 @@ REFUSED: dict[str, dict[str, list[str]]] = {
             *("::1:8080", "[::1]", "[::1:8080", "[]:8080", "http://a:80", "a b:80"),
         ],
         "(an address is listed twice)": [":80, :80"],
+        "(write :9999)": ["9999"],
     },
     "THRESHOLDS_FILE": {
         "(the file is not a regular file)": ["/dev/null"],
@@ -221,6 +222,11 @@ REFUSED: dict[str, dict[str, list[str]]] = {
         "a whole number from 1 to 10": [
             *("0", "11", "-1", "+3", "3.0", "1e1", "three", "٣", "9" * 5000)
         ]
+    },
+    "PAGE_MAX_BYTES": {
+        "(write 64000000)": ["64MB", "64 MB", "64M", "64mb"],
+        "(write 67108864)": ["64MiB", "64Mi"],
+        "a whole number from 1 to 1099511627776": ["2TiB", "0", "64 parts"],
     },
     "DEMO_PEERS": {"a whole number from 0 to 100000": ["100001"]},
     "COLLECTORS": {

@@ -110,6 +110,27 @@ def examples(folder: Path) -> list[tuple[str, str]]:
     return found + [(s.name, example(s, folder)) for s in others]
 
 
+class OtherEffectTests(SynchronousTestCase):
+    def lines(self, **settings: str) -> list[str]:
+        return list(unused_warnings(read_settings({**REQUIRED, **settings})))
+
+    def test_max_age(self) -> None:
+        """Metrics live for at least 45 seconds; a shorter age has a warning."""
+        line = "METRICS_MAX_AGE: 10s is too short: metrics expire after 45s or later"
+        for text, lines in (("10s", [line]), ("45s", []), ("1h", [])):
+            self.assertEqual(lines, self.lines(METRICS_MAX_AGE=text))
+
+    def test_no_metrics(self) -> None:
+        """A warning says that no metric of the network is left."""
+        line = "METRICS_DENY leaves out all metrics of the network"
+        for more, lines in (
+            ({"METRICS_DENY": "*"}, [line]),
+            ({"METRICS_DENY": "netbird_api_setup_key*"}, []),
+            ({"METRICS_DENY": "*_setup_key*", "COLLECTORS": "setup_keys"}, [line]),
+        ):
+            self.assertEqual(lines, self.lines(**more), more)
+
+
 class PairsTests(SynchronousTestCase):
     def test_pairs(self) -> None:
         """No setting silently switches off what another setting needs."""
