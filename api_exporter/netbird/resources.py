@@ -147,13 +147,7 @@ RESOURCES = (
         "groups", "api/groups", ListDecoder(records.Group, nullable=False), 5 * MINUTE
     ),
     Resource("setup_keys", "api/setup-keys", ListDecoder(records.SetupKey), 5 * MINUTE),
-    # If two networks list a resource, the last network counts.
-    Resource(
-        "networks",
-        "api/networks",
-        ListDecoder(records.Network, ordered=True),
-        5 * MINUTE,
-    ),
+    Resource("networks", "api/networks", ListDecoder(records.Network), 5 * MINUTE),
     Resource(
         "network_routers",
         "api/networks/routers",

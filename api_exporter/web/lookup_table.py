@@ -15,13 +15,7 @@ from api_exporter.exposition.text import boolean
 from api_exporter.netbird.facts.personal import PEER, USER, personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer, User
-from api_exporter.web.discovery.membership import (
-    NO_GROUPS,
-    GroupList,
-    line,
-    membership,
-    sorted_lines,
-)
+from api_exporter.web.discovery.membership import NO_GROUPS, GroupList, membership
 from api_exporter.web.json_list import JsonList, ResponseTooLong
 
 TABLE_READS = ("peers", "groups", "users")
@@ -142,20 +136,20 @@ def _row(
 ) -> PeerRow:
     personal: dict[str, str] = {}
     if kinds:
-        personal = {k: line(v) for k, v in personal_labels(PEER, peer, kinds).items()}
+        personal = personal_labels(PEER, peer, kinds)
         if user is not None:
             for kind, value in personal_labels(USER, user, kinds).items():
-                personal[f"user_{kind}"] = line(value)
+                personal[f"user_{kind}"] = value
     return PeerRow(
         peer.ip,
         peer.ipv6,
         peer.dns_label,
-        sorted_lines(peer.extra_dns_labels) if peer.extra_dns_labels else (),
+        tuple(sorted({*peer.extra_dns_labels} - {""})) if peer.extra_dns_labels else (),
         peer.id,
-        line(peer.name),
+        peer.name,
         peer.connected,
-        line(peer.os),
-        line(peer.version),
+        peer.os,
+        peer.version,
         peer.country_code,
         groups.name_list,
         peer.user_id,

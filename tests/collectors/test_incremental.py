@@ -234,10 +234,11 @@ class HistoryTests(SynchronousTestCase):
         return known
 
     def test_pages(self) -> None:
-        """A resource in two networks is in the last network of the response. The first
-        of two accounts determines the expiry of logins.
+        """A resource in two networks is in that with the greater id. The first of two
+        accounts determines the expiry of logins.
         """
         networks_: Answer = {"network_resources": [{"id": "r"}], "networks": NETWORKS}
+        turned: Answer = {**networks_, "networks": NETWORKS[::-1]}
         logins: Answer = {"peers": [EXPIRING], "accounts": ACCOUNTS}
         for answer, name, last in (
             (networks_, "networks", NETWORKS[1]),
@@ -246,7 +247,8 @@ class HistoryTests(SynchronousTestCase):
             once, later = self.after(answer), self.after({name: [last]}, answer)
             pages = [dict(parsed(page(k, COLLECTORS))) for k in (once, later)]
             self.assertEqual(*pages)
-        self.assertIn('network_id="n2"', page(self.after(networks_)))
+        for one in (networks_, turned):
+            self.assertIn('network_id="n2"', page(self.after(one)))
 
     def test_current_user(self) -> None:
         """Tokens of the same one of two current users are requested, in any order."""

@@ -56,7 +56,7 @@ def _resource(page: Page, known: Known, resource: Record) -> None:
     if not has(known, "networks"):
         return
     id_, network = text(resource, "id"), None
-    for candidate in known["networks"]:
+    for candidate in sorted(known["networks"], key=lambda n: text(n, "id")):
         if id_ in ids(candidate, "resources"):
             network = candidate
     page.put(

@@ -123,7 +123,16 @@ class TableTests(SynchronousTestCase):
         for row, line in zip(json_rows(table), csv_rows(table), strict=True):
             for key in ("dns_name", "address", "peer", "os"):
                 self.assertEqual(row[key], line[key])
-            self.assertNotIn("\n", line["peer"])
+
+    def test_line_break(self) -> None:
+        """A name with a line break is one quoted cell, as NetBird has it."""
+        group = Group(id="g", name='line\nbreak "1"', peers=(Member(id="p"),))
+        peer = Peer(id="p", name="a\r\nb", os="x\ty")
+        [row] = csv_rows(make_table(Inventory(peers=(peer,), groups=(group,))))
+        self.assertEqual(
+            (',line\nbreak "1",', "a\r\nb", "x\ty"),
+            (row["groups"], row["peer"], row["os"]),
+        )
 
     def test_privacy(self) -> None:
         """Personal data is there as far as the settings allow; so are peers."""

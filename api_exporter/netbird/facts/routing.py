@@ -7,6 +7,7 @@ set of peers is a number: a union takes the processor one step for 64 peers.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
+from operator import attrgetter
 from typing import Protocol
 
 from msgspec import Struct
@@ -152,9 +153,9 @@ def routers_of(
 
 
 def network_by_resource(networks: Iterable[Network]) -> Mapping[str, str]:
-    """Return the network id of each resource: the last network that lists it."""
+    """Return the network id of each resource: the greatest id, if several list it."""
     found: dict[str, str] = {}
-    for network in networks:
+    for network in sorted(networks, key=attrgetter("id")):
         found.update(dict.fromkeys(network.resources or (), network.id))
     return found
 

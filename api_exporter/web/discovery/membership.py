@@ -17,7 +17,7 @@ class GroupList:
     """A linked list of groups: those of `before`, and `last`.
 
     Attributes:
-        name_list: the sorted names.
+        name_list: the sorted names, as NetBird has them.
         names: a label with all names.
         ids: a label with all ids.
     """
@@ -28,7 +28,7 @@ class GroupList:
 
     @cached_property
     def name_list(self) -> tuple[str, ...]:
-        return sorted_lines(group.name for group in self._groups())
+        return tuple(sorted({group.name for group in self._groups()} - {""}))
 
     @cached_property
     def names(self) -> str:
@@ -66,13 +66,8 @@ def membership(
 
 def label_list(values: Iterable[str]) -> str:
     """Return `,a,b,`, so that `.*,a,.*` matches an element at any position."""
-    present = sorted_lines(values)
+    present = sorted(set(map(line, values)) - {""})
     return f",{','.join(present)}," if present else ""
-
-
-def sorted_lines(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the values that are not empty, each once."""
-    return tuple(sorted(set(map(line, values)) - {""}))
 
 
 def line(text: str) -> str:

@@ -8,7 +8,13 @@ from collections.abc import Collection, Mapping, Reversible, Sequence
 from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.collectors.table import Collector
-from api_exporter.netbird.resources import PROBE_PATH, RESOURCE_BY_NAME, UP, Resource
+from api_exporter.netbird.resources import (
+    CURRENT_USER,
+    PROBE_PATH,
+    RESOURCE_BY_NAME,
+    UP,
+    Resource,
+)
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
@@ -54,6 +60,8 @@ def resources(
         if (known := freshness.get(resource.name)) is None:
             continue
         word = words[resource.name]
+        if resource.name == CURRENT_USER and word == "unsupported":
+            continue  # the token of a service user, which reads everything
         states.add(word)
         rows.append(_row(resource, known, word, now))
         if known.error is not None and word == "failing":

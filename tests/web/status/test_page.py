@@ -166,6 +166,7 @@ class StatusTests(ServedTestCase):
         ):
             self.assertEqual(state, rows[name][0], name)
             self.assertTrue(not is_explained or f"{state}: " in text, name)
+        self.assertNotIn("current_user", rows)  # as for each service user
 
     def test_restricted(self) -> None:
         """A resource that the token's user may read only in part is restricted."""
