@@ -349,12 +349,15 @@ def _failure_lines(unreachable: str, checked: Sequence[ResourceCheck]) -> Iterat
         request = f" Request id: {error.request_id}." if error.request_id else ""
         yield f"{said}{request}"
     if any(one.held_back for one in checked):
-        yield _HELD_BACK if _has_peers(checked) else _ALL_HELD_BACK
+        refused = any(
+            one.resource.name == UP and one.outcome == "auth" for one in checked
+        )
+        yield _ALL_HELD_BACK if refused else _HELD_BACK
 
 
 _ALL_HELD_BACK = "held_back: no other path was requested, because the token is refused."
 _HELD_BACK = (
-    f"held_back: not requested. NetBird has refused {MAX_REFUSED} other paths, and more"
+    f"held_back: not requested. {MAX_REFUSED} other paths were refused, and more"
     " refusals at once look like a scan. The running exporter requests another path"
     f" every {LEAK_SECONDS:g} seconds."
 )

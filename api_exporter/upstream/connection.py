@@ -232,6 +232,8 @@ def tcp_endpoint(
     Args:
         timeout: seconds for connecting.
     """
+    if host == "localhost.":  # it is never in DNS, for which the dot is (RFC 6761, 6.3)
+        host = "localhost"
     # HostnameEndpoint rejects a name that is no valid domain, such as one with `_`.
     kind = TCP4ClientEndpoint if _is_unusual(host) else HostnameEndpoint
     return kind(reactor, host, port, timeout)

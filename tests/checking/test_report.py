@@ -112,7 +112,7 @@ class CheckTests(SynchronousTestCase):
         self.assertIn("\nheld_back: no other path was requested, because", text)
         status, text = self.checked(READ, *others)
         self.assertEqual(0, status)
-        self.assertIn("\nheld_back: not requested. NetBird has refused 9 other", text)
+        self.assertIn("\nheld_back: not requested. 9 other paths were refused", text)
 
     def test_failures(self) -> None:
         """Invalid records are listed up to a limit; failures have names and advice."""

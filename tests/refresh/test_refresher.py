@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, passthru, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http_headers import Headers
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.selection import selection
@@ -22,6 +23,7 @@ from api_exporter.refresh.pipeline import AccountFeature
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY, Refresher
 from api_exporter.telemetry.history import PeerCount
+from api_exporter.upstream.refusal import response_error
 from api_exporter.world import World
 from tests.logbook import logbook
 from tests.parts import DelayedCompute
@@ -44,6 +46,13 @@ GOOD = {
 
 TOKENS_PATH = "api/users/me%7C1/tokens"
 
+
+def foreign(status: int) -> UpstreamError:
+    """Return the error of a response that is not NetBird's own."""
+    page = Headers({"Content-Type": ["text/html"]})
+    return response_error(status, page, b"<html>", url="", now=0.0, secrets=())
+
+
 REPLIES: dict[str, bytes | UpstreamError] = {
     "broken": DOWN,
     "lost": UNKNOWN_PATH,
@@ -53,13 +62,20 @@ REPLIES: dict[str, bytes | UpstreamError] = {
     "stopped": UpstreamError("rate_limited", "429", retry_after=1e6),
     "traced": UpstreamError("http_5xx", "500: no", request_id="dc1djo5"),
     "malformed": b'{"message":"hello"}',
+    "nothing": b"",
+    "walled": foreign(401),
+    "cut": foreign(404),
+    "throttled": foreign(429),
     "empty": b"[]",
     "strangers": b'[{"id":"a"}]',
 }
 
 STEP = re.compile(r"(.*?) ?\+(\d+): (.+)")
 
-STORIES = """
+NO_ROUTE = "the proxy has no route for /api/"
+IN_FRONT = "something in front of NetBird answers"
+
+STORIES = f"""
 One failing resource leaves all others fresh.
 groups broken +0: groups failing http_5xx, peers fresh
 +1000: groups failing http_5xx, peers fresh, accounts fresh
@@ -89,6 +105,20 @@ peers ok, groups ok, accounts ok +31: peers fresh, groups fresh, accounts fresh
 
 A body that is no list is a failure of its own kind.
 peers malformed +0: peers failing decode
+
+An empty response is a failure that names the cause.
+peers nothing +0: peers failing decode
+log warning cannot refresh peers: an empty response: {NO_ROUTE} reason=decode
+
+A 429 that is not NetBird's delays its own path alone.
+groups throttled +29: groups failing http_4xx, peers fresh, accounts fresh
+groups ok +2: groups fresh
+log warning cannot refresh groups: {IN_FRONT} 429 (a web page) reason=http_4xx
+log info groups can be refreshed again after 1 failure
+
+Tokens that something in front of NetBird refuses have failed: NetBird refuses nothing.
+tokens walled +0: access_tokens failing http_4xx
+tokens cut +31: access_tokens failing not_found
 
 The exporter's own tokens are requested once its user is known.
 users strangers +0: access_tokens starting
