@@ -298,6 +298,16 @@ class GroupsTests(FindingsTestCase):
             line = f"NetBirdImportantLoginExpired: Group servers has {words}"
             self.tells(looked, words and line)
 
+    def test_login_of_router(self) -> None:
+        """An expired login of a routing peer is a finding, important or not."""
+        routing = (replace(peer("a"), login_expired=True), peer("b"))
+        inventory = Inventory(peers=routing, groups=(group("routers", "a", "b"),))
+        self.tells(
+            seen(inventory, thresholds=ROUTERS),
+            "NetBirdImportantLoginExpired: Group routers has 1 peer with expired login:"
+            " a.",
+        )
+
 
 class ExpirationsTests(FindingsTestCase):
     def logins(self, lifetime: float, *peers: Peer) -> Inventory:
@@ -877,6 +887,12 @@ class FleetTests(FindingsTestCase):
             self.fleet(0),
         ):
             self.tells(case)
+
+    def test_window(self) -> None:
+        """Peers that were lost exactly ten minutes apart were not lost at once."""
+        for seconds, since in ((599, 700), (600, None)):
+            inventory = self.fleet(10, 700, *4 * [700 - seconds])
+            self.assertEqual(since, self.drop(inventory), seconds)
 
     def test_second_drop(self) -> None:
         """A second drop within the hour is found, with or without the first one."""

@@ -12,7 +12,15 @@ from api_exporter.attention.thresholds import with_changes
 from api_exporter.attention.watch import Attention, FindingList, update_findings
 from api_exporter.netbird.agent_records import AgentProvider, AgentSettings
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Peer, ProxyCluster, Route, SetupKey, User
+from api_exporter.netbird.records import (
+    Group,
+    Member,
+    Peer,
+    ProxyCluster,
+    Route,
+    SetupKey,
+    User,
+)
 from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import DAY, NOW, at
 
@@ -119,6 +127,32 @@ class AttentionTests(SynchronousTestCase):
         self.time += 2 * 3600
         self.look("peers")  # the same body, later
         self.assertEqual([], drops())
+
+    def test_important_beside(self) -> None:
+        """Numbers of important groups follow the peers after any refresh."""
+        attention = Attention(
+            lambda: self.known,
+            freshness=self.freshness,
+            now=lambda: self.time,
+            important_groups=("gates",),
+        )
+        gates = Group(id="g", name="gates", peers=(Member(id="a"), Member(id="b")))
+        there = (Peer(id="a", connected=True), Peer(id="b", connected=True))
+        self.known = Inventory(users=(), policies=()).with_("groups", (gates,))
+        for resource, peers, numbers in (
+            ("peers", there, (2, 2)),
+            ("users", (replace(there[0], connected=False), there[1]), (2, 1)),
+            ("policies", there[:1], (1, 1)),
+        ):
+            self.known = self.known.with_("peers", peers)
+            attention.last = update_findings(
+                attention.snapshot(), resource, attention.last
+            )
+            [found] = attention.last.groups or ()
+            self.assertEqual(numbers, (found.peers, found.connected), resource)
+        self.known = self.known.with_("groups", (replace(gates, peers=None),))
+        attention.last = update_findings(attention.snapshot(), "users", attention.last)
+        self.assertEqual([0], [found.peers for found in attention.last.groups or ()])
 
     def test_withdrawn(self) -> None:
         """A withdrawn resource has no findings, and counts as unknown."""

@@ -129,6 +129,10 @@ A group that lost its last peer keeps it until its routes are read again.
 groups h(q) → groups g(p) h(q)
 routes → groups h(q)
 
+A changed group is used at once if it names known peers; its old version goes.
+{ONE}, groups g(p q) h(q), peers again → groups g(p q) h(q), due
+groups g(q) h(q), peers again → groups g(q) h(q), due
+
 A policy waits for the groups of both sides.
 {ONE}, policies a(g h) → settled
 {ONE}, policies a(g h) b(later h) → policies a(g h), due groups

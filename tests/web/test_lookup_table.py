@@ -16,6 +16,7 @@ from api_exporter.netbird.records import Group, Member, Peer, User
 from api_exporter.web import lookup_table
 from api_exporter.web.lookup_table import (
     MAX_FOUND,
+    TABLE_READS,
     PeerRow,
     Table,
     address_key,
@@ -123,6 +124,20 @@ class TableTests(SynchronousTestCase):
         for row, line in zip(json_rows(table), csv_rows(table), strict=True):
             for key in ("dns_name", "address", "peer", "os"):
                 self.assertEqual(row[key], line[key])
+
+    def test_reads(self) -> None:
+        """The table names each list from which it is made."""
+        before = replace(NETWORK, personal=frozenset(PERSONAL))
+        for name, records in (
+            ("peers", (replace(LAPTOP, os="other"), SERVER)),
+            ("groups", ()),
+            ("users", (User(id="u1", name="Bob", email="bob@example.org"),)),
+        ):
+            after = before.with_(name, records)
+            tables = [json_rows(make_table(one)) for one in (before, after)]
+            self.assertNotEqual(*tables, name)
+            editions = [one.edition(TABLE_READS) for one in (before, after)]
+            self.assertNotEqual(*editions, name)
 
     def test_line_break(self) -> None:
         """A name with a line break is one quoted cell, as NetBird has it."""
