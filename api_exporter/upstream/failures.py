@@ -58,6 +58,10 @@ _CURE_HTTP_2 = (
     "Enable HTTP/1.1 there, or write the port of the REST API in UPSTREAM_API_URL: it"
     " may be the port of gRPC."
 )
+_CURE_HTTP = (
+    "Check that UPSTREAM_API_URL has the port of the NetBird API: another service may"
+    " answer there."
+)
 _CURE_SCHEME = "UPSTREAM_API_URL has the wrong scheme or port."
 
 
@@ -146,7 +150,7 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
         "connect",
         "the connection was lost before the end of the response",
     ),
-    ((ResponseFailed,), "decode", "the response does not match its headers"),
+    ((ResponseFailed,), "decode", "the response is not valid HTTP"),
 )
 """The reasons of exceptions; the first match counts, so a wrapper comes last."""
 
@@ -179,7 +183,9 @@ def explanation(cause: BaseException | None) -> str:
 
 
 def cure_of(cause: BaseException | None) -> str:
-    """Return what to do about a failed TLS handshake; "" if the advice fits."""
+    """Return what to do about a failed connection; "" if the advice fits."""
+    if isinstance(cause, ResponseFailed):
+        return _CURE_HTTP
     if isinstance(cause, CertificateProblem):
         return cause.cure
     if isinstance(cause, SSL.Error) and not isinstance(cause, SSL.SysCallError):

@@ -293,9 +293,8 @@ class Fetcher:
             self._options.longest_body,
             MAX_BODY_BYTES.get(path, self._options.longest_body),
         )
-        return await body.receive(
-            response, limit, failures.headers_error(response.headers)
-        )
+        problem = failures.headers_error(response.headers) if response.length else None
+        return await body.receive(response, limit, problem)
 
     def _secrets(self, token: Token) -> tuple[str, ...]:
         return (token.reveal(), *self._options.secrets)

@@ -52,7 +52,7 @@ class TranslateTests(SynchronousTestCase):
         tls = "no trusted TLS connection"
         plain = "the server does not speak TLS on this port; write http:// in"
         plain += " UPSTREAM_API_URL if that is right"
-        invalid = "the response does not match its headers"
+        invalid = "the response is not valid HTTP"
         http_2 = "the server speaks HTTP/2 only on this port; the exporter needs"
         no_protocol = openssl("tlsv1 alert no application protocol")
         for cause, reason, words in (

@@ -194,6 +194,12 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual((reason, retryable), (error.reason, error.retryable))
             self.assertEqual(answer is plain, error.unsupported)
 
+    def test_empty(self) -> None:
+        """An empty body is received as such, also if it claims to be a web page."""
+        for media in ("text/html", "application/json", ""):
+            bench = Bench(says(200, b"", media))
+            self.assertEqual(b"", self.successResultOf(bench.fetch()))
+
     def test_words(self) -> None:
         """The server's message is repeated in one line, but no hash of the token."""
         error = self.failing(
