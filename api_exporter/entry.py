@@ -6,9 +6,12 @@ Supervisors run `--health` often, so it has to be quick; so is `--version`.
 import os
 import sys
 
+from api_exporter.settings.inherited import remove_harmful_variables
+
 
 def main() -> None:
     open_standard_streams()
+    remove_harmful_variables(os.environ)  # before a library is imported
     if "--health" in sys.argv[1:]:
         from api_exporter.checking import health  # noqa: PLC0415
 

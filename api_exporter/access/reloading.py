@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from api_exporter.settings.errors import ConfigurationError
-from api_exporter.settings.token import read_regular_file
+from api_exporter.settings.regular_file import read_regular_file
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from api_exporter.events.kinds import Kind
 from api_exporter.events.lines import LINE_START, line_start
 from api_exporter.events.listing import Id, RowKey
 from api_exporter.events.log_cursor import MAX_BATCH_ROWS, C
-from api_exporter.settings.token import read_regular_file
+from api_exporter.settings.regular_file import read_regular_file
 
 _BLOCK_BYTES = 64 * 1024
 _MAX_TAIL_BYTES = 64 * 1024 * 1024

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from api_exporter.plurals import with_noun
 from api_exporter.settings.errors import ConfigurationError, mask_secrets, quote_value
-from api_exporter.settings.token import read_regular_file
+from api_exporter.settings.regular_file import read_regular_file
 
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

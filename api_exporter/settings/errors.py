@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 class ConfigurationError(ValueError):
@@ -60,6 +59,8 @@ def quote_value(text: str, known: Iterable[str] = ()) -> str:
     It is repeated only if it is not likely to be a secret in the wrong place: a number,
     a short word, a path, an address, or nearly one of the known values.
     """
+    from difflib import get_close_matches  # noqa: PLC0415 - --health has no such error
+
     if len(text) <= _MAX_PLACE_CHARACTERS:
         shown = re.sub(r"(https?://[^?#]*[?#]).+", r"\1…", mask_secrets(text))
         is_short = len(shown) <= MAX_SHOWN_CHARACTERS

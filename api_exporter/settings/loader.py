@@ -21,7 +21,8 @@ from api_exporter.settings.definitions import (
 )
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
-from api_exporter.settings.options import Options, is_for_prometheus_client
+from api_exporter.settings.inherited import is_harmful
+from api_exporter.settings.options import Options
 from api_exporter.settings.proxy_selection import no_proxy_warnings
 from api_exporter.settings.setting import absolute_path
 from api_exporter.settings.spelling import closest, misspelt
@@ -146,7 +147,7 @@ def _environment(options: Options, *, reload: bool = False) -> _Environment:
     others = {
         name: text
         for name, text in found.items()
-        if name not in SETTING_BY_NAME and not is_for_prometheus_client(name)
+        if name not in SETTING_BY_NAME and not is_harmful(name)
     }
     process = configuration_file.with_defaults_from(options.environ, others)
     given = [name for name, text in options.environ.items() if text.strip()]

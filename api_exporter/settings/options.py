@@ -7,27 +7,8 @@ from typing import ClassVar, NoReturn
 
 from twisted.python import usage
 
+from api_exporter.settings.inherited import remove_harmful_variables
 from api_exporter.version import this_build
-
-MIN_COLUMNS = 40
-"""Characters of a terminal's line below which Twisted cannot print the help."""
-
-
-def is_for_prometheus_client(name: str) -> bool:
-    """Return whether a variable configures prometheus_client.
-
-    Another service's `PROMETHEUS_MULTIPROC_DIR` makes it write files there, or fail.
-    """
-    return name.upper().startswith("PROMETHEUS_")
-
-
-def remove_harmful_variables() -> None:
-    """Remove variables that would change or break libraries from the environment."""
-    for name in filter(is_for_prometheus_client, tuple(os.environ)):
-        del os.environ[name]
-    columns = os.environ.get("COLUMNS", "80")
-    if not columns.isdecimal() or int(columns) < MIN_COLUMNS:
-        del os.environ["COLUMNS"]
 
 
 class Options(usage.Options):
@@ -55,7 +36,7 @@ class Options(usage.Options):
 
     def __init__(self) -> None:
         super().__init__()
-        remove_harmful_variables()  # before prometheus_client is imported
+        remove_harmful_variables(os.environ)
         # The configuration file adds variables to the environment of the process.
         self.environ = dict(os.environ)
         # twistd may change the folder, but a reload finds the same files.

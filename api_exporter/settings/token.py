@@ -1,8 +1,6 @@
 """The token of the NetBird API: hidden, checked, and read from a file."""
 
-import os
 import re
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
@@ -10,6 +8,7 @@ from zlib import crc32
 from msgspec import Struct
 
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.regular_file import read_regular_file
 
 
 class Token:
@@ -137,23 +136,6 @@ class TokenFile(Struct, frozen=True):
         if not text:
             raise ConfigurationError("the file is empty", retryable=True)
         return parse_token(text)
-
-
-def read_regular_file(path: Path, max_bytes: int) -> bytes:
-    """Return the content of a file. A read of a pipe or device might never end.
-
-    Raises OSError, or ValueError if the file is not a regular file or too long.
-    """
-    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise ValueError("the file is not a regular file")
-        content = os.read(opened, max_bytes + 1)
-    finally:
-        os.close(opened)
-    if len(content) > max_bytes:
-        raise ValueError(f"the file has more than {max_bytes} bytes")
-    return content
 
 
 def read_setting_file(path: Path, max_bytes: int) -> bytes:

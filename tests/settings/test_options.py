@@ -56,7 +56,8 @@ class OptionsTests(SynchronousTestCase):
 
     def test_inherited(self) -> None:
         """Variables for another service do not reach prometheus_client and Twisted."""
-        others = {"PROMETHEUS_MULTIPROC_DIR": "/x", "prometheus_multiproc_dir": "/x"}
+        names = "PROMETHEUS_MULTIPROC_DIR prometheus_multiproc_dir PY_SAX_PARSER"
+        others = dict.fromkeys([*names.split(), "ZOPE_INTERFACE_STRICT_IRO"], "1")
         for columns, kept in (
             *(("abc", {}), ("", {}), ("0", {}), ("30", {})),
             ("40", {"COLUMNS": "40"}),
