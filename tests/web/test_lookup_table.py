@@ -135,9 +135,9 @@ class TableTests(SynchronousTestCase):
         ):
             after = before.with_(name, records)
             tables = [json_rows(make_table(one)) for one in (before, after)]
-            self.assertNotEqual(*tables, name)
+            self.assertNotEqual(tables[0], tables[1], name)
             editions = [one.edition(TABLE_READS) for one in (before, after)]
-            self.assertNotEqual(*editions, name)
+            self.assertNotEqual(editions[0], editions[1], name)
 
     def test_line_break(self) -> None:
         """A name with a line break is one quoted cell, as NetBird has it."""
