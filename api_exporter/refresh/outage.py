@@ -17,13 +17,14 @@ FAST_INTERVALS = ((60.0, 3.5), (300.0, 10.0))
 
 _FAST_REASONS: frozenset[Reason] = frozenset(
     {
-        *("http_5xx", "http_4xx", "connect", "auth", "forbidden", "not_found"),
+        *("http_5xx", "http_4xx", "connect", "forbidden", "not_found"),
         *("redirect", "decode"),
     }
 )
 """Reasons of failures while a server, or a gateway before it, starts.
 
-A failed login at a proxy is not among them: many failed logins may lock its user.
+NetBird's refusal of the token is not among them: it knows its tokens from its start
+on. Nor is a failed login at a proxy: many failed logins may lock its user.
 """
 
 

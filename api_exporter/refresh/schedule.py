@@ -288,7 +288,9 @@ class Schedule:
 
     def _record_outage(self, now: float, reason: Reason) -> Outage:
         if self._outage is None:
-            self._outage = Outage(now, reason, others_at=now)
+            # A refused token would be refused on any path.
+            wait = self._lives[self.peers_name].period if reason == "auth" else 0.0
+            self._outage = Outage(now, reason, others_at=now + wait)
         self._outage.reason = reason
         return self._outage
 

@@ -370,12 +370,21 @@ class StoryTests(SynchronousTestCase):
 
     def test_fast_failures(self) -> None:
         """Refusals and web pages count as fast failures, whose pace stories show."""
-        reasons: tuple[Reason, ...] = ("auth", "forbidden", "not_found", "decode")
+        reasons: tuple[Reason, ...] = ("forbidden", "not_found", "decode")
         for reason in ("http_5xx", "connect", "redirect", "http_4xx", *reasons):
-            schedule = fresh({"peers": 30.0})
-            self.assertEqual("peers", schedule.start_next(0.0))
-            schedule.failed("peers", 0.0, UpstreamError(reason, ""))
-            self.assertEqual(3.5, schedule.wake_at(), reason)
+            self.assertEqual(3.5, self.next_after(reason), reason)
+
+    def test_refused_token(self) -> None:
+        """A token that NetBird refuses is sent again after the peers' interval."""
+        self.assertEqual(30.0, self.next_after("auth", PERIODS))
+
+    def next_after(
+        self, reason: Reason, periods: Mapping[str, float] = {"peers": 30.0}
+    ) -> float | None:
+        schedule = fresh(periods)
+        self.assertEqual("peers", schedule.start_next(0.0))
+        schedule.failed("peers", 0.0, UpstreamError(reason, ""))
+        return schedule.wake_at()
 
     def test_unsent(self) -> None:
         """A request that did not reach the NetBird API does not count for the limit."""
