@@ -4,6 +4,7 @@ from itertools import chain
 from random import Random
 
 from msgspec import Raw
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.audit_cursor import (
@@ -52,6 +53,12 @@ class BatchTests(SynchronousTestCase):
 
 
 class NewTests(SynchronousTestCase):
+    def test_floor(self) -> None:
+        """Ids up to the floor count as written, that one included."""
+        cursor = replace(after(range(8, 10)), floor=5)
+        listed = events([4, 5, 6, 8, 9])
+        self.assertEqual([6], ids(new_audit_rows(cursor, RowList(listed))))
+
     def test_new(self) -> None:
         """Events that were not written before are new, and none is missed."""
         seven, many = after(range(1, 8)), 5 + MAX_IDS + 10

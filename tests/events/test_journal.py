@@ -120,6 +120,30 @@ class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
         self.successResultOf(journal.stopService())
         self.assertEqual([], self.ids())
 
+    def test_newest(self) -> None:
+        """Of the lists that come during a write, the last one is written."""
+        waiting: list[Deferred[None]] = []
+
+        async def thread(work: Callable[[], T]) -> T:
+            waiting.append(Deferred())
+            await waiting[-1]
+            return work()
+
+        journal = self.journal(FileSink(AUDIT, self.path, self.cursor, thread, "acme"))
+        for last in (2, 4, 8):
+            journal.receive(body(range(1, last)))
+        while waiting:
+            waiting.pop(0).callback(None)
+        self.assertEqual([*range(1, 8)], self.ids())
+
+    def test_stopped(self) -> None:
+        """A stopped journal opens no file: the next one of this path would wait."""
+        journal = self.journal()
+        self.successResultOf(journal.stopService())
+        opened = Deferred.fromCoroutine(journal.open_files())
+        self.assertIsNone(self.successResultOf(opened))
+        self.assertFalse(self.path.exists())
+
 
 class AccessFileTests(shared.FileTests[Position, str]):
     kind = ACCESS_LOG_KIND
@@ -258,6 +282,9 @@ class AccessFileTests(shared.FileTests[Position, str]):
         for _ in range(2):
             journal.receive(table.answer(position.query), position)
         self.assertEqual(list(range(1, 101)), self.ids())
+        following = self.position(journal)
+        journal.receive(table.answer(following.query), following)
+        self.assertEqual(list(range(1, 151)), self.ids())
 
     def test_idle(self) -> None:
         """Without new rows the position is saved once an hour."""

@@ -55,6 +55,54 @@ class Reading:
         raise AssertionError("it never catches up")
 
 
+class BorderTests(SynchronousTestCase):
+    """A bound belongs to the side that its sentence names."""
+
+    def read(self, *numbers: int, age: int, **options: bool) -> NewAccessRows:
+        """Return the rows of the first page, at an age of its newest row."""
+        page = Table(numbers).page("sort_order=asc&page_size=100")
+        newest = START + min(numbers[-1], numbers[0] + 99) * SECOND
+        return new_rows(Position(), page, newest + age, **options)
+
+    def next_of(self, found: NewAccessRows) -> Position:
+        assert found.advance is not None
+        return found.advance(found.cursor.with_([row.key for row in found.rows]))
+
+    def test_future(self) -> None:
+        """A row further in the future than ten minutes is not read yet."""
+        self.assertEqual(1, len(self.read(1, age=-MAX_AHEAD).rows))
+        self.assertEqual(0, len(self.read(1, age=-MAX_AHEAD - 1).rows))
+
+    def test_backlog(self) -> None:
+        """Rows older than ten minutes are skipped if they are only counted."""
+        for age, skipped in ((COUNTED_AGE, 0), (COUNTED_AGE + 1, 150)):
+            found = self.read(*range(1, 151), age=age, skip_backlog=True)
+            self.assertEqual(skipped, found.skipped)
+
+    def test_settled(self) -> None:
+        """A page is complete if its newest row is older than a minute."""
+        for age, page in ((60 * SECOND, 2), (60 * SECOND + 1, 1)):
+            found = self.next_of(self.read(*range(1, 151), age=age))
+            self.assertEqual(page, found.page)
+
+    def test_span(self) -> None:
+        """Pages are followed for two minutes."""
+        young = Position(page=2, restart_at=START)
+        for newest, page in ((120, 3), (121, 1)):
+            table = Table(range(newest - 99, newest + 101))
+            rows = table.page("sort_order=asc&page_size=100")
+            found = new_rows(young, rows, START + newest * SECOND)
+            self.assertEqual(page, self.next_of(found).page)
+
+    def test_crash(self) -> None:
+        """After a crash reading begins with the first page, whatever the last line."""
+        keys = [row.key for row in requests(range(1, 4))]
+        young = Position(page=3, restart_at=START).with_(keys[:2])
+        for lines in (keys, keys[:2], keys[2:]):
+            after = young.after_crash(lines)
+            self.assertEqual((1, None), (after.page, after.restart_at))
+
+
 class TimeTests(SynchronousTestCase):
     def test_nanoseconds(self) -> None:
         """A time in any zone is read to the nanosecond; other texts are 0."""
