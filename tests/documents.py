@@ -102,6 +102,13 @@ setting then applies to this account only ([several accounts](accounts.md)).
 SIGHUP, or `systemctl reload api-exporter`, reads the files of `--config` and of
 accounts again. It applies a **change** with "reload"; the log names one that needs a
 restart ([signals](operations.md#stop-restart-signals)).
+
+A file of `--config` may also have `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`,
+`SSL_CERT_*`, `PYTHON*` and `MALLOC_*`. Another name is a warning. A setting that
+stands twice in the file is a warning, too: the last one counts.
+
+Inherited variables of other programs must not change the exporter's libraries. It
+removes such variables from its environment, `PROMETHEUS_*` for one.
 """
 
 
