@@ -121,7 +121,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
         self.assertEqual([], self.ids())
 
     def test_newest(self) -> None:
-        """Of the lists that come during a write, the last one is written."""
+        """The last of several lists that come during a write is written."""
         waiting: list[Deferred[None]] = []
 
         async def thread(work: Callable[[], T]) -> T:

@@ -95,7 +95,7 @@ class BorderTests(SynchronousTestCase):
             self.assertEqual(page, self.next_of(found).page)
 
     def test_crash(self) -> None:
-        """After a crash reading begins with the first page, whatever the last line."""
+        """After a crash, reading begins with the first page for any last line."""
         keys = [row.key for row in requests(range(1, 4))]
         young = Position(page=3, restart_at=START).with_(keys[:2])
         for lines in (keys, keys[:2], keys[2:]):
