@@ -1,7 +1,11 @@
 """SIGHUP applies settings while the program runs."""
 
+import contextlib
+import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from socket import AF_UNIX, SOCK_DGRAM, socket
 from typing import Any
 
 from twisted.internet.address import IPv4Address
@@ -11,9 +15,11 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter import service
 from api_exporter.live import applicable
 from api_exporter.netbird.resources import PROBE_PATH
 from api_exporter.service import Configuration
+from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.definitions import LIVE_SETTINGS, SETTINGS, Settings
 from api_exporter.settings.environment import read_settings
 from simulation.company.network import SimulatedNetwork
@@ -35,12 +41,13 @@ class Api:
     """A network behind each token, in memory.
 
     Attributes:
+        networks: by token.
         requests: the token and path of each request.
         silent: if no request gets a response.
     """
 
     def __init__(self, *tokens: str) -> None:
-        self._networks = {token: SimulatedNetwork(20) for token in tokens}
+        self.networks = {token: SimulatedNetwork(20) for token in tokens}
         self.requests: list[str] = []
         self.silent = False
 
@@ -51,7 +58,7 @@ class Api:
         self.requests.append(f"{token} {path}")
         if self.silent:
             return Response([])
-        found = self._networks[token].body(f"/{path}", NOW)
+        found = self.networks[token].body(f"/{path}", NOW)
         body = b"".join(found or [b"404 page not found\n"])
         head = b"HTTP/1.1 %s\r\n" % (b"200 OK" if found else b"404 Not Found")
         head += b"Content-Type: %s\r\n" % (JSON if found else b"text/plain")
@@ -237,6 +244,10 @@ class AccountsTests(LiveTestCase):
                 self.assertEqual(name not in names, " 404 " in page)
                 self.assertEqual(name in names, f'"{name}"' in self.get("/sd/accounts"))
             self.assertIn(f"api_exporter_accounts {len(names)}.0", self.get("/metrics"))
+            before = len(self.api.requests)
+            self.advance(60)
+            asked = {request.split()[0] for request in self.api.requests[before:]}
+            self.assertEqual({*names}, asked, "a removed account sends no requests")
         lines = [x for x in self.book.lines() if "reloaded settings" in x]
         expected = ["new accounts three", "removed accounts one, two"]
         expected += ["new accounts one"]
@@ -351,6 +362,123 @@ class AccountsTests(LiveTestCase):
             self.reload(1)
         sent = [one for one in self.api.requests[before:] if one.startswith("one ")]
         self.assertLessEqual(len(sent), 15 + 0.9 * 7.5)
+
+
+class ReplacedTests(LiveTestCase):
+    """State that a replaced account takes over, and state that ends with it."""
+
+    def test_lookup(self) -> None:
+        """The look-up's table follows the new account."""
+        self.start()
+        self.account("one", PEER_DETAIL="all", HTTP_TIMEOUT="29s")
+        self.reload()
+        self.api.networks["one"] = SimulatedNetwork(23)
+        self.advance(60)
+        _, _, table = self.get("/lookup.csv?account=one").partition("\r\n\r\n")
+        self.assertEqual(1 + 23, len(table.splitlines()))
+
+    def test_max_age(self) -> None:
+        """A shorter or longer METRICS_MAX_AGE counts for the records that are kept."""
+        self.start()
+        self.api.silent = True
+        self.account("one", METRICS_MAX_AGE="1m")
+        self.account("two", METRICS_MAX_AGE="20m")
+        self.reload(70)
+        found = [DETAIL in self.page(name) for name in ("one", "two")]
+        self.assertEqual([False, True], found)
+        self.advance(900)
+        self.assertIn(DETAIL, self.page("two"))
+
+    def test_withdrawn(self) -> None:
+        """Peers that were withdrawn before the reload appear again after it."""
+        self.start()
+        self.api.silent = True
+        self.advance(400)
+        self.account("one", PEER_DETAIL="all", HTTP_TIMEOUT="29s")
+        self.reload(0)
+        self.assertNotIn(DETAIL, self.page("one"))
+        self.api.silent = False
+        self.advance(60)
+        self.assertIn(DETAIL, self.page("one"))
+
+    def test_readings(self) -> None:
+        """Readings after the reload count as later than those before it."""
+        self.start()
+        self.advance(600)
+        before = self.exporter.accounts["one"].network.inventory.joins.readings
+        self.account("one", PEER_DETAIL="none")
+        self.reload()
+        after = self.exporter.accounts["one"].network.inventory.joins.readings
+        self.assertGreater(after["peers"].began, max(r.ended for r in before.values()))
+
+    def test_history(self) -> None:
+        """The history of peers stays if its steps do, and not otherwise."""
+        self.start()
+        before = self.exporter.accounts["one"].network.history
+        self.account("one", PEER_DETAIL="none")
+        self.reload()
+        self.assertIs(before, self.exporter.accounts["one"].network.history)
+        self.account("one", REFRESH_INTERVALS="peers=5m")
+        self.reload()
+        self.assertEqual(300, self.exporter.accounts["one"].network.history.step)
+
+    def test_thresholds(self) -> None:
+        """Other thresholds apply to accounts whose settings are the same."""
+        path = self.folder / "thresholds.json"
+        path.write_text('{"groups": {"important": ["nothing"]}}')
+        self.environ["THRESHOLDS_FILE"] = str(path)
+        self.start()
+        self.assertIn("nothing", self.get("/?account=one"))
+        path.write_text("{}")
+        self.reload()
+        self.assertNotIn("nothing", self.get("/?account=one"))
+
+    def test_quota(self) -> None:
+        """An account requests less often while another one has the same token."""
+        self.environ["UPSTREAM_RATE_LIMIT"] = "10/10"
+        self.start()
+
+        def intervals() -> list[str]:
+            lines = self.get("/metrics?account=one").splitlines()
+            return [line for line in lines if "_refresh_interval_seconds{" in line]
+
+        before = intervals()
+        self.account("three", UPSTREAM_API_TOKEN="one")
+        self.reload()
+        self.assertNotEqual(before, intervals())
+        (self.folder / "three.conf").unlink()
+        self.reload()
+        self.assertEqual(before, intervals())
+
+    def test_connections(self) -> None:
+        """The limit of connections leaves room for those of new accounts."""
+        self.patch(service, "connection_limit", lambda _, accounts: 100 - accounts)
+        self.start()
+        for names in (("one", "two", "three"), ("one",)):
+            for path in self.folder.iterdir():
+                path.unlink()
+            for name in names:
+                self.account(name)
+            self.reload()
+            site = self.machine.ports[8080].factory
+            assert isinstance(site, BoundedSite)
+            self.assertEqual(100 - len(names), site.max_connections)
+
+    def test_status(self) -> None:
+        """The supervisor gets the state without a removed account."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/notify"
+            self.patch(os, "environ", {"NOTIFY_SOCKET": path})
+            with socket(AF_UNIX, SOCK_DGRAM) as systemd:
+                systemd.bind(path)
+                systemd.setblocking(False)
+                self.start()
+                (self.folder / "two.conf").unlink()
+                self.reload(1)
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        message = systemd.recv(1000)
+        self.assertEqual(b"STATUS=1 of 1 account up", message[:24])
 
 
 class TableTests(SynchronousTestCase):

@@ -10,6 +10,7 @@ from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.settings.errors import ConfigurationError
 
 SECRET = "t0ken-that-is-long-enough"
+HASHED = sha256(SECRET.encode()).hexdigest()
 
 
 class TokensTests(SynchronousTestCase):
@@ -28,21 +29,20 @@ class TokensTests(SynchronousTestCase):
 
     def test_forms(self) -> None:
         """A line is a token, or its hash; a name and accounts may stand before it."""
-        hashed = sha256(SECRET.encode()).hexdigest()
         acme = frozenset({"acme", "beta"})
         for line, expected in (
             (SECRET, ALL_ACCOUNTS),
             (f"  {SECRET}\t", ALL_ACCOUNTS),
-            (f"sha256:{hashed}", ALL_ACCOUNTS),
-            (f"sha256:{hashed.upper()}", ALL_ACCOUNTS),
+            (f"sha256:{HASHED}", ALL_ACCOUNTS),
+            (f"sha256:{HASHED.upper()}", ALL_ACCOUNTS),
             (f"prometheus {SECRET}", ALL_ACCOUNTS),
             (f"p account=acme,beta {SECRET}", acme),
-            (f"account=acme,beta sha256:{hashed}", acme),
+            (f"account=acme,beta sha256:{HASHED}", acme),
             (f"# a comment\n\n{SECRET}\r\n", ALL_ACCOUNTS),
         ):
             found = self.read(f"{line}\n")
             self.assertEqual(expected, found.authenticate(SECRET.encode()), line)
-            for wrong in (b"", SECRET.encode()[:-1], hashed.encode(), b"\xff" * 20):
+            for wrong in (b"", SECRET.encode()[:-1], HASHED.encode(), b"\xff" * 20):
                 self.assertIs(None, found.authenticate(wrong))
 
     def test_several(self) -> None:
@@ -66,6 +66,9 @@ class TokensTests(SynchronousTestCase):
             (f"account= {SECRET}", "account= must be names"),
             ("t0ken account=acme", "the token is missing"),
             (f"{SECRET}\n{SECRET}", "the token is listed twice"),
+            (f"{SECRET}\naccount=a {SECRET}", "the token is listed twice"),
+            (f"account=a {SECRET}\nb {SECRET}", "the token is listed twice"),
+            (f"account=a {SECRET}\nsha256:{HASHED}", "the token is listed twice"),
             (f"{SECRET}\x01", "a token must have at least"),
         ):
             [problem] = self.refused(f"good-token-of-somebody\n{line}\n").problems
@@ -73,6 +76,10 @@ class TokensTests(SynchronousTestCase):
             self.assertTrue(problem.startswith(f"{self.path}:{number}: {words}"))
             self.assertNotIn("t0ken", problem.removeprefix(str(self.path)))
         self.assertEqual(2, len(self.refused("short\nshorter\n").problems))
+
+    def test_shortest(self) -> None:
+        self.assertIsNotNone(self.read("a" * 16).authenticate(b"a" * 16))
+        self.refused("a" * 15)
 
     def test_one_account(self) -> None:
         """If accounts have no names, no token can be limited to some."""

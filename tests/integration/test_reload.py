@@ -57,8 +57,9 @@ class ReloadTests(ExporterTestCase):
         words = "config: the file is not a regular file", "previous settings stay"
         self.reload(running, *words)
         self.config.unlink()
-        self.config.write_text(self.text + "PEER_DETAIL=none\n")
-        self.reload(running, "reloaded settings: changed PEER_DETAIL")
+        self.config.write_text(self.text + "PEER_DETAIL=none\nLOG_LEVEL=debug\n")
+        self.reload(running, "reloaded settings: changed LOG_LEVEL, PEER_DETAIL")
+        until(lambda: " debug requested " in running.said(), "a line for debugging")
         self.assert_stops(running)
 
     def test_read_once(self) -> None:

@@ -20,7 +20,7 @@ from tests.web.connection import Connection
 from tests.web.discovery.test_lists import SlowConnection
 from tests.web.served import ServedTestCase
 from tests.web.test_accounts import Knowing, several
-from tests.web.watched import Watched
+from tests.web.watched import NOON, Watched
 
 PATHS = ("/lookup", "/lookup.json", "/lookup.csv")
 
@@ -157,6 +157,39 @@ class LookupTests(ServedTestCase):
         self.results("address=192.0.2.1")
         self.watched.advance(65)
         self.assertEqual([], compute.waiting, "unchanged records make no new table")
+
+    def test_reads(self) -> None:
+        """The table follows each list from which it is made."""
+        self.watched = Watched(personal=frozenset({"email"}))
+        self.tree = self.pages(self.watched)
+        bodies = {
+            name: b"".join(self.watched.network.body(f"/api/{name}", NOON) or ())
+            for name in ("peers", "groups", "users")
+        }
+        self.watched.bodies |= {f"api/{name}": body for name, body in bodies.items()}
+        self.watched.start()
+        for name, old, new in (
+            ("users", b'"email":"', b'"email":"changed-'),
+            ("groups", b'"name":"All"', b'"name":"changed-All"'),
+            ("peers", b'"os":"', b'"os":"changed-'),
+        ):
+            self.assertEqual([], self.results_with("changed-"), name)
+            for body in (bodies[name].replace(old, new), bodies[name]):
+                self.watched.bodies[f"api/{name}"] = body
+                self.watched.advance(3_700)
+                is_changed = body != bodies[name]
+                self.assertEqual(is_changed, bool(self.results_with("changed-")), name)
+
+    def results_with(self, text: str) -> list[str]:
+        """Return the lines of the table that contain a text."""
+        lines = self.request("/lookup.csv")[2].decode().splitlines()
+        return [line for line in lines if text in line]
+
+    def test_most(self) -> None:
+        """As many names as allowed, of the allowed length, are looked up."""
+        self.watched.start()
+        self.results("&".join([f"name={self.peers()[0].dns_label}"] * MAX_QUERIES))
+        self.refused(f"/lookup?name={'a' * 253}", 404)
 
     def test_defect(self) -> None:
         """After a defect the table is unknown, not old, and findings go on."""

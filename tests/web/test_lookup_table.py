@@ -173,6 +173,13 @@ class TableTests(SynchronousTestCase):
         network = Inventory(peers=peers, groups=())
         whole = make_table(network)
         self.assertEqual(5_000, len(csv_rows(whole)))
+        for form in (whole.json, whole.csv):
+            assert form is not None
+            for limit, is_known in ((form.length, True), (form.length - 1, False)):
+                self.patch(lookup_table, "MAX_TABLE_BYTES", limit)
+                made = make_table(network)
+                found = made.json if form is whole.json else made.csv
+                self.assertEqual(is_known, found is not None)
         self.patch(lookup_table, "MAX_TABLE_BYTES", 100_000)
         long = make_table(network)
         self.assertEqual((None, None), (long.json, long.csv))
