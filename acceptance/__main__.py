@@ -75,6 +75,7 @@ OTHERS = (
     Check("dashboards", linters.dashboards),
     Check("simulation", suites.month),
     Check("torture", suites.torture),
+    Check("reloads", suites.reloads),
 )
 
 TIMED = (Check("thorough", suites.thorough),)

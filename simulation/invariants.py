@@ -589,9 +589,9 @@ class Checker:
         now, world = self.world.seconds(), self.world
         for name, lines in world.logs.items():
             account, _, kind = name.partition(".")
+            ids, new = lines.read()
             if account not in world.known:
                 continue
-            ids, new = lines.read()
             yield from self._counted(name, len(ids))
             twice = [id_ for id_, count in Counter(ids).items() if count > 1]
             if twice:
@@ -627,8 +627,7 @@ class Checker:
         """Check that new lines have all permitted fields and no other one."""
         account, _, kind = name.partition(".")
         log, line = self.world.account(account), LINES[kind]
-        known = self.world.known[account]
-        permitted = [known.network.inventory.personal, *known.earlier_personal]
+        permitted = self.world.permitted(account)
         ids = {row["id"] for row in rows}
         sent = log.events.rows(ids) if kind == "events" else log.requests.rows(ids)
         for row in rows:
@@ -637,9 +636,6 @@ class Checker:
                 if row not in expected:
                     yield f"{name}: {row}, where {expected[0]} is promised"
                     break
-        # A replaced account may still write.
-        if self.world.seconds() - known.replaced_at > HOUR:
-            known.earlier_personal.clear()
 
     def _counted(self, name: str, lines: int) -> Problems:
         account, _, kind = name.partition(".")

@@ -73,7 +73,6 @@ class Knowledge:
         recovered_at: the time of the peers' first success, or the first after a
             failure.
         refused_at: the time of the last 429.
-        earlier_personal: kinds of personal data that unchecked lines may contain.
         replaced_at: the time when a reload made the account, or it started.
         has_changed: whether anything has changed in this step.
     """
@@ -96,7 +95,6 @@ class Knowledge:
         self.timeout = settings.http_timeout
         self.recovered_at = inf
         self.refused_at = -inf
-        self.earlier_personal: list[frozenset[str]] = []
         self.replaced_at = -inf
         self._denied = settings.metrics_deny
         self.has_changed = True
@@ -116,8 +114,6 @@ class Knowledge:
         self.read_at.update(before.read_at)
         self.tried_at.update(before.tried_at)
         self.failed_as_peers |= before.failed_as_peers
-        personal = before.network.inventory.personal
-        self.earlier_personal = [*before.earlier_personal, personal]
         self.recovered_at = before.recovered_at
         self.refused_at = before.refused_at
         self._seen = before._seen

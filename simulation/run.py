@@ -59,9 +59,13 @@ class Run(Struct):
 
 
 def run(
-    seed: int, days: float, until: int | None = None, page: Path | None = None
+    seed: int,
+    days: float,
+    until: int | None = None,
+    page: Path | None = None,
+    world_type: type[World] = World,
 ) -> Run:
-    """Simulate a number of days.
+    """Simulate a number of days, or until the world ends.
 
     Args:
         until: the last step, or None.
@@ -69,7 +73,7 @@ def run(
     """
     memory = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, _with_small_sizes():
-        world = World(seed, Path(folder))
+        world = world_type(seed, Path(folder))
         gc.collect()  # Objects of earlier runs may log something at their end.
         globalLogPublisher.addObserver(world.history)
         with world.disk.watched():

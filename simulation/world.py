@@ -103,6 +103,7 @@ class World:
         self._other_logs = {
             name: LogFile(folder / f"{name}.other.log") for name in self.logs
         }
+        self._personal = {name: list[tuple[float, frozenset[str]]]() for name in NAMES}
         self.left_over: list[str] = []
         self.disturbed_at = 0.0
         self.uncertain: set[str] = set()
@@ -262,6 +263,15 @@ class World:
     def plan(self, delay: float, action: Callable[[], object]) -> None:
         self._planned += 1
         heapq.heappush(self._plan, (self._now + delay, self._planned, action))
+
+    def permitted(self, name: str) -> list[frozenset[str]]:
+        """Return the kinds of personal data that new lines of an account may contain.
+        An account that was replaced may still write for a while.
+        """
+        found = self._personal[name]
+        while len(found) > 1 and found[1][0] < self._now - HOUR:
+            del found[0]
+        return [personal for _, personal in found]
 
     def _begin_failures(self) -> str:
         spell = self.weather.worsen()
@@ -484,6 +494,8 @@ class World:
                 known.replaced_at = self._now
                 if before is not None:
                     known.adopt(before)
+                personal = reader.network.inventory.personal
+                self._personal[name].append((self._now, personal))
                 self._disturb(name)
 
     def _machine(self) -> Machine:
