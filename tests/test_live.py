@@ -44,12 +44,14 @@ class Api:
         networks: by token.
         requests: the token and path of each request.
         silent: if no request gets a response.
+        limited: tokens whose requests get 429.
     """
 
     def __init__(self, *tokens: str) -> None:
         self.networks = {token: SimulatedNetwork(20) for token in tokens}
         self.requests: list[str] = []
         self.silent = False
+        self.limited: set[str] = set()
 
     def connection_state(self) -> str:
         return "open"
@@ -58,6 +60,11 @@ class Api:
         self.requests.append(f"{token} {path}")
         if self.silent:
             return Response([])
+        if token in self.limited:
+            head = b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: %s\r\n" % JSON
+            body = b'{"message":"rate limit exceeded","code":429}'
+            head += b"Content-Length: %d\r\n\r\n" % len(body)
+            return Response([(0.1, head + body)])
         found = self.networks[token].body(f"/{path}", NOW)
         body = b"".join(found or [b"404 page not found\n"])
         head = b"HTTP/1.1 %s\r\n" % (b"200 OK" if found else b"404 Not Found")
@@ -449,6 +456,17 @@ class ReplacedTests(LiveTestCase):
         (self.folder / "three.conf").unlink()
         self.reload()
         self.assertEqual(before, intervals())
+
+    def test_token(self) -> None:
+        """A new token begins without the estimated limit of the one before."""
+        self.start()
+        self.api.limited = {"one"}
+        self.advance(120)
+        estimate = "\napi_exporter_request_budget_per_minute "
+        self.assertIn(estimate, self.get("/metrics?account=one"))
+        self.account("one", UPSTREAM_API_TOKEN="three")
+        self.assertIn("three api/peers", self.reload())
+        self.assertNotIn(estimate, self.get("/metrics?account=one"))
 
     def test_connections(self) -> None:
         """The limit of connections leaves room for those of new accounts."""
