@@ -50,9 +50,6 @@ _PLAIN_HTTP_REFUSED = re.compile(
 _WRONG_VERSION = "wrong version number"
 """OpenSSL's message about data without TLS, mostly plain HTTP."""
 
-_NO_COMMON_PROTOCOL = "no application protocol"
-"""OpenSSL's message if the server rejects HTTP/1.1 in the TLS handshake (ALPN)."""
-
 _HTTP_2_ONLY = "the server speaks HTTP/2 only on this port; the exporter needs HTTP/1.1"
 _CURE_HTTP_2 = (
     "Enable HTTP/1.1 there, or write the port of the REST API in UPSTREAM_API_URL: it"
@@ -173,8 +170,6 @@ def explanation(cause: BaseException | None) -> str:
                 "the server does not speak TLS on this port; write http:// in"
                 f" UPSTREAM_API_URL if that is right ({message})"
             )
-        elif _NO_COMMON_PROTOCOL in message:
-            message = _HTTP_2_ONLY
     elif isinstance(cause, (MemoryError, ResponseFailed, error.ConnectionClosed)):
         message = ""
     else:
@@ -188,13 +183,8 @@ def cure_of(cause: BaseException | None) -> str:
         return _CURE_HTTP
     if isinstance(cause, CertificateProblem):
         return cause.cure
-    if isinstance(cause, SSL.Error) and not isinstance(cause, SSL.SysCallError):
-        message = _openssl_message(cause)
-        if _WRONG_VERSION in message:
-            return _CURE_SCHEME
-        if _NO_COMMON_PROTOCOL in message:
-            return _CURE_HTTP_2
-    return ""
+    is_tls = isinstance(cause, SSL.Error)
+    return _CURE_SCHEME if is_tls and _WRONG_VERSION in str(cause) else ""
 
 
 def _openssl_message(cause: SSL.Error) -> str:

@@ -84,8 +84,6 @@ class VerifiedConnections:
     ) -> SSL.Connection:
         connection = SSL.Connection(self._context, None)
         connection.set_app_data(tlsProtocol)
-        # A server that speaks only HTTP/2 then says so in the handshake (RFC 7301).
-        connection.set_alpn_protos([b"http/1.1"])
         if isinstance(self._id, DNS_ID):
             connection.set_tlsext_host_name(self._host.encode("ascii"))
         return connection

@@ -8,7 +8,6 @@ from typing import Any
 
 import twisted.internet.reactor  # noqa: TID251 - to replace it
 from cryptography.x509 import DNSName
-from OpenSSL import SSL
 from OpenSSL.crypto import X509
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -115,14 +114,12 @@ good, closing = sends(GOOD, close=False), sends()
 
 
 class ConnectionTests(SynchronousTestCase):
-    on_protocols: Callable[[SSL.Connection, list[bytes]], bytes]
     on_server_name: Callable[[bytes], object] | None = None
 
     def setUp(self) -> None:
         self.reactor = MemoryReactorClock()
         # Twisted's TLS writes in the next turn of the global reactor.
         self.patch(twisted.internet, "reactor", self.reactor)
-        self.on_protocols = lambda _, protocols: protocols[0]
         self.authority = Authority("test")
         self.issue = self.authority.issue
         bundle = Path(self.mktemp())
@@ -174,7 +171,6 @@ class ConnectionTests(SynchronousTestCase):
         if certified != PLAIN:
             options = self.issue(certified).server().options()
             context = options.getContext()
-            context.set_alpn_select_callback(self.on_protocols)
             if (on_name := self.on_server_name) is not None:
                 context.set_tlsext_servername_callback(
                     lambda connection: on_name(connection.get_servername())
@@ -315,7 +311,7 @@ class ConnectionTests(SynchronousTestCase):
         self.assertIn(f"Host: {UNUSUAL}.\r\n".encode(), b"".join(self.received))
 
     def test_http_2(self) -> None:
-        """A server that speaks only HTTP/2 is named, by its frames or by ALPN."""
+        """A server that speaks only HTTP/2 is named by its frames, also within TLS."""
         settings = b"\0\0\x12\x04\0\0\0\0\0" + bytes(18)
         goodbye = b"\0\0\x08\x07\0\0\0\0\0" + bytes(8)
         for talk, certified, scheme in (
@@ -326,16 +322,6 @@ class ConnectionTests(SynchronousTestCase):
             error = self.failed(talk, ADDRESS, certified, scheme=scheme)
             self.assertIn("speaks HTTP/2 only on this port", str(error))
             self.assertIn("Enable HTTP/1.1", advice(error))
-        offered = list[list[bytes]]()
-
-        def refuse(_: SSL.Connection, protocols: list[bytes]) -> bytes:
-            offered.append(protocols)
-            raise SSL.Error([("", "", "no overlap")])  # it sends the alert
-
-        self.on_protocols = refuse
-        error = self.failed(sends(GOOD))
-        self.assertIn("speaks HTTP/2 only on this port", str(error))
-        self.assertEqual([[b"http/1.1"]], offered)
 
     def test_failures(self) -> None:
         """Each failure has its reason, with TLS and without."""

@@ -53,8 +53,6 @@ class TranslateTests(SynchronousTestCase):
         plain = "the server does not speak TLS on this port; write http:// in"
         plain += " UPSTREAM_API_URL if that is right"
         invalid = "the response is not valid HTTP"
-        http_2 = "the server speaks HTTP/2 only on this port; the exporter needs"
-        no_protocol = openssl("tlsv1 alert no application protocol")
         for cause, reason, words in (
             (error.DNSLookupError("no such\nhost."), "dns", name),
             (error.TCPTimedOutError(), "timeout", late),
@@ -70,7 +68,6 @@ class TranslateTests(SynchronousTestCase):
             (never(SSL.Error()), "tls", tls),
             (never(SSL.SysCallError(9, "E")), "tls", f"{tls}: E"),
             (never(CertificateProblem("why", "cure")), "tls", f"{tls}: why"),
-            (never(no_protocol), "tls", f"{tls}: {http_2} HTTP/1.1"),
             (within(ValueError("no HTTP")), "decode", invalid),
             (within(MemoryError()), "internal", "not enough memory"),
         ):
