@@ -44,7 +44,7 @@ _PLACE = re.compile(
 )
 """A path or a URL, also one that a shell or systemd should have expanded."""
 
-_LIKENESS = 0.75
+_LIKENESS = 0.8
 """The share of equal letters from which on a word is a misspelt name."""
 
 _UNEXPANDED = re.compile(
@@ -53,12 +53,21 @@ _UNEXPANDED = re.compile(
 )
 
 
+JOINED = "/./"
+"""Between the folder and a relative path, which `Path` reads as one slash."""
+
+_RELATIVE = re.compile(r"[a-z_.-]+(/[a-z_.-]+)+")
+
+
 def quote_value(text: str, known: Iterable[str] = ()) -> str:
     """Return a refused value, or a part of it, for an error.
 
     It is repeated only if it is not likely to be a secret in the wrong place: a number,
     a short word, a path, an address, or nearly one of the known values.
     """
+    folder, joined, given = text.partition(JOINED)
+    if joined and folder.startswith("/"):
+        return _quote_relative(folder, given.replace(JOINED, "/"))
     from difflib import get_close_matches  # noqa: PLC0415 - --health has no such error
 
     if len(text) <= _MAX_PLACE_CHARACTERS:
@@ -72,6 +81,13 @@ def quote_value(text: str, known: Iterable[str] = ()) -> str:
         ):
             return repr(shown)
     return f"a value of {len(text)} characters"
+
+
+def _quote_relative(folder: str, path: str) -> str:
+    """Return a path below a folder. A token may be in place of the name of a file."""
+    shown = quote_value(path)
+    is_name = _RELATIVE.fullmatch(path) or shown == repr(path)
+    return repr(f"{folder}/{path}") if is_name else shown
 
 
 def unexpanded(text: str) -> str:

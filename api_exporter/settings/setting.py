@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
 from api_exporter.settings.errors import (
+    JOINED,
     ConfigurationError,
     mask_secrets,
     quote_value,
@@ -82,7 +83,9 @@ def absolute_path(folder: str, text: str) -> str:
     Standard output is no path, and neither is what a shell should have expanded.
     """
     path = text.strip()
-    return path if path in {"", "-"} or unexpanded(path) else os.path.join(folder, path)
+    if path in {"", "-"} or os.path.isabs(path) or unexpanded(path):
+        return path
+    return f"{folder}{JOINED}{path}" if folder else path
 
 
 def setting(parse: Callable[[str], T], allowed: str, meaning: str, **more: Any) -> T:

@@ -4,6 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError, quote_value, unexpanded
+from api_exporter.settings.setting import absolute_path
 
 REQUIRED = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
 
@@ -42,11 +43,27 @@ class QuoteTests(SynchronousTestCase):
         """A value that may be a secret in the wrong variable is not repeated."""
         for text in (
             *("correcthorse", "hunter2", "passwords", "correct-horse", "a1b2c3d4"),
-            *("eyJhbGci.e30.c2ln", "me:canary", "$2y$10$abcdef"),
-            *("deadbeefdeadbeef", "/" + "x" * 200, "Zm9vYmFyYmF6cXV4", "canary\n/x"),
+            *("eyJhbGci.e30.c2ln", "me:canary", "$2y$10$abcdef", "deadbeefdeadbeef"),
+            *("correcthorse/./a", "Zm9vYmFyYmF6cXV4", "/" + "x" * 200, "canary\n/x"),
         ):
             expected = f"a value of {len(text)} characters"
             self.assertEqual(expected, quote_value(text))
+
+    def test_relative(self) -> None:
+        """A relative path is repeated with its folder, unless it may be a secret."""
+        for given, shown in (
+            ("token", "'/a/token'"),
+            ("web.yml", "'/a/web.yml'"),
+            ("certificates/netbird/ca.pem", "'/a/certificates/netbird/ca.pem'"),
+            ("correcthorse", "a value of 12 characters"),
+            ("a616cb1c-1a2b-4c3d-9e4f-5a6b7c8d9e0f", "a value of 36 characters"),
+            ("eyJhbGciOiJSUzI1NiJ9/e30/c2ln", "a value of 29 characters"),
+            ("nbp_canary", "'nbp_…'"),
+        ):
+            self.assertEqual(shown, quote_value(absolute_path("/a", given)))
+        for path in ("", "-", "/b", "~/b", "$B/c"):
+            self.assertEqual(path, absolute_path("/a", f" {path} "))
+        self.assertEqual("b", absolute_path("", "b"))
 
     def test_known(self) -> None:
         """A misspelt name is repeated, however long."""

@@ -193,6 +193,20 @@ class WarningTests(SynchronousTestCase):
         self.assertEqual(folder / "web", found.web_config_file)
         self.assertEqual((*url.values(), "secret"), acme.token_key())
 
+    def test_misplaced_token(self) -> None:
+        """A token in place of a file's name is not repeated."""
+        folder = Path(self.mktemp()).absolute()
+        (folder / "accounts").mkdir(parents=True)
+        secret = "a616cb1c-1a2b-4c3d-9e4f-5a6b7c8d9e0f"
+        written(folder / "accounts", "a.conf", f"UPSTREAM_CA_FILE={secret}".encode())
+        self.patch(os, "environ", {"ACCOUNTS_DIR": "accounts"})
+        for name in ("UPSTREAM_API_TOKEN_FILE", "WEB_CONFIG_FILE", "THRESHOLDS_FILE"):
+            os.environ[name] = secret
+        with chdir(folder):
+            error = self.assertRaises(ConfigurationError, load, parsed(), {})
+        self.assertIn("a value of 36 characters", str(error))
+        self.assertNotIn(secret, str(error))
+
     def test_deleted_folder(self) -> None:
         """The start needs no folder if no name is relative."""
         folder = Path(self.mktemp()).absolute()

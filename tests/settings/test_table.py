@@ -28,12 +28,15 @@ from api_exporter.settings.errors import (
     ConfigurationError,
     quote_value,
 )
+from api_exporter.settings.setting import absolute_path
 from tests import tries
 
 CANARY = "nbp_c4nary"
 """The secret, which no message may contain."""
 
 REQUIRED = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": CANARY}
+
+PATHS = {setting.name for setting in SETTINGS if setting.is_path}
 
 NAMES = [setting.name for setting in SETTINGS]
 
@@ -410,6 +413,17 @@ class RefusedTests(SynchronousTestCase):
             for at in range(len(secret) - MAX_SHOWN_CHARACTERS):
                 part = secret[at : at + MAX_SHOWN_CHARACTERS + 1]
                 self.assertNotIn(part, text.replace(known, ""))
+
+    @settings(deadline=None, max_examples=tries(300))
+    @given(
+        st.sampled_from([n for n in NAMES if n not in REQUIRED]),
+        st.text("jkqvxzJKQVXZ", min_size=9, max_size=16),
+    )
+    def test_words(self, name: str, secret: str) -> None:
+        """A password of letters in the wrong variable is not repeated."""
+        text = absolute_path("/run", secret) if name in PATHS else secret
+        for problem in problems({**REQUIRED, name: text}):
+            self.assertNotIn(secret, problem)
 
     def test_misplaced_secrets(self) -> None:
         """A token or password in the wrong variable is not shown."""
