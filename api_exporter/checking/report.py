@@ -105,7 +105,8 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         for line in access:
             _print(f"access: {line}")
         for problem in problems:
-            _print(f"listening: {problem} (or does the exporter run already?)")
+            own = " (or does the exporter run already?)" if "in use" in problem else ""
+            _print(f"listening: {problem}{own}")
     if configured.simulation is not None:
         configured.simulation.startService()
     if options["json"]:
