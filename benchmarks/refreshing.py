@@ -19,15 +19,13 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall, deferLater, react
 
 from api_exporter.attention.finding import Snapshot
-from api_exporter.attention.watch import Attention, AttentionState, update_findings
-from api_exporter.collectors.selection import selection
 from api_exporter.daemon.threads import daemon_threads
 from api_exporter.demo.server import DEMO_TOKEN
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import KnownRecords
-from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
+from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, ResponseBody
 from api_exporter.refresh import network
@@ -36,9 +34,13 @@ from api_exporter.refresh.compute import SWITCH_INTERVAL, AccountCompute, Comput
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.quotas import Quota
 from api_exporter.settings import environment
+from api_exporter.subjects.selection import selection
+from api_exporter.subjects.table import RESOURCE_BY_NAME
+from api_exporter.subjects.watch import Attention, AttentionState, update_findings
 from api_exporter.upstream.client import Client
 from api_exporter.world import World
 from benchmarks.client import MAX_WAIT
+from tests.inventories import inventory_of
 
 NEVER = 1e6
 """Seconds of an interval in which the exporter starts no refresh by itself."""
@@ -82,7 +84,7 @@ class Exporter:
             **settings,
         }
         checked = environment.read_settings(environ).accounts[""]
-        self.inventory = Inventory(detail=checked.peer_detail)
+        self.inventory = inventory_of(detail=checked.peer_detail)
         assert isinstance(reactor, PosixReactorBase)
         self.client = Client(
             checked,
@@ -202,7 +204,7 @@ class Exporter:
                 changed = digest != before.get(resource.name)
                 before[resource.name] = digest
                 if changed:
-                    known = getattr(inventory, resource.name) or ()
+                    known = inventory.records.get(resource.name) or ()
                     context = DecodeContext(known, seen[resource.name])
                     decoded = resource.decoder.decode(body, context)
                     seen[resource.name] = decoded.recognized

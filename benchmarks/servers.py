@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from api_exporter.demo.server import DEMO_TOKEN
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.subjects.table import RESOURCES
 from benchmarks.client import wait
 from benchmarks.processes import Program, empty_folder, module, running, twistd
 from tests.integration.programs import free_port

@@ -17,8 +17,9 @@ from api_exporter.netbird.bodies import (
     DocumentDecoder,
     ListDecoder,
 )
-from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME, RESOURCES
+from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
 from tests.bodies import NOON, body
 from tests.reference.bodies import known
 

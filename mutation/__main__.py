@@ -27,10 +27,7 @@ ROOT_TESTS = (
 
 ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "access": ("access/*.py", ("web", "serving")),
-    "attention": (
-        "attention/*.py",
-        ("web/status", "company", "joins/test_joined_lists", "checking/test_survey"),
-    ),
+    "attention": ("attention/*.py", ("subjects", "web/status")),
     "checking": ("checking/*.py", ("test_cli",)),
     "collectors": ("collectors/*.py", ("test_golden", "reference", "joins")),
     "daemon": ("daemon/*.py", ("test_service", "settings")),
@@ -49,6 +46,13 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "root": ("*.py", ROOT_TESTS),
     "serving": ("serving/*.py", ("web", "test_service")),
     "settings": ("settings/*.py", ("test_cli", "daemon")),
+    "subjects": (
+        "subjects/**/*.py",
+        (
+            *("attention", "collectors", "company", "joins", "netbird", "reference"),
+            *("checking/test_survey", "test_golden", "test_roles", "web/status"),
+        ),
+    ),
     "telemetry": ("telemetry/*.py", ("test_account", "refresh", "web")),
     "upstream": ("upstream/*.py", ("test_account", "refresh")),
     "web": ("web/**/*.py", ("test_service", "access", "exposition")),

@@ -7,12 +7,8 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-from api_exporter.netbird.resources import (
-    ACCESS_LOG,
-    CURRENT_USER,
-    RESOURCE_BY_NAME,
-    RESOURCES,
-)
+from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
 from simulation.company.network import SimulatedNetwork
 from simulation.company.people import EXPORTER_ID
 from simulation.logs import EventLog, RequestLog, rfc3339

@@ -12,11 +12,11 @@ from math import inf
 
 from msgspec import Struct
 
-from api_exporter.netbird.inventory import AGENT_RESOURCES
-from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, RESOURCE_BY_NAME, UP
+from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
 from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.schedule import MAX_SILENT
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
 from api_exporter.telemetry.freshness import MIN_MAX_AGE, OVERDUE_PERIODS
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY
 from api_exporter.upstream.fetcher import SILENT_SECONDS
@@ -86,7 +86,7 @@ _UNSUPPORTED = re.compile(
 
 _PEER_ID = re.compile(r'^netbird_api_peer_\w+{peer_id="([^"]+)"', re.MULTILINE)
 
-_DELAYED = {ACCESS_LOG, "access_tokens", *AGENT_RESOURCES}
+_DELAYED = {ACCESS_LOG, "access_tokens", *RULES.dormant_without}
 """Resources that may wait for others, or that are costly for the NetBird API."""
 
 SETTLED_SECONDS = 15 * MINUTE

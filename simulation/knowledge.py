@@ -12,20 +12,20 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from api_exporter.account import Account as Reader
-from api_exporter.collectors import table
-from api_exporter.collectors.table import Collector
+from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.exposition.pages import Page as OfCollector
-from api_exporter.netbird.agent_bodies import day
 from api_exporter.netbird.bodies import DecodeContext
-from api_exporter.netbird.inventory import AGENT_RESOURCES, Inventory
-from api_exporter.netbird.references import has_references
-from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES, UP, Resource
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import ACCESS_LOG, UP, Resource
 from api_exporter.settings.definitions import AccountSettings
+from api_exporter.subjects.agent_network.bodies import day
+from api_exporter.subjects.table import RESOURCES, RULES, SUBJECTS
 from api_exporter.telemetry.freshness import Freshness
 from simulation.account import AGENTS, TIME_DEPENDENT, Account
 from simulation.company.people import EXPORTER_ID
 from tests.collectors.samples import parsed
+from tests.inventories import inventory_of
 from tests.reference import COLLECTORS
 from tests.reference.bodies import Known, records, together
 from tests.reference.comparison import same
@@ -40,9 +40,9 @@ _REFERENCE = {collector.__name__: collector for collector in COLLECTORS}
 
 _JOINED = frozenset(
     row.metric.name
-    for subject in vars(table).values()
-    for row in getattr(subject, "ROWS", ())
-    if has_references(row.needs)
+    for subject in SUBJECTS
+    for row in subject.families
+    if RULES.references.are_joined(row.needs)
 )
 """Metric families that join several lists."""
 
@@ -168,7 +168,7 @@ class Knowledge:
         inventory = self.network.inventory
         for name in [*self.bodies]:
             resource = name.removesuffix("_earlier")
-            if getattr(inventory, resource) is None or self._is_dropped(resource):
+            if inventory.records.get(resource) is None or self._is_dropped(resource):
                 del self.bodies[name]
                 self.read_at.pop(name, None)
 
@@ -181,7 +181,7 @@ class Knowledge:
             return (
                 min((str(u.get("id", "")) for u in current), default="") != EXPORTER_ID
             )
-        return name in AGENT_RESOURCES and not self._records(AGENTS)
+        return name in RULES.dormant_without and not self._records(AGENTS)
 
     def _records(self, name: str) -> list[Record]:
         return self._body(name) or [] if name in self.bodies else []
@@ -236,7 +236,9 @@ class Knowledge:
         yield "recent requests", len(network.telemetry.recent), 20
         yield "pages put together", len(network.pages._wholes), 16
         lines = sum(len(c.families) for c in network.collectors)
-        longest = max(len(getattr(network.inventory, r.name) or ()) for r in RESOURCES)
+        longest = max(
+            len(network.inventory.records.get(r.name) or ()) for r in RESOURCES
+        )
         yield (
             "texts of pages",
             sum(len(page) for page in network.pages._pages.values()),
@@ -268,9 +270,9 @@ class Knowledge:
             expected = self._samples(collector.name, known, settings)
             if inventory.joined is not inventory:  # They wait for other lists.
                 expected = {k: v for k, v in expected.items() if k[0] not in _JOINED}
-            made_of = [
+            made_of: list[object] = [
                 *(
-                    getattr(i, name)
+                    i.records.get(name)
                     for i in (inventory, fresh)
                     for name in collector.reads
                 ),
@@ -285,7 +287,7 @@ class Knowledge:
             difference = _unlike_rendered(text, collector, inventory)
             # If the records are the same, `_stale` has already compared this page.
             if any(
-                getattr(inventory, name) != getattr(fresh, name)
+                inventory.records.get(name) != fresh.records.get(name)
                 for name in collector.reads
             ):
                 difference = difference or _unlike_a_fresh_one(text, collector, fresh)
@@ -315,7 +317,7 @@ class Knowledge:
     def fresh_inventory(self) -> Inventory:
         """Return the inventory of a process that received the same bodies just now."""
         known_ = self.network.inventory
-        inventory = Inventory(
+        inventory = inventory_of(
             personal=known_.personal,
             detail=known_.detail,
             now=known_.now,
@@ -327,7 +329,7 @@ class Knowledge:
         # The pending joins depend on the order of the reads: see `tests.joins`.
         return replace(inventory, joins=known_.joins)
 
-    def _decode(self, resource: Resource) -> object:
+    def _decode(self, resource: Resource[Any]) -> object:
         """Return the decoded records: the same objects while the bodies are the same.
         Records that depend on the time are decoded again at another request time.
         """

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.subjects.table import RESOURCES
 
 QUICK = (1, 2)
 SLOW = (5, 8, 12, 20)

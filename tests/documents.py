@@ -11,15 +11,15 @@ from types import ModuleType
 
 from prometheus_client import CollectorRegistry
 
-from api_exporter.collectors.table import COLLECTORS, Collector
+from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Metric
-from api_exporter.netbird import resources
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, LIVE_SETTINGS, SECTIONS
 from api_exporter.settings.example import example_file
 from api_exporter.settings.setting import Setting
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
@@ -123,12 +123,12 @@ def metrics() -> str:
 
 
 def _subject(collector: Collector) -> ModuleType:
-    return sys.modules[f"api_exporter.collectors.{collector.name}"]
+    return sys.modules[f"api_exporter.subjects.{collector.name}"]
 
 
 def _collector(collector: Collector) -> str:
     words = " ".join((_subject(collector).__doc__ or "").split())
-    paths = {name: resources.RESOURCE_BY_NAME[name].path for name in collector.reads}
+    paths = {name: RESOURCE_BY_NAME[name].path for name in collector.reads}
     read = ", ".join(f"`{name}` (`/{path}`)" for name, path in paths.items())
     default = "" if collector.default else " Off unless `COLLECTORS` names it."
     families = _families(collector, personal=False)
@@ -283,7 +283,7 @@ def configuration() -> str:
 
 def _intervals() -> Iterator[tuple[str, str]]:
     names: dict[float, list[str]] = {}
-    for resource in resources.RESOURCE_BY_NAME.values():
+    for resource in RESOURCE_BY_NAME.values():
         names.setdefault(resource.period, []).append(resource.name)
     for period in sorted(names):
         yield f"{period:.0f}", code(*names[period])

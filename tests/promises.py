@@ -19,11 +19,10 @@ from api_exporter.attention.rules import RULE_FILES
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.checking.report_json import CheckDocument
 from api_exporter.cli import CommandOptions
-from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.ports import REASONS
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.settings.definitions import SETTINGS
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
 from api_exporter.web.discovery.targets import TargetLabels
 from api_exporter.web.lookup import LookupTables, lookup_pages
 from api_exporter.web.status.status_json import SCHEMA

@@ -12,16 +12,10 @@ from itertools import groupby
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 
-from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import PERMISSION_MODULES
-from api_exporter.netbird.resources import (
-    ACCESS_LOG,
-    CURRENT_USER,
-    RESOURCE_BY_NAME,
-    UP,
-)
+from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER, UP
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RULES
 from api_exporter.world import World
 from tests.bodies import FOLDER, NOON, bodies, body
 from tests.markdown import table
@@ -85,7 +79,7 @@ def answer(role: str, path: str) -> bytes | UpstreamError:
     name = next(names, "access_tokens")
     if name == CURRENT_USER:
         return SERVICE_USER if role == SERVICE else permissions(role)
-    if granted(role, PERMISSION_MODULES.get(name, "peers" if name == UP else "pats")):
+    if granted(role, RULES.permissions.get(name, "peers" if name == UP else "pats")):
         if name == "users" and role != SERVICE:
             return _users(role)
         return b"[]" if "end_date" in path else body(name)
@@ -152,11 +146,11 @@ def results(role: str) -> dict[str, str]:
     """Return the result for each resource that a role may be refused."""
     exporter = network(role)
     found = {UP: "part" if exporter.inventory.partial_peers else "whole"}
-    for name in PERMISSION_MODULES:
+    for name in RULES.permissions:
         if name == ACCESS_LOG:
             continue
         restricted = name in exporter.inventory.withheld
-        known = getattr(exporter.inventory, name) is not None
+        known = exporter.inventory.records.get(name) is not None
         assert not (restricted and known), name
         found[name] = "withheld" if restricted else "whole" if known else "unknown"
     return found
@@ -170,9 +164,9 @@ def _ground(role: str, module: str) -> str:
 
 
 def _rows() -> Iterator[tuple[str, list[str]]]:
-    names = sorted(PERMISSION_MODULES, key=lambda n: PERMISSION_MODULES[n])
+    names = sorted(RULES.permissions, key=lambda n: RULES.permissions[n])
     yield "peers", [UP]
-    for module, of in groupby(names, key=lambda name: PERMISSION_MODULES[name]):
+    for module, of in groupby(names, key=lambda name: RULES.permissions[name]):
         yield module, list(of)
 
 

@@ -2,19 +2,11 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import (
-    AGENT_RESOURCES,
-    PERMISSION_MODULES,
-    Inventory,
-)
 from api_exporter.netbird.records import CurrentUser, Permissions, User
-from api_exporter.netbird.resources import (
-    ACCESS_LOG,
-    CURRENT_USER,
-    RESOURCE_BY_NAME,
-    UP,
-)
+from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER, UP
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
+from tests.inventories import inventory_of
 from tests.logbook import logbook
 from tests.parts import SERVICE_USER
 from tests.roles import ROLES, SERVICE, Watched, granted, network, results
@@ -25,15 +17,15 @@ class RolesTests(SynchronousTestCase):
         """A resource that a role may not read is withheld, and no other is."""
         for role in ROLES:
             for name, result in results(role).items():
-                whole = granted(role, PERMISSION_MODULES.get(name, UP))
+                whole = granted(role, RULES.permissions.get(name, UP))
                 expected = "part" if name == UP else "withheld"
                 self.assertEqual("whole" if whole else expected, result, (role, name))
 
     def test_modules(self) -> None:
         """Each resource has its permission module, or is for every login."""
         every = {UP, CURRENT_USER, "instance_version"}
-        self.assertEqual(every, set(RESOURCE_BY_NAME) - set(PERMISSION_MODULES))
-        self.assertIn(ACCESS_LOG, PERMISSION_MODULES)
+        self.assertEqual(every, set(RESOURCE_BY_NAME) - set(RULES.permissions))
+        self.assertIn(ACCESS_LOG, RULES.permissions)
 
     def test_own_rows(self) -> None:
         """Without the grants, the page has neither cost nor denials of agents."""
@@ -50,7 +42,7 @@ class RolesTests(SynchronousTestCase):
         standing = telemetry.freshness["proxy_services"]
         self.assertEqual("restricted", standing.state(0.0))
         self.assertEqual((False, None), (standing.supported, standing.up))
-        self.assertEqual(set(), set(AGENT_RESOURCES) & set(telemetry.freshness))
+        self.assertEqual(set(), set(RULES.dormant_without) & set(telemetry.freshness))
         watched = Watched("usage_viewer")
         self.assertEqual("restricted", watched.state("agent_denials"))
         self.assertEqual("fresh", watched.state("agent_usage"))
@@ -137,13 +129,13 @@ class ChangesTests(SynchronousTestCase):
             user = CurrentUser(
                 id="me", role="custom", is_service_user=service, permissions=known
             )
-            found = Inventory(current_user=(user,))
+            found = inventory_of(current_user=(user,))
             self.assertEqual(withheld, found.withheld)
             self.assertEqual(("custom", False), (found.role, found.partial_peers))
         you = User(id="you", role="user", is_current=True)
-        other = Inventory(current_user=(CurrentUser(id="me"),), users=(you,))
+        other = inventory_of(current_user=(CurrentUser(id="me"),), users=(you,))
         self.assertEqual(("user", True), (other.role, other.partial_peers))
-        self.assertEqual("", Inventory().role)
+        self.assertEqual("", inventory_of().role)
 
     def text(self, watched: Watched) -> str:
         return watched.network.text().decode()

@@ -6,11 +6,11 @@ from itertools import pairwise
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.selection import selection
-from api_exporter.netbird.inventory import AGENT_RESOURCES
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import RateLimit, stretched
 from api_exporter.settings import parsers
+from api_exporter.subjects.selection import selection
+from api_exporter.subjects.table import RULES
 from tests.parts import limiter as bucket
 from tests.weather import HUNG, WELL, Weather, World, events_until
 
@@ -117,6 +117,6 @@ class SharingTests(SynchronousTestCase):
         """While many wait, requests follow each other without a gap."""
         near = Neighbours([fine] * 30).start().until(20.0)
         times = [at for at, path, _ in near.requests if path != "api/peers"]
-        asked = DEFAULT.keys() - {"peers", *AGENT_RESOURCES}
+        asked = DEFAULT.keys() - {"peers", *RULES.dormant_without}
         self.assertEqual(30 * len(asked), len(times))
         self.assertLess(max(b - a for a, b in pairwise(times)), 0.06)

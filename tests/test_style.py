@@ -121,19 +121,28 @@ def said() -> Iterator[tuple[str, str]]:
             yield alert["alert"], re.sub(r"{{.*?}}", "X", notes[name])
 
 
+ROUTING = ast.parse((ROOT / "api_exporter/netbird/facts/routing.py").read_text())
+
+
+def is_private(node: ast.stmt) -> bool:
+    """Return whether a statement is a function or constant of one module only."""
+    if isinstance(node, ast.Assign):
+        return isinstance(node.targets[0], ast.Name) and node.targets[0].id[0] == "_"
+    return isinstance(node, ast.FunctionDef) and node.name[0] == "_"
+
+
 def findings() -> Iterator[tuple[str, str]]:
     """Alerts, and all that the function may say that makes the same a finding."""
     names = {alert["alert"] for alert in ALERTS}
-    for path in (ROOT / "api_exporter/attention").glob("*.py"):
-        module = ast.parse(path.read_text(encoding="utf-8")).body
+    for path in (ROOT / "api_exporter/subjects").rglob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        module = ast.parse(source).body
         public = [n for n in module if isinstance(n, ast.FunctionDef)]
         makes = [n for n in public if n.name[0] != "_"]
-        others = " ".join(
-            text
-            for node in module
-            if node not in makes and not isinstance(node, ast.Expr)
-            for text in strings(node)
-        )
+        private = (node for node in module if is_private(node))
+        others = " ".join(text for node in private for text in strings(node))
+        if "facts.routing" in source:  # networks and routes share words
+            others += " ".join(strings(ROUTING))
         for function in makes:
             said_here = list(strings(function))
             for name in names.intersection(said_here):

@@ -45,8 +45,19 @@ FOREIGN_WORDS = re.compile(
 FIRST = {"What", "Whether", "Of", "Those", "Such", "It", "Who", "They"}
 """First words of a docstring that does not name its subject."""
 
-EVERYWHERE = {"ROWS", "C", "K", "P", "R", "T"}
-"""Names with one meaning in several modules: a collector's rows, and type variables."""
+EVERYWHERE = {
+    "FAMILIES",
+    "FINDERS",
+    "RESOURCES",
+    "SUBJECT",
+    "C",
+    "K",
+    "P",
+    "R",
+    "S",
+    "T",
+}
+"""Names with one meaning in several modules: parts of a subject, and type variables."""
 
 SECTION = re.compile(r"(?m)^(?:Args|Attributes):\n((?: .*\n?)+)")
 """Descriptions of arguments or attributes."""

@@ -27,7 +27,6 @@ from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
 from api_exporter.account import Account, SharedState
-from api_exporter.attention.watch import FindingList
 from api_exporter.checking.report_json import (
     CheckDocument,
     CheckedAccount,
@@ -51,6 +50,7 @@ from api_exporter.serving.listener import bind_problems
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
+from api_exporter.subjects.watch import FindingList
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetcher import UNREACHABLE
 from api_exporter.web.runbooks import runbooks_address

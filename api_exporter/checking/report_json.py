@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Struct
 
 from api_exporter.account import Account
-from api_exporter.attention.watch import FindingList
 from api_exporter.checking.survey import ResourceCheck
+from api_exporter.subjects.watch import FindingList
 from api_exporter.web.status.status_json import FindingEntry, finding_entry
 
 CHECK_SCHEMA = 1

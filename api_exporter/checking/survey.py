@@ -1,6 +1,7 @@
 """One read of each resource, for `--check` and `--once`."""
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -8,11 +9,11 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from api_exporter.attention.watch import FindingList
 from api_exporter.netbird.resources import UP, Resource
 from api_exporter.netbird.unknown import NOTHING_UNKNOWN, Unknown
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.subjects.watch import FindingList
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.status import findings
 
@@ -38,7 +39,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
             many other paths; see Note [Not a scanner].
     """
 
-    resource: Resource
+    resource: Resource[Any]
     seconds: float = 0.0
     error: UpstreamError | None = None
     records: int | None = None
@@ -109,7 +110,7 @@ async def read_resources(
 
 
 async def _read(
-    resource: Resource, network: AccountNetwork, clock: IReactorTime
+    resource: Resource[Any], network: AccountNetwork, clock: IReactorTime
 ) -> ResourceCheck:
     path = network.pipeline.request_path(resource)
     if path is None:

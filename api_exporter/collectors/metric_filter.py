@@ -7,8 +7,8 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api_exporter.collectors.collector import Collector
 from api_exporter.collectors.rows import Measure
-from api_exporter.collectors.table import Collector
 from api_exporter.exposition.text import Family, Inputs, Metric
 from api_exporter.netbird.inventory import Inventory
 

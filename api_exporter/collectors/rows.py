@@ -23,7 +23,6 @@ from api_exporter.exposition.text import (
     UnchangedFamily,
 )
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.references import has_references
 
 
 class Measure(Protocol):
@@ -120,11 +119,12 @@ def measure_function(rows: Iterable[Row]) -> Measure:
         joined = newest
         if inventory.joined is not inventory:
             joined = Measurement(inventory.joined)
+        references = inventory.rules.references
         for row in rows:
-            if any(getattr(inventory, name) is None for name in row.needs):
+            if any(name not in inventory.records for name in row.needs):
                 continue
             edition = newest.edition(row.needs)
-            known = joined if has_references(row.needs) else newest
+            known = joined if references.are_joined(row.needs) else newest
             if before.get(row.metric.name) == edition:
                 yield UnchangedFamily(row.metric)
             elif family := row.make(row.metric, known):
@@ -164,7 +164,7 @@ class ObjectKind(Generic[R]):
         self._in_blocks = in_blocks
         self.key = key
         self.find: Join[Iterable[R]] = find or (
-            lambda inventory: getattr(inventory, resource) or ()
+            lambda inventory: inventory.records.get(resource) or ()
         )
 
     def family(

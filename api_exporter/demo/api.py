@@ -18,9 +18,10 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.demo import access_log
 from api_exporter.demo.go_json import encode, xid
-from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME, RESOURCES
+from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import Now
 from api_exporter.serving.sender import Sender
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
 
 _MAX_UNCHUNKED_BYTES = 2048
 """Maximum bytes of a body with a Content-Length; longer bodies are chunked."""

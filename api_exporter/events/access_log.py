@@ -7,6 +7,7 @@ from api_exporter.events.journal import Journal
 from api_exporter.events.position import Position
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Fetch, ResponseBody, UpstreamError
+from api_exporter.subjects.reverse_proxy import service_names
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 
 REQUEST_INTERVAL = 30.0
@@ -65,7 +66,7 @@ class AccessLog:
 
         Raises UpstreamError, without a request, if the log cannot be written.
         """
-        self._telemetry.set_services(inventory.service_names)
+        self._telemetry.set_services(service_names(inventory))
         self._requested_at = self._clock.seconds()
         if not self.journal.is_behind:
             self._started_at, self._page_count = self._requested_at, 0

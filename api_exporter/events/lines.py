@@ -15,7 +15,8 @@ import msgspec
 
 from api_exporter.events.listing import AccessRow, Event
 from api_exporter.netbird.elements import DECODE_ERRORS
-from api_exporter.netbird.facts.personal import EVENT, META, PERSONAL
+from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.subjects.events import EVENT_FIELDS, META_FIELDS
 
 LINE_START = b'{"account":'
 
@@ -30,7 +31,7 @@ _FIELD_KINDS = {
     "meta": "",
     "target_id": "",
     "timestamp": "",
-    **EVENT,
+    **EVENT_FIELDS,
 }
 """The kind of personal data of each field of an event; "" for none."""
 
@@ -44,7 +45,7 @@ _OBJECT_CODES = re.compile(
 """Activity codes of objects that are not persons."""
 
 _META_KINDS = {
-    **META,
+    **META_FIELDS,
     **dict.fromkeys(
         (
             *("auth", "content", "created_at", "domain", "domains", "fqdn", "group"),

@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from api_exporter.exposition.text import MAX_LABEL_BYTES, MAX_SHORT_CHARACTERS, truncate
-from api_exporter.netbird import agent_records, records
 from api_exporter.netbird.decode_problem import decode_problem
 from api_exporter.netbird.elements import (
     DECODE_ERRORS,
@@ -21,17 +20,9 @@ from api_exporter.netbird.elements import (
     replace_surrogates,
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
-from api_exporter.netbird.shown_fields import remove_wrong_types
+from api_exporter.netbird.shown_fields import instants, remove_wrong_types
 from api_exporter.netbird.unknown import Inspector
 from api_exporter.ports import Reason, UpstreamError
-
-_INSTANTS = frozenset(
-    field.encode_name
-    for kind in (*vars(records).values(), *vars(agent_records).values())
-    if isinstance(kind, type) and issubclass(kind, Struct) and kind is not Struct
-    for field in msgspec.structs.fields(kind)
-    if field.type in {records.Instant, records.ShownInstant}
-)
 
 _ZERO_TIME = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:")
 """Go's zero time. West of Greenwich it falls into the year 0, which Python lacks."""
@@ -105,8 +96,18 @@ class DecodeContext(Struct, frozen=True):
 NO_CONTEXT = DecodeContext()
 
 
-class BodyDecoder(Protocol):
-    """A decoder of the responses to one path."""
+R_co = TypeVar("R_co", covariant=True)
+
+
+class BodyDecoder(Protocol[R_co]):
+    """A decoder of the responses to one path.
+
+    Attributes:
+        record: the type of the records.
+    """
+
+    @property
+    def record(self) -> type[R_co]: ...
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT, /) -> Decoded:
         """Decode a body. Raise UpstreamError if it has another form than promised.
@@ -156,7 +157,10 @@ _REASONS: Mapping[int, Reason] = {
 """The reasons of an error's code, and of the first digit of other codes."""
 
 
-class ListDecoder:
+S = TypeVar("S", bound=Struct)
+
+
+class ListDecoder(Generic[S]):
     """A decoder of a JSON array of records.
 
     Splitting the array is quick even for a hundred thousand records. Each record is
@@ -171,13 +175,14 @@ class ListDecoder:
 
     def __init__(
         self,
-        record: type[Struct],
+        record: type[S],
         *,
         nullable: bool = True,
         key: str | Callable[[Any], str] = "id",
         ordered: bool = False,
     ) -> None:
-        self._decoder = msgspec.json.Decoder(record)
+        self.record = record
+        self._decoder = msgspec.json.Decoder[Struct](record)
         self._nullable = nullable
         self._ordered = ordered
         self._id = attrgetter(key) if isinstance(key, str) else key
@@ -257,6 +262,8 @@ def _unreadable_error(errors: list[str]) -> UpstreamError:
 class CountingDecoder:
     """A decoder of a JSON array that no collector reads. It only counts the records."""
 
+    record = type(None)
+
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         count = 0
         for raws in elements(body):
@@ -272,6 +279,8 @@ class _Page(Struct, frozen=True):
 class PageDecoder:
     """A decoder of one page of a log: it only counts the records."""
 
+    record = type(None)
+
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(_Page)
 
@@ -286,15 +295,16 @@ class PageDecoder:
         return Decoded((), unread_count=len(page.data or ()))
 
 
-class DocumentDecoder:
+class DocumentDecoder(Generic[S]):
     """A decoder of a single JSON object, small enough to be decoded in one step.
 
     Args:
         nullable: true if NetBird may write an empty object as `null`.
     """
 
-    def __init__(self, record: type[Struct], *, nullable: bool = False) -> None:
-        self._decoder = msgspec.json.Decoder(record)
+    def __init__(self, record: type[S], *, nullable: bool = False) -> None:
+        self.record = record
+        self._decoder = msgspec.json.Decoder[Struct](record)
         self._fields = frozenset(record.__struct_encode_fields__)
         self._nullable = nullable
 
@@ -335,7 +345,7 @@ def _decode_loosely(
     text = bytes(raw).decode("utf-8", "replace")
     if len(raw) > _MAX_CONVERTED_BYTES:
         return decoder.decode(text)
-    value = _without_absent(msgspec.json.decode(text))
+    value = _without_absent(msgspec.json.decode(text), instants(decoder.type))
     try:
         return msgspec.convert(value, decoder.type)
     except msgspec.ValidationError:
@@ -343,15 +353,19 @@ def _decode_loosely(
         return msgspec.convert(value, decoder.type)
 
 
-def _without_absent(value: object) -> object:
+def _without_absent(value: object, times: frozenset[str]) -> object:
     if isinstance(value, dict):
-        return {k: _without_absent(v) for k, v in value.items() if not _is_absent(k, v)}
+        return {
+            key: _without_absent(part, times)
+            for key, part in value.items()
+            if not (_is_zero(part) if key in times else part is None)
+        }
     if isinstance(value, list):
-        return [_without_absent(v) for v in value if v is not None]
+        return [_without_absent(part, times) for part in value if part is not None]
     return value
 
 
-def _is_absent(key: str, value: object) -> bool:
-    if key in _INSTANTS and isinstance(value, str):
-        return _ZERO_TIME.match(value) is not None
-    return value is None
+def _is_zero(value: object) -> bool:
+    return value is None or (
+        isinstance(value, str) and _ZERO_TIME.match(value) is not None
+    )

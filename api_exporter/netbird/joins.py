@@ -23,14 +23,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.netbird.references import (
-    JOINED_LISTS,
-    REFERENCES,
-    REFERENCES_FROM,
-    REFERENCES_TO,
-    Lists,
-    Reference,
-)
+from api_exporter.netbird.references import Lists, Reference, References
 
 K = TypeVar("K")
 
@@ -106,6 +99,8 @@ def next_state(
     before: tuple[Any, ...] | None,
     lists: Lists,
     reading: Reading | None,
+    *,
+    references: References,
 ) -> JoinState:
     """Return the state after a list was read, or withdrawn.
 
@@ -114,15 +109,15 @@ def next_state(
         lists: all lists as they are now.
         reading: None for a withdrawal.
     """
-    if reading is not None and before is lists[name] and name not in state.due:
+    if reading is not None and before is lists.get(name) and name not in state.due:
         readings = MappingProxyType({**state.readings, name: reading})
         return replace(state, readings=readings)
-    settling = _Settling(state, lists)
-    if reading is not None and lists[name] is not None:
+    settling = _Settling(state, lists, references)
+    if reading is not None and lists.get(name) is not None:
         settling.readings[name] = reading
         if before is None:
             settling.hold_incomplete(name, reading.ended)
-        elif before is not lists[name]:
+        elif before is not lists.get(name):
             settling.compare(name, before, reading.ended)
     return settling.settled()
 
@@ -130,8 +125,9 @@ def next_state(
 class _Settling:
     """One step from one JoinState to the next."""
 
-    def __init__(self, state: JoinState, lists: Lists) -> None:
-        known = {n for n in JOINED_LISTS if lists.get(n) is not None}
+    def __init__(self, state: JoinState, lists: Lists, references: References) -> None:
+        self._references = references
+        known = {n for n in references.lists if lists.get(n) is not None}
         self.readings = {n: r for n, r in state.readings.items() if n in known}
         self._lists = lists
         self._held = {n: dict(h) for n, h in state.held.items() if n in known}
@@ -143,10 +139,10 @@ class _Settling:
 
         Every record is new then, so joins use a record whose ids all exist.
         """
-        for reference in REFERENCES_FROM[name]:
+        for reference in self._references.of[name]:
             if (known := self._known_ids(reference, self._held)) is None:
                 continue  # the target is read later
-            for record in self._lists[name] or ():
+            for record in self._lists.get(name) or ():
                 if not known.issuperset(reference.ids(record)):
                     held = self._held.setdefault(name, {})
                     held[record.id] = Held(None, record, ended)
@@ -156,7 +152,7 @@ class _Settling:
 
         An unchanged record is the same object as before.
         """
-        after = self._lists[name] or ()
+        after = self._lists.get(name) or ()
         old_objects, new_objects = set(map(id, before)), set(map(id, after))
         new = {record.id: record for record in after if id(record) not in old_objects}
         old = {record.id: record for record in before if id(record) not in new_objects}
@@ -165,16 +161,16 @@ class _Settling:
         for i in old.keys() - new.keys():
             used = removed[i].record if i in removed else old[i]
             used = held.pop(i).previous if i in held else used
-            if REFERENCES_TO[name] and used is not None:
+            if self._references.to[name] and used is not None:
                 removed[i] = Removed(used, ended)
         for i, record in new.items():
             used = removed.pop(i).record if i in removed else old.get(i)
             missed = None
             if i in held:
                 used, missed = held[i].previous, held[i].missing_at
-            if REFERENCES_FROM[name]:
+            if self._references.of[name]:
                 held[i] = Held(used, record, ended, missed)
-            if used is not None and _keeps_previous(name, used, record):
+            if used is not None and self._keeps_previous(name, used, record):
                 removed[i] = Removed(used, ended, listed=True)
 
     def settled(self) -> JoinState:
@@ -207,7 +203,7 @@ class _Settling:
     def _awaited(self) -> Iterator[tuple[str, str]]:
         """Yield lists with held records, each with a known list that these name."""
         for name in self._held:
-            for reference in REFERENCES_FROM[name]:
+            for reference in self._references.of[name]:
                 for target in reference.targets:
                     if target in self.readings:
                         yield name, target
@@ -219,7 +215,7 @@ class _Settling:
         while fresh:
             name, i = fresh.pop()
             newest = self._held[name][i].newest
-            for reference in REFERENCES_TO[name]:
+            for reference in self._references.to[name]:
                 source = reference.resource
                 if id(reference) not in naming:
                     naming[id(reference)] = self._naming(reference)
@@ -244,7 +240,7 @@ class _Settling:
         """Yield held records that name a missing id, until their list is read again."""
         for name, records in self._held.items():
             others = records.keys() - waiting.get(name, {}).keys()
-            for reference in REFERENCES_FROM[name] if others else ():
+            for reference in self._references.of[name] if others else ():
                 known = self._known_ids(reference, waiting)
                 for i in others:
                     one = records[i]
@@ -274,8 +270,10 @@ class _Settling:
         An older list names them, or a record that joins use in place of a newer one.
         """
         found: RemovedRecords = {}
-        for name in reversed(JOINED_LISTS):
-            for reference in REFERENCES_TO[name] if self._removed.get(name) else ():
+        for name in reversed(self._references.lists):
+            for reference in (
+                self._references.to[name] if self._removed.get(name) else ()
+            ):
                 if reference.resource in self.readings:
                     self._keep(name, reference, found)
         return found
@@ -292,7 +290,7 @@ class _Settling:
         for i, one in self._removed[name].items():
             older[i] = set(reference.own_ids(one.record)) if began <= one.at else set()
             removed_ids |= older[i]
-        listed = self._lists[source] or () if removed_ids else ()
+        listed = self._lists.get(source) or () if removed_ids else ()
         named = removed_ids.intersection(
             chain.from_iterable(map(reference.ids, listed))
         )
@@ -306,6 +304,16 @@ class _Settling:
             ):
                 found.setdefault(name, {})[i] = one
 
+    def _keeps_previous(self, name: str, before: Any, after: Any) -> bool:
+        """Return whether joins keep the previous version for records that name it."""
+        if name not in _CHANGING_LISTS:
+            return bool(self._references.to[name])
+        named = [
+            any(any(reference.ids(record)) for reference in self._references.of[name])
+            for record in (before, after)
+        ]
+        return named == [True, False]
+
 
 def _frozen(lists: Mapping[str, Mapping[str, K]]) -> Mapping[str, Mapping[str, K]]:
     return MappingProxyType(
@@ -317,19 +325,11 @@ _CHANGING_LISTS = frozenset({"peers", "users", "groups"})
 """Lists whose records change often."""
 
 
-def _keeps_previous(name: str, before: Any, after: Any) -> bool:
-    """Return whether joins keep the previous version for records that name it."""
-    if name not in _CHANGING_LISTS:
-        return bool(REFERENCES_TO[name])
-    named = [
-        any(any(reference.ids(record)) for reference in REFERENCES_FROM[name])
-        for record in (before, after)
-    ]
-    return named == [True, False]
-
-
 def joined_lists(
-    state: JoinState, lists: Lists, incomplete: frozenset[str] = frozenset()
+    state: JoinState,
+    lists: Lists,
+    references: References,
+    incomplete: frozenset[str] = frozenset(),
 ) -> dict[str, tuple[Any, ...]]:
     """Return the lists where joins use other records than the newest.
 
@@ -342,7 +342,7 @@ def joined_lists(
         for name in state.held.keys() | state.removed.keys()
     }
     if any(lists.get(name) is not None for name in incomplete):
-        _leave_out(found, lists, incomplete)
+        _leave_out(found, lists, references, incomplete)
     return found
 
 
@@ -354,7 +354,7 @@ def _used_records(
 ) -> Iterator[Any]:
     waiting, kept = held.get(name, {}), removed.get(name, {})
     replaced = {**waiting, **kept}
-    yield from [r for r in lists[name] or () if r.id not in replaced]
+    yield from [r for r in lists.get(name) or () if r.id not in replaced]
     for i, record in waiting.items():
         if i not in kept and record.previous is not None:
             yield record.previous
@@ -363,11 +363,14 @@ def _used_records(
 
 
 def _leave_out(
-    found: dict[str, tuple[Any, ...]], lists: Lists, incomplete: frozenset[str]
+    found: dict[str, tuple[Any, ...]],
+    lists: Lists,
+    references: References,
+    incomplete: frozenset[str],
 ) -> None:
     """Leave out records that name a missing id, directly or through other records."""
     left_out: dict[str, dict[str, Any]] = {}
-    for reference in REFERENCES:
+    for reference in references.every:
         targets = [found.get(n, lists.get(n)) or () for n in reference.targets]
         missing = {
             i

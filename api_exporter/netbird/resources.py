@@ -1,29 +1,18 @@
-"""The table of resources: each field of the inventory, and its path in the API."""
+"""A resource: a path of the NetBird API, and its records in the inventory."""
 
 import math
 from collections.abc import Callable
+from typing import Generic, TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct
 
-from api_exporter.netbird import agent_records, records
-from api_exporter.netbird.agent_bodies import (
-    ConsumptionDecoder,
-    DenialsDecoder,
-    UsageDecoder,
-    denials_query,
-    next_midnight,
-    usage_query,
-    window_end,
-)
-from api_exporter.netbird.bodies import (
-    BodyDecoder,
-    DocumentDecoder,
-    ListDecoder,
-    PageDecoder,
-)
+from api_exporter.netbird.bodies import BodyDecoder
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.references import Reference
 from api_exporter.ports import UpstreamError
+
+R = TypeVar("R")
 
 UP = "peers"
 """The resource that determines `netbird_api_up`. Every server has it."""
@@ -51,37 +40,64 @@ PROBE_PATH = "api/health"
 _USER_PLACEHOLDER = "{current_user}"
 
 
-class Resource(Struct, frozen=True):
-    """A path of the NetBird API, and the meaning of its responses.
+class Resource(Struct, Generic[R], frozen=True):
+    """A path of the NetBird API, and the meaning of its responses: records of type R.
 
     Attributes:
-        name: the name in labels and settings, and the field of the Inventory.
+        name: the name in labels and settings.
         path: the path below the API's base URL.
         period: seconds between refreshes, unless the settings change them.
         absence: the message of a refusal that means that the server lacks the path. An
             old server answers JSON 404: it takes the last segment for an object's id.
         query: returns the text behind the path, given the inventory and the time.
-        ends: returns when the meaning of its records changes by time alone, or None.
+        ends: returns when the meaning of its records changes by time alone; None if
+            that does not happen.
         cost: the minimum time to the next request, in durations of the response.
         idle_periods: periods between two requests while the resource has no record.
         depends_on: resources without any record of which this one has none.
+        dormant_without: a resource without any record of which this one is not needed.
+        permission: the permission module, if the resource may be withheld. Without the
+            permission NetBird answers 403 for some resources. For others it answers 200
+            with only the objects of the token's user. The list of peers is one of the
+            latter. It is published nevertheless, because it shows whether the NetBird
+            API works.
+        references: the ids of other lists that the records name.
+        place: resources with lower places are requested first.
+        check: raises UpstreamError if joins would look up too much after a change of
+            these records.
+        max_body_bytes: the maximum size of a body, if it is below the usual maximum.
     """
 
     name: str
     path: str
-    decoder: BodyDecoder
+    decoder: BodyDecoder[R]
     period: float = 10 * MINUTE
     absence: str = ""
     query: Callable[[Inventory, float], str] = lambda *_: ""
-    ends: Callable[[Inventory, float], float | None] = lambda *_: None
+    ends: Callable[[Inventory, float], float | None] | None = None
     cost: float = 0.0
     idle_periods: float = 1.0
     depends_on: tuple[str, ...] = ()
+    dormant_without: str | None = None
+    permission: str | None = None
+    references: tuple[Reference, ...] = ()
+    place: int = 4
+    check: Callable[[Inventory], None] = lambda _: None
+    max_body_bytes: int | None = None
+
+    def of(self, inventory: Inventory) -> tuple[R, ...] | None:
+        """Return the records in an inventory. None if they are unknown or too old."""
+        return inventory.records.get(self.name)
+
+    @property
+    def is_own(self) -> bool:
+        """True if it belongs to the token's user."""
+        return _USER_PLACEHOLDER in self.path
 
     @property
     def optional(self) -> bool:
         """True if a refusal is expected and no failure."""
-        return self.name == CURRENT_USER or _USER_PLACEHOLDER in self.path
+        return self.name == CURRENT_USER or self.is_own
 
     def refused(self, error: UpstreamError) -> bool:
         """Return whether the server knows the path and denies access."""
@@ -104,7 +120,7 @@ class Resource(Struct, frozen=True):
             return None
         if self.pointless(inventory):
             return None
-        if _USER_PLACEHOLDER not in self.path:
+        if not self.is_own:
             return self.path + self.query(inventory, now)
         user = inventory.current_user_id
         if user in {None, ".", ".."}:  # dots would lead to another path
@@ -122,7 +138,7 @@ class Resource(Struct, frozen=True):
 
     def pointless(self, inventory: Inventory) -> bool:
         """Return whether the resource is known to have no records."""
-        needed = [getattr(inventory, name) for name in self.depends_on]
+        needed = [inventory.records.get(name) for name in self.depends_on]
         return bool(needed) and not any(needed) and None not in needed
 
     def absent(self, error: UpstreamError) -> bool:
@@ -132,161 +148,3 @@ class Resource(Struct, frozen=True):
         return error.unsupported or (
             error.server_message != "" and error.server_message == self.absence
         )
-
-
-RESOURCES = (
-    Resource("peers", "api/peers", ListDecoder(records.Peer, nullable=False), 30),
-    # The first account counts.
-    Resource(
-        "accounts",
-        "api/accounts",
-        ListDecoder(records.NetBirdAccount, ordered=True),
-        5 * MINUTE,
-    ),
-    Resource(
-        "groups", "api/groups", ListDecoder(records.Group, nullable=False), 5 * MINUTE
-    ),
-    Resource("setup_keys", "api/setup-keys", ListDecoder(records.SetupKey), 5 * MINUTE),
-    Resource("networks", "api/networks", ListDecoder(records.Network), 5 * MINUTE),
-    Resource(
-        "network_routers",
-        "api/networks/routers",
-        ListDecoder(records.NetworkRouter),
-        5 * MINUTE,
-        absence="network: routers not found",
-    ),
-    Resource(
-        "network_resources",
-        "api/networks/resources",
-        ListDecoder(records.NetworkResource),
-        5 * MINUTE,
-        absence="network: resources not found",
-    ),
-    Resource("routes", "api/routes", ListDecoder(records.Route), 5 * MINUTE),
-    Resource("users", "api/users", ListDecoder(records.User)),
-    Resource(
-        "access_tokens",
-        "api/users/{current_user}/tokens",
-        ListDecoder(records.AccessToken),
-    ),
-    Resource("policies", "api/policies", ListDecoder(records.Policy)),
-    Resource("posture_checks", "api/posture-checks", ListDecoder(records.PostureCheck)),
-    Resource(
-        "nameservers", "api/dns/nameservers", ListDecoder(records.NameserverGroup)
-    ),
-    Resource("dns_settings", "api/dns/settings", DocumentDecoder(records.DnsSettings)),
-    Resource("dns_zones", "api/dns/zones", ListDecoder(records.DnsZone)),
-    Resource(
-        "proxy_services",
-        "api/reverse-proxies/services",
-        ListDecoder(records.ProxyService),
-    ),
-    Resource(
-        "proxy_domains", "api/reverse-proxies/domains", ListDecoder(records.ProxyDomain)
-    ),
-    Resource(
-        "proxy_clusters",
-        "api/reverse-proxies/clusters",
-        ListDecoder(records.ProxyCluster, key="address"),
-    ),
-    Resource(
-        "proxy_tokens",
-        "api/reverse-proxies/proxy-tokens",
-        ListDecoder(records.ProxyToken),
-    ),
-    Resource(
-        SERVER_VERSION,
-        "api/instance/version",
-        DocumentDecoder(records.InstanceVersion),
-        60 * MINUTE,
-    ),
-    Resource("events", "api/events/audit", ListDecoder(records.AuditEvent)),
-    Resource(
-        "user_invites",
-        "api/users/invites",
-        ListDecoder(records.UserInvite),
-        15 * MINUTE,
-        absence="invite links are only available with embedded identity provider",
-    ),
-    Resource(
-        "identity_providers",
-        "api/identity-providers",
-        ListDecoder(records.IdentityProvider),
-        60 * MINUTE,
-    ),
-    Resource(
-        "agent_providers",
-        "api/agent-network/providers",
-        ListDecoder(agent_records.AgentProvider),
-        15 * MINUTE,
-        idle_periods=2.0,
-    ),
-    Resource(
-        "agent_policies",
-        "api/agent-network/policies",
-        ListDecoder(agent_records.AgentPolicy),
-        15 * MINUTE,
-    ),
-    Resource(
-        "agent_budget_rules",
-        "api/agent-network/budget-rules",
-        ListDecoder(agent_records.AgentBudgetRule),
-        15 * MINUTE,
-    ),
-    Resource(
-        "agent_guardrails",
-        "api/agent-network/guardrails",
-        ListDecoder(agent_records.AgentGuardrail),
-        15 * MINUTE,
-    ),
-    Resource(
-        "agent_settings",
-        "api/agent-network/settings",
-        DocumentDecoder(agent_records.AgentSettings, nullable=True),
-        15 * MINUTE,
-    ),
-    # NetBird reads all of it from its database, and never deletes a row.
-    Resource(
-        "agent_consumption",
-        "api/agent-network/consumption",
-        ConsumptionDecoder(),
-        ends=lambda known, now: window_end(known.agent_consumption or (), now),
-        cost=100.0,
-    ),
-    Resource(
-        "agent_usage",
-        "api/agent-network/usage/overview",
-        UsageDecoder(),
-        query=lambda known, now: usage_query(known.agent_usage or (), now),
-        ends=lambda _, now: next_midnight(now),
-    ),
-    Resource(
-        "agent_denials",
-        "api/agent-network/access-logs",
-        DenialsDecoder(),
-        query=lambda _, now: denials_query(now),
-        ends=lambda _, now: next_midnight(now),
-    ),
-)
-"""The resources of collectors, the peers first."""
-
-OTHERS = (
-    Resource(CURRENT_USER, "api/users/current", DocumentDecoder(records.CurrentUser)),
-    Resource(  # one page, which `events.access_log` chooses
-        ACCESS_LOG,
-        "api/events/proxy",
-        PageDecoder(),
-        30,
-        depends_on=("proxy_services", "proxy_clusters"),
-    ),
-)
-"""Resources that no collector reads."""
-
-RESOURCE_BY_NAME = {
-    resource.name: resource
-    for resource in (RESOURCES[0], OTHERS[0], *RESOURCES[1:], *OTHERS[1:])
-}
-"""In the order of the first requests: permissions before all that they may withhold."""
-
-MAX_BODY_BYTES = {RESOURCE_BY_NAME["agent_consumption"].path: 32 * 1024 * 1024}
-"""The maximum size of some bodies in bytes, by path, below the usual maximum."""

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from api_exporter.netbird.records import SHOWN
+from api_exporter.netbird.records import SHOWN, Instant, ShownInstant
 
 
 class Field(Struct, frozen=True):
@@ -32,6 +32,14 @@ def record_fields(kind: type[Struct]) -> tuple[Field, ...]:
         Field(f.encode_name, f.type, SHOWN in get_args(f.type), _record(f.type))
         for f in msgspec.structs.fields(kind)
     )
+
+
+@cache
+def instants(kind: type[Struct]) -> frozenset[str]:
+    """Return the names of all times in a kind of record, and in the objects in it."""
+    fields = record_fields(kind)
+    own = {f.name for f in fields if f.content in {Instant, ShownInstant}}
+    return frozenset(own).union(*(instants(f.record) for f in fields if f.record))
 
 
 def _record(kind: Any) -> type[Struct] | None:

@@ -6,6 +6,7 @@ arguments, so a test or a simulation can replace all of them.
 
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
+from typing import Any
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
@@ -14,12 +15,7 @@ from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.attention.watch import (
-    Attention,
-    CertificateLifetimes,
-    update_findings,
-)
-from api_exporter.collectors.table import Collector
+from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import SERVER_VERSION, UP, Resource
@@ -32,6 +28,8 @@ from api_exporter.refresh.rate_limits import describe_cost
 from api_exporter.refresh.refresh_log import RefreshLog, UnknownLog
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.refused_paths import RefusedPaths
+from api_exporter.subjects.table import RULES
+from api_exporter.subjects.watch import Attention, CertificateLifetimes, update_findings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import register_network_gauges
 from api_exporter.telemetry.history import History
@@ -152,6 +150,7 @@ class AccountNetwork(MultiService):
             lives=self.lives,
             collectors=self.collectors,
             inventory=Inventory(
+                rules=RULES,
                 personal=options.personal,
                 detail=options.detail,
                 consumption_period=self.selection.periods.get("agent_consumption", 0.0),
@@ -189,7 +188,7 @@ class AccountNetwork(MultiService):
         self._budget.observe(attempt, self._clock.seconds())
         self.refused_paths.observe(attempt, self._clock.seconds())
 
-    def is_held_back(self, resource: Resource) -> bool:
+    def is_held_back(self, resource: Resource[Any]) -> bool:
         """Return whether too many paths were refused: see Note [Not a scanner]."""
         now = self._clock.seconds()
         return self.refused_paths.allowed_at(resource.path, now) > now

@@ -10,7 +10,7 @@ from itertools import count
 from math import inf
 from operator import is_
 from traceback import clear_frames
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.collectors.table import Collector
+from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.incremental import (
     EMPTY_PAGE,
     PageTooLong,
@@ -28,7 +28,6 @@ from api_exporter.exposition.incremental import (
 )
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.bodies import DecodeContext, check_for_error
-from api_exporter.netbird.facts.join_size import check_joins
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
@@ -38,6 +37,7 @@ from api_exporter.netbird.unknown import Inspector
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.world import World
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
@@ -159,7 +159,7 @@ class Pipeline:
         """Return whether a resource was read and is not withdrawn."""
         return self._lives[name].body is not None
 
-    def request_path(self, resource: Resource) -> str | None:
+    def request_path(self, resource: Resource[Any]) -> str | None:
         return resource.request_path(self.inventory, self._now())
 
     def is_due(self, name: str) -> bool:
@@ -171,7 +171,9 @@ class Pipeline:
         source = self._sources.get(name)
         return period if source is None else max(period, source.interval)
 
-    async def read(self, resource: Resource, path: str, max_seconds: float) -> LastBody:
+    async def read(
+        self, resource: Resource[Any], path: str, max_seconds: float
+    ) -> LastBody:
         """Fetch a resource and publish what has changed; raises UpstreamError."""
         name, life = resource.name, self._lives[resource.name]
         requested_at, began = self._now(), next(self._numbers)
@@ -180,7 +182,7 @@ class Pipeline:
             for feature in self._features:
                 if name in feature.body_readers:
                     feature.body_readers[name](body.data)
-            before = getattr(self.inventory, name)
+            before = self.inventory.records.get(name)
             recognized = NO_RECORDS if life.body is None else life.body.recognized
             known = DecodeContext(
                 before or (),
@@ -191,17 +193,18 @@ class Pipeline:
             known_body = life.body if self._is_published(name) else None
             decoding = self._compute(decode, resource, path, body, known, known_body)
             del recognized, known
-            last, records = await decoding
+            last, decoded = await decoding
         del body, decoding
-        if last is known_body:
-            records = before
+        records = (before or ()) if last is known_body else decoded
         async with self._rendering:
             # The path may hold a user id: the body of a former user is dropped.
             if resource.request_path(self.inventory, requested_at) == path:
                 # The body counts as known only after all of it is published.
                 published = life.body is not None and self._is_published(name)
                 life.body = None
-                same = published and _identical(records, getattr(self.inventory, name))
+                same = published and _identical(
+                    records, self.inventory.records.get(name)
+                )
                 await self._publish(name, None if same else records, reading)
                 life.body = last
         return last
@@ -227,7 +230,7 @@ class Pipeline:
             if (last := self._lives[name].body) is not None:
                 # Without a digest, the next body is published even if it is the same.
                 self._lives[name].body = replace(last, digest=())
-                records = getattr(self.inventory, name)
+                records = self.inventory.records.get(name)
                 await self._render({name}, self.inventory.with_(name, records))
 
     async def withdraw(self, name: str) -> None:
@@ -289,7 +292,7 @@ class Pipeline:
             raise UpstreamError("too_large", message) from None
         self.inventory = inventory
         for other, life in self._lives.items():
-            if getattr(inventory, other) is None:
+            if other not in inventory.records:
                 life.body = None  # of a former user
         for collector, page in zip(readers, made, strict=True):
             after = self._page_or_empty(collector.name, page)
@@ -312,7 +315,7 @@ class Pipeline:
 
     def _is_published(self, resource: str) -> bool:
         readers = {c.name for c in self._collectors if resource in c.reads}
-        known = getattr(self.inventory, resource) is not None
+        known = self.inventory.records.get(resource) is not None
         return known and self._defective.isdisjoint(readers)
 
 
@@ -324,7 +327,7 @@ def _identical(records: tuple[object, ...], before: tuple[object, ...] | None) -
 
 
 def decode(
-    resource: Resource,
+    resource: Resource[Any],
     path: str,
     body: ResponseBody,
     known: DecodeContext,
@@ -344,7 +347,7 @@ def decode(
     check_for_error(data)
     inspector = Inspector(resource.name, known.now)
     decoded = resource.decoder.decode(data, replace(known, inspector=inspector))
-    check_named_ids(resource.name, decoded.records)
+    check_named_ids(resource.references, decoded.records)
     unknown = inspector.found
     if last is not None and not inspector.is_complete:
         unknown |= last.unknown
@@ -380,7 +383,7 @@ def settle(
     newest = before
     if records is not None:
         newest = before.with_(name, records)
-        check_joins(newest, name)
+        RESOURCE_BY_NAME[name].check(newest)
     return newest, newest.settle(before, name, reading)
 
 

@@ -6,7 +6,6 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.collectors.selection import Selection
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import (
     describe_access_log,
@@ -15,6 +14,7 @@ from api_exporter.refresh.rate_limits import (
     stretched,
 )
 from api_exporter.settings.definitions import AccountSettings
+from api_exporter.subjects.selection import Selection
 
 
 class Quota(Struct, frozen=True):

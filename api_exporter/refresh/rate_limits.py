@@ -8,8 +8,8 @@ users of the token, such as `--check`.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from api_exporter.netbird.inventory import AGENT_RESOURCES
 from api_exporter.netbird.resources import ACCESS_LOG, UP
+from api_exporter.subjects.table import RULES
 
 RateLimit = tuple[int, int]
 """The allowed requests a minute, and the allowed burst of requests."""
@@ -41,7 +41,7 @@ def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:
         60.0 / period
         for periods in accounts
         for name, period in periods.items()
-        if name not in AGENT_RESOURCES
+        if name not in RULES.dormant_without
     )
 
 
@@ -70,7 +70,8 @@ def stretched(
         period
         for periods in accounts
         for name, period in periods.items()
-        if name not in {UP, ACCESS_LOG, *AGENT_RESOURCES} and period < MAX_LENGTHENED
+        if name not in {UP, ACCESS_LOG, *RULES.dormant_without}
+        and period < MAX_LENGTHENED
     )
     longer: dict[float, float] = {}
     for period, count in sorted(others.items(), reverse=True):

@@ -4,11 +4,13 @@ from msgspec.structs import replace
 from twisted.logger import Logger
 
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME, UP
+from api_exporter.netbird.resources import CURRENT_USER, UP
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.plurals import with_noun
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives, ReportedRejections
+from api_exporter.subjects.account import INSTANCE_VERSION
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.world import World
@@ -205,7 +207,7 @@ class UnknownLog:
         self._logged: dict[str, frozenset[str]] = {}
 
     def report(self, resource: str, unknown: Unknown, inventory: Inventory) -> None:
-        for server in inventory.instance_version or ():
+        for server in INSTANCE_VERSION.of(inventory) or ():
             if self._version and server.management_current_version != self._version:
                 self._logged.clear()
             self._version = server.management_current_version

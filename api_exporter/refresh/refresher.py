@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from math import inf
+from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
@@ -105,7 +106,7 @@ class Refresher(Service):
                 life.due = None
             if life.expires < inf:
                 life.expires = min(life.expires + more, now + age)
-            if getattr(self._pipeline.inventory, name) is None:
+            if name not in self._pipeline.inventory.records:
                 life.body = None
             self._lives[name] = life
 
@@ -209,13 +210,13 @@ class Refresher(Service):
         finally:
             self._schedule.ended(CONNECTION_TEST, self._clock.seconds())
 
-    async def _refresh(self, resource: Resource) -> None:
+    async def _refresh(self, resource: Resource[Any]) -> None:
         try:
             await self._try_refresh(resource)
         finally:
             self._schedule.ended(resource.name, self._clock.seconds())
 
-    async def _try_refresh(self, resource: Resource) -> None:
+    async def _try_refresh(self, resource: Resource[Any]) -> None:
         name, life = resource.name, self._lives[resource.name]
         begin = self._clock.seconds()
         life.path = path = self._pipeline.request_path(resource)
@@ -258,7 +259,7 @@ class Refresher(Service):
             if life.period > EARLY_INTERVAL and life.known_freshness.error is None:
                 self._schedule.make_due(name, max(now, life.early_at + EARLY_INTERVAL))
 
-    def _update_need(self, resource: Resource, path: str | None) -> None:
+    def _update_need(self, resource: Resource[Any], path: str | None) -> None:
         name, inventory = resource.name, self._pipeline.inventory
         restricted = name in inventory.withheld and not inventory.dormant(name)
         if restricted or resource.pointless(inventory):
@@ -273,7 +274,7 @@ class Refresher(Service):
         elif path is not None:
             self._refresh_log.needed(name)
 
-    def _delay(self, resource: Resource, begin: float, records: int = 1) -> float:
+    def _delay(self, resource: Resource[Any], begin: float, records: int = 1) -> float:
         """Delay the next request by this one's cost; return the seconds until it."""
         life, seconds = self._lives[resource.name], self._clock.seconds() - begin
         period = resource.min_interval(records, life.period, seconds)
@@ -281,13 +282,13 @@ class Refresher(Service):
             life.rests_until = begin + period
         return period
 
-    def _set_window_end(self, resource: Resource) -> None:
+    def _set_window_end(self, resource: Resource[Any]) -> None:
         now = self._now()
-        end = resource.ends(self._pipeline.inventory, now)
+        end = resource.ends and resource.ends(self._pipeline.inventory, now)
         ends = inf if end is None else self._clock.seconds() + max(0.0, end - now)
         self._lives[resource.name].window_ends = ends
 
-    async def _end_window(self, resource: Resource) -> None:
+    async def _end_window(self, resource: Resource[Any]) -> None:
         await self._pipeline.republish(resource.name)
         self._set_window_end(resource)
 
@@ -309,10 +310,12 @@ class Refresher(Service):
     def _reset_withdrawn(self) -> None:
         for name, life in self._lives.items():
             up = life.freshness is not None and life.freshness.up
-            if up and getattr(self._pipeline.inventory, name) is None:
+            if up and name not in self._pipeline.inventory.records:
                 self._refresh_log.forget(name)
 
-    def _on_error(self, resource: Resource, error: UpstreamError, begin: float) -> None:
+    def _on_error(
+        self, resource: Resource[Any], error: UpstreamError, begin: float
+    ) -> None:
         is_credible = self._is_credible(resource.name)
         if is_credible and resource.refused(error):
             why = "this token may not read {resource}"

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.collectors.selection import Selection, selection
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.settings import parsers
 from api_exporter.settings.addresses import (
@@ -32,6 +31,7 @@ from api_exporter.settings.proxy_selection import ProxySelection
 from api_exporter.settings.setting import setting, settings_of
 from api_exporter.settings.shard import Shard, shard
 from api_exporter.settings.token import Token, TokenFile, parse_token, token_file
+from api_exporter.subjects.selection import Selection, selection
 
 LOG_FORMATS = ("text", "json")
 

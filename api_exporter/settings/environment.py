@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from api_exporter.collectors.metric_filter import matches
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.settings.accounts import account, accounts, secrets_of
 from api_exporter.settings.definitions import (
     PROCESS_SETTINGS,
@@ -15,6 +14,7 @@ from api_exporter.settings.definitions import (
 )
 from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.parsers import STANDARD_OUTPUT
+from api_exporter.subjects.table import COLLECTORS
 
 SYNONYMS = {
     "NETBIRD_API_URL": ("UPSTREAM_API_URL",),

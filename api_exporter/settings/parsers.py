@@ -11,16 +11,11 @@ from urllib.parse import urlsplit
 import idna
 
 from api_exporter.attention.thresholds import Thresholds, with_changes
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
-from api_exporter.netbird.resources import (
-    ACCESS_LOG,
-    ALWAYS_READ,
-    OFF,
-    RESOURCE_BY_NAME,
-)
+from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS_READ, OFF
 from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.token import read_setting_file
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
 
 T = TypeVar("T")
 

@@ -5,7 +5,6 @@ from itertools import chain
 
 from msgspec import Struct
 
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.resources import OFF
 from api_exporter.settings.definitions import (
     ACCESS_SECTION,
@@ -14,6 +13,7 @@ from api_exporter.settings.definitions import (
     AccountSettings,
     Settings,
 )
+from api_exporter.subjects.table import COLLECTORS
 from api_exporter.telemetry.freshness import max_age
 
 

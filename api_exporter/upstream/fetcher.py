@@ -16,10 +16,11 @@ from twisted.web.client import ResponseFailed
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
-from api_exporter.netbird.resources import MAX_BODY_BYTES, PROBE_PATH
+from api_exporter.netbird.resources import PROBE_PATH
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, Reason, ResponseBody, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
+from api_exporter.subjects.table import MAX_BODY_BYTES
 from api_exporter.upstream import backoff, failures
 from api_exporter.upstream.body import (
     LONGEST_BODY_BYTES,

@@ -4,9 +4,9 @@ from html import escape
 
 from twisted.web.server import Request
 
-from api_exporter.attention.watch import FindingList
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.subjects.watch import FindingList
 from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, verdict
 from api_exporter.web.status.document import LivePage, markup

@@ -12,9 +12,11 @@ from msgspec.json import Encoder
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.exposition.text import boolean
-from api_exporter.netbird.facts.personal import PEER, USER, personal_labels
+from api_exporter.netbird.facts.personal import personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer, User
+from api_exporter.subjects.peers import PEER_FIELDS
+from api_exporter.subjects.users import USER_FIELDS
 from api_exporter.web.discovery.membership import NO_GROUPS, GroupList, membership
 from api_exporter.web.json_list import JsonList, ResponseTooLong
 
@@ -84,7 +86,7 @@ def make_table(inventory: Inventory) -> Table:
     """Return the table of all peers that PEER_DETAIL allows."""
     group_lists = membership(inventory.joined.groups or (), None)
     users: Mapping[str, User] = {}
-    if inventory.personal & {*USER.values()}:
+    if inventory.personal & {*USER_FIELDS.values()}:
         users = {user.id: user for user in inventory.joined.users or ()}
     every = [
         _row(
@@ -136,9 +138,9 @@ def _row(
 ) -> PeerRow:
     personal: dict[str, str] = {}
     if kinds:
-        personal = personal_labels(PEER, peer, kinds)
+        personal = personal_labels(PEER_FIELDS, peer, kinds)
         if user is not None:
-            for kind, value in personal_labels(USER, user, kinds).items():
+            for kind, value in personal_labels(USER_FIELDS, user, kinds).items():
                 personal[f"user_{kind}"] = value
     return PeerRow(
         peer.ip,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from api_exporter.demo.go_json import Record, array, encode
 from api_exporter.netbird.bodies import DocumentDecoder
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.subjects.table import RESOURCES
 from simulation.company import agents, records
 from simulation.company.fleet import SimulatedFleet
 from simulation.company.people import EXPORTER_ID

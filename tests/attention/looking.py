@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finders import FINDERS, find
 from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
+from api_exporter.subjects.findings import find
+from api_exporter.subjects.table import FINDERS
 from api_exporter.telemetry.freshness import Freshness
 
 NOW = 1_800_000_000.0

@@ -4,9 +4,9 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import Thresholds, default_thresholds
-from api_exporter.netbird.agent_records import AgentSettings
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.subjects.agent_network.records import AgentSettings
+from api_exporter.subjects.table import RESOURCES
 from tests.attention.looking import findings, seen
 from tests.bodies import recorded
 from tests.reference.page import Settings
@@ -72,10 +72,10 @@ class AgentNetworkTests(SynchronousTestCase):
         both = (ids["contractors"], ids["All"])
         rules = tuple(
             replace(rule, target_groups=both)
-            for rule in inventory.agent_budget_rules or ()
+            for rule in inventory.records["agent_budget_rules"]
             if rule.name == "Contractors"
         )
-        [spent] = inventory.agent_consumption or ()
+        [spent] = inventory.records["agent_consumption"]
         rows = tuple(
             replace(row, dimension_id=id_)
             for row in spent.current
@@ -129,7 +129,7 @@ class AgentNetworkTests(SynchronousTestCase):
 
     def test_missing_provider(self) -> None:
         """Only a missing guardrail makes a policy less strict."""
-        others = [replace(p, id=f"x{p.id}") for p in known().agent_providers or ()]
+        others = [replace(p, id=f"x{p.id}") for p in known().records["agent_providers"]]
         inventory = known().with_("agent_providers", tuple(others))
         [words] = [
             line
@@ -151,7 +151,7 @@ class AgentNetworkTests(SynchronousTestCase):
         """An enabled policy without an enabled provider is a finding."""
         self.assertEqual([], said(known(), "PolicyWithoutProvider"))
         off = tuple(
-            replace(one, enabled=False) for one in known().agent_providers or ()
+            replace(one, enabled=False) for one in known().records["agent_providers"]
         )
         inventory = known().with_("agent_providers", off)
         self.assertEqual(5, len(said(inventory, "PolicyWithoutProvider")))

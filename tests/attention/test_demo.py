@@ -5,17 +5,17 @@ from collections import Counter
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finders import FINDERS
 from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.demo.api import SimulatedAccount
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.subjects.table import FINDERS, RESOURCES
 from simulation.company.incidents import LINE_CUT
 from simulation.company.network import SimulatedNetwork
 from simulation.company.schedules import MINUTE, MONDAY, WEEK
 from tests.attention.looking import NOW, findings, seen
 from tests.attention.test_findings import NEVER, STANDING
 from tests.attention.test_thresholds import OTHERS
+from tests.inventories import inventory_of
 from tests.reference.program import all_read
 
 NAMED = replace(
@@ -40,7 +40,7 @@ def known(network: SimulatedAccount, at: float) -> Inventory:
         return None if pieces is None else b"".join(pieces)
 
     resources = (r for r in RESOURCES if r.name != "events")
-    return all_read(Inventory(now=at), resources, at, body)
+    return all_read(inventory_of(now=at), resources, at, body)
 
 
 class DemoTests(SynchronousTestCase):

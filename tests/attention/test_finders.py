@@ -1,21 +1,22 @@
 """The table of finders: each one names all resources that it reads."""
 
+from typing import Any
+
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finders import FINDERS
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
+from api_exporter.netbird.resources import CURRENT_USER
+from api_exporter.subjects.table import FINDERS
 from tests.attention.looking import seen
-from tests.bodies import EVERYTHING, NOON, body, decoded
+from tests.bodies import NOON, inventory
 
 
-class RecordingInventory(Inventory, frozen=True, kw_only=True, dict=True):
-    """An inventory that notes the resources whose records are read."""
+class Records(dict[str, tuple[Any, ...]]):
+    """Records that note the resources whose records are read."""
 
-    def __getattribute__(self, name: str) -> object:
-        if name in RESOURCE_BY_NAME:
-            read.add(name)
-        return super().__getattribute__(name)
+    def get(self, name: str, default: Any = None, /) -> Any:
+        read.add(name)
+        return super().get(name, default)
 
 
 read: set[str] = set()
@@ -27,14 +28,12 @@ class FindersTests(SynchronousTestCase):
 
         A finder that names none runs after each refresh.
         """
-        inventory: Inventory = RecordingInventory(now=NOON)
-        for resource in EVERYTHING:
-            records = decoded(resource.name, body(resource.name)).records
-            inventory = inventory.with_(resource.name, records)
+        known = inventory()
+        known = replace(known, records=Records(known.records))
         found = set[str]()
         for finder in FINDERS:
             if finder.reads:
-                snapshot = seen(inventory, now=NOON, chosen=("All", "servers"))
+                snapshot = seen(known, now=NOON, chosen=("All", "servers"))
                 read.clear()
                 list(finder.find(snapshot))
                 hidden = read - {*finder.reads, CURRENT_USER}

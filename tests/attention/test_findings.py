@@ -2,39 +2,40 @@
 
 from msgspec.structs import replace
 
-from api_exporter.attention.finders import unknown_resources
-from api_exporter.attention.groups import count_important
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.records import (
-    AccessRestrictions,
-    AccessToken,
-    Checks,
     GroupId,
     NetBirdAccount,
     NetBirdSettings,
-    Network,
-    NetworkResource,
-    NetworkRouter,
     Peer,
+    User,
+)
+from api_exporter.ports import UpstreamError
+from api_exporter.subjects.findings import unknown_resources
+from api_exporter.subjects.groups import count_important
+from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
+from api_exporter.subjects.policies import (
+    Checks,
     Policy,
     PostureCheck,
+    Rule,
+    VersionCheck,
+)
+from api_exporter.subjects.reverse_proxy import (
+    AccessRestrictions,
     ProxyAuth,
     ProxyCluster,
     ProxyService,
     ProxyServiceMeta,
     ProxyTarget,
     ProxyToken,
-    Route,
-    Rule,
-    SetupKey,
-    User,
-    UserInvite,
-    VersionCheck,
 )
-from api_exporter.ports import UpstreamError
+from api_exporter.subjects.routes import Route
+from api_exporter.subjects.setup_keys import SetupKey
+from api_exporter.subjects.users import AccessToken, UserInvite
 from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import (
     DAY,
@@ -47,6 +48,7 @@ from tests.attention.looking import (
     peer,
     seen,
 )
+from tests.inventories import changed, inventory_of
 
 STANDING = {
     "NetBirdImportantPeerOffline",
@@ -95,7 +97,7 @@ class RoutingTests(FindingsTestCase):
             peer(f"r{number}", connected=there, since=-HOUR * (number + 1))
             for number, there in enumerate(connected)
         )
-        return Inventory(
+        return inventory_of(
             peers=peers,
             groups=(group("gates", *(p.id for p in peers)),),
             networks=(
@@ -128,7 +130,7 @@ class RoutingTests(FindingsTestCase):
                 f" 1 unreachable resource: printer.{time}",
             )
         # Without an enabled resource, nothing is unreachable.
-        self.tells(replace(self.depot(False), network_resources=()))
+        self.tells(changed(self.depot(False), network_resources=()))
         self.tells(self.depot(True, True))
         self.tells(self.depot(True))
 
@@ -142,7 +144,7 @@ class RoutingTests(FindingsTestCase):
                 " (since -7200)"
             )
             self.tells(
-                replace(depot, networks=(*(depot.networks or ()), shed)),
+                changed(depot, networks=(*depot.records["networks"], shed)),
                 f"NetBirdNetworkRedundancyLost: Network depot {words}",
                 f"NetBirdNetworkRedundancyLost: Network shed {words}",
             )
@@ -174,7 +176,7 @@ class RoutingTests(FindingsTestCase):
             depot = self.depot(*connected)
             line = f"NetBirdRoute{alert}: Route office to 10.0.0.0/8 {words}"
             self.tells(
-                replace(depot, networks=None, routes=(*routes, off)), alert and line
+                changed(depot, networks=None, routes=(*routes, off)), alert and line
             )
 
     def test_without_peers(self) -> None:
@@ -182,7 +184,7 @@ class RoutingTests(FindingsTestCase):
         networks = (Network(id="n", name="depot", resources=("a",)),)
         office = Route(id="r", network_id="office", network="10.0.0.0/8", enabled=True)
         self.tells(
-            replace(self.depot(), networks=networks, routes=(office,)),
+            changed(self.depot(), networks=networks, routes=(office,)),
             "NetBirdNetworkUnreachable: Network depot cannot be reached: it has no"
             " routing peer; 1 unreachable resource: printer.",
             "NetBirdRouteUnreachable: Route office to 10.0.0.0/8 leads to no connected"
@@ -192,14 +194,14 @@ class RoutingTests(FindingsTestCase):
     def test_unreadable(self) -> None:
         """While the peers cannot be read, that is the only finding about peers."""
         route = Route(id="r", network_id="r", enabled=True, peer="r0")
-        depot = replace(self.depot(False, False), routes=(route,))
+        depot = changed(self.depot(False, False), routes=(route,))
         freshness = {**FAILING, "users": Freshness(period=60)}
         unreadable = "ApiExporterUpstreamFailing: The peers cannot be read from the"
         self.tells(
             seen(depot, freshness=freshness),
             f"{unreadable} NetBird API: their metrics are old. (since -60)",
         )
-        withdrawn = seen(replace(depot, peers=None), freshness=freshness)
+        withdrawn = seen(changed(depot, peers=None), freshness=freshness)
         self.tells(
             withdrawn,
             f"{unreadable} NetBird API: their metrics are missing. (since -60)",
@@ -213,7 +215,7 @@ class GroupsTests(FindingsTestCase):
 
     def servers(self, *connected: bool) -> Inventory:
         peers = tuple(peer(f"s{n}", connected=on) for n, on in enumerate(connected))
-        return Inventory(
+        return inventory_of(
             peers=peers, groups=(group("servers", *(p.id for p in peers)),)
         )
 
@@ -224,9 +226,9 @@ class GroupsTests(FindingsTestCase):
         odd = (group("servers", "s0", "s1", "s1", "of nobody"),)
         for inventory, words in (
             (two, "1 of 2 peers offline: s1."),
-            (replace(two, groups=odd), "1 of 2 peers offline: s1."),
+            (changed(two, groups=odd), "1 of 2 peers offline: s1."),
             # Peers without series of their own are only counted (`PEER_DETAIL`).
-            (replace(two, detail=frozenset()), "1 of 2 peers offline."),
+            (changed(two, detail=frozenset()), "1 of 2 peers offline."),
             (
                 self.servers(True, *4 * [False]),
                 "4 of 5 peers offline: s1, s2, s3 and 1 more.",
@@ -260,8 +262,8 @@ class GroupsTests(FindingsTestCase):
                 f"{self.MISSING} x {words} a group of routing peers.",
             )
         # A group that joins do not use yet exists, but its numbers are unknown.
-        peers = Inventory(peers=()).settle(Inventory(), "peers", Reading(0, 1))
-        new = replace(peers, groups=(group("new", "unlisted"),))
+        peers = inventory_of(peers=()).settle(inventory_of(), "peers", Reading(0, 1))
+        new = changed(peers, groups=(group("new", "unlisted"),))
         looked = seen(new.settle(peers, "groups", Reading(2, 3)), chosen=("new",))
         self.tells(looked)
         self.assertIsNone(count_important(looked))
@@ -269,17 +271,17 @@ class GroupsTests(FindingsTestCase):
     def test_routers(self) -> None:
         """A routing group is down if none of its peers is connected."""
         gates = (peer("a", connected=False), peer("b", connected=False, since=-60))
-        down = Inventory(peers=gates, groups=(group("routers", "a", "b", "gone"),))
+        down = inventory_of(peers=gates, groups=(group("routers", "a", "b", "gone"),))
         for inventory, peers, time in (
             (down, "connected routing peer", " (since -60)"),
-            (replace(down, groups=(group("routers"),)), "routing peer", ""),
+            (changed(down, groups=(group("routers"),)), "routing peer", ""),
         ):
             self.tells(
                 seen(inventory, thresholds=ROUTERS),
                 f"NetBirdRouterGroupDown: Group routers has no {peers}: networks behind"
                 f" this group cannot be reached.{time}",
             )
-        up = replace(down, peers=(gates[0], peer("b")))
+        up = changed(down, peers=(gates[0], peer("b")))
         self.tells(seen(up, thresholds=ROUTERS))
 
     def test_login(self) -> None:
@@ -293,7 +295,7 @@ class GroupsTests(FindingsTestCase):
                 replace(peer(id_), login_expired=id_ in out) for id_ in ("s0", "s1")
             )
             looked = seen(
-                replace(self.servers(True, True), peers=peers), chosen=SERVERS
+                changed(self.servers(True, True), peers=peers), chosen=SERVERS
             )
             line = f"NetBirdImportantLoginExpired: Group servers has {words}"
             self.tells(looked, words and line)
@@ -301,7 +303,7 @@ class GroupsTests(FindingsTestCase):
     def test_login_of_router(self) -> None:
         """An expired login of a routing peer is a finding, important or not."""
         routing = (replace(peer("a"), login_expired=True), peer("b"))
-        inventory = Inventory(peers=routing, groups=(group("routers", "a", "b"),))
+        inventory = inventory_of(peers=routing, groups=(group("routers", "a", "b"),))
         self.tells(
             seen(inventory, thresholds=ROUTERS),
             "NetBirdImportantLoginExpired: Group routers has 1 peer with expired login:"
@@ -315,7 +317,7 @@ class ExpirationsTests(FindingsTestCase):
         settings = NetBirdSettings(
             peer_login_expiration_enabled=True, peer_login_expiration=round(lifetime)
         )
-        return Inventory(
+        return inventory_of(
             accounts=(NetBirdAccount(id="a", settings=settings),),
             peers=tuple(
                 replace(one, user_id="u", login_expiration_enabled=True)
@@ -375,13 +377,13 @@ class ExpirationsTests(FindingsTestCase):
             [account] = inventory.accounts or ()
             off = replace(account.settings, peer_login_expiration_enabled=False)
             never = replace(account, settings=off)
-            self.tells(replace(inventory, accounts=(never,)))
+            self.tells(changed(inventory, accounts=(never,)))
 
     def key(self, **fields: object) -> Inventory:
         """Return a setup key, and one that never has a finding."""
         key = SetupKey(id="k", name="fleet", type="reusable", state="valid")
         single = SetupKey(id="o", type="one-off", state="valid")
-        return Inventory(setup_keys=(single, replace(key, **fields)))
+        return inventory_of(setup_keys=(single, replace(key, **fields)))
 
     def test_setup_key(self) -> None:
         """A reusable key in use is a finding from a day before its expiry.
@@ -453,7 +455,7 @@ class ExpirationsTests(FindingsTestCase):
                 f" ({'until' if left else 'since'} {left:.0f})"
             )
             tokens = (AccessToken(id="of unknown end"), token)
-            inventory = Inventory(users=(), access_tokens=tokens)
+            inventory = inventory_of(users=(), access_tokens=tokens)
             self.tells(inventory, alert and line)
 
     def test_proxy_token(self) -> None:
@@ -469,7 +471,7 @@ class ExpirationsTests(FindingsTestCase):
             line = words.format("the proxy that uses this token")
             ending = replace(token, expires_at=at(left))
             self.tells(
-                Inventory(proxy_tokens=(revoked, ending)),
+                inventory_of(proxy_tokens=(revoked, ending)),
                 f"NetBirdProxyTokenExpiresSoon: Proxy token edge {line}",
             )
         for changes in (
@@ -477,7 +479,7 @@ class ExpirationsTests(FindingsTestCase):
             {"last_used": at(-7 * DAY)},
             {"last_used": None},
         ):
-            self.tells(Inventory(proxy_tokens=(replace(token, **changes),)))
+            self.tells(inventory_of(proxy_tokens=(replace(token, **changes),)))
 
     def test_certificates(self) -> None:
         """A certificate that expires within a week is a finding."""
@@ -498,7 +500,7 @@ class ExpirationsTests(FindingsTestCase):
                 known = zip(texts, lives, strict=True)
                 lines = [text.format(*words) for text, one in known if words and one]
                 looked = seen(
-                    Inventory(),
+                    inventory_of(),
                     server_certificate=lives[0],
                     client_certificate=lives[1],
                 )
@@ -523,7 +525,7 @@ class ExpirationsTests(FindingsTestCase):
             begin, end = at(left - life), at(left)
             certificate = Lifetime(NOW + left - life, NOW + left)
             looked = seen(
-                Inventory(
+                inventory_of(
                     access_tokens=(
                         AccessToken(
                             id="t",
@@ -564,7 +566,7 @@ class ProxiesTests(FindingsTestCase):
             auth={"password": ProxyAuth(enabled=True)},
         )
         off = ProxyService(id="off")
-        return Inventory(proxy_services=(off, replace(service, **fields)))
+        return inventory_of(proxy_services=(off, replace(service, **fields)))
 
     def test_failed(self) -> None:
         """An enabled service that has failed is a finding."""
@@ -629,7 +631,7 @@ class ProxiesTests(FindingsTestCase):
         """The finding of a cluster without a proxy names its address."""
         cluster = ProxyCluster(address="eu.example")
         self.tells(
-            Inventory(proxy_clusters=(cluster, replace(cluster, online=True))),
+            inventory_of(proxy_clusters=(cluster, replace(cluster, online=True))),
             "NetBirdProxyClusterOffline: Proxy cluster eu.example has no connected"
             " proxy: its services cannot be reached.",
         )
@@ -648,7 +650,7 @@ class AccountTests(FindingsTestCase):
             ((new, peer("fine")), 2 * HOUR, "1 peer waits for approval: n. (since 0)"),
             ((old, old), 0, "2 peers wait for approval: n, n."),
         ):
-            looked = seen(Inventory(peers=peers), now=NOW + passed)
+            looked = seen(inventory_of(peers=peers), now=NOW + passed)
             self.tells(looked, words and f"NetBirdPeerAwaitsApproval: {words}")
 
     def test_user_approvals(self) -> None:
@@ -660,7 +662,7 @@ class AccountTests(FindingsTestCase):
             ((), ""),
         ):
             line = f"NetBirdUserAwaitsApproval: {words}"
-            self.tells(Inventory(users=users), words and line)
+            self.tells(inventory_of(users=users), words and line)
 
     def checked(self, minimum: str, *, enabled: bool = True) -> Inventory:
         """Return a posture check for a group with peers of three versions."""
@@ -671,7 +673,7 @@ class AccountTests(FindingsTestCase):
         policy = Policy(
             id="p", enabled=enabled, rules=(rule,), source_posture_checks=("c",)
         )
-        return Inventory(
+        return inventory_of(
             peers=tuple(replace(peer(v), version=v) for v in versions),
             groups=(group("laptops", *versions),),
             policies=(policy,),
@@ -692,9 +694,9 @@ class AccountTests(FindingsTestCase):
         """A check that no enabled policy uses is a finding, without outdated peers."""
         for inventory in (
             self.checked("9.9.9", enabled=False),
-            replace(self.checked("9.9.9"), policies=()),
+            changed(self.checked("9.9.9"), policies=()),
             # The alert needs neither groups nor peers.
-            replace(self.checked("9.9.9"), policies=(), peers=None, groups=None),
+            changed(self.checked("9.9.9"), policies=(), peers=None, groups=None),
         ):
             self.tells(
                 inventory,
@@ -715,7 +717,7 @@ class AccountTests(FindingsTestCase):
         )
         for taken, line in ((27, ""), (28, full)):
             peers = tuple(peer(f"{number}") for number in range(taken))
-            self.tells(Inventory(accounts=accounts, peers=peers), line)
+            self.tells(inventory_of(accounts=accounts, peers=peers), line)
 
     def test_policies(self) -> None:
         """A policy is a finding if a side of an enabled rule is empty."""
@@ -725,18 +727,18 @@ class AccountTests(FindingsTestCase):
             destinations=(GroupId(id="g-empty"),),
         )
         policy = Policy(id="p", name="way in", enabled=True, rules=(rule,))
-        inventory = Inventory(
+        inventory = inventory_of(
             peers=(peer("a"),), groups=(group("all", "a"), group("empty"))
         )
         neither = replace(policy, rules=(replace(rule, sources=None),))
         for one, sides in ((policy, "1 rule side"), (neither, "2 rule sides")):
             self.tells(
-                replace(inventory, policies=(one,)),
+                changed(inventory, policies=(one,)),
                 f"NetBirdPolicyEmpty: Policy way in has {sides} without members: these"
                 " sources or destinations match no peer and no resource.",
             )
-        self.tells(replace(inventory, policies=(replace(policy, enabled=False),)))
-        self.tells(replace(inventory, policies=(policy,), peers=()))
+        self.tells(changed(inventory, policies=(replace(policy, enabled=False),)))
+        self.tells(changed(inventory, policies=(policy,), peers=()))
 
     def test_settings(self) -> None:
         """A setting that differs from its required value is a finding."""
@@ -757,7 +759,7 @@ class AccountTests(FindingsTestCase):
             ({**chosen, "auto_update_always": True}, ()),
         ):
             thresholds = replace(default_thresholds(), settings=wanted)
-            inventory = Inventory(accounts=(account,))
+            inventory = inventory_of(accounts=(account,))
             self.tells(seen(inventory, thresholds=thresholds), *lines)
 
     def test_invites(self) -> None:
@@ -773,7 +775,7 @@ class AccountTests(FindingsTestCase):
             ((known,), "1 invite has expired"),
         ):
             self.tells(
-                Inventory(user_invites=invites),
+                inventory_of(user_invites=invites),
                 f"NetBirdInviteExpired: {words} and cannot be accepted. (since -60)",
             )
 
@@ -782,7 +784,7 @@ class ExporterTests(FindingsTestCase):
     def test_limited(self) -> None:
         """The finding of a user with too few rights says what to do."""
         user = User(id="me", role="user", is_current=True)
-        looked = seen(Inventory(users=(user,)))
+        looked = seen(inventory_of(users=(user,)))
         self.tells(
             looked,
             ": The token's user has the role user and may not read everything. The list"
@@ -791,7 +793,7 @@ class ExporterTests(FindingsTestCase):
         )
         [finding] = findings(looked)
         self.assertEqual(("warning", ""), (finding.severity, finding.runbook("x")))
-        self.tells(Inventory(users=(replace(user, role="admin"),)))
+        self.tells(inventory_of(users=(replace(user, role="admin"),)))
 
     def test_not_watched(self) -> None:
         """A token with an unknown expiry is a finding if the tokens are requested."""
@@ -801,7 +803,7 @@ class ExporterTests(FindingsTestCase):
         )
         for supported, expected in ((False, line), (True, ""), (None, "")):
             freshness = {"access_tokens": Freshness(period=600, supported=supported)}
-            looked = seen(Inventory(access_tokens=()), freshness=freshness)
+            looked = seen(inventory_of(access_tokens=()), freshness=freshness)
             self.tells(looked, expected)
             self.assertEqual((), unknown_resources(looked))
 
@@ -817,17 +819,17 @@ class ExporterTests(FindingsTestCase):
                 f"ApiExporterRecordsRejected: Resource routes has {words}, left out of"
                 " the metrics: its counts are too small."
             )
-            looked = seen(Inventory(), freshness={"routes": state})
+            looked = seen(inventory_of(), freshness={"routes": state})
             self.tells(looked, words and line)
 
     def test_detail(self) -> None:
         """A missing group of PEER_DETAIL is a finding once the groups are known."""
         wanted = frozenset({"servers", "g-laptops", "gone"})
-        inventory = Inventory(
+        inventory = inventory_of(
             detail=wanted, groups=(group("servers"), group("laptops"))
         )
         self.tells(inventory, ": Group gone does not exist, but PEER_DETAIL names it.")
-        self.tells(Inventory(detail=wanted))
+        self.tells(inventory_of(detail=wanted))
 
 
 class FleetTests(FindingsTestCase):
@@ -856,7 +858,7 @@ class FleetTests(FindingsTestCase):
             replace(peer(f"g{n}", connected=False, since=-60), user_id="u")
             for n in range(gone)
         ]
-        return Inventory(peers=tuple(peers))
+        return inventory_of(peers=tuple(peers))
 
     def drop(self, inventory: Inventory, passed: float = 0) -> float | None:
         """Return how many seconds ago the fleet dropped, or None."""
@@ -930,7 +932,7 @@ class FleetTests(FindingsTestCase):
             (("l1", "l2"), 2 * HOUR, ["ImportantPeerOffline"]),
         ):
             looked = seen(
-                replace(inventory, groups=(group("servers", *members),)),
+                changed(inventory, groups=(group("servers", *members),)),
                 now=NOW + passed,
                 chosen=("servers", "nobody's"),
             )

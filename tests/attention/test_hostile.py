@@ -7,24 +7,19 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
 from api_exporter.attention.finding import MAX_NAME_LENGTH, safe_line
-from api_exporter.attention.watch import Attention, update_findings
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import (
-    NetBirdAccount,
-    NetBirdSettings,
-    Network,
-    NetworkResource,
-    NetworkRouter,
-    ProxyCluster,
-    ProxyService,
-    Route,
-    SetupKey,
-)
+from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings
+from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
+from api_exporter.subjects.reverse_proxy import ProxyCluster, ProxyService
+from api_exporter.subjects.routes import Route
+from api_exporter.subjects.setup_keys import SetupKey
+from api_exporter.subjects.watch import Attention, update_findings
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.status import findings as section
 from simulation.company.network import SimulatedNetwork as Demo
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
 from tests.attention.test_demo import known
+from tests.inventories import changed, inventory_of
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -44,7 +39,7 @@ LATE = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone(timedelta(hours=-12)))
 def named(name: str) -> Inventory:
     """Return a network of which everything is wrong and has this name."""
     server = replace(peer("p", connected=False), name=name, approval_required=True)
-    return Inventory(
+    return inventory_of(
         peers=(server,),
         groups=(replace(group("servers", "p"), id="servers", name=name),),
         networks=(Network(id="n", name=name, routers=("x",), resources=("a",)),),
@@ -118,7 +113,7 @@ class TimesTests(SynchronousTestCase):
             )
             key = SetupKey(id="k", type="reusable", expires=when, last_used=when)
             looked = seen(
-                replace(
+                changed(
                     fine,
                     peers=(old, owned),
                     accounts=(NetBirdAccount(id="a", settings=settings),),
@@ -132,7 +127,7 @@ class TimesTests(SynchronousTestCase):
     def test_future(self) -> None:
         """A beginning in the future is not shown."""
         ahead = peer("p", connected=False, since=DAY)
-        inventory = Inventory(peers=(ahead,), groups=(group("servers", "p"),))
+        inventory = inventory_of(peers=(ahead,), groups=(group("servers", "p"),))
         [finding] = findings(seen(inventory, chosen=("servers",)))
         self.assertEqual("", section.when(finding, NOW))
 

@@ -36,9 +36,7 @@ class ThresholdsTests(SynchronousTestCase):
     def test_names(self) -> None:
         """Each finding has an alert, and nearly each alert has a finding."""
         source = "".join(
-            path.read_text()
-            for path in sorted((SOURCE / "attention").iterdir())
-            if path.suffix == ".py"
+            path.read_text() for path in sorted((SOURCE / "subjects").rglob("*.py"))
         )
         named = set(re.findall(r'"((?:NetBird|ApiExporter)\w+)"', source))
         self.assertEqual(set(default_thresholds().severities) - OTHERS, named)

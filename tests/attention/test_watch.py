@@ -6,34 +6,29 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention import watch
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import with_changes
-from api_exporter.attention.watch import Attention, FindingList, update_findings
-from api_exporter.netbird.agent_records import AgentProvider, AgentSettings
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import (
-    Group,
-    Member,
-    Peer,
-    ProxyCluster,
-    Route,
-    SetupKey,
-    User,
-)
+from api_exporter.netbird.records import Group, Member, Peer, User
+from api_exporter.subjects import watch
+from api_exporter.subjects.agent_network.records import AgentProvider, AgentSettings
+from api_exporter.subjects.reverse_proxy import ProxyCluster
+from api_exporter.subjects.routes import Route
+from api_exporter.subjects.setup_keys import SetupKey
+from api_exporter.subjects.watch import Attention, FindingList, update_findings
 from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import DAY, NOW, at
+from tests.inventories import inventory_of
 
 READ = Freshness(period=30, ended_at=NOW, last_success=NOW)
 
-WAITING = Inventory().with_("users", (User(id="u", pending_approval=True),))
+WAITING = inventory_of().with_("users", (User(id="u", pending_approval=True),))
 
 KEY = SetupKey(id="k", type="reusable", expires=at(2 * DAY), last_used=at(0))
 
 
 class AttentionTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.known = Inventory()
+        self.known = inventory_of()
         self.time = NOW
         self.lives: tuple[Lifetime | None, Lifetime | None] = (None, None)
         self.freshness = {"peers": READ}
@@ -91,7 +86,7 @@ class AttentionTests(SynchronousTestCase):
             looked.append(len(peers))
 
         self.patch(watch, "drop_at", drop_at)
-        self.known = Inventory(groups=()).with_("peers", (Peer(id="p"),))
+        self.known = inventory_of(groups=()).with_("peers", (Peer(id="p"),))
         for resource, count in (("peers", 1), ("groups", 1), ("peers", 2)):
             self.look(resource)
             self.assertEqual(count, len(looked), resource)
@@ -111,7 +106,7 @@ class AttentionTests(SynchronousTestCase):
             found = self.attention.found.findings
             return [f.alert for f in found if f.alert == "NetBirdFleetDropped"]
 
-        self.known = Inventory(peers=there, groups=(), users=())
+        self.known = inventory_of(peers=there, groups=(), users=())
         self.look("peers")
         self.known = self.known.with_("peers", (*lost, *there[10:])).with_(
             "users", None
@@ -138,7 +133,7 @@ class AttentionTests(SynchronousTestCase):
         )
         gates = Group(id="g", name="gates", peers=(Member(id="a"), Member(id="b")))
         there = (Peer(id="a", connected=True), Peer(id="b", connected=True))
-        self.known = Inventory(users=(), policies=()).with_("groups", (gates,))
+        self.known = inventory_of(users=(), policies=()).with_("groups", (gates,))
         for resource, peers, numbers in (
             ("peers", there, (2, 2)),
             ("users", (replace(there[0], connected=False), there[1]), (2, 1)),
@@ -175,7 +170,7 @@ class AttentionTests(SynchronousTestCase):
 
     def test_time(self) -> None:
         """A finding that depends on time alone appears after a refresh of the peers."""
-        self.known = Inventory(setup_keys=(KEY,))
+        self.known = inventory_of(setup_keys=(KEY,))
         self.assertEqual((), self.look("peers").findings)
         self.time += 2 * DAY
         self.assertEqual((), self.look("setup_keys").findings)
@@ -193,7 +188,7 @@ class AttentionTests(SynchronousTestCase):
         """All findings are kept, the most severe first."""
         keys = (replace(KEY, expires=at(-DAY)),) * 3000
         clusters = tuple(ProxyCluster(address=f"{n}") for n in range(5))
-        self.known = Inventory(setup_keys=keys, proxy_clusters=clusters)
+        self.known = inventory_of(setup_keys=keys, proxy_clusters=clusters)
         found = self.look("peers")
         self.assertEqual({"critical": 5, "warning": 3000, "info": 0}, found.counts)
         severities = [finding.severity for finding in found.findings]
@@ -206,7 +201,7 @@ class AttentionTests(SynchronousTestCase):
             Route(id=f"{n}", network_id=f"office {n}", network=f"10.{n}", enabled=True)
             for n in range(number)
         )
-        self.known = Inventory(peers=(), groups=(), routes=routes)
+        self.known = inventory_of(peers=(), groups=(), routes=routes)
         tracemalloc.start()
         self.addCleanup(tracemalloc.stop)
         before, _ = tracemalloc.get_traced_memory()

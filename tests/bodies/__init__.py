@@ -9,14 +9,15 @@ Every peer's host name is a unique string.
 import gzip
 from pathlib import Path
 
-from api_exporter.collectors.selection import selection
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.demo.go_json import encode
 from api_exporter.netbird.bodies import DecodeContext, Decoded, DocumentDecoder
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
+from api_exporter.netbird.resources import CURRENT_USER
+from api_exporter.subjects.selection import selection
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
 from simulation.company.resource import load
+from tests.inventories import inventory_of
 
 FOLDER = Path(__file__).parent
 
@@ -70,13 +71,13 @@ def decoded(resource: str, raw: bytes) -> Decoded:
 
 def inventory(*, personal: bool = False, **others: str) -> Inventory:
     """Decode all bodies; `accounts="accounts_sparse"` uses another body."""
-    known = Inventory(personal=frozenset(PERSONAL if personal else ()), now=NOON)
+    known = inventory_of(personal=frozenset(PERSONAL if personal else ()), now=NOON)
     for resource in EVERYTHING:
         name = others.get(resource.name, resource.name)
         # The usage of this month has two responses.
         names = (f"{name}_earlier", name) if name == "agent_usage" else (name,)
         for each in names:
-            before = getattr(known, resource.name) or ()
+            before = known.records.get(resource.name) or ()
             found = resource.decoder.decode(
                 body(each), DecodeContext(before, now=NOON)
             ).records

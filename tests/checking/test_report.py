@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
@@ -25,21 +24,24 @@ from api_exporter.checking.report import (
 from api_exporter.checking.survey import ResourceCheck
 from api_exporter.exposition.pages import piece
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Route, SetupKey, User
-from api_exporter.netbird.resources import RESOURCE_BY_NAME, RESOURCES
+from api_exporter.netbird.records import Group, User
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.settings.addresses import parse_addresses
 from api_exporter.settings.environment import read_settings
+from api_exporter.subjects.routes import Route
+from api_exporter.subjects.setup_keys import SetupKey
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status.findings import NO_PROBLEM
 from api_exporter.world import World
+from tests.inventories import changed, inventory_of
 from tests.parts import quota
 
 NOW = 1_800_000_000.0
 RUNBOOKS = "/usr/share/runbooks.html"
-EMPTY = Inventory(peers=(), accounts=(), groups=(Group(id="g", name="servers"),))
+EMPTY = inventory_of(peers=(), accounts=(), groups=(Group(id="g", name="servers"),))
 PAGE = b'netbird_api_peers{connected="true"} 1\n'
 LIMITED = UpstreamError("rate_limited", "429")
 
@@ -186,10 +188,10 @@ class CheckTests(SynchronousTestCase):
     def test_lists(self) -> None:
         """Findings may be about incomplete lists and missing groups of settings."""
         me = User(id="me", role="user", is_current=True)
-        missing = Inventory(groups=(), detail=frozenset({"servers"}))
+        missing = inventory_of(groups=(), detail=frozenset({"servers"}))
         line = "warning: Group servers does not exist, but PEER_DETAIL names it.\n"
         for known, words in (
-            (Inventory(users=(me,)), "The list of peers may be incomplete."),
+            (inventory_of(users=(me,)), "The list of peers may be incomplete."),
             (missing, line),
         ):
             status, text = self.checked(READ, known=known)
@@ -213,7 +215,7 @@ class CheckTests(SynchronousTestCase):
             READ,
             check("access_tokens", UpstreamError("forbidden", "403")),
             check("routes", LIMITED),
-            known=(replace(EMPTY, setup_keys=(key,))),
+            known=(changed(EMPTY, setup_keys=(key,))),
         )
         self.assertEqual(
             [
@@ -235,7 +237,7 @@ class CheckTests(SynchronousTestCase):
             Route(id=f"{n}", network_id=f"{n}\n\x1b[2J", network="::/0", enabled=True)
             for n in range(51)
         )
-        status, text = self.checked(READ, known=replace(EMPTY, routes=routes))
+        status, text = self.checked(READ, known=changed(EMPTY, routes=routes))
         self.assertEqual(2, status)
         lines = text.splitlines()
         self.assertEqual(51, sum(line.startswith("critical: ") for line in lines))
@@ -303,7 +305,7 @@ class OnceTests(SynchronousTestCase):
         out, err = io.StringIO(), io.StringIO()
         self.patch(sys, "stdout", out)
         self.patch(sys, "stderr", err)
-        known = network(Inventory())
+        known = network(inventory_of())
         known.pages.publish("peers", (piece(PAGE),))
         done = Deferred.fromCoroutine(print_metrics(known, checks_of(*checks)))
         return self.successResultOf(done), out.getvalue(), err.getvalue()

@@ -5,9 +5,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking.report_json import checked_resource
 from api_exporter.checking.survey import ResourceCheck
-from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 
 PATH = "api/users/current"
 

@@ -5,9 +5,10 @@ from itertools import chain
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from api_exporter.collectors.table import COLLECTORS, Collector
+from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.text import Family, render
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.subjects.table import COLLECTORS
 
 PREFIX = "netbird_api_"
 

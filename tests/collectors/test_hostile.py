@@ -2,28 +2,25 @@
 
 import json
 import math
-from typing import get_args, get_type_hints
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, inspect
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.agent_bodies import DenialsDecoder
-from api_exporter.netbird.agent_records import RequestCount
 from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.facts.personal import PERSONAL
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.agent_network.bodies import DenialsDecoder
+from api_exporter.subjects.agent_network.records import RequestCount
+from api_exporter.subjects.table import COLLECTORS, RESOURCES
 from tests import tries
 from tests.bodies import EVERYTHING, decoded
 from tests.collectors.samples import page, parsed
+from tests.inventories import inventory_of
 
 RECORDS: dict[str, type[Struct]] = {
-    resource.name: get_args(get_args(get_type_hints(Inventory)[resource.name])[0])[0]
-    for resource in RESOURCES
+    resource.name: resource.decoder.record for resource in RESOURCES
 } | {"agent_denials": RequestCount}
 
 SYNTAX = (
@@ -126,7 +123,7 @@ class HostileTests(SynchronousTestCase):
     @given(bodies=BODIES, personal=st.booleans())
     def test_page(self, bodies: dict[str, object], personal: bool) -> None:
         """Readable records make a page without repeated samples."""
-        inventory = Inventory(personal=frozenset(PERSONAL if personal else ()))
+        inventory = inventory_of(personal=frozenset(PERSONAL if personal else ()))
         for resource in EVERYTHING:
             text = json.dumps(bodies[resource.name]).encode()
             try:
@@ -147,7 +144,7 @@ class HostileTests(SynchronousTestCase):
 class LongTests(SynchronousTestCase):
     def test_page(self) -> None:
         """Names that are far too long make a small page without repeated samples."""
-        inventory = Inventory(personal=frozenset(PERSONAL))
+        inventory = inventory_of(personal=frozenset(PERSONAL))
         for resource in EVERYTHING:
             kind = inspect.type_info(RECORDS[resource.name])
             one, other = (_long(kind, f"{n}") for n in range(2))

@@ -8,18 +8,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors import networks
 from api_exporter.collectors.metric_filter import MetricFilter
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition import incremental, per_record
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.exposition.text import UnchangedFamily
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.subjects import networks
+from api_exporter.subjects.table import COLLECTORS
 from tests import tries
 from tests.bodies import EVERYTHING, body, inventory
 from tests.collectors.samples import page, parsed, rendered
+from tests.inventories import inventory_of
 
 TIMES = st.sampled_from(("0001-01-01T00:00:00Z", "2026-05-22T12:00:00.5Z"))
 WORDS = st.sampled_from(("", "a", 'b"\\\n'))
@@ -92,7 +93,7 @@ def read(inventory: Inventory, resource: str, told: object) -> Inventory:
         return inventory.with_(resource, None)
     [found] = [r for r in EVERYTHING if r.name == resource]
     raw = body(told) if isinstance(told, str) else json.dumps(told).encode()
-    before = getattr(inventory, resource) or ()
+    before = inventory.records.get(resource) or ()
     return inventory.with_(
         resource, found.decoder.decode(raw, DecodeContext(before)).records
     )
@@ -100,7 +101,7 @@ def read(inventory: Inventory, resource: str, told: object) -> Inventory:
 
 def records(inventory: Inventory) -> set[int]:
     """Return the identities of all known records."""
-    values = (getattr(inventory, r.name) or () for r in EVERYTHING)
+    values = (inventory.records.get(r.name) or () for r in EVERYTHING)
     return {id(record) for found in values for record in found}
 
 
@@ -125,7 +126,7 @@ class KeptTests(SynchronousTestCase):
         Peers, resources, families and labels come and go. The compressed form has the
         same text. A page holds no record that is not known any more.
         """
-        known = Inventory()
+        known = inventory_of()
         pages: dict[str, RenderedPage] = {}
         for changes, choice, personal in rounds:
             for resource, told in changes.items():
@@ -177,7 +178,7 @@ class EditionTests(SynchronousTestCase):
 
     def cycle(self, resource: str) -> None:
         """Remove half of the records, all of them, the resource, and restore it."""
-        told = getattr(self.known, resource)
+        told = self.known.records[resource]
         for some in (told[::2], (), None, told):
             self.known = self.known.with_(resource, some)
             self.check()
@@ -209,7 +210,7 @@ class EditionTests(SynchronousTestCase):
         families = collector.measure(self.known, self.pages["networks"].editions)
         fresh = [f.metric for f in families if not isinstance(f, UnchangedFamily)]
         self.assertEqual(
-            [row.metric for row in networks.ROWS if "peers" in row.needs], fresh
+            [row.metric for row in networks.FAMILIES if "peers" in row.needs], fresh
         )
 
 
@@ -227,7 +228,7 @@ class HistoryTests(SynchronousTestCase):
 
     def after(self, *answers: Answer) -> Inventory:
         """Return the inventory after these responses, one after the other."""
-        known = Inventory()
+        known = inventory_of()
         for answer in answers:
             for name, told in answer.items():
                 known = read(known, name, told)

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.collectors.selection import Selection, selection
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Member
+from api_exporter.subjects.selection import Selection, selection
+from api_exporter.subjects.table import COLLECTORS
 from tests import tries
 from tests.bodies import inventory
 from tests.collectors.samples import page, parsed, rendered
@@ -79,7 +79,7 @@ class FamiliesTests(SynchronousTestCase):
         known = KNOWN
         listed = ("peers", "groups", "events", "setup_keys", "policies", "nameservers")
         for name in listed:
-            known = known.with_(name, Untouched(getattr(known, name)))
+            known = known.with_(name, Untouched(known.records[name]))
         for name in (*listed[:-1], "dns", "networks", "routes"):
             [collector] = [c for c in COLLECTORS if c.name == name]
             self.assertLess(0, len(list(collector.measure(known))), name)

@@ -2,10 +2,10 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.subjects.table import COLLECTORS
 from tests.bodies import decoded
 from tests.collectors.samples import Key, page, parsed
+from tests.inventories import inventory_of
 
 PEERS = b"""[
     {"id": "p1", "name": "laptop", "ip": "100.64.0.1", "os": "Debian 13",
@@ -25,7 +25,7 @@ class TestPeerExporter(SynchronousTestCase):
     def samples(self, body: bytes) -> dict[Key, float]:
         """Return the samples of the collector of peers, given a response's body."""
         [peers] = [collector for collector in COLLECTORS if collector.name == "peers"]
-        inventory = Inventory().with_("peers", decoded("peers", body).records)
+        inventory = inventory_of().with_("peers", decoded("peers", body).records)
         found = parsed(page(inventory, [peers]))
         self.assertEqual(len(found), len(dict(found)), "a sample twice")
         return dict(found)
@@ -75,4 +75,4 @@ class TestPeerExporter(SynchronousTestCase):
         self.assertEqual(0, self.value(samples, "peers", connected="true"))
         self.assertNotIn("netbird_api_peer_info", {name for name, _ in samples})
         [peers] = [collector for collector in COLLECTORS if collector.name == "peers"]
-        self.assertEqual("", page(Inventory(), [peers]))
+        self.assertEqual("", page(inventory_of(), [peers]))

@@ -2,15 +2,9 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.selection import Selection, selection
-from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import AGENT_RESOURCES
-from api_exporter.netbird.resources import (
-    ACCESS_LOG,
-    ALWAYS_READ,
-    OFF,
-    RESOURCE_BY_NAME,
-)
+from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS_READ, OFF
+from api_exporter.subjects.selection import Selection, selection
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RULES
 
 
 def read(selected: Selection) -> list[str]:
@@ -62,7 +56,7 @@ class SelectionTests(SynchronousTestCase):
         everything = {r.name for r in selection({"agent_network"}, {}).resources}
         for name, gone in (
             ("agent_consumption", {"agent_consumption"}),
-            ("agent_providers", {"agent_providers", *AGENT_RESOURCES}),
+            ("agent_providers", {"agent_providers", *RULES.dormant_without}),
         ):
             selected = selection({"agent_network"}, {name: OFF})
             self.assertEqual(everything - gone, {r.name for r in selected.resources})

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.subjects.table import RESOURCES
 from simulation.company.network import PATHS, SimulatedNetwork
 from simulation.company.people import EXPORTER_ID
 from tests.bodies import body, recorded

@@ -9,16 +9,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import Groups, Thresholds, default_thresholds
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import (
-    AccessToken,
-    NetBirdAccount,
-    NetBirdSettings,
-    NetworkResource,
-    Peer,
-    ProxyToken,
-    SetupKey,
-    User,
-)
+from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings, Peer, User
+from api_exporter.subjects.networks import NetworkResource
+from api_exporter.subjects.reverse_proxy import ProxyToken
+from api_exporter.subjects.setup_keys import SetupKey
+from api_exporter.subjects.users import AccessToken
 from simulation.company.network import SimulatedNetwork
 from simulation.company.schedules import HOUR, MINUTE, WEEK
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
@@ -26,6 +21,7 @@ from tests.attention.test_demo import BEGIN, NAMED, known
 from tests.bodies import STOCK_TIME, recorded
 from tests.collectors.samples import page
 from tests.deploy.agreement import Record, Rules, contradictions
+from tests.inventories import inventory_of
 
 FIRST = BEGIN + 5 * HOUR + 40 * MINUTE
 """The begin of the first window. Others include the line cut and Friday 5 p.m."""
@@ -111,7 +107,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
         peer_login_expiration_enabled=True,
         peer_login_expiration=LIFETIME,
     )
-    return Inventory(
+    return inventory_of(
         peers=peers,
         groups=(group("servers", "p0"), group("routers", "p0")),
         users=(User(id="me", is_current=True, is_service_user=True),),
@@ -192,7 +188,7 @@ class ThresholdsTests(SynchronousTestCase):
 
     def test_groups(self) -> None:
         """Both find the named groups by name or id, and report missing ones."""
-        inventory = Inventory(
+        inventory = inventory_of(
             peers=(peer("up"), peer("down", connected=False)),
             groups=(
                 group("servers", "up", "down"),

@@ -8,12 +8,12 @@ from pathlib import Path
 from msgspec.structs import asdict
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.settings.configuration_file import load_file
 from api_exporter.settings.definitions import SETTINGS
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.token import Token
+from api_exporter.subjects.table import COLLECTORS
 from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.integration.programs import program
 

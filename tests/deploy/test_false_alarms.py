@@ -15,12 +15,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.rules import RULE_FILES, rules
 from api_exporter.attention.thresholds import with_changes
 from api_exporter.events.wiring import LogFactory
-from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER, RESOURCE_BY_NAME
+from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER
 from api_exporter.ports import Reason, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.quotas import quotas
 from api_exporter.settings.environment import read_settings
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.world import World
 from simulation.company.network import PATHS, SimulatedNetwork
 from simulation.company.people import EXPORTER_ID

@@ -12,12 +12,12 @@ from api_exporter.events.kinds import ACCESS_LOG_KIND
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import NullSink, OwnedPaths
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from tests import tries
 from tests.events.paging import START, Table
+from tests.inventories import inventory_of
 
 DAY = 24 * 3600
 
@@ -60,7 +60,7 @@ class AccessLogTests(SynchronousTestCase):
         async def fetch(path: str, _: float) -> ResponseBody:
             return ResponseBody(self.table.answer(path.partition("?")[2]))
 
-        asked = self.log.fetch(fetch, "events/proxy", 1.0, Inventory())
+        asked = self.log.fetch(fetch, "events/proxy", 1.0, inventory_of())
         body = self.successResultOf(Deferred.fromCoroutine(asked))
         self.assertIn(b'{"data":[', body.data)
 
@@ -150,7 +150,7 @@ class AccessLogTests(SynchronousTestCase):
         self.cannot_fetch(why)
 
     def cannot_fetch(self, why: str) -> None:
-        fetched = Deferred.fromCoroutine(self.log.fetch(fetch, "", 1.0, Inventory()))
+        fetched = Deferred.fromCoroutine(self.log.fetch(fetch, "", 1.0, inventory_of()))
         self.clock.advance(OPENING_TIMEOUT)
         error = self.failureResultOf(fetched).value
         self.assertEqual(("log_file", True), (error.reason, error.unsent))

@@ -13,13 +13,13 @@ from api_exporter.events.kinds import AUDIT
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, format_time
 from api_exporter.events.sinks import FileSink, OutputSink
 from api_exporter.events.wiring import LogFactory
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from tests.events.paging import Table
 from tests.events.shared import NOW
+from tests.inventories import inventory_of
 
 
 class JournalsTests(SynchronousTestCase):
@@ -82,7 +82,9 @@ class JournalsTests(SynchronousTestCase):
             return ResponseBody(table.answer(path.partition("?")[2]))
 
         self.successResultOf(
-            Deferred.fromCoroutine(log.fetch(fetch, "events/proxy", 1.0, Inventory()))
+            Deferred.fromCoroutine(
+                log.fetch(fetch, "events/proxy", 1.0, inventory_of())
+            )
         )
         [query] = table.queries
         self.assertTrue(query.endswith(f"&start_date={format_time(start)}"), query)

@@ -10,7 +10,7 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from unittest import TestCase
 
-from api_exporter.collectors.table import COLLECTORS
+from api_exporter.subjects.table import COLLECTORS
 from tests.integration.exporter import (
     Answer,
     ExporterTestCase,

@@ -22,8 +22,8 @@ from twisted.web.http import Request
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.table import COLLECTORS
 from api_exporter.web.status.findings import NO_PROBLEM
 from simulation.company.incidents import GATEWAYS_UPDATE
 from simulation.company.schedules import WEEK

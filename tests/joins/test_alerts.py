@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.rules import rules
 from api_exporter.attention.thresholds import default_thresholds
-from api_exporter.collectors.table import COLLECTORS
+from api_exporter.subjects.table import COLLECTORS
 from tests.joins.administrator import WORLDS
 from tests.joins.test_joined_lists import JOINED_FAMILIES, NEEDS
 

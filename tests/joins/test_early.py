@@ -7,10 +7,11 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import OFF, RESOURCE_BY_NAME, RESOURCES
+from api_exporter.netbird.resources import OFF
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.settings import parsers
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
 from api_exporter.world import World as AccountWorld
 from tests.joins.administrator import WORLDS, World, body
 from tests.joins.test_joined_lists import TRUTH, Page

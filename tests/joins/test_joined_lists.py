@@ -7,23 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finders import FINDERS
-from api_exporter.collectors import table
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition.incremental import render_page
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
-from api_exporter.netbird.references import JOINED_LISTS, REFERENCES
-from api_exporter.netbird.resources import RESOURCE_BY_NAME
+from api_exporter.subjects.table import (
+    COLLECTORS,
+    FINDERS,
+    RESOURCE_BY_NAME,
+    RULES,
+    SUBJECTS,
+)
 from tests.attention.looking import findings, seen
+from tests.inventories import inventory_of
 from tests.joins.administrator import WORLDS, World, body
 
-NEEDS = {
-    row.metric.name: row.needs
-    for subject in vars(table).values()
-    for row in getattr(subject, "ROWS", ())
-}
+NEEDS = {row.metric.name: row.needs for subject in SUBJECTS for row in subject.families}
 """The resources that each family is made of."""
 
 JOINED_FAMILIES = {name for name, needs in NEEDS.items() if len(needs) > 1}
@@ -75,14 +74,14 @@ class Exporter:
     """An inventory that is read one list after the other, from changing worlds."""
 
     def __init__(self, world: World) -> None:
-        self.inventory = Inventory(now=1_800_000_000.0)
+        self.inventory = inventory_of(now=1_800_000_000.0)
         self._clock = 0
         for name in world:
             self.read(name, world)
 
     def read(self, name: str, world: World) -> None:
         before = self.inventory
-        known = DecodeContext(getattr(before, name) or ())
+        known = DecodeContext(before.records.get(name) or ())
         decoded = RESOURCE_BY_NAME[name].decoder.decode(body(world, name), known)
         self._clock += 2
         self.inventory = before.with_(name, decoded.records).settle(
@@ -112,14 +111,14 @@ TRUTH = [Exporter(world).page() for world in WORLDS]
 class TableTests(SynchronousTestCase):
     def test_references(self) -> None:
         """Each resource of a join names another, is named, or needs no reference."""
-        named = {n for r in REFERENCES for n in (r.resource, *r.targets)}
+        named = {n for r in RULES.references.every for n in (r.resource, *r.targets)}
         for needs in JOINED:
             for name in needs:
                 self.assertTrue(name in named or name in ALONE, (name, needs))
 
     def test_worlds(self) -> None:
         """The administrator's account has every list that names ids or has them."""
-        self.assertLessEqual(set(JOINED_LISTS), set(WORLDS[0]))
+        self.assertLessEqual(set(RULES.references.lists), set(WORLDS[0]))
 
 
 class JoinedListTests(SynchronousTestCase):

@@ -5,20 +5,23 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 from msgspec import Struct
 
-from api_exporter.netbird.agent_records import ConsumptionRow, RequestCount, UsageBucket
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME
+from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.netbird.shown_fields import Field, record_fields
+from api_exporter.subjects.agent_network.records import (
+    ConsumptionRow,
+    RequestCount,
+    UsageBucket,
+)
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 
 FILE = Path(__file__).with_name("fields.txt")
 
 RECORDS: dict[str, type[Struct]] = {
     **{
-        name: get_args(get_args(get_type_hints(Inventory)[name])[0])[0]
+        name: RESOURCE_BY_NAME[name].decoder.record
         for name in RESOURCE_BY_NAME
         if name != ACCESS_LOG
     },

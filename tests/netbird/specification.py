@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 
 from api_exporter.netbird import unknown
-from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME
+from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 
 Known = dict[str, "Known"] | list[str] | int
 

@@ -5,7 +5,8 @@ import tracemalloc
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.agent_bodies import (
+from api_exporter.netbird.bodies import DecodeContext
+from api_exporter.subjects.agent_network.bodies import (
     Consumption,
     ConsumptionDecoder,
     Denials,
@@ -16,8 +17,7 @@ from api_exporter.netbird.agent_bodies import (
     next_midnight,
     usage_query,
 )
-from api_exporter.netbird.bodies import DecodeContext
-from api_exporter.netbird.resources import MAX_BODY_BYTES, RESOURCE_BY_NAME
+from api_exporter.subjects.table import MAX_BODY_BYTES, RESOURCE_BY_NAME
 
 NOON = 1_795_348_830.0
 """2026-11-22, 12:00:30 UTC."""

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird import bodies, elements
-from api_exporter.netbird.agent_records import AgentSettings
 from api_exporter.netbird.bodies import (
     BodyDecoder,
     DecodeContext,
@@ -25,10 +24,13 @@ from api_exporter.netbird.bodies import (
     check_for_error,
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
-from api_exporter.netbird.records import DnsSettings, Group, Peer, Policy
-from api_exporter.netbird.resources import RESOURCE_BY_NAME, RESOURCES
+from api_exporter.netbird.records import Group, Peer
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh import pipeline
+from api_exporter.subjects.agent_network.records import AgentSettings
+from api_exporter.subjects.dns import DnsSettings
+from api_exporter.subjects.policies import Policy
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
 
 PEERS = ListDecoder(Peer)
 GROUPS = ListDecoder(Group)
@@ -53,7 +55,7 @@ NO_DOCUMENTS = (
 
 
 def decode(
-    body: BodyDecoder,
+    body: BodyDecoder[object],
     text: bytes,
     before: Sequence[msgspec.Struct] = (),
     recognized: KnownRecords = NO_RECORDS,
@@ -243,7 +245,7 @@ BODIES = st.sampled_from([resource.decoder for resource in RESOURCES])
 
 
 class HostileTests(SynchronousTestCase):
-    def check(self, body: BodyDecoder, text: bytes) -> None:
+    def check(self, body: BodyDecoder[object], text: bytes) -> None:
         """Raise nothing but UpstreamError, and report what is rejected."""
         try:
             decoded = decode(body, text)
@@ -255,7 +257,7 @@ class HostileTests(SynchronousTestCase):
         msgspec.json.encode(decoded.records)  # it can be written as UTF-8
 
     @given(body=BODIES, value=VALUES | st.lists(RECORDS | VALUES))
-    def test_json(self, body: BodyDecoder, value: object) -> None:
+    def test_json(self, body: BodyDecoder[object], value: object) -> None:
         """Any JSON is decoded, refused, or refused in part with the places reported."""
         self.check(body, json.dumps(value).encode())
 
@@ -266,7 +268,7 @@ class HostileTests(SynchronousTestCase):
         junk=st.binary(max_size=3),
     )
     def test_damaged(
-        self, body: BodyDecoder, value: list[object], cut: int, junk: bytes
+        self, body: BodyDecoder[object], value: list[object], cut: int, junk: bytes
     ) -> None:
         """JSON with extra bytes anywhere raises no other error."""
         text = json.dumps(value).encode()
@@ -363,7 +365,7 @@ class Work:
     Each comma, bracket and 64 bytes of a text count one, a text itself sixteen.
     """
 
-    def __init__(self, test: SynchronousTestCase, body: ListDecoder) -> None:
+    def __init__(self, test: SynchronousTestCase, body: ListDecoder[Any]) -> None:
         self._done: list[int] = []
         self._body = body
         for owner, name in ((elements, "_DECODER"), (body, "_decoder")):

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.bodies import DocumentDecoder
-from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.table import RESOURCES
 from tests.wording import FOREIGN_WORDS
 
 

@@ -1,21 +1,26 @@
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import AccessToken, CurrentUser, Permissions, User
+from api_exporter.netbird.records import CurrentUser, Permissions, User
+from api_exporter.subjects.users import AccessToken
+from tests.inventories import inventory_of
 
 
 class InventoryTests(SynchronousTestCase):
     def test_another_user(self) -> None:
         """Access tokens are removed with the current user."""
         tokens = (AccessToken(id="t"),)
-        before = Inventory(users=(User(id="a", is_current=True),), access_tokens=tokens)
+        before = inventory_of(
+            users=(User(id="a", is_current=True),), access_tokens=tokens
+        )
         for users, kept in (
             ((User(id="b"), User(id="a", name="new", is_current=True)), tokens),
             ((User(id="b", is_current=True),), None),
             ((), None),
             (None, None),
         ):
-            self.assertEqual(kept, before.with_("users", users).access_tokens, users)
+            self.assertEqual(
+                kept, before.with_("users", users).records.get("access_tokens"), users
+            )
 
     def test_current_user(self) -> None:
         """The current user is the marked user with the lowest id, if any is marked."""
@@ -27,7 +32,7 @@ class InventoryTests(SynchronousTestCase):
             ((you, me), "me"),
             ((me, User(id="me too", is_current=True)), "me"),
         ):
-            self.assertEqual(current, Inventory(users=users).current_user_id)
+            self.assertEqual(current, inventory_of(users=users).current_user_id)
 
     def test_partial(self) -> None:
         """A human with the role `user` sees only their own peers."""
@@ -39,9 +44,11 @@ class InventoryTests(SynchronousTestCase):
             (User(id="me", role="custom", is_current=True), False),
             (User(id="me", role="user"), False),
         ):
-            self.assertEqual(expected, Inventory(users=(other, current)).partial_peers)
+            self.assertEqual(
+                expected, inventory_of(users=(other, current)).partial_peers
+            )
         for users in ((), None):
-            self.assertFalse(Inventory(users=users).partial_peers)
+            self.assertFalse(inventory_of(users=users).partial_peers)
 
     def test_restricted(self) -> None:
         """A restricted user sees all peers only if that is granted."""
@@ -56,11 +63,11 @@ class InventoryTests(SynchronousTestCase):
         ):
             known = Permissions(is_restricted=restricted, modules=modules)
             user = CurrentUser(id="me", permissions=known)
-            self.assertEqual(expected, Inventory(current_user=(user,)).partial_peers)
+            self.assertEqual(expected, inventory_of(current_user=(user,)).partial_peers)
 
     def test_whole_again(self) -> None:
         """Joins are made again if no user says any more that peers are missing."""
-        before = Inventory(users=(User(id="me", role="user", is_current=True),))
+        before = inventory_of(users=(User(id="me", role="user", is_current=True),))
         denied = Permissions(modules={"users": {"read": False}})
         after = before.with_(
             "current_user", (CurrentUser(id="me", permissions=denied),)

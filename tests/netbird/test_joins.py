@@ -9,22 +9,13 @@ from typing import Any
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.agent_records import AgentBudgetRule, AgentProvider
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
-from api_exporter.netbird.records import (
-    Group,
-    GroupId,
-    Member,
-    Network,
-    NetworkResource,
-    NetworkRouter,
-    Peer,
-    Policy,
-    Route,
-    Rule,
-    User,
-)
+from api_exporter.netbird.records import Group, GroupId, Member, Peer, User
+from api_exporter.subjects.agent_network.records import AgentBudgetRule, AgentProvider
+from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
+from api_exporter.subjects.policies import Policy, Rule
+from api_exporter.subjects.routes import Route
+from tests.inventories import inventory_of
 
 MADE: Mapping[str, Callable[..., Any]] = {
     "peers": lambda id_: Peer(id=id_),
@@ -163,7 +154,7 @@ class Lists:
     """An inventory whose lists are read one after the other."""
 
     def __init__(self) -> None:
-        self.inventory = Inventory()
+        self.inventory = inventory_of()
         self._clock = 0
 
     def read(self, **lists: tuple[object, ...] | None) -> "Lists":
@@ -190,7 +181,7 @@ class Lists:
 
     def used(self, name: str) -> list[object]:
         """Return the records that joins use."""
-        return sorted(getattr(self.inventory.joined, name), key=attrgetter("id"))
+        return sorted(self.inventory.joined.records[name], key=attrgetter("id"))
 
     @property
     def due(self) -> set[str]:
@@ -244,7 +235,7 @@ class ListTests(SynchronousTestCase):
         after = after.settle(before, "routes", Reading(50, 60))
         for name, began in (("groups", 61), ("peers", 55)):
             after = after.settle(after, name, Reading(began, began + 10))
-        self.assertEqual(before.routes, after.joined.routes)
+        self.assertEqual(before.records["routes"], after.joined.records["routes"])
         self.assertEqual({"peers"}, set(after.joins.due))
 
     def test_unaffected(self) -> None:
@@ -269,7 +260,7 @@ class ListTests(SynchronousTestCase):
 
     def test_other_router(self) -> None:
         """A network that is older than its new router keeps the previous router."""
-        [before] = self.lists.go(NETWORK).inventory.network_routers or ()
+        [before] = self.lists.go(NETWORK).inventory.records["network_routers"]
         routers = (NetworkRouter(id="w", enabled=True, peer="p"), NetworkRouter(id="v"))
         self.lists.read(network_routers=routers).go("groups again, peers again")
         self.assertIn(before, self.lists.used("network_routers"))

@@ -8,18 +8,23 @@ from msgspec import Struct
 from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird import agent_records, records
+from api_exporter.netbird import records
+from api_exporter.netbird.shown_fields import record_fields
+from api_exporter.subjects.agent_network.records import Amount
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 from tests.bodies import decoded
 
 
 class DefaultsTests(SynchronousTestCase):
     def test_absent(self) -> None:
         """An absent field is false, empty or None, and never true."""
-        kinds = [
-            kind
-            for kind in (*vars(records).values(), *vars(agent_records).values())
-            if isinstance(kind, type) and issubclass(kind, Struct)
-        ]
+        kinds: set[type[Struct]] = set()
+        found = [resource.decoder.record for resource in RESOURCE_BY_NAME.values()]
+        while found:
+            kind = found.pop()
+            if issubclass(kind, Struct) and kind not in kinds:
+                kinds.add(kind)
+                found += [f.record for f in record_fields(kind) if f.record]
         self.assertGreater(len(kinds), 30)
         for kind in kinds:
             for field in fields(kind):
@@ -33,7 +38,7 @@ class AmountTests(SynchronousTestCase):
         for value, taken in ((2.0**53, True), (2.0**53 + 2, False)):
             for amount in (value, -value):
                 try:
-                    msgspec.convert(amount, agent_records.Amount)
+                    msgspec.convert(amount, Amount)
                 except msgspec.ValidationError:
                     self.assertFalse(taken, amount)
                 else:

@@ -1,54 +1,53 @@
 """The table of resources."""
 
 from collections import Counter
-from typing import get_args, get_type_hints
 from urllib.parse import unquote
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import AGENT_RESOURCES, Inventory
-from api_exporter.netbird.records import ProxyCluster, ProxyService, User
-from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME, RESOURCES
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import User
+from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.reverse_proxy import (
+    ProxyCluster,
+    ProxyService,
+    service_names,
+)
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES, RULES, SUBJECTS
 from tests.bodies import body
+from tests.inventories import inventory_of
 
 TOKENS = RESOURCE_BY_NAME["access_tokens"]
 
 
 def as_user(id_: str) -> Inventory:
-    return Inventory(users=(User(id="someone"), User(id=id_, is_current=True)))
+    return inventory_of(users=(User(id="someone"), User(id=id_, is_current=True)))
 
 
 class ResourcesTests(SynchronousTestCase):
     def test_first(self) -> None:
-        """The peers come first; a field without a path is no resource."""
+        """The peers come first, and all names differ."""
         self.assertEqual("peers", next(iter(RESOURCE_BY_NAME)))
-        others = {field.name for field in fields(Inventory)} - set(RESOURCE_BY_NAME)
-        told = {"personal", "changes", "detail", "now", "consumption_period", "joins"}
-        self.assertEqual(told, others)
+        every = [r.name for subject in SUBJECTS for r in subject.resources]
+        self.assertEqual(sorted(every), sorted(RESOURCE_BY_NAME))
 
-    def test_fields(self) -> None:
-        """The inventory has a field for each resource, in the same order and type."""
-        hints = get_type_hints(Inventory)
-        names = [resource.name for resource in RESOURCES]
-        self.assertEqual(names, [name for name in hints if name in {*names}])
+    def test_records(self) -> None:
+        """Each decoder makes records of the type that it names."""
         for resource in RESOURCE_BY_NAME.values():
             if resource.name == ACCESS_LOG:  # its rows are not kept
                 continue
-            known, _ = get_args(hints[resource.name])
-            record, _ = get_args(known)
             found = resource.decoder.decode(body(resource.name)).records
-            self.assertEqual({record}, {*map(type, found)}, resource.name)
+            self.assertEqual({resource.decoder.record}, {*map(type, found)})
 
     def test_service_names(self) -> None:
         """The names of services by id, once the services are known."""
-        self.assertIsNone(Inventory().service_names)
+        self.assertIsNone(service_names(inventory_of()))
         services = (ProxyService(id="s", name="shop"),)
-        known = Inventory(proxy_services=services)
-        self.assertEqual({"s": "shop"}, known.service_names)
+        known = inventory_of(proxy_services=services)
+        self.assertEqual({"s": "shop"}, service_names(known))
 
     def test_paths(self) -> None:
         """No two resources have one path, and no path depends on an empty inventory."""
@@ -57,8 +56,8 @@ class ResourcesTests(SynchronousTestCase):
         for resource in RESOURCES:
             if resource is not TOKENS:
                 self.assertFalse(resource.optional)
-                located = resource.request_path(Inventory(), 0.0)
-                dormant = resource.name in AGENT_RESOURCES
+                located = resource.request_path(inventory_of(), 0.0)
+                dormant = resource.name in RULES.dormant_without
                 self.assertEqual(None if dormant else resource.path, located)
 
     def test_absent(self) -> None:
@@ -133,16 +132,16 @@ class AccessLogTests(SynchronousTestCase):
         resource = RESOURCE_BY_NAME[ACCESS_LOG]
         service, cluster = ProxyService(id="a"), ProxyCluster(address="b")
         for inventory, asked, pointless in (
-            (Inventory(), True, False),
-            (Inventory(proxy_services=()), True, False),
-            (Inventory(proxy_services=(), proxy_clusters=()), False, True),
-            (Inventory(proxy_services=(service,)), True, False),
-            (Inventory(proxy_services=(), proxy_clusters=(cluster,)), True, False),
+            (inventory_of(), True, False),
+            (inventory_of(proxy_services=()), True, False),
+            (inventory_of(proxy_services=(), proxy_clusters=()), False, True),
+            (inventory_of(proxy_services=(service,)), True, False),
+            (inventory_of(proxy_services=(), proxy_clusters=(cluster,)), True, False),
         ):
             located = resource.request_path(inventory, 0.0)
             self.assertEqual("api/events/proxy" if asked else None, located)
             self.assertEqual(pointless, resource.pointless(inventory))
-        self.assertFalse(TOKENS.pointless(Inventory()))
+        self.assertFalse(TOKENS.pointless(inventory_of()))
 
 
 class AccessTokensTests(SynchronousTestCase):

@@ -7,8 +7,9 @@ import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.bodies import DecodeContext
-from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME
+from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.netbird.unknown import MAX_NAMES, Inspector, Unknown
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 from tests.bodies import EVERYTHING, body, recorded
 from tests.netbird.specification import ROLES, known_fields
 from tests.reference.test_reference import by_resource

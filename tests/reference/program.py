@@ -2,15 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from api_exporter.collectors.metric_filter import MetricFilter
-from api_exporter.collectors.selection import selection
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.selection import selection
+from api_exporter.subjects.table import COLLECTORS
 from tests.collectors.samples import page, parsed
+from tests.inventories import inventory_of
 from tests.reference.page import Key, Settings
 
 
@@ -30,10 +32,10 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
 
 
 def decoded(
-    bodies: Mapping[str, bytes], settings: Settings, resources: Iterable[Resource]
+    bodies: Mapping[str, bytes], settings: Settings, resources: Iterable[Resource[Any]]
 ) -> Inventory:
     """Return the inventory after one reading of each resource that has a body."""
-    inventory = Inventory(
+    inventory = inventory_of(
         personal=settings.personal,
         detail=settings.detail,
         now=settings.now,
@@ -50,7 +52,7 @@ def decoded(
 
 def all_read(
     inventory: Inventory,
-    resources: Iterable[Resource],
+    resources: Iterable[Resource[Any]],
     now: float,
     body: Callable[[str, str], bytes | None],
 ) -> Inventory:
@@ -66,7 +68,7 @@ def all_read(
             text = body(resource.name, path or "")
             if text is None:
                 break
-            before = getattr(inventory, resource.name) or ()
+            before = inventory.records.get(resource.name) or ()
             try:
                 found = resource.decoder.decode(text, DecodeContext(before, now=now))
             except UpstreamError:

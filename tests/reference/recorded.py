@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from api_exporter.collectors import table
-from api_exporter.netbird.resources import RESOURCE_BY_NAME
+from api_exporter.subjects.table import RESOURCE_BY_NAME, SUBJECTS
 from tests.bodies import recorded
 from tests.correctness import record_result
 from tests.reference.comparison import PERSONAL, differences
@@ -35,8 +34,8 @@ def ledger() -> dict[str, dict[str, str]]:
             if row.metric.name in shown
             else absent.get(row.metric.name, "no recorded server has such an object"),
         }
-        for subject in vars(table).values()
-        for row in getattr(subject, "ROWS", ())
+        for subject in SUBJECTS
+        for row in subject.families
     }
 
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.subjects.table import RESOURCES
 from simulation.company.network import SimulatedNetwork
 from simulation.company.people import EXPORTER_ID
 from tests.bodies import EVERYTHING, body, recorded

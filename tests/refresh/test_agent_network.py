@@ -10,10 +10,9 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import AGENT_RESOURCES
-from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
 from api_exporter.world import World
 from tests.bodies import recorded
 from tests.parts import CURRENT_USER, SERVICE_USER, quota
@@ -119,7 +118,7 @@ class DormantTests(SynchronousTestCase):
         self.assertEqual(2, len(network.since(HOUR + MINUTE)) // 3)
         self.assertEqual(
             set(),
-            network.resources() & set(AGENT_RESOURCES),
+            network.resources() & set(RULES.dormant_without),
             "dormant resources have series",
         )
         self.assertIn("agent_providers", network.resources())
@@ -134,7 +133,7 @@ class DormantTests(SynchronousTestCase):
         network.replies[path] = b"[]"
         network.advance(16 * MINUTE)
         self.assertEqual([], network.sample("agent_limit"))
-        self.assertEqual(set(), network.resources() & set(AGENT_RESOURCES))
+        self.assertEqual(set(), network.resources() & set(RULES.dormant_without))
         begin = network.clock.seconds()
         network.advance(2 * HOUR)
         self.assertEqual({"providers"}, set(network.since(begin)))
@@ -143,11 +142,11 @@ class DormantTests(SynchronousTestCase):
         """If all is refused, what is dormant does not stay in failure."""
         network = Agents(max_age=900.0)
         network.advance(29 * MINUTE)
-        for name in ("agent_providers", *AGENT_RESOURCES):
+        for name in ("agent_providers", *RULES.dormant_without):
             path = RESOURCE_BY_NAME[name].path
             network.replies[path] = UpstreamError("forbidden", "403")
         network.advance(HOUR)
-        self.assertEqual(set(), network.resources() & set(AGENT_RESOURCES))
+        self.assertEqual(set(), network.resources() & set(RULES.dormant_without))
 
     def test_role(self) -> None:
         """Joins wait for no list that the user's new role withholds."""
@@ -164,7 +163,7 @@ class DormantTests(SynchronousTestCase):
         self.assertIn("agent_policies", network.inventory.joins.due)
         network.advance(HOUR)
         self.assertEqual(frozenset(), network.inventory.joins.due)
-        self.assertEqual(set(), network.resources() & set(AGENT_RESOURCES))
+        self.assertEqual(set(), network.resources() & set(RULES.dormant_without))
 
 
 class CostTests(SynchronousTestCase):

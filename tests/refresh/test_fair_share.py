@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.life import lives
 from api_exporter.refresh.rate_limits import stretched
 from api_exporter.refresh.schedule import Schedule
 from api_exporter.serving.token_bucket import TokenBucket
+from api_exporter.subjects.table import RESOURCES
 from tests import tries
 from tests.parts import limiter as bucket
 

@@ -10,15 +10,14 @@ from msgspec import Raw, Struct
 from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.events.audit_cursor import AuditCursor
 from api_exporter.events.journal import new_rows, render
 from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT
 from api_exporter.events.log_cursor import batches
 from api_exporter.events.position import Position
-from api_exporter.netbird.resources import RESOURCE_BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.compute import compute_at_once
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RESOURCES
 from api_exporter.web.discovery.query import Query
 from api_exporter.web.discovery.targets import target_list
 from tests.bodies import body

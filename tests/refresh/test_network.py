@@ -4,11 +4,11 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Snapshot
-from api_exporter.attention.watch import AttentionState
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh import network as network_
 from api_exporter.refresh.pipeline import AccountFeature
+from api_exporter.subjects.watch import AttentionState
 from tests.logbook import logbook
 from tests.refresh.test_refresher import GOOD, Bench
 
@@ -57,10 +57,10 @@ class NetworkTests(SynchronousTestCase):
     def test_unread(self) -> None:
         """Without a collector the records are counted, and not decoded."""
         network = Bench("peers", beside=("events",), events=EVENTS).start()
-        self.assertEqual((), network.inventory.events)
+        self.assertEqual((), network.inventory.records["events"])
         self.assertEqual(3, network.telemetry.freshness["events"].records)
         network = Bench("events", events=EVENTS).start()
-        self.assertEqual(2, len(network.inventory.events or ()))
+        self.assertEqual(2, len(network.inventory.records["events"]))
         standing = network.telemetry.freshness["events"]
         self.assertEqual((2, 1), (standing.records, standing.rejected))
 
@@ -71,7 +71,7 @@ class NetworkTests(SynchronousTestCase):
         after = Bench("peers", "events")
         self.successResultOf(Deferred.fromCoroutine(after.adopt(before)))
         self.assertEqual(1, len(after.inventory.peers or ()))
-        self.assertIsNone(after.inventory.events)
+        self.assertIsNone(after.inventory.records.get("events"))
 
     def test_cost(self) -> None:
         """Only a resource with a known path costs requests."""

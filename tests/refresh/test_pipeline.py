@@ -8,19 +8,19 @@ from twisted.internet.task import Clock
 from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.table import Collector
+from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Family, Inputs, Metric, labels
 from api_exporter.netbird import references
-from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh import pipeline
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import LastBody, lives
 from api_exporter.refresh.pipeline import AccountFeature, BodyReader, Pipeline
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.world import World
+from tests.inventories import inventory_of
 from tests.parts import DelayedCompute
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
@@ -49,7 +49,7 @@ class Bench:
                 Collector("things", ("groups",), self.measure, (METRIC,)),
                 Collector("others", ("groups",), self.others, (OTHER,)),
             ],
-            inventory=Inventory(),
+            inventory=inventory_of(),
             fetch=self.fetch,
             pages=self.pages,
             compute=compute,
@@ -205,7 +205,7 @@ class TurnTests(SynchronousTestCase):
         self.successResultOf(read)
         self.successResultOf(again)
         inventory = bench.pipeline.inventory
-        self.assertEqual(["r"], [route.id for route in inventory.routes or ()])
+        self.assertEqual(["r"], [route.id for route in inventory.records["routes"]])
         self.assertEqual(samples("a"), bench.published())
 
 
@@ -214,8 +214,7 @@ class TooManyNamesTests(SynchronousTestCase):
         """A list whose records name too many objects is not published, nor networks
         whose routers name too many groups.
         """
-        for module in (references, join_size):
-            self.patch(module, "MAX_NAMED_IDS", 5)
+        self.patch(references, "MAX_NAMED_IDS", 5)
         bench = Bench()
         for name, body, problem in (
             ("routes", b'{"id":"r","peer_groups":["a","b","c","d","e"]}', ""),
@@ -238,8 +237,10 @@ class TooManyNamesTests(SynchronousTestCase):
             self.assertEqual("too_large", failure.reason)
             self.assertIn(problem, str(failure))
         inventory = bench.pipeline.inventory
-        self.assertEqual(["r"], [route.id for route in inventory.routes or ()])
-        self.assertEqual(["n"], [network.id for network in inventory.networks or ()])
+        self.assertEqual(["r"], [route.id for route in inventory.records["routes"]])
+        self.assertEqual(
+            ["n"], [network.id for network in inventory.records["networks"]]
+        )
 
 
 class TooLongTests(SynchronousTestCase):

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import AGENT_RESOURCES
-from api_exporter.netbird.resources import ACCESS_LOG, RESOURCE_BY_NAME, RESOURCES, UP
+from api_exporter.netbird.resources import ACCESS_LOG, UP
 from api_exporter.refresh.rate_limits import (
     MAX_LENGTHENED,
     PLANNED_FRACTION,
@@ -17,6 +16,7 @@ from api_exporter.refresh.rate_limits import (
     per_minute,
     stretched,
 )
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES, RULES
 from tests import tries
 
 DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
@@ -39,7 +39,7 @@ ACCOUNTS = st.lists(
 
 def without_dormant(accounts: list[dict[str, float]]) -> list[dict[str, float]]:
     """Return intervals without those of resources that may be dormant."""
-    dormant = {ACCESS_LOG, *AGENT_RESOURCES}
+    dormant = {ACCESS_LOG, *RULES.dormant_without}
     return [
         {name: period for name, period in periods.items() if name not in dormant}
         for periods in accounts
@@ -52,7 +52,7 @@ LIMITS = st.tuples(st.integers(1, 1000), st.integers(1, 1000))
 class StretchedTests(SynchronousTestCase):
     def test_dormant(self) -> None:
         """Resources that may be dormant slow no others, at any interval."""
-        often = dict.fromkeys(AGENT_RESOURCES, 1.0)
+        often = dict.fromkeys(RULES.dormant_without, 1.0)
         self.assertEqual([DEFAULT | often], stretched([DEFAULT | often], (6, 30)))
 
     def test_cost(self) -> None:

@@ -13,8 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.collectors.selection import selection
-from api_exporter.netbird.resources import OFF, PROBE_PATH, RESOURCES
+from api_exporter.netbird.resources import OFF, PROBE_PATH
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.compute import compute_at_once
@@ -22,6 +21,8 @@ from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.pipeline import AccountFeature
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY, Refresher
+from api_exporter.subjects.selection import selection
+from api_exporter.subjects.table import RESOURCES
 from api_exporter.telemetry.history import PeerCount
 from api_exporter.upstream.refusal import response_error
 from api_exporter.world import World

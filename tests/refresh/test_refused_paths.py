@@ -6,10 +6,10 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.refused_paths import MAX_REFUSED, RefusedPaths
+from api_exporter.subjects.table import COLLECTORS
 from api_exporter.world import World
 from tests.parts import quota, refusal
 

@@ -3,9 +3,9 @@
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
 from api_exporter.refresh.network import UnknownGroups
+from tests.inventories import inventory_of
 from tests.logbook import logbook
 
 
@@ -14,7 +14,7 @@ class UnknownGroupsTests(SynchronousTestCase):
         """A missing group is logged once, and again if it goes missing later."""
         book = logbook(self)
         unknown = UnknownGroups(Logger("api_exporter"))
-        known = Inventory(detail=frozenset({"servers", "g2", "x\ny"}))
+        known = inventory_of(detail=frozenset({"servers", "g2", "x\ny"}))
         servers, other = Group(id="g1", name="servers"), Group(id="g2", name="other")
 
         def told(*groups: Group) -> list[str]:
@@ -40,6 +40,6 @@ class UnknownGroupsTests(SynchronousTestCase):
         book = logbook(self)
         for detail in (None, frozenset[str]()):
             UnknownGroups(Logger("api_exporter")).warn(
-                Inventory(detail=detail, groups=())
+                inventory_of(detail=detail, groups=())
             )
         self.assertEqual([], book.lines())

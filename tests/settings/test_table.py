@@ -10,7 +10,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import Thresholds, default_thresholds
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.resources import OFF
 from api_exporter.settings.addresses import Address, Endpoint, parse_address
@@ -29,6 +28,7 @@ from api_exporter.settings.errors import (
     quote_value,
 )
 from api_exporter.settings.setting import absolute_path
+from api_exporter.subjects.table import COLLECTORS
 from tests import tries
 
 CANARY = "nbp_c4nary"

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import CURRENT_USER, RESOURCE_BY_NAME
+from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.refresh.quotas import quotas
 from api_exporter.settings.definitions import (
     ACCESS_SECTION,
@@ -21,7 +19,9 @@ from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.setting import Setting
 from api_exporter.settings.unused import unused_warnings
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
 from tests.authority import Authority, written
+from tests.inventories import inventory_of
 
 REQUIRED = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "secret"}
 
@@ -165,7 +165,9 @@ class PairsTests(SynchronousTestCase):
         for name, resource in RESOURCES.items():
             if name in given:
                 self.assertIn(resource, requested, given)
-                self.assertIsNotNone(requested[resource].request_path(Inventory(), 0.0))
+                self.assertIsNotNone(
+                    requested[resource].request_path(inventory_of(), 0.0)
+                )
         interval, _, period = given.get("REFRESH_INTERVALS", "").partition("=")
         if interval and period != "off" and interval != CURRENT_USER:
             idle = f"REFRESH_INTERVALS: {interval} has no effect" in str(lines)

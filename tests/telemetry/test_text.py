@@ -6,8 +6,8 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import RESOURCE_BY_NAME
 from api_exporter.ports import Attempt
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.text import text

@@ -18,10 +18,10 @@ from twisted.web.client import Agent
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
-from api_exporter.netbird.resources import MAX_BODY_BYTES
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
+from api_exporter.subjects.table import MAX_BODY_BYTES
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.world import World

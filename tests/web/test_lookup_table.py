@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.facts.personal import PERSONAL
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer, User
 from api_exporter.web import lookup_table
 from api_exporter.web.lookup_table import (
@@ -23,6 +22,7 @@ from api_exporter.web.lookup_table import (
     make_table,
     name_key,
 )
+from tests.inventories import inventory_of
 
 LAPTOP = Peer(
     id="p1",
@@ -38,7 +38,7 @@ LAPTOP = Peer(
 )
 SERVER = Peer(id="p2", name="server", ip="100.64.0.8", dns_label="Server")
 SERVER = replace(SERVER, extra_dns_labels=LAPTOP.extra_dns_labels)
-NETWORK = Inventory(
+NETWORK = inventory_of(
     peers=(LAPTOP, SERVER),
     groups=(
         Group(id="g1", name="servers", peers=(Member(id="p2"),)),
@@ -90,7 +90,7 @@ class TableTests(SynchronousTestCase):
     def test_spellings(self, address: IPv6Address) -> None:
         """Each spelling of an IPv6 address finds the same peer."""
         peer = Peer(id="p", ipv6=address.compressed)
-        table = make_table(Inventory(peers=(peer,), groups=()))
+        table = make_table(inventory_of(peers=(peer,), groups=()))
         for text in (address.exploded, address.compressed.upper()):
             if address.ipv4_mapped is None:
                 self.assertEqual(["p"], self.ids(table, address_key(text)))
@@ -120,7 +120,7 @@ class TableTests(SynchronousTestCase):
             Peer(id=f"{n}", name=text, dns_label=text, ip=text, os=os)
             for n, text in enumerate(texts)
         )
-        table = make_table(Inventory(peers=peers, groups=()))
+        table = make_table(inventory_of(peers=peers, groups=()))
         for row, line in zip(json_rows(table), csv_rows(table), strict=True):
             for key in ("dns_name", "address", "peer", "os"):
                 self.assertEqual(row[key], line[key])
@@ -143,7 +143,7 @@ class TableTests(SynchronousTestCase):
         """A name with a line break is one quoted cell, as NetBird has it."""
         group = Group(id="g", name='line\nbreak "1"', peers=(Member(id="p"),))
         peer = Peer(id="p", name="a\r\nb", os="x\ty")
-        [row] = csv_rows(make_table(Inventory(peers=(peer,), groups=(group,))))
+        [row] = csv_rows(make_table(inventory_of(peers=(peer,), groups=(group,))))
         self.assertEqual(
             (',line\nbreak "1",', "a\r\nb", "x\ty"),
             (row["groups"], row["peer"], row["os"]),
@@ -170,7 +170,7 @@ class TableTests(SynchronousTestCase):
     def test_bounds(self) -> None:
         """Peers with the same name are limited; a table that is too long is None."""
         peers = tuple(Peer(id=f"{n}", dns_label="a.b") for n in range(5_000))
-        network = Inventory(peers=peers, groups=())
+        network = inventory_of(peers=peers, groups=())
         whole = make_table(network)
         self.assertEqual(5_000, len(csv_rows(whole)))
         for form in (whole.json, whole.csv):

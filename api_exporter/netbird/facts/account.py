@@ -1,7 +1,6 @@
 """Conclusions from the account's settings: expiry of logins, and room for peers."""
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network
 
 from msgspec.structs import fields
 
@@ -51,14 +50,3 @@ CHOICES = tuple(
     if field.type == Choice
 )
 """The names of all yes-or-no settings of an account."""
-
-
-def address_count(network: str) -> int | None:
-    """Return how many peers fit into an IPv4 range; None for anything else."""
-    if not network.rpartition("/")[2].isdecimal():  # an address, or a mask
-        return None
-    try:
-        size = IPv4Network(network, strict=False).num_addresses
-    except ValueError:
-        return None
-    return max(0, size - 2)

@@ -17,30 +17,6 @@ PERSONAL = (
 audit events.
 """
 
-PEER = {
-    "city_name": "city",
-    "hostname": "hostname",
-    "connection_ip": "connection_ip",
-    "serial_number": "serial_number",
-}
-"""The kinds of fields of a peer; below, of other records."""
-
-USER = {"name": "name", "email": "email"}
-
-INVITE = {"email": "email", "name": "name"}
-
-EVENT = {"initiator_email": "email", "initiator_name": "name"}
-
-META = {
-    "email": "email",
-    "username": "name",
-    "user_name": "name",
-    "location_city_name": "city",
-    "location_geo_name_id": "city",
-    "location_connection_ip": "connection_ip",
-}
-"""The kind of fields in the `meta` of an event."""
-
 
 def personal_labels(
     fields: Mapping[str, str], record: object, kinds: frozenset[str]

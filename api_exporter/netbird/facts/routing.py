@@ -4,17 +4,15 @@ A join may be expensive: a record of a few kilobytes can name many large groups.
 set of peers is a number: a union takes the processor one step for 64 peers.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from operator import attrgetter
 from typing import Protocol
 
 from msgspec import Struct
 
 from api_exporter.netbird.facts.members import PeerSets
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer, Route
+from api_exporter.netbird.records import Group, Peer
 
 
 class Router(Protocol):
@@ -115,53 +113,17 @@ class _Join(Struct, frozen=True):
         return RoutingPeers(len(found), connected, lost_at)
 
 
-def count_groups_through_routers(inventory: Inventory) -> int:
-    """Return the number of groups that networks name through their routers."""
-    names = {r.id: len(r.peer_groups or ()) for r in inventory.network_routers or ()}
-    return sum(
-        names.get(id_, 0)
-        for network in inventory.networks or ()
-        for id_ in set(network.routers or ())
-    )
+def why_unreachable(counts: RoutingPeers, disabled: int = 0) -> str:
+    """Return why no routing peer is connected, as the end of a sentence."""
+    if not counts.peers and disabled:
+        return f"it has no enabled routing peer ({disabled:,} disabled)"
+    if not counts.peers:
+        return "it has no routing peer"
+    if counts.peers == 1:
+        return "its only routing peer is offline"
+    return f"none of its {counts.peers:,} routing peers is connected"
 
 
-def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
-    """Return the routing peers of the enabled routers of each network."""
-    by_id = {router.id: router for router in inventory.network_routers or ()}
-    enabled = (
-        (n.id, (router for router in routers_of(n, by_id) if router.enabled))
-        for n in inventory.networks or ()
-    )
-    groups, peers = inventory.groups or (), inventory.peers or ()
-    return routing_peers(groups, peers, enabled)
-
-
-def route_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
-    """Return the routing peers of each enabled route."""
-    enabled = ((r.id, (r,)) for r in inventory.routes or () if r.enabled)
-    groups, peers = inventory.groups or (), inventory.peers or ()
-    return routing_peers(groups, peers, enabled)
-
-
-def routers_of(
-    network: Network, by_id: Mapping[str, NetworkRouter]
-) -> Iterator[NetworkRouter]:
-    """Yield the existing routers that the network lists, each once."""
-    for router_id in dict.fromkeys(network.routers or ()):
-        if router_id in by_id:
-            yield by_id[router_id]
-
-
-def network_by_resource(networks: Iterable[Network]) -> Mapping[str, str]:
-    """Return the network id of each resource: the greatest id, if several list it."""
-    found: dict[str, str] = {}
-    for network in sorted(networks, key=attrgetter("id")):
-        found.update(dict.fromkeys(network.resources or (), network.id))
-    return found
-
-
-def destination(route: Route) -> str:
-    """Return the destination of a route: the address, or the domains."""
-    if route.network_type == "Domain":  # NetBird sends a placeholder address
-        return ",".join(sorted(route.domains or ()))
-    return route.network
+def only_one(counts: RoutingPeers) -> str:
+    """Return the message of a finding about the last connected routing peer."""
+    return f"has only 1 of {counts.peers:,} routing peers connected (no redundancy)."

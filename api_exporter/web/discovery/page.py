@@ -86,7 +86,7 @@ def unknown(
 ) -> str:
     """Return why a required resource is unknown, in a line; "" if all are known."""
     for name in REQUIRED:
-        if getattr(inventory, name) is None:
+        if name not in inventory.records:
             return f"the {name} are unknown: {_reason(freshness[name], now)}"
     return ""
 

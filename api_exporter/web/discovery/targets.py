@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from api_exporter.exposition.pages import Payload
 from api_exporter.exposition.text import boolean
 from api_exporter.netbird.facts.members import member_ids, named
-from api_exporter.netbird.facts.personal import PEER, personal_labels
+from api_exporter.netbird.facts.personal import personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
+from api_exporter.subjects.peers import PEER_FIELDS
 from api_exporter.web.discovery.membership import (
     NO_GROUPS,
     GroupList,
@@ -153,7 +154,7 @@ def _labels(
         group_ids=groups.ids,
     )
     if kinds:
-        personal = personal_labels(PEER, peer, kinds)
+        personal = personal_labels(PEER_FIELDS, peer, kinds)
         lines = {k: line(personal[k]) for k in ("hostname", "city") if k in personal}
         return replace(labels, **personal | lines)
     return labels

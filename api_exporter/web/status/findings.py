@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from api_exporter.attention.finding import Finding
-from api_exporter.attention.watch import FindingList
+from api_exporter.subjects.watch import FindingList
 from api_exporter.web.status import formatting
 from api_exporter.web.status.verdict import TONES, count_texts
 

@@ -13,14 +13,14 @@ from msgspec import Raw, Struct
 from twisted.web.server import Request
 
 from api_exporter.attention.finding import Finding
-from api_exporter.attention.groups import GroupCount
 from api_exporter.attention.thresholds import SEVERITIES
-from api_exporter.attention.watch import FindingList
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import TextPage, visible_accounts
 from api_exporter.serving.visibility import ALL_ACCOUNTS
+from api_exporter.subjects.groups import GroupCount
+from api_exporter.subjects.watch import FindingList
 from api_exporter.web.context import SiteContext, TTLCache
 from api_exporter.web.status import verdict
 from api_exporter.web.status.formatting import rfc3339

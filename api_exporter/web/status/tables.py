@@ -4,18 +4,14 @@ On a narrow screen a row becomes several lines, and each cell has its own label.
 """
 
 from collections.abc import Collection, Mapping, Reversible, Sequence
+from typing import Any
 
 from twisted.web.template import Flattenable, Tag, tags
 
-from api_exporter.collectors.table import Collector
-from api_exporter.netbird.resources import (
-    CURRENT_USER,
-    PROBE_PATH,
-    RESOURCE_BY_NAME,
-    UP,
-    Resource,
-)
+from api_exporter.collectors.collector import Collector
+from api_exporter.netbird.resources import CURRENT_USER, PROBE_PATH, UP, Resource
 from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
@@ -97,7 +93,7 @@ def resources(
     )
 
 
-def _row(resource: Resource, freshness: Freshness, word: str, now: float) -> Tag:
+def _row(resource: Resource[Any], freshness: Freshness, word: str, now: float) -> Tag:
     name = tags.td(
         tags.span(resource.name, title=f"/{resource.path}"),
         class_="lead",

@@ -5,11 +5,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from api_exporter.attention.watch import FindingList
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.plurals import with_noun
+from api_exporter.subjects.users import ACCESS_TOKENS
+from api_exporter.subjects.watch import FindingList
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
@@ -188,7 +189,7 @@ def _other_failures(freshness: Mapping[str, Freshness], now: float) -> tuple[str
 
 def token_expiry(inventory: Inventory) -> float | None:
     """Return the expiry of the exporter's token: the last used one of its user."""
-    tokens = inventory.access_tokens or ()
+    tokens = ACCESS_TOKENS.of(inventory) or ()
     newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
     if newest is None or (len(tokens) > 1 and timestamp(newest.last_used) is None):
         return None

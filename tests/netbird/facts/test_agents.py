@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.agent_bodies import Consumption
-from api_exporter.netbird.agent_records import AgentBudgetRule, ConsumptionRow
-from api_exporter.netbird.facts.agents import used_ratios
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
+from api_exporter.subjects.agent_network.bodies import Consumption
+from api_exporter.subjects.agent_network.consumption import used_ratios
+from api_exporter.subjects.agent_network.records import AgentBudgetRule, ConsumptionRow
+from tests.inventories import inventory_of
 
 TODAY = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -47,7 +48,7 @@ class ManyLimitsTests(SynchronousTestCase):
         peers = [Peer(id=f"p{n}") for n in range(PEERS)]
         members = [Member(id=peer.id) for peer in peers]
         rows = tuple(consumed(n) for n in range(PEERS))
-        return Inventory(
+        return inventory_of(
             now=NOW,
             peers=tuple(peers),
             users=(),

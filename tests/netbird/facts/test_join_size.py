@@ -2,23 +2,21 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.facts.join_size import check_joins
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import (
+from api_exporter.netbird.records import Group, GroupId, Member
+from api_exporter.netbird.references import MAX_NAMED_IDS, check_named_ids
+from api_exporter.ports import UpstreamError
+from api_exporter.subjects.networks import Network, NetworkRouter
+from api_exporter.subjects.policies import (
     Checks,
-    Group,
-    GroupId,
-    Member,
-    Network,
-    NetworkRouter,
     Policy,
     PostureCheck,
-    Route,
     Rule,
     VersionCheck,
 )
-from api_exporter.netbird.references import MAX_NAMED_IDS, check_named_ids
-from api_exporter.ports import UpstreamError
+from api_exporter.subjects.routes import ROUTES, Route
+from api_exporter.subjects.table import RESOURCE_BY_NAME
+from tests.inventories import inventory_of
 
 NAMES = 1000
 NAMED = MAX_NAMED_IDS + 1
@@ -28,7 +26,7 @@ PAIRS = MAX_NAMED_IDS // NAMES
 def networks(count: int) -> Inventory:
     """Return networks with one router, which names many groups."""
     router = NetworkRouter(id="r", peer_groups=("g",) * NAMES)
-    return Inventory(
+    return inventory_of(
         networks=tuple(Network(id=f"{n}", routers=("r", "no")) for n in range(count)),
         network_routers=(router,),
     )
@@ -39,7 +37,7 @@ def posture_checks(count: int, minimum: str = "1.0.0") -> Inventory:
     checks = Checks(nb_version_check=VersionCheck(min_version=minimum))
     ids = tuple(f"{n}" for n in range(count))
     rule = Rule(enabled=True, sources=tuple(GroupId(id=f"{n}") for n in range(NAMES)))
-    return Inventory(
+    return inventory_of(
         posture_checks=tuple(PostureCheck(id=id_, checks=checks) for id_ in ids),
         policies=(
             Policy(id="all", enabled=True, rules=(rule,), source_posture_checks=ids),
@@ -51,14 +49,16 @@ def posture_checks(count: int, minimum: str = "1.0.0") -> Inventory:
 class JoinSizeTests(SynchronousTestCase):
     def refused(self, inventory: Inventory, changed: str) -> str:
         """Return the error."""
-        error = self.assertRaises(UpstreamError, check_joins, inventory, changed)
+        error = self.assertRaises(
+            UpstreamError, RESOURCE_BY_NAME[changed].check, inventory
+        )
         self.assertEqual("too_large", error.reason)
         return str(error)
 
     def test_networks(self) -> None:
         """Groups that networks name through routers are bounded together."""
         for changed in ("networks", "network_routers"):
-            check_joins(networks(PAIRS), changed)
+            RESOURCE_BY_NAME[changed].check(networks(PAIRS))
             self.assertIn(
                 "the networks name 1001000 groups through their routers;"
                 " the maximum is 1000000",
@@ -68,20 +68,23 @@ class JoinSizeTests(SynchronousTestCase):
     def test_policies(self) -> None:
         """Source groups of posture checks through policies are bounded together."""
         for changed in ("policies", "posture_checks"):
-            check_joins(posture_checks(PAIRS), changed)
+            RESOURCE_BY_NAME[changed].check(posture_checks(PAIRS))
             self.assertIn(
                 "the posture checks have 1001000 source groups through their policies;"
                 " the maximum is 1000000",
                 self.refused(posture_checks(PAIRS + 1), changed),
             )
-            check_joins(posture_checks(PAIRS + 1, "any"), changed)
+            RESOURCE_BY_NAME[changed].check(posture_checks(PAIRS + 1, "any"))
 
     def test_members(self) -> None:
         """The members of groups do not count: a network of any size has them."""
-        check_named_ids("groups", [Group(id="g", peers=(Member(id="p"),) * NAMED)])
+        check_named_ids(
+            RESOURCE_BY_NAME["groups"].references,
+            [Group(id="g", peers=(Member(id="p"),) * NAMED)],
+        )
         routes = [Route(id="r", peer_groups=("g",) * NAMED)]
-        self.assertRaises(UpstreamError, check_named_ids, "routes", routes)
+        self.assertRaises(UpstreamError, check_named_ids, ROUTES.references, routes)
 
     def test_other(self) -> None:
         """Other lists change nothing."""
-        check_joins(networks(PAIRS + 1), "peers")
+        RESOURCE_BY_NAME["peers"].check(networks(PAIRS + 1))

@@ -7,31 +7,33 @@ from typing import TypeVar
 from msgspec.structs import force_setattr
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors import networks, routes
 from api_exporter.collectors.rows import measure_function
 from api_exporter.exposition.incremental import render_page
-from api_exporter.netbird.facts.policies import outdated_peer_counts
 from api_exporter.netbird.facts.routing import routing_peers
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     MAX_GROUPS_PER_RECORD,
-    Checks,
     Group,
     GroupId,
     Member,
-    Network,
-    NetworkRouter,
     Peer,
+)
+from api_exporter.ports import UpstreamError
+from api_exporter.subjects import networks, routes
+from api_exporter.subjects.networks import Network, NetworkRouter
+from api_exporter.subjects.policies import (
+    Checks,
     Policy,
     PostureCheck,
-    Route,
     Rule,
     VersionCheck,
+    outdated_peer_counts,
 )
-from api_exporter.netbird.resources import RESOURCE_BY_NAME
-from api_exporter.ports import UpstreamError
+from api_exporter.subjects.routes import Route
+from api_exporter.subjects.table import RESOURCE_BY_NAME
 from tests.attention.looking import findings, seen
 from tests.bodies import decoded
+from tests.inventories import inventory_of
 
 
 def router(peer: str = "", *groups: str) -> NetworkRouter:
@@ -60,7 +62,7 @@ def counted(record: MachineOrMember, id_: CountedId) -> MachineOrMember:
     return record
 
 
-BIG = Inventory(
+BIG = inventory_of(
     peers=tuple(counted(Peer(id="", version="0.1.0"), id_) for id_ in _COUNTED),
     groups=tuple(
         Group(id=f"g{g}", peers=tuple(counted(Member(), id_) for id_ in _COUNTED[g:]))
@@ -106,7 +108,7 @@ class UnionsTests(SynchronousTestCase):
                     source_posture_checks=(check,),
                 )
             )
-        inventory = Inventory(
+        inventory = inventory_of(
             posture_checks=tuple(checks),
             policies=tuple(uses),
             groups=self.groups,
@@ -124,9 +126,9 @@ class HostileTests(SynchronousTestCase):
         """One route, one router, or a network of routers with different groups."""
         route = Route(id="r", enabled=True, peer_groups=NAMES)
         for rows, records in (
-            (routes.ROWS, {"routes": (route,)}),
-            (networks.ROWS, routed(1)),
-            (networks.ROWS, routed(100)),
+            (routes.FAMILIES, {"routes": (route,)}),
+            (networks.FAMILIES, routed(1)),
+            (networks.FAMILIES, routed(100)),
         ):
             CountedId.lookups = 0
             render_page(measure_function(rows)(replace_(BIG, **records)))

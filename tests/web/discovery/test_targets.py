@@ -19,6 +19,7 @@ from api_exporter.web.discovery import targets
 from api_exporter.web.discovery.membership import line
 from api_exporter.web.discovery.query import Query
 from api_exporter.web.discovery.targets import target_list
+from tests.inventories import inventory_of
 from tests.netbird.test_bodies import decode
 from tests.pure import ROOT
 
@@ -80,7 +81,7 @@ def known(
     accounts: tuple[NetBirdAccount, ...] | None = (NetBirdAccount(id="acc"),),
     personal: frozenset[str] = frozenset(),
 ) -> Inventory:
-    return Inventory(
+    return inventory_of(
         peers=tuple(peers), groups=tuple(groups), accounts=accounts, personal=personal
     )
 

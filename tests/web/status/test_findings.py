@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Finding
-from api_exporter.attention.watch import FindingList
+from api_exporter.subjects.watch import FindingList
 from api_exporter.web.status import findings
 
 NOW = 1_800_000_000.0

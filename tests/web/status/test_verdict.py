@@ -7,12 +7,14 @@ from types import MappingProxyType
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.watch import FindingList
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import AccessToken, User
+from api_exporter.netbird.records import User
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.users import AccessToken
+from api_exporter.subjects.watch import FindingList
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.status import verdict
+from tests.inventories import inventory_of
 from tests.web.watched import NOON
 
 DAY = 86400.0
@@ -41,7 +43,7 @@ def access_token(name: str, *, days: float, used: float | None) -> AccessToken:
 
 
 def known(*tokens: AccessToken) -> Inventory:
-    return Inventory(peers=(), users=(), access_tokens=tokens)
+    return inventory_of(peers=(), users=(), access_tokens=tokens)
 
 
 class VerdictTests(SynchronousTestCase):
@@ -52,7 +54,7 @@ class VerdictTests(SynchronousTestCase):
         now: float = NOON + 3,
         others: Mapping[str, Freshness] = MappingProxyType({}),
     ) -> verdict.Verdict:
-        found = inventory if inventory is not None else Inventory(peers=())
+        found = inventory if inventory is not None else inventory_of(peers=())
         return verdict.reading_verdict({"peers": peers, **others}, found, now)
 
     def test_states(self) -> None:
@@ -77,7 +79,7 @@ class VerdictTests(SynchronousTestCase):
         succeeded = "No refresh of the peers has succeeded since the start."
         for peers, inventory, words in (
             (failing(), None, "as they were at 11:54 UTC"),
-            (failing(), Inventory(), "metrics of the peers have expired"),
+            (failing(), inventory_of(), "metrics of the peers have expired"),
             (never, None, succeeded),
         ):
             _advice, note = self.verdict(peers, inventory).notes
@@ -86,7 +88,7 @@ class VerdictTests(SynchronousTestCase):
     def test_ended(self) -> None:
         """Expired peers are bad even without a failure."""
         old = Freshness(period=30, ended_at=NOON, last_success=NOON - 77)
-        found = self.verdict(replace(old, withdrawn=True), Inventory())
+        found = self.verdict(replace(old, withdrawn=True), inventory_of())
         self.assertEqual(("bad", "Not working"), (found.tone, found.short))
         self.assertIn("80 seconds ago", found.headline)
         self.assertIn("metrics of the peers have expired", found.notes[0])
@@ -136,7 +138,7 @@ class VerdictTests(SynchronousTestCase):
     def test_concerns(self) -> None:
         """Findings are not repeated in the verdict on reading NetBird."""
         me = User(id="me", is_current=True, role="user")
-        concerned = Inventory(
+        concerned = inventory_of(
             peers=(),
             groups=(),
             detail=frozenset({"gone"}),

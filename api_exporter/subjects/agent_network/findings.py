@@ -11,7 +11,8 @@ from api_exporter.attention.finding import (
     list_names,
     safe_line,
 )
-from api_exporter.netbird.facts.agents import (
+from api_exporter.plurals import duration, with_noun
+from api_exporter.subjects.agent_network.consumption import (
     Limit,
     Misses,
     consumption_by_unit,
@@ -22,7 +23,13 @@ from api_exporter.netbird.facts.agents import (
     rule_misses,
     used_ratios,
 )
-from api_exporter.plurals import duration, with_noun
+from api_exporter.subjects.agent_network.resources import (
+    AGENT_BUDGET_RULES,
+    AGENT_POLICIES,
+    AGENT_PROVIDERS,
+    AGENT_SETTINGS,
+    AGENT_USAGE,
+)
 
 _SUBJECTS = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 
@@ -68,7 +75,7 @@ def _message(limit: Limit, peak: float, groups: Sequence[str]) -> str:
 def cost(snapshot: Snapshot) -> Iterator[Finding]:
     """Report a month that has cost more than the threshold, if there is one."""
     limit = snapshot.thresholds.dollars["agent_month"]
-    spent = month_cost(snapshot.inventory.agent_usage or (), snapshot.now)
+    spent = month_cost(AGENT_USAGE.of(snapshot.inventory) or (), snapshot.now)
     if limit is not None and spent is not None and spent > limit:
         yield snapshot.finding(
             "NetBirdAgentCostHigh",
@@ -80,7 +87,7 @@ def cost(snapshot: Snapshot) -> Iterator[Finding]:
 
 def providers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report enabled providers whose certificate is not verified."""
-    for provider in snapshot.inventory.agent_providers or ():
+    for provider in AGENT_PROVIDERS.of(snapshot.inventory) or ():
         if provider.enabled and provider.skip_tls_verification:
             name = safe_line(provider.name or provider.id)
             yield snapshot.finding(
@@ -94,7 +101,7 @@ def providers(snapshot: Snapshot) -> Iterator[Finding]:
 def policies(snapshot: Snapshot) -> Iterator[Finding]:
     """Report enabled policies without an enabled provider."""
     ids = enabled_providers(snapshot.inventory)
-    for policy in snapshot.inventory.agent_policies or ():
+    for policy in AGENT_POLICIES.of(snapshot.inventory) or ():
         if policy.enabled and not ids & set(policy.destination_provider_ids or ()):
             yield snapshot.finding(
                 "NetBirdAgentPolicyWithoutProvider",
@@ -106,7 +113,7 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
 def references(snapshot: Snapshot) -> Iterator[Finding]:
     """Report enabled policies and rules that name missing objects."""
     ids = listed_ids(snapshot.inventory)
-    for policy in snapshot.inventory.agent_policies or ():
+    for policy in AGENT_POLICIES.of(snapshot.inventory) or ():
         if policy.enabled and (missing := policy_misses(ids, policy)):
             guarded = any(kind == "guardrail" for kind, _ in missing)
             yield snapshot.finding(
@@ -114,7 +121,7 @@ def references(snapshot: Snapshot) -> Iterator[Finding]:
                 f"Agent policy {safe_line(policy.name or policy.id)}",
                 f"names {_missing(missing)}.{_UNRESTRICTED if guarded else ''}",
             )
-    for rule in snapshot.inventory.agent_budget_rules or ():
+    for rule in AGENT_BUDGET_RULES.of(snapshot.inventory) or ():
         if rule.enabled and (missing := rule_misses(ids, rule)):
             yield snapshot.finding(
                 "NetBirdAgentReferenceMissing",
@@ -138,7 +145,7 @@ def _missing(missing: Misses) -> str:
 
 def prompts(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that prompts are kept without redaction."""
-    for settings in snapshot.inventory.agent_settings or ():
+    for settings in AGENT_SETTINGS.of(snapshot.inventory) or ():
         if settings.enable_prompt_collection and not settings.redact_pii:
             yield snapshot.finding(
                 "NetBirdAgentPromptsUnredacted",
@@ -148,7 +155,7 @@ def prompts(snapshot: Snapshot) -> Iterator[Finding]:
             )
 
 
-ROWS = (
+FINDERS = (
     Finder(
         budgets,
         (

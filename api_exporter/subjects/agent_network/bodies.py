@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.agent_records import ConsumptionRow, RequestCount, UsageBucket
 from api_exporter.netbird.bodies import (
     NO_CONTEXT,
     DecodeContext,
@@ -25,6 +24,11 @@ from api_exporter.netbird.bodies import (
 from api_exporter.netbird.decode_problem import decode_problem
 from api_exporter.netbird.elements import DECODE_ERRORS, replace_surrogates
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.agent_network.records import (
+    ConsumptionRow,
+    RequestCount,
+    UsageBucket,
+)
 
 DAY_SECONDS = 86400
 
@@ -133,7 +137,7 @@ def denials_query(now: float) -> str:
     return f"?decision=deny&page_size=1&start_date={day(now)}T00:00:00Z"
 
 
-class _CurrentRows(ListDecoder):
+class _CurrentRows(ListDecoder[ConsumptionRow]):
     """Rows of windows that hold a time. All other rows are read and dropped.
 
     Attributes:
@@ -161,6 +165,8 @@ class _CurrentRows(ListDecoder):
 class ConsumptionDecoder:
     """A decoder of the list of consumption, which holds all windows of the past."""
 
+    record = Consumption
+
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         rows = _CurrentRows(known.now)
         found = rows.decode(body, DecodeContext(inspector=known.inspector))
@@ -173,6 +179,8 @@ class ConsumptionDecoder:
 
 class UsageDecoder:
     """A decoder of the buckets of the requested period."""
+
+    record = Usage
 
     def __init__(self) -> None:
         self._buckets = ListDecoder(UsageBucket, key="period_start")
@@ -191,6 +199,8 @@ class UsageDecoder:
 
 class DenialsDecoder:
     """A decoder of a page of the access log. Its one row is neither read nor kept."""
+
+    record = Denials
 
     _decoder = msgspec.json.Decoder(RequestCount)
 

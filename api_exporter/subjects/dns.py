@@ -1,29 +1,97 @@
 """Name resolution: nameserver groups, DNS settings and zones."""
 
+from msgspec import Struct
+
 from api_exporter.collectors.rows import ObjectKind, distinct_count, length
 from api_exporter.exposition.text import boolean, count_by, labels
+from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
 from api_exporter.netbird.facts.members import distinct
-from api_exporter.netbird.records import DnsSettings, DnsZone, NameserverGroup
+from api_exporter.netbird.records import Count, ShownText
+from api_exporter.netbird.resources import Resource
+from api_exporter.subjects.subject import Subject
 
-NAMESERVER_GROUPS = ObjectKind[NameserverGroup](
+
+class Nameserver(Struct, frozen=True, gc=False, kw_only=True):
+    """A DNS server of a nameserver group."""
+
+    ns_type: str = ""
+    port: Count = 0
+
+
+class NameserverGroup(Struct, frozen=True, gc=False, kw_only=True):
+    """DNS servers, and the groups whose peers use them (`/api/dns/nameservers`)."""
+
+    id: str
+    name: ShownText = ""
+    enabled: bool = False
+    primary: bool = False
+    nameservers: tuple[Nameserver, ...] | None = None
+    domains: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+
+
+class DnsSettings(Struct, frozen=True, gc=False, kw_only=True):
+    """DNS settings (`/api/dns/settings`). The list holds ids of groups."""
+
+    disabled_management_groups: tuple[str, ...] | None = None
+
+
+class DnsRecord(Struct, frozen=True, gc=False, kw_only=True):
+    """A record of a zone."""
+
+    id: str = ""
+    type: str = ""
+
+
+class DnsZone(Struct, frozen=True, gc=False, kw_only=True):
+    """A zone served to peers (`/api/dns/zones`)."""
+
+    id: str
+    name: ShownText = ""
+    domain: ShownText = ""
+    enabled: bool = False
+    records: tuple[DnsRecord, ...] | None = None
+
+
+NAMESERVERS = Resource(
+    "nameservers",
+    "api/dns/nameservers",
+    ListDecoder(NameserverGroup),
+    permission="nameservers",
+)
+DNS_SETTINGS = Resource(
+    "dns_settings", "api/dns/settings", DocumentDecoder(DnsSettings), permission="dns"
+)
+DNS_ZONES = Resource(
+    "dns_zones", "api/dns/zones", ListDecoder(DnsZone), permission="dns"
+)
+RESOURCES = (NAMESERVERS, DNS_SETTINGS, DNS_ZONES)
+
+
+NAMESERVER_GROUP = ObjectKind[NameserverGroup](
     "nameservers",
     "dns/nameservers[]",
     lambda group: labels(nameserver_group_id=group.id, nameserver_group=group.name),
 )
-DNS_SETTINGS = ObjectKind[DnsSettings]("dns_settings", "dns/settings")
-ZONES = ObjectKind[DnsZone](
+
+
+DNS_SETTING = ObjectKind[DnsSettings]("dns_settings", "dns/settings")
+
+
+ZONE = ObjectKind[DnsZone](
     "dns_zones",
     "dns/zones[]",
     lambda zone: labels(dns_zone_id=zone.id, dns_zone=zone.name),
 )
 
-ROWS = (
-    NAMESERVER_GROUPS.count_true_and_false(
+
+FAMILIES = (
+    NAMESERVER_GROUP.count_true_and_false(
         "netbird_api_nameserver_groups",
         "Number of nameserver groups by whether they are enabled",
         "enabled",
     ),
-    NAMESERVER_GROUPS.each(
+    NAMESERVER_GROUP.each(
         "netbird_api_nameserver_group_info",
         "Properties of a nameserver group, to join on nameserver_group_id (always 1)",
         "dns/nameservers[]",
@@ -33,50 +101,50 @@ ROWS = (
             primary=boolean(group.primary),
         ),
     ),
-    NAMESERVER_GROUPS.field(
+    NAMESERVER_GROUP.field(
         "netbird_api_nameserver_group_enabled",
         "Whether the nameserver group is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
-    NAMESERVER_GROUPS.field(
+    NAMESERVER_GROUP.field(
         "netbird_api_nameserver_group_nameservers",
         "Number of nameservers in the nameserver group",
         "nameservers",
         length,
         alert="1: there is no second nameserver",
     ),
-    NAMESERVER_GROUPS.field(
+    NAMESERVER_GROUP.field(
         "netbird_api_nameserver_group_domains",
         "Number of domains that the nameserver group resolves (0 = all domains)",
         "domains",
         length,
     ),
-    NAMESERVER_GROUPS.field(
+    NAMESERVER_GROUP.field(
         "netbird_api_nameserver_group_groups",
         "Number of groups whose peers use the nameserver group",
         "groups",
         distinct_count,
         alert="0 for an enabled group: no peer uses it",
     ),
-    NAMESERVER_GROUPS.count(
+    NAMESERVER_GROUP.count(
         "netbird_api_nameservers",
         "Number of nameservers in all nameserver groups by protocol and port",
         {"ns_type": "ns_type", "port": "port"},
         elements=lambda group: group.nameservers or (),
         source="dns/nameservers[].nameservers[].{ns_type,port}",
     ),
-    DNS_SETTINGS.field(
+    DNS_SETTING.field(
         "netbird_api_dns_disabled_management_groups",
         "Number of groups whose DNS NetBird does not manage",
         "disabled_management_groups",
         distinct_count,
     ),
-    ZONES.count_true_and_false(
+    ZONE.count_true_and_false(
         "netbird_api_dns_zones",
         "Number of DNS zones by whether they are enabled",
         "enabled",
     ),
-    ZONES.each(
+    ZONE.each(
         "netbird_api_dns_zone_info",
         "Properties of a DNS zone, to join on dns_zone_id (always 1)",
         "dns/zones[]",
@@ -84,12 +152,12 @@ ROWS = (
             dns_zone_id=zone.id, dns_zone=zone.name, domain=zone.domain
         ),
     ),
-    ZONES.field(
+    ZONE.field(
         "netbird_api_dns_zone_enabled",
         "Whether the DNS zone is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
-    ZONES.family(
+    ZONE.family(
         "netbird_api_dns_zone_records",
         "Number of records in the DNS zone by type",
         "dns/zones[].records[].type",
@@ -103,3 +171,6 @@ ROWS = (
         ),
     ),
 )
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES)

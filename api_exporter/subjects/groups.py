@@ -1,14 +1,113 @@
-"""Findings about groups: important peers and routing groups."""
+"""Groups: their members, and how many of the members are connected."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
 from api_exporter.attention.finding import Finder, Finding, Members, Snapshot, safe_line
-from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.facts.members import named
+from api_exporter.collectors.rows import ObjectKind, or_unknown
+from api_exporter.exposition.memo import MemoFunction
+from api_exporter.exposition.text import count_by, labels, timestamp
+from api_exporter.netbird.bodies import ListDecoder
+from api_exporter.netbird.facts.members import distinct, named
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
+from api_exporter.netbird.references import Reference
+from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.plurals import with_noun
+from api_exporter.subjects.subject import Subject
+
+
+def _member_ids(group: Group) -> list[str]:
+    return [member.id for member in group.peers or () if member.id]
+
+
+GROUPS = Resource(
+    "groups",
+    "api/groups",
+    ListDecoder(Group, nullable=False),
+    5 * MINUTE,
+    permission="groups",
+    references=(Reference(("peers",), _member_ids, is_limited=False),),
+    place=3,
+)
+RESOURCES = (GROUPS,)
+
+
+PEER_GROUP = ObjectKind[Group](
+    "groups", "groups[]", lambda group: labels(group_id=group.id, group=group.name)
+)
+
+
+def _members(inventory: Inventory) -> Callable[[Group], tuple[int, int]]:
+    """Return a function that counts connected and offline members of a group."""
+    peers = inventory.peers or ()
+    connected = {peer.id for peer in peers if peer.connected}
+    offline = {peer.id for peer in peers if not peer.connected}
+
+    def count(group: Group) -> tuple[int, int]:
+        ids = [member.id for member in group.peers or ()]
+        return len(connected.intersection(ids)), len(offline.intersection(ids))
+
+    return MemoFunction(count)
+
+
+FAMILIES = (
+    PEER_GROUP.count(
+        "netbird_api_groups",
+        "Number of groups by source",
+        {"issued": "issued"},
+        or_unknown,
+    ),
+    PEER_GROUP.each(
+        "netbird_api_group_info",
+        "Properties of a group, to join on group_id (always 1)",
+        "groups[]",
+        labels=lambda g: labels(group_id=g.id, group=g.name, issued=g.issued),
+    ),
+    PEER_GROUP.field(
+        "netbird_api_group_peers",
+        "Number of peers in the group, as NetBird counts them",
+        "peers_count",
+        alert="0 in a group that policies or setup keys use",
+    ),
+    PEER_GROUP.joined(
+        "netbird_api_group_peers_connected",
+        "Number of the group's peers that are connected",
+        "groups[].peers[].id among the connected peers[]",
+        _members,
+        lambda count, group: count(group)[0],
+        needs=("peers",),
+        alert="0 in a group of routing peers",
+    ),
+    PEER_GROUP.joined(
+        "netbird_api_group_peers_offline",
+        "Number of the group's peers that are offline",
+        "groups[].peers[].id among the peers[] that are not connected",
+        _members,
+        lambda count, group: count(group)[1],
+        needs=("peers",),
+        alert="above 0 in a group that must be complete",
+    ),
+    PEER_GROUP.field(
+        "netbird_api_group_resources",
+        "Number of network resources in the group, as NetBird counts them",
+        "resources_count",
+    ),
+    PEER_GROUP.family(
+        "netbird_api_group_resources_by_type",
+        "Number of network resources in the group by type",
+        "groups[].resources[].type",
+        lambda metric, groups: count_by(
+            metric,
+            (
+                labels(group_id=group.id, group=group.name, resource_type=resource.type)
+                for group in groups
+                for resource in distinct(group.resources)
+            ),
+        ),
+    ),
+)
 
 
 class GroupCount(Struct, frozen=True, kw_only=True):
@@ -41,7 +140,7 @@ def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
                 connected=members.peer_count - len(members.offline),
             )
             for group in same_named
-            for members in [_members(joined, group)]
+            for members in [_members_of(joined, group)]
         ] or [GroupCount(name=name)]
     return tuple(found)
 
@@ -50,7 +149,7 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report offline important peers and offline routing groups."""
     groups = snapshot.inventory.groups or ()
     for group in named(groups, snapshot.important):
-        members = _members(snapshot, group)
+        members = _members_of(snapshot, group)
         if offline := members.offline:
             names = snapshot.names(offline)
             number = f"{len(offline):,} of {with_noun(members.peer_count, 'peer')}"
@@ -61,7 +160,7 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
                 since=min(members.offline_since, default=None),
             )
     for group in named(groups, snapshot.thresholds.groups.routers):
-        members = _members(snapshot, group)
+        members = _members_of(snapshot, group)
         if len(members.offline) == members.peer_count:
             lost = "connected routing peer" if members.offline else "routing peer"
             yield snapshot.finding(
@@ -95,7 +194,7 @@ def expired_logins(snapshot: Snapshot) -> Iterator[Finding]:
     for group in named(
         groups, (*snapshot.important, *snapshot.thresholds.groups.routers)
     ):
-        members = _members(snapshot, group)
+        members = _members_of(snapshot, group)
         if out := members.expired:
             names = snapshot.names(out)
             login = "login" if len(out) == 1 else "logins"
@@ -106,7 +205,7 @@ def expired_logins(snapshot: Snapshot) -> Iterator[Finding]:
             )
 
 
-def _members(snapshot: Snapshot, group: Group) -> Members:
+def _members_of(snapshot: Snapshot, group: Group) -> Members:
     if group.id in snapshot.members:
         return snapshot.members[group.id]
     ids = dict.fromkeys(member.id for member in group.peers or ())
@@ -123,8 +222,11 @@ def _members(snapshot: Snapshot, group: Group) -> Members:
     return found
 
 
-ROWS = (
+FINDERS = (
     Finder(offline_peers, ("groups", "peers"), is_single=True),
     Finder(missing_groups, ("groups",), is_single=True),
     Finder(expired_logins, ("groups", "peers")),
 )
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

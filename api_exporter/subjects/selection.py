@@ -1,21 +1,16 @@
 """The selection: the enabled collectors, and the resources that they need."""
 
 from collections.abc import Container, Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api_exporter.collectors.collector import Collector
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.netbird.bodies import CountingDecoder
-from api_exporter.netbird.inventory import AGENT_RESOURCES
-from api_exporter.netbird.resources import (
-    ACCESS_LOG,
-    ALWAYS_READ,
-    OFF,
-    RESOURCE_BY_NAME,
-    Resource,
-)
+from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS_READ, OFF, Resource
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RULES
 
 
 class Selection(Struct, frozen=True):
@@ -29,7 +24,7 @@ class Selection(Struct, frozen=True):
     """
 
     collectors: tuple[Collector, ...]
-    resources: tuple[Resource, ...]
+    resources: tuple[Resource[Any], ...]
     periods: Mapping[str, float]
 
 
@@ -53,8 +48,7 @@ def selection(
     chosen = (metric_filter.apply(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
     off = {name for name, period in intervals.items() if period == OFF}
-    if "agent_providers" in off:
-        off.update(AGENT_RESOURCES)
+    off |= {name for name, needed in RULES.dormant_without.items() if needed in off}
     beside = frozenset(beside)
     dependencies = (RESOURCE_BY_NAME[name].depends_on for name in beside)
     read = ALWAYS_READ.union(

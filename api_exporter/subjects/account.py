@@ -1,15 +1,63 @@
 """The account's settings and the management server's version."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network
 
+from msgspec import Struct
+
+from api_exporter.attention.finding import Finder, Finding, Snapshot
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import Family, Metric, labels, timestamp
-from api_exporter.netbird.facts.account import address_count, choices
-from api_exporter.netbird.records import InstanceVersion, NetBirdAccount
+from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
+from api_exporter.netbird.facts.account import choices
+from api_exporter.netbird.records import NetBirdAccount, ShownText
+from api_exporter.netbird.resources import MINUTE, SERVER_VERSION, Resource
+from api_exporter.subjects.subject import Subject
 
-ACCOUNTS = ObjectKind[NetBirdAccount](
+
+class InstanceVersion(Struct, frozen=True, gc=False, kw_only=True):
+    """The management server's version (`/api/instance/version`)."""
+
+    management_current_version: str = ""
+    management_update_available: bool = False
+    management_available_version: ShownText = ""
+
+
+# The first account counts.
+ACCOUNTS = Resource(
+    "accounts",
+    "api/accounts",
+    ListDecoder(NetBirdAccount, ordered=True),
+    5 * MINUTE,
+    permission="settings",
+    place=2,
+)
+INSTANCE_VERSION = Resource(
+    SERVER_VERSION,
+    "api/instance/version",
+    DocumentDecoder(InstanceVersion),
+    60 * MINUTE,
+    place=5,
+)
+RESOURCES = (ACCOUNTS, INSTANCE_VERSION)
+
+
+def address_count(network: str) -> int | None:
+    """Return how many peers fit into an IPv4 range; None for anything else."""
+    if not network.rpartition("/")[2].isdecimal():  # an address, or a mask
+        return None
+    try:
+        size = IPv4Network(network, strict=False).num_addresses
+    except ValueError:
+        return None
+    return max(0, size - 2)
+
+
+ACCOUNT = ObjectKind[NetBirdAccount](
     "accounts", "accounts[]", lambda account: labels(account_id=account.id)
 )
+
+
 VERSION = ObjectKind[InstanceVersion]("instance_version", "instance/version")
 
 
@@ -24,50 +72,50 @@ def _choices(metric: Metric, accounts: Iterable[NetBirdAccount]) -> Family:
     )
 
 
-ROWS = (
-    ACCOUNTS.each(
+FAMILIES = (
+    ACCOUNT.each(
         "netbird_api_account_info",
         "Properties of the account (always 1)",
         "accounts[].id, accounts[].domain",
         labels=lambda account: labels(account_id=account.id, domain=account.domain),
     ),
-    ACCOUNTS.field(
+    ACCOUNT.field(
         "netbird_api_account_created_timestamp_seconds",
         "Time when the account was created, in seconds since 1970",
         "created_at",
         timestamp,
     ),
-    ACCOUNTS.field(
+    ACCOUNT.field(
         "netbird_api_account_peer_login_expiration_enabled",
         "Whether logins of peers expire (1 = yes, 0 = no)",
         "settings.peer_login_expiration_enabled",
         lambda value: int(bool(value)),
         alert="0 where your rules require that logins expire",
     ),
-    ACCOUNTS.field(
+    ACCOUNT.field(
         "netbird_api_account_peer_inactivity_expiration_enabled",
         "Whether logins of inactive peers expire (1 = yes, 0 = no)",
         "settings.peer_inactivity_expiration_enabled",
         lambda value: int(bool(value)),
     ),
-    ACCOUNTS.field(
+    ACCOUNT.field(
         "netbird_api_account_peer_login_expiration_seconds",
         "Time in seconds after which the login of a peer expires",
         "settings.peer_login_expiration",
     ),
-    ACCOUNTS.field(
+    ACCOUNT.field(
         "netbird_api_account_peer_inactivity_expiration_seconds",
         "Time in seconds after which the login of an inactive peer expires",
         "settings.peer_inactivity_expiration",
     ),
-    ACCOUNTS.family(
+    ACCOUNT.family(
         "netbird_api_account_setting_enabled",
         "Whether a setting of the account is enabled (1 = yes, 0 = no)",
         "accounts[].settings, accounts[].settings.extra",
         _choices,
         alert="a value that differs from your rules",
     ),
-    ACCOUNTS.field(
+    ACCOUNT.field(
         "netbird_api_account_network_addresses",
         "Number of addresses for peers in the account's IPv4 range",
         "settings.network_range",
@@ -100,3 +148,36 @@ ROWS = (
         labels=lambda version: labels(version=version.management_available_version),
     ),
 )
+
+
+def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report an address range that is nearly full."""
+    share = snapshot.thresholds.shares["addresses_used"]
+    for account in snapshot.inventory.accounts or ():
+        size = address_count(account.settings.network_range)
+        used = len(snapshot.inventory.peers or ())
+        if size and used / size > share:
+            yield snapshot.finding(
+                "NetBirdAddressPoolNearlyFull",
+                "The address range",
+                f"is nearly full: peers use {used:,} of {size:,} addresses.",
+            )
+
+
+def settings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report account settings that differ from those in the thresholds."""
+    for account in snapshot.inventory.accounts or ():
+        for name, value in choices(account):
+            if snapshot.thresholds.settings.get(name, value) is not value:
+                yield snapshot.finding(
+                    "NetBirdSettingDiffers",
+                    f"Setting {name}",
+                    f"is {'on' if value else 'off'}, but must be"
+                    f" {'off' if value else 'on'}.",
+                )
+
+
+FINDERS = (Finder(address_pool, ("accounts", "peers")), Finder(settings, ("accounts",)))
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

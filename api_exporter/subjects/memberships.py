@@ -6,6 +6,7 @@ from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels, truncate
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member
+from api_exporter.subjects.subject import Subject
 
 
 def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
@@ -18,11 +19,12 @@ def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
     )
 
 
-MEMBERS = ObjectKind[tuple[Group, Member]]("groups", "groups[].peers[]", find=_members)
+MEMBER = ObjectKind[tuple[Group, Member]]("groups", "groups[].peers[]", find=_members)
 """Memberships of the peers that may have series of their own."""
 
-ROWS = (
-    MEMBERS.each(
+
+FAMILIES = (
+    MEMBER.each(
         "netbird_api_group_member",
         "Membership of a peer in a group (always 1)",
         "groups[].peers[]",
@@ -33,3 +35,6 @@ ROWS = (
         of_peer=True,
     ),
 )
+
+
+SUBJECT = Subject(__name__, families=FAMILIES, default=False)

@@ -1,35 +1,15 @@
-"""The table of finders. The file of a subject ends with its rows."""
+"""The findings of each finder, and resources without which findings may be missing."""
 
 from collections.abc import Iterator
 
-from api_exporter.attention import (
-    account,
-    agent_network,
-    expirations,
-    exporter,
-    groups,
-    proxies,
-    routing,
-)
 from api_exporter.attention.finding import Finder, Finding, Snapshot
-from api_exporter.netbird.references import has_references
-
-FINDERS: tuple[Finder, ...] = (
-    *exporter.ROWS,
-    *groups.ROWS,
-    *routing.ROWS,
-    *expirations.ROWS,
-    *proxies.ROWS,
-    *account.ROWS,
-    *agent_network.ROWS,
-)
-"""In the order of findings of one severity."""
+from api_exporter.subjects.table import FINDERS
 
 
 def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
     if _unknown(snapshot, finder) or (finder.is_single and snapshot.peers_unreadable):
         return
-    if has_references(finder.reads):
+    if snapshot.inventory.rules.references.are_joined(finder.reads):
         snapshot = snapshot.joined
     for finding in finder.find(snapshot):
         if not (finder.is_single and snapshot.is_part_of_drop(finding)):
@@ -47,4 +27,4 @@ def unknown_resources(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _unknown(snapshot: Snapshot, finder: Finder) -> list[str]:
-    return [name for name in finder.reads if getattr(snapshot.inventory, name) is None]
+    return [name for name in finder.reads if name not in snapshot.inventory.records]

@@ -7,10 +7,8 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.attention.finders import FINDERS, find, unknown_resources
 from api_exporter.attention.finding import Finder, Finding, Snapshot
 from api_exporter.attention.fleet import drop_at
-from api_exporter.attention.groups import GroupCount, count_important
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import (
     SEVERITIES,
@@ -21,6 +19,9 @@ from api_exporter.attention.thresholds import (
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now
+from api_exporter.subjects.findings import find, unknown_resources
+from api_exporter.subjects.groups import GroupCount, count_important
+from api_exporter.subjects.table import FINDERS
 from api_exporter.telemetry.freshness import Freshness
 
 CertificateLifetimes = Callable[[], tuple[Lifetime | None, Lifetime | None]]

@@ -1,4 +1,4 @@
-"""The Agent Network, a gateway to language models: its cost and its limits."""
+"""The families of the Agent Network."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -7,16 +7,9 @@ from msgspec.structs import fields
 
 from api_exporter.collectors.rows import ObjectKind, Row, length
 from api_exporter.exposition.text import Family, Labels, Metric, Sample, labels
-from api_exporter.netbird.agent_bodies import DAY_SECONDS, Consumption
-from api_exporter.netbird.agent_records import (
-    AgentBudgetRule,
-    AgentPolicy,
-    AgentProvider,
-    AgentSettings,
-    ConsumptionRow,
-    UsageBucket,
-)
-from api_exporter.netbird.facts.agents import (
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.subjects.agent_network.bodies import DAY_SECONDS, Consumption
+from api_exporter.subjects.agent_network.consumption import (
     Limit,
     current_rows,
     denied_count,
@@ -28,24 +21,32 @@ from api_exporter.netbird.facts.agents import (
     usage_by_period,
     used_ratios,
 )
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.subjects.agent_network.records import (
+    AgentBudgetRule,
+    AgentPolicy,
+    AgentProvider,
+    AgentSettings,
+    ConsumptionRow,
+    UsageBucket,
+)
+from api_exporter.subjects.agent_network.resources import AGENT_USAGE
 
-PROVIDERS = ObjectKind[AgentProvider](
+PROVIDER = ObjectKind[AgentProvider](
     "agent_providers",
     "agent-network/providers[]",
     lambda p: labels(agent_provider_id=p.id, agent_provider=p.name),
 )
-AGENT_POLICIES = ObjectKind[AgentPolicy](
+AGENT_POLICY = ObjectKind[AgentPolicy](
     "agent_policies",
     "agent-network/policies[]",
     lambda policy: labels(agent_policy_id=policy.id, agent_policy=policy.name),
 )
-RULES = ObjectKind[AgentBudgetRule](
+RULE = ObjectKind[AgentBudgetRule](
     "agent_budget_rules",
     "agent-network/budget-rules[]",
     lambda rule: labels(agent_budget_rule_id=rule.id, agent_budget_rule=rule.name),
 )
-AGENT_SETTINGS = ObjectKind[AgentSettings]("agent_settings", "agent-network/settings")
+AGENT_SETTING = ObjectKind[AgentSettings]("agent_settings", "agent-network/settings")
 CONSUMPTION = ObjectKind[Consumption]("agent_consumption", "agent-network/consumption")
 
 
@@ -60,7 +61,7 @@ def _limit_labels(limit: Limit, **more: str) -> Labels:
     )
 
 
-LIMITS = ObjectKind[Limit](
+LIMIT = ObjectKind[Limit](
     "agent_policies",
     "agent-network/{policies,budget-rules}[].limits",
     _limit_labels,
@@ -117,13 +118,13 @@ def _cost(metric: Metric, every: Iterable[Spent]) -> Family:
     return Family(metric, ((spent.labels(), spent.row.cost_usd) for spent in every))
 
 
-AGENT_GROUPS = ObjectKind[Spent](
+AGENT_GROUP = ObjectKind[Spent](
     "agent_consumption",
     "agent-network/consumption[], of listed groups",
     find=_group_consumption,
     needs=("groups",),
 )
-CONSUMERS = ObjectKind[Spent](
+CONSUMER = ObjectKind[Spent](
     "agent_consumption",
     "agent-network/consumption[], of listed users and peers",
     find=_listed_consumption,
@@ -136,7 +137,7 @@ TOKEN_KINDS = ("input", "output", "cached_input", "cache_creation")
 
 
 def _usage(inventory: Inventory) -> Iterable[Period]:
-    return list(usage_by_period(inventory.agent_usage or (), inventory.now))
+    return list(usage_by_period(AGENT_USAGE.of(inventory) or (), inventory.now))
 
 
 def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
@@ -150,9 +151,7 @@ def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
     )
 
 
-AGENT_USAGE = ObjectKind[Period](
-    "agent_usage", "agent-network/usage/overview[]", find=_usage
-)
+USAGE = ObjectKind[Period]("agent_usage", "agent-network/usage/overview[]", find=_usage)
 
 
 def _denied_count(inventory: Inventory) -> Iterable[int]:
@@ -181,13 +180,13 @@ def _enabled(metric: Metric, every: Iterable[AgentSettings]) -> Family:
     )
 
 
-ROWS: tuple[Row, ...] = (
-    PROVIDERS.count_true_and_false(
+FAMILIES: tuple[Row, ...] = (
+    PROVIDER.count_true_and_false(
         "netbird_api_agent_providers",
         "Number of Agent Network providers by whether they are enabled",
         "enabled",
     ),
-    PROVIDERS.each(
+    PROVIDER.each(
         "netbird_api_agent_provider_info",
         "Properties of an Agent Network provider, to join on agent_provider_id (always"
         " 1)",
@@ -196,40 +195,40 @@ ROWS: tuple[Row, ...] = (
             agent_provider_id=p.id, agent_provider=p.name, catalog_id=p.provider_id
         ),
     ),
-    PROVIDERS.field(
+    PROVIDER.field(
         "netbird_api_agent_provider_enabled",
         "Whether the Agent Network provider is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
-    PROVIDERS.each(
+    PROVIDER.each(
         "netbird_api_agent_provider_tls_verified",
         "Whether the gateway verifies the provider's certificate (1 = yes, 0 = no)",
         "agent-network/providers[].skip_tls_verification",
         lambda provider: int(not provider.skip_tls_verification),
         alert="0: an attacker on the network can read prompts and the key",
     ),
-    PROVIDERS.field(
+    PROVIDER.field(
         "netbird_api_agent_provider_models",
         "Number of models that the provider may offer (0 = all models of its catalog)",
         "models",
         length,
     ),
-    AGENT_POLICIES.count_true_and_false(
+    AGENT_POLICY.count_true_and_false(
         "netbird_api_agent_policies",
         "Number of Agent Network policies by whether they are enabled",
         "enabled",
     ),
-    RULES.count_true_and_false(
+    RULE.count_true_and_false(
         "netbird_api_agent_budget_rules",
         "Number of Agent Network budget rules by whether they are enabled",
         "enabled",
     ),
-    AGENT_POLICIES.field(
+    AGENT_POLICY.field(
         "netbird_api_agent_policy_enabled",
         "Whether the Agent Network policy is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
-    AGENT_POLICIES.joined(
+    AGENT_POLICY.joined(
         "netbird_api_agent_policy_providers_enabled",
         "Number of enabled providers of the Agent Network policy",
         "agent-network/policies[].destination_provider_ids among"
@@ -239,7 +238,7 @@ ROWS: tuple[Row, ...] = (
         needs=("agent_providers",),
         alert="0 for an enabled policy: no enabled provider",
     ),
-    AGENT_POLICIES.joined(
+    AGENT_POLICY.joined(
         "netbird_api_agent_policy_missing_references",
         "Number of groups, providers and guardrails in the Agent Network policy that"
         " do not exist",
@@ -250,12 +249,12 @@ ROWS: tuple[Row, ...] = (
         needs=("agent_providers", "agent_guardrails", "groups"),
         alert="above 0: a policy without its only allow-list is unrestricted",
     ),
-    RULES.field(
+    RULE.field(
         "netbird_api_agent_budget_rule_enabled",
         "Whether the Agent Network budget rule is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
-    RULES.joined(
+    RULE.joined(
         "netbird_api_agent_budget_rule_missing_references",
         "Number of groups and users in the Agent Network budget rule that do not exist",
         "agent-network/budget-rules[].{target_groups,target_users} among groups[],"
@@ -265,21 +264,21 @@ ROWS: tuple[Row, ...] = (
         needs=("groups", "users", "peers"),
         alert="above 0: the rule applies to fewer groups or users than it names",
     ),
-    LIMITS.each(
+    LIMIT.each(
         "netbird_api_agent_limit_tokens",
         "Limit of an enabled policy or budget rule: tokens in a window, for each group"
         " or user",
         "agent-network/{policies,budget-rules}[].limits.token_limit",
         lambda limit: limit.cap if limit.unit == "tokens" else None,
     ),
-    LIMITS.each(
+    LIMIT.each(
         "netbird_api_agent_limit_usd",
         "Limit of an enabled policy or budget rule: US dollars in a window, for each"
         " group or user",
         "agent-network/{policies,budget-rules}[].limits.budget_limit",
         lambda limit: limit.cap if limit.unit == "usd" else None,
     ),
-    LIMITS.joined(
+    LIMIT.joined(
         "netbird_api_agent_limit_used_ratio",
         "Largest share of the limit that a group or user has used in the current"
         " window (1 = all; absent without a known group or user)",
@@ -291,19 +290,19 @@ ROWS: tuple[Row, ...] = (
         needs=("agent_consumption", "groups", "users", "peers"),
         alert="0.9: from 1 on NetBird denies requests",
     ),
-    AGENT_GROUPS.family(
+    AGENT_GROUP.family(
         "netbird_api_agent_group_tokens",
         "Number of tokens that the group has used in its current window",
         "agent-network/consumption[].{tokens_input,tokens_output}",
         _tokens,
     ),
-    AGENT_GROUPS.family(
+    AGENT_GROUP.family(
         "netbird_api_agent_group_cost_usd",
         "Cost in US dollars that the group has caused in its current window",
         "agent-network/consumption[].cost_usd",
         _cost,
     ),
-    CONSUMERS.family(
+    CONSUMER.family(
         "netbird_api_agent_consumer_tokens",
         "Number of tokens that a user, or a peer without a user, has used in the"
         " current window",
@@ -311,20 +310,20 @@ ROWS: tuple[Row, ...] = (
         " EXPOSE_PERSONAL_DATA=usage",
         _tokens,
     ),
-    CONSUMERS.family(
+    CONSUMER.family(
         "netbird_api_agent_consumer_cost_usd",
         "Cost in US dollars that a user, or a peer without a user, has caused in the"
         " current window",
         "agent-network/consumption[].cost_usd, with EXPOSE_PERSONAL_DATA=usage",
         _cost,
     ),
-    AGENT_USAGE.family(
+    USAGE.family(
         "netbird_api_agent_usage_tokens",
         "Number of tokens used today and this month (UTC), by kinds that overlap",
         "agent-network/usage/overview[].*_tokens",
         lambda metric, periods: _by_kind("tokens", metric, periods),
     ),
-    AGENT_USAGE.family(
+    USAGE.family(
         "netbird_api_agent_usage_cost_usd",
         "Cost in US dollars today and this month (UTC), by kinds that add up",
         "agent-network/usage/overview[].*_cost_usd",
@@ -345,13 +344,13 @@ ROWS: tuple[Row, ...] = (
         "rows",
         alert="100000: set REFRESH_INTERVALS=agent_consumption=off",
     ),
-    AGENT_SETTINGS.family(
+    AGENT_SETTING.family(
         "netbird_api_agent_setting_enabled",
         "Whether a setting of the Agent Network is enabled (1 = yes, 0 = no)",
         "agent-network/settings",
         _enabled,
     ),
-    AGENT_SETTINGS.field(
+    AGENT_SETTING.field(
         "netbird_api_agent_access_log_retention_seconds",
         "Time in seconds for which requests stay in the access log (absent if"
         " unlimited)",

@@ -3,7 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import product
+from math import ceil
 
+from api_exporter.attention.finding import Finder, Finding, Snapshot
+from api_exporter.attention.thresholds import DAY, HOUR
 from api_exporter.collectors.rows import ObjectKind, or_unknown, personal_kinds
 from api_exporter.exposition.text import (
     Family,
@@ -15,12 +18,30 @@ from api_exporter.exposition.text import (
     labels,
     timestamp,
 )
+from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.account import login_expires_at, login_lifetime_seconds
-from api_exporter.netbird.facts.personal import PEER, personal_labels
+from api_exporter.netbird.facts.personal import personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NO_FLAGS, Peer
+from api_exporter.netbird.resources import UP, Resource
+from api_exporter.plurals import with_noun
+from api_exporter.subjects.subject import Subject
 
-PEERS = ObjectKind[Peer]("peers", "peers[]")
+PEERS = Resource(UP, "api/peers", ListDecoder(Peer, nullable=False), 30, place=0)
+RESOURCES = (PEERS,)
+
+
+PEER_FIELDS = {
+    "city_name": "city",
+    "hostname": "hostname",
+    "connection_ip": "connection_ip",
+    "serial_number": "serial_number",
+}
+"""The kinds of fields of a peer; below, of other records."""
+
+
+PEER = ObjectKind[Peer]("peers", "peers[]")
+
 
 DETAILED = ObjectKind[Peer](
     "peers",
@@ -62,7 +83,7 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
         ipv6=peer.ipv6,
         kernel_version=peer.kernel_version,
         remote_jobs_allowed=_REMOTE_JOBS[peer.local_flags.remote_jobs_allowed],
-        **personal_labels(PEER, peer, kinds),
+        **personal_labels(PEER_FIELDS, peer, kinds),
     )
 
 
@@ -75,7 +96,8 @@ def _remote_jobs_allowed(peers: Iterable[Peer]) -> Iterator[Sample]:
 Enrolment = tuple[str, bool]
 """`user` or `setup_key`, and whether the peers are connected."""
 
-ENROLMENTS = ObjectKind[Enrolment](
+
+ENROLMENT = ObjectKind[Enrolment](
     "peers",
     "peers[]",
     lambda enrolment: labels(enrolled_by=enrolment[0], connected=boolean(enrolment[1])),
@@ -91,62 +113,62 @@ def _enrolments(inventory: Inventory) -> Counter[Enrolment]:
     )
 
 
-ROWS = (
-    PEERS.count_true_and_false(
+FAMILIES = (
+    PEER.count_true_and_false(
         "netbird_api_peers",
         "Number of peers by whether NetBird counts them as connected",
         "connected",
         alert="a share of the fleet that is not connected",
     ),
-    PEERS.count(
+    PEER.count(
         "netbird_api_peers_by_os",
         "Number of peers by operating system, without its version",
         {"os": "os"},
         system,
     ),
-    PEERS.count(
+    PEER.count(
         "netbird_api_peers_by_version",
         "Number of peers by client version",
         {"version": "version"},
         or_unknown,
         alert="peers with versions that you no longer allow",
     ),
-    PEERS.count(
+    PEER.count(
         "netbird_api_peers_by_country",
         "Number of peers by the country code of their public address",
         {"country": "country_code"},
         or_unknown,
     ),
-    PEERS.count_true(
+    PEER.count_true(
         "netbird_api_peers_login_expired",
         "Number of peers whose login has expired",
         "login_expired",
     ),
-    PEERS.count_true(
+    PEER.count_true(
         "netbird_api_peers_approval_required",
         "Number of peers that wait for approval",
         "approval_required",
         alert="anything above 0 for long",
         self_hosted="0",
     ),
-    PEERS.count_true(
+    PEER.count_true(
         "netbird_api_peers_ssh_enabled",
         "Number of peers with the SSH server enabled",
         "ssh_enabled",
     ),
-    PEERS.count_true(
+    PEER.count_true(
         "netbird_api_peers_ephemeral",
         "Number of ephemeral peers, which NetBird removes after some minutes offline",
         "ephemeral",
         alert="a number that only grows",
     ),
-    PEERS.family(
+    PEER.family(
         "netbird_api_peers_remote_jobs_allowed",
         "Number of peers that accept remote jobs (absent before NetBird 0.78)",
         "peers[].local_flags.remote_jobs_allowed",
         lambda metric, peers: Family(metric, _remote_jobs_allowed(peers)),
     ),
-    PEERS.family(
+    PEER.family(
         "netbird_api_peers_never_logged_in",
         "Number of peers that belong to a user and have never logged in",
         "peers[].user_id, peers[].last_login",
@@ -154,7 +176,7 @@ ROWS = (
             metric, (p.user_id != "" and is_never(p.last_login) for p in peers)
         ),
     ),
-    ENROLMENTS.joined(
+    ENROLMENT.joined(
         "netbird_api_peers_by_enrolment",
         "Number of peers that are not ephemeral, by enrolment (user or setup key) and"
         " whether they are connected",
@@ -233,3 +255,75 @@ ROWS = (
         of_peer=True,
     ),
 )
+
+
+def fleet_drop(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report that many peers went offline at once."""
+    if snapshot.drop_at is not None:
+        peers = snapshot.inventory.peers or ()
+        connected = sum(peer.connected for peer in peers)
+        yield snapshot.finding(
+            "NetBirdFleetDropped",
+            "Many peers",
+            f"lost their connection within ten minutes: {connected:,} of"
+            f" {with_noun(len(peers), 'peer')} are connected.",
+            since=snapshot.drop_at,
+        )
+
+
+def logins(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report connected peers whose login expires soon.
+
+    There is no finding if logins last for less than `login_routine` days.
+    """
+    days, share = snapshot.thresholds.days, snapshot.thresholds.shares["login_soon"]
+    lifetime = login_lifetime_seconds(snapshot.inventory)
+    if lifetime is None or lifetime < days["login_routine"] * DAY:
+        return
+    limit = min(days["login_soon"] * DAY, share * lifetime)
+    soon = [
+        (end, peer)
+        for peer in snapshot.inventory.peers or ()
+        if peer.connected and (end := login_expires_at(lifetime, peer)) is not None
+        if 0 < end - snapshot.now < limit
+    ]
+    if soon:
+        names = snapshot.names([peer for _, peer in soon])
+        is_single = len(soon) == 1
+        logins, verb = ("Login", "expires") if is_single else ("Logins", "expire")
+        yield snapshot.finding(
+            "NetBirdLoginExpiresSoon",
+            f"{logins} of {with_noun(len(soon), 'connected peer')}",
+            f"{verb} within {with_noun(ceil(limit / HOUR), 'hour')}{names}.",
+            until=min(end for end, _ in soon),
+        )
+
+
+def peer_approvals(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report peers that have waited for approval for hours since their registration."""
+    hours = snapshot.thresholds.hours["approval"]
+    waiting = [
+        (at, peer)
+        for peer in snapshot.inventory.peers or ()
+        if peer.approval_required
+        and snapshot.now - (at := timestamp(peer.created_at) or 0.0) >= hours * HOUR
+    ]
+    if waiting:
+        names = snapshot.names([peer for _, peer in waiting])
+        verb = "waits" if len(waiting) == 1 else "wait"
+        yield snapshot.finding(
+            "NetBirdPeerAwaitsApproval",
+            with_noun(len(waiting), "peer"),
+            f"{verb} for approval{names}.",
+            since=min(at for at, _ in waiting) or None,
+        )
+
+
+FINDERS = (
+    Finder(fleet_drop, ("peers",)),
+    Finder(logins, ("peers", "accounts")),
+    Finder(peer_approvals, ("peers",)),
+)
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

@@ -8,14 +8,22 @@ from math import fsum
 
 from msgspec import Struct
 
-from api_exporter.netbird.agent_bodies import Usage, add_up, day, window_start
-from api_exporter.netbird.agent_records import (
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.subjects.agent_network.bodies import Usage, add_up, day, window_start
+from api_exporter.subjects.agent_network.records import (
     AgentBudgetRule,
     AgentPolicy,
     ConsumptionRow,
     UsageBucket,
 )
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.subjects.agent_network.resources import (
+    AGENT_BUDGET_RULES,
+    AGENT_CONSUMPTION,
+    AGENT_DENIALS,
+    AGENT_POLICIES,
+    AGENT_PROVIDERS,
+    AGENT_SETTINGS,
+)
 
 
 class Limit(Struct, frozen=True, kw_only=True):
@@ -50,7 +58,7 @@ class Limit(Struct, frozen=True, kw_only=True):
 def limits(inventory: Inventory) -> Sequence[Limit]:
     """Return the enabled limits above 0 of enabled policies and rules."""
     found: list[Limit] = []
-    for policy in inventory.agent_policies or ():
+    for policy in AGENT_POLICIES.of(inventory) or ():
         tokens, budget = policy.limits.token_limit, policy.limits.budget_limit
         # Fact: of a policy with two windows NetBird books only that of tokens.
         split = (
@@ -60,7 +68,7 @@ def limits(inventory: Inventory) -> Sequence[Limit]:
         )
         groups = policy.source_groups or ()
         found += _limits("policy", policy, groups, booked=not split)
-    for rule in inventory.agent_budget_rules or ():
+    for rule in AGENT_BUDGET_RULES.of(inventory) or ():
         groups, users = rule.target_groups or (), rule.target_users or ()
         found += _limits("budget_rule", rule, groups, users)
     return found
@@ -97,7 +105,7 @@ def _limits(
 
 def current_rows(inventory: Inventory) -> Iterator[ConsumptionRow]:
     """Yield the rows of consumption; a row whose window has ended is 0."""
-    for found in inventory.agent_consumption or ():
+    for found in AGENT_CONSUMPTION.of(inventory) or ():
         for row in found.current:
             if inventory.now < window_start(row) + row.window_seconds:
                 yield row
@@ -194,7 +202,7 @@ Ids = Mapping[str, frozenset[str]]
 def listed_ids(inventory: Inventory) -> Ids:
     """Return the ids that policies and rules may name."""
     return {
-        name: frozenset(record.id for record in getattr(inventory, name) or ())
+        name: frozenset(record.id for record in inventory.records.get(name) or ())
         for name in ("groups", "users", "peers", "agent_providers", "agent_guardrails")
     }
 
@@ -227,7 +235,7 @@ def _missing(kind: str, ids: Iterable[str] | None, *listed: frozenset[str]) -> M
 
 
 def enabled_providers(inventory: Inventory) -> frozenset[str]:
-    return frozenset(p.id for p in inventory.agent_providers or () if p.enabled)
+    return frozenset(p.id for p in AGENT_PROVIDERS.of(inventory) or () if p.enabled)
 
 
 def usage_by_period(
@@ -273,7 +281,10 @@ def total_cost(used: UsageBucket) -> float:
 
 def denied_count(inventory: Inventory) -> int | None:
     """Return the number of requests denied today; None without a log to count them."""
-    settings, denials = inventory.agent_settings or (), inventory.agent_denials or ()
+    settings, denials = (
+        AGENT_SETTINGS.of(inventory) or (),
+        AGENT_DENIALS.of(inventory) or (),
+    )
     if not any(settings.enable_log_collection for settings in settings):
         return None
     today = day(inventory.now)

@@ -1,0 +1,1 @@
+"""One file for each subject: records, row of the API, families, findings; the table."""

@@ -1,0 +1,111 @@
+"""The exporter: what it cannot read, and its certificates."""
+
+from collections.abc import Iterator
+
+from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.lifetime import SOON
+from api_exporter.attention.thresholds import DAY
+from api_exporter.netbird.bodies import DocumentDecoder
+from api_exporter.netbird.records import CurrentUser
+from api_exporter.netbird.resources import CURRENT_USER, UP, Resource
+from api_exporter.plurals import with_noun
+from api_exporter.subjects.subject import Subject
+
+# No collector reads it.
+TOKEN_USER = Resource(
+    CURRENT_USER, "api/users/current", DocumentDecoder(CurrentUser), place=1
+)
+RESOURCES = (TOKEN_USER,)
+
+
+def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report that the peers cannot be read, or that their metrics are withdrawn."""
+    peers = snapshot.freshness.get(UP)
+    if peers is None or not snapshot.peers_unreadable:
+        return
+    is_withdrawn = snapshot.inventory.peers is None
+    yield snapshot.finding(
+        "ApiExporterUpstreamFailing",
+        "The peers",
+        "cannot be read from the NetBird API: their metrics are missing."
+        if is_withdrawn
+        else "cannot be read from the NetBird API: their metrics are old.",
+        since=peers.failing_since or peers.last_success,
+    )
+
+
+def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report that the token's user may not read everything."""
+    inventory = snapshot.inventory
+    missing = [name for name in snapshot.freshness if name in inventory.withheld]
+    if not (inventory.partial_peers or missing):
+        return
+    sentences = [
+        f"has the role {safe_line(inventory.role)} and may not read everything."
+    ]
+    if inventory.partial_peers:
+        sentences.append("The list of peers may be incomplete.")
+    if missing:
+        sentences.append(f"The exporter withholds {', '.join(missing)}.")
+    sentences.append("Use the token of a service user with the role auditor.")
+    yield Finding(
+        severity="warning", object="The token's user", message=" ".join(sentences)
+    )
+
+
+def missing_detail_groups(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report groups that PEER_DETAIL names and that do not exist."""
+    for name in snapshot.inventory.missing_groups:
+        yield Finding(
+            severity="warning",
+            object=f"Group {safe_line(name)}",
+            message="does not exist, but PEER_DETAIL names it.",
+        )
+
+
+def rejected_records(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report records that are left out because they cannot be read."""
+    for name, state in snapshot.freshness.items():
+        if state.last_success is not None and state.rejected:
+            yield snapshot.finding(
+                "ApiExporterRecordsRejected",
+                f"Resource {name}",
+                f"has {with_noun(state.rejected, 'unreadable record')}, left out of"
+                " the metrics: its counts are too small.",
+            )
+
+
+def certificates(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report expiring certificates: the NetBird API's and the client certificate."""
+    now, limit = snapshot.now, snapshot.thresholds.days["certificate_soon"] * DAY
+    server, client = snapshot.server_certificate, snapshot.client_certificate
+    if server is not None and server.is_near_end(now, limit, SOON):
+        yield snapshot.finding(
+            "ApiExporterUpstreamCertificateExpiresSoon",
+            "The certificate of the NetBird API",
+            "expires soon: peers and this exporter cannot connect after that."
+            if server.ends_at > now
+            else "has expired: peers and this exporter cannot connect.",
+            until=server.ends_at,
+        )
+    if client is not None and client.is_near_end(now, limit, SOON):
+        yield snapshot.finding(
+            "ApiExporterClientCertificateExpiresSoon",
+            "The exporter's client certificate",
+            "expires soon: the gateway of the NetBird API refuses requests after that."
+            if client.ends_at > now
+            else "has expired: the gateway of the NetBird API refuses requests.",
+            until=client.ends_at,
+        )
+
+
+FINDERS = (
+    Finder(unreadable_peers),
+    Finder(limited_user),
+    Finder(missing_detail_groups, ("groups",)),
+    Finder(rejected_records),
+    Finder(certificates),
+)
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, finders=FINDERS)

@@ -1,0 +1,356 @@
+"""Networks: their resources and routing peers."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
+from typing import Annotated
+
+from msgspec import Struct
+
+from api_exporter.attention.finding import (
+    Finder,
+    Finding,
+    Snapshot,
+    list_names,
+    safe_line,
+)
+from api_exporter.collectors.rows import ObjectKind, distinct_count, length
+from api_exporter.exposition.text import boolean, labels, timestamp
+from api_exporter.netbird.bodies import ListDecoder
+from api_exporter.netbird.facts.routing import (
+    RoutingPeers,
+    only_one,
+    routing_peers,
+    why_unreachable,
+)
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import LIMITED_GROUPS, Count, GroupId, ShownText
+from api_exporter.netbird.references import (
+    Reference,
+    check_join_size,
+    listed,
+    own_id,
+    routing_peer,
+)
+from api_exporter.netbird.resources import MINUTE, Resource
+from api_exporter.plurals import with_noun
+from api_exporter.subjects.subject import Subject
+
+
+class Network(Struct, frozen=True, gc=False, kw_only=True):
+    """Addresses behind routers (`/api/networks`). All lists hold ids."""
+
+    id: str
+    name: ShownText = ""
+    routers: tuple[str, ...] | None = None
+    resources: tuple[str, ...] | None = None
+    policies: tuple[str, ...] | None = None
+
+
+class NetworkRouter(Struct, frozen=True, gc=False, kw_only=True):
+    """A router of a network: a peer, or all peers of groups."""
+
+    id: str
+    enabled: bool = False
+    metric: Count = 0
+    peer: str = ""
+    peer_groups: Annotated[tuple[str, ...], LIMITED_GROUPS] | None = None
+
+
+class NetworkResource(Struct, frozen=True, gc=False, kw_only=True):
+    """An address in a network (`/api/networks/resources`)."""
+
+    id: str
+    name: ShownText = ""
+    type: ShownText = ""
+    address: ShownText = ""
+    enabled: bool = False
+    groups: tuple[GroupId, ...] | None = None
+
+
+def check_joins(inventory: Inventory) -> None:
+    """Raise UpstreamError if networks name too many groups through their routers."""
+    names = {
+        r.id: len(r.peer_groups or ()) for r in NETWORK_ROUTERS.of(inventory) or ()
+    }
+    total = sum(
+        names.get(id_, 0)
+        for network in NETWORKS.of(inventory) or ()
+        for id_ in set(network.routers or ())
+    )
+    check_join_size("networks name {} groups through their routers", total)
+
+
+# If two networks list a resource, the last network counts.
+NETWORKS = Resource(
+    "networks",
+    "api/networks",
+    ListDecoder(Network, ordered=True),
+    5 * MINUTE,
+    permission="networks",
+    references=(
+        Reference(("network_routers",), listed("routers")),
+        Reference(("network_resources",), listed("resources")),
+    ),
+    check=check_joins,
+    place=3,
+)
+NETWORK_ROUTERS = Resource(
+    "network_routers",
+    "api/networks/routers",
+    ListDecoder(NetworkRouter),
+    5 * MINUTE,
+    absence="network: routers not found",
+    permission="networks",
+    references=(
+        Reference(("peers",), routing_peer),
+        Reference(("groups",), listed("peer_groups")),
+    ),
+    check=check_joins,
+    place=3,
+)
+NETWORK_RESOURCES = Resource(
+    "network_resources",
+    "api/networks/resources",
+    ListDecoder(NetworkResource),
+    5 * MINUTE,
+    absence="network: resources not found",
+    permission="networks",
+    # A resource does not name its network: the network lists the resource.
+    references=(Reference(("networks",), own_id, listed("resources")),),
+    place=3,
+)
+RESOURCES = (NETWORKS, NETWORK_ROUTERS, NETWORK_RESOURCES)
+
+
+def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
+    """Return the routing peers of the enabled routers of each network."""
+    by_id = {router.id: router for router in NETWORK_ROUTERS.of(inventory) or ()}
+    enabled = (
+        (n.id, (router for router in routers_of(n, by_id) if router.enabled))
+        for n in NETWORKS.of(inventory) or ()
+    )
+    groups, peers = inventory.groups or (), inventory.peers or ()
+    return routing_peers(groups, peers, enabled)
+
+
+def routers_of(
+    network: Network, by_id: Mapping[str, NetworkRouter]
+) -> Iterator[NetworkRouter]:
+    """Yield the existing routers that the network lists, each once."""
+    for router_id in dict.fromkeys(network.routers or ()):
+        if router_id in by_id:
+            yield by_id[router_id]
+
+
+def network_by_resource(networks: Iterable[Network]) -> Mapping[str, str]:
+    """Return the network id of each resource: the greatest id, if several list it."""
+    found: dict[str, str] = {}
+    for network in sorted(networks, key=attrgetter("id")):
+        found.update(dict.fromkeys(network.resources or (), network.id))
+    return found
+
+
+NETWORK = ObjectKind[Network](
+    "networks",
+    "networks[]",
+    lambda network: labels(network_id=network.id, network=network.name),
+)
+
+
+NETWORK_RESOURCE = ObjectKind[NetworkResource](
+    "network_resources",
+    "networks/resources[]",
+    lambda r: labels(network_resource_id=r.id, network_resource=r.name),
+)
+
+
+def _resource_states(inventory: Inventory) -> Iterable[tuple[Network, bool]]:
+    return ((n, state) for n in NETWORKS.of(inventory) or () for state in (True, False))
+
+
+RESOURCE_STATE = ObjectKind[tuple[Network, bool]](
+    "networks",
+    "networks[]",
+    lambda state: labels(
+        network_id=state[0].id, network=state[0].name, enabled=boolean(state[1])
+    ),
+    find=_resource_states,
+    needs=("network_resources",),
+)
+"""Each network twice: for its enabled and its disabled resources."""
+
+
+def _routers(inventory: Inventory) -> Iterable[tuple[Network, NetworkRouter]]:
+    by_id = {router.id: router for router in NETWORK_ROUTERS.of(inventory) or ()}
+    return ((n, r) for n in NETWORKS.of(inventory) or () for r in routers_of(n, by_id))
+
+
+ROUTER = ObjectKind[tuple[Network, NetworkRouter]](
+    "networks",
+    "networks[]",
+    lambda routed: labels(network_id=routed[0].id, router_id=routed[1].id),
+    find=_routers,
+    needs=("network_routers",),
+)
+
+
+Routed = tuple[NetworkResource, str | None]
+"""A network resource, and the id of its network."""
+
+
+def _routed(inventory: Inventory) -> Iterable[Routed]:
+    network_ids = network_by_resource(NETWORKS.of(inventory) or ())
+    return ((r, network_ids.get(r.id)) for r in NETWORK_RESOURCES.of(inventory) or ())
+
+
+ROUTED = ObjectKind[Routed](
+    "network_resources",
+    "networks/resources[]",
+    lambda routed: labels(
+        network_resource_id=routed[0].id, network_resource=routed[0].name
+    ),
+    find=_routed,
+    needs=("networks",),
+)
+
+
+def _enabled_by_id(inventory: Inventory) -> Mapping[str, bool]:
+    return {r.id: r.enabled for r in NETWORK_RESOURCES.of(inventory) or ()}
+
+
+FAMILIES = (
+    NETWORK.total("netbird_api_networks", "Number of networks"),
+    NETWORK.each(
+        "netbird_api_network_info",
+        "Properties of a network, to join on network_id (always 1)",
+        "networks[]",
+    ),
+    RESOURCE_STATE.joined(
+        "netbird_api_network_resources",
+        "Number of the network's resources by whether they are enabled",
+        "networks[].resources[] among networks/resources[].enabled",
+        _enabled_by_id,
+        lambda enabled, state: sum(
+            enabled.get(id_) is state[1] for id_ in set(state[0].resources or ())
+        ),
+    ),
+    NETWORK.field(
+        "netbird_api_network_policies",
+        "Number of policies that give access to the network",
+        "policies",
+        distinct_count,
+        alert="0 for a network with resources: no policy gives access",
+    ),
+    NETWORK.joined(
+        "netbird_api_network_routing_peers",
+        "Number of routing peers of the network's enabled routers",
+        "networks[].routers[] among networks/routers[].{enabled,peer,peer_groups},"
+        " groups[].peers[], peers[]",
+        network_routing_peers,
+        lambda routing, network: routing[network.id].peers,
+        needs=("network_routers", "groups", "peers"),
+    ),
+    NETWORK.joined(
+        "netbird_api_network_routing_peers_connected",
+        "Number of connected routing peers of the network's enabled routers",
+        "as netbird_api_network_routing_peers, among the connected peers[]",
+        network_routing_peers,
+        lambda routing, network: routing[network.id].connected,
+        needs=("network_routers", "groups", "peers"),
+        alert="0 in a network with resources: outage; 1: no redundancy",
+    ),
+    ROUTER.each(
+        "netbird_api_network_router_enabled",
+        "Whether a router of the network is enabled (1 = yes, 0 = no)",
+        "networks[].routers[] among networks/routers[].enabled",
+        lambda routed: int(routed[1].enabled),
+    ),
+    ROUTER.each(
+        "netbird_api_network_router_metric",
+        "Priority of a router of the network, where the lowest number is preferred",
+        "networks[].routers[] among networks/routers[].metric",
+        lambda routed: routed[1].metric,
+    ),
+    ROUTED.each(
+        "netbird_api_network_resource_info",
+        "Properties of a network resource, to join on network_resource_id (always 1)",
+        "networks/resources[], networks[].resources[]",
+        labels=lambda routed: labels(
+            network_resource_id=routed[0].id,
+            network_resource=routed[0].name,
+            network_id=routed[1] or "",
+            resource_type=routed[0].type,
+            address=routed[0].address,
+        ),
+    ),
+    NETWORK_RESOURCE.field(
+        "netbird_api_network_resource_enabled",
+        "Whether the network resource is enabled (1 = yes, 0 = no)",
+        "enabled",
+    ),
+    ROUTED.joined(
+        "netbird_api_network_resource_routing_peers_connected",
+        "Number of connected routing peers of the resource's network (absent for a"
+        " resource without a network)",
+        "netbird_api_network_routing_peers_connected of the network that lists it",
+        network_routing_peers,
+        lambda routing, routed: (
+            None if routed[1] is None else routing[routed[1]].connected
+        ),
+        needs=("network_routers", "groups", "peers"),
+        alert="0 for an enabled resource: the resource is unreachable",
+    ),
+    NETWORK_RESOURCE.field(
+        "netbird_api_network_resource_groups",
+        "Number of groups that contain the network resource",
+        "groups",
+        length,
+    ),
+)
+
+
+def findings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report networks with no connected routing peer, or only one of several."""
+    inventory = snapshot.inventory
+    routing = network_routing_peers(inventory)
+    enabled_of: dict[str, list[NetworkResource]] = {}
+    network_ids = network_by_resource(NETWORKS.of(inventory) or ())
+    for resource in NETWORK_RESOURCES.of(inventory) or ():
+        if resource.enabled and resource.id in network_ids:
+            enabled_of.setdefault(network_ids[resource.id], []).append(resource)
+    enabled = {r.id for r in NETWORK_RESOURCES.of(inventory) or () if r.enabled}
+    routers = {router.id: router for router in NETWORK_ROUTERS.of(inventory) or ()}
+    for network in NETWORKS.of(inventory) or ():
+        counts = routing[network.id]
+        since = timestamp(counts.last_disconnected_at)
+        subject = f"Network {safe_line(network.name or network.id)}"
+        if counts.connected == 1 and counts.peers > 1:
+            yield snapshot.finding(
+                "NetBirdNetworkRedundancyLost", subject, only_one(counts), since=since
+            )
+        if counts.connected:
+            continue
+        if not enabled.isdisjoint(network.resources or ()):
+            disabled = [r for r in routers_of(network, routers) if not r.enabled]
+            resources = enabled_of.get(network.id, ())
+            number = with_noun(len(resources), "unreachable resource")
+            names = list_names(r.name or r.address or r.id for r in resources)
+            yield snapshot.finding(
+                "NetBirdNetworkUnreachable",
+                subject,
+                f"cannot be reached: {why_unreachable(counts, len(disabled))}"
+                + (f"; {number}{names}." if resources else "."),
+                since=since,
+            )
+
+
+FINDERS = (
+    Finder(
+        findings,
+        ("networks", "network_routers", "network_resources", "groups", "peers"),
+        is_single=True,
+    ),
+)
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

@@ -1,0 +1,423 @@
+"""The reverse proxy: services, domains, clusters and tokens."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.lifetime import SOON, Lifetime
+from api_exporter.attention.thresholds import DAY
+from api_exporter.collectors.rows import ObjectKind
+from api_exporter.exposition.text import Family, Metric, labels, timestamp, truncate
+from api_exporter.netbird.bodies import ListDecoder, PageDecoder
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Count, Instant, ShownInstant, ShownText
+from api_exporter.netbird.resources import ACCESS_LOG, Resource
+from api_exporter.subjects.subject import Subject
+
+
+class ProxyServiceMeta(Struct, frozen=True, gc=False, kw_only=True):
+    """The state of a proxy service."""
+
+    status: str = ""
+    certificate_issued_at: ShownInstant = None
+
+
+class ProxyAuth(Struct, frozen=True, gc=False, kw_only=True):
+    """An authentication method of a proxy service. Its secrets are not read."""
+
+    enabled: bool = False
+
+
+class AccessRestrictions(Struct, frozen=True, gc=False, kw_only=True):
+    """The allow-lists of a proxy service. Lists that only block are not read."""
+
+    allowed_cidrs: tuple[str, ...] | None = None
+    allowed_countries: tuple[str, ...] | None = None
+
+
+_AuthMethod = ProxyAuth | str | float | bool | None
+"""A value below `auth`. Only objects are used; no other value rejects the service."""
+
+
+class ProxyTarget(Struct, frozen=True, gc=False, kw_only=True):
+    """A path of a proxy service, and the machine behind it.
+
+    Attributes:
+        access_action: `bypass` for a path without authentication, `block` for one that
+            is closed; `inherit`, or "" before NetBird 0.78, as the service says.
+    """
+
+    path: ShownText = ""
+    enabled: bool = False
+    access_action: str = ""
+
+
+class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
+    """A service behind the reverse proxy (`/api/reverse-proxies/services`)."""
+
+    id: str
+    name: ShownText = ""
+    mode: str = ""
+    domain: ShownText = ""
+    enabled: bool = False
+    private: bool = False
+    auth: dict[str, _AuthMethod | tuple[_AuthMethod, ...]] | None = None
+    targets: tuple[ProxyTarget, ...] | None = None
+    access_restrictions: AccessRestrictions = AccessRestrictions()
+    meta: ProxyServiceMeta = ProxyServiceMeta()
+
+
+class ProxyDomain(Struct, frozen=True, gc=False, kw_only=True):
+    """A domain of the reverse proxy. A free domain has an empty id."""
+
+    id: str
+    domain: ShownText = ""
+    type: str = ""
+    validated: bool = False
+
+
+class ProxyCluster(Struct, frozen=True, gc=False, kw_only=True):
+    """Proxies that replace each other (`/api/reverse-proxies/clusters`).
+
+    The address identifies a cluster. Its `id` is that of one of the proxies, which have
+    another id after each start.
+    """
+
+    address: str = ""
+    online: bool = False
+    connected_proxies: Count = 0
+
+
+class ProxyToken(Struct, frozen=True, gc=False, kw_only=True):
+    """A token of a self-hosted proxy (`/api/reverse-proxies/proxy-tokens`)."""
+
+    id: str
+    name: ShownText = ""
+    revoked: bool = False
+    created_at: ShownInstant = None
+    expires_at: Instant = None
+    last_used: Instant = None
+
+
+PROXY_SERVICES = Resource(
+    "proxy_services",
+    "api/reverse-proxies/services",
+    ListDecoder(ProxyService),
+    permission="services",
+)
+PROXY_DOMAINS = Resource(
+    "proxy_domains",
+    "api/reverse-proxies/domains",
+    ListDecoder(ProxyDomain),
+    permission="services",
+)
+PROXY_CLUSTERS = Resource(
+    "proxy_clusters",
+    "api/reverse-proxies/clusters",
+    ListDecoder(ProxyCluster, key="address"),
+    permission="services",
+)
+PROXY_TOKENS = Resource(
+    "proxy_tokens",
+    "api/reverse-proxies/proxy-tokens",
+    ListDecoder(ProxyToken),
+    permission="services",
+)
+# No collector reads it: one page, which `events.access_log` chooses.
+PROXY_LOG = Resource(
+    ACCESS_LOG,
+    "api/events/proxy",
+    PageDecoder(),
+    30,
+    depends_on=("proxy_services", "proxy_clusters"),
+    permission="services",
+    place=8,
+)
+RESOURCES = (PROXY_SERVICES, PROXY_DOMAINS, PROXY_CLUSTERS, PROXY_TOKENS, PROXY_LOG)
+
+
+def open_paths(service: ProxyService) -> list[str]:
+    """Return the paths of enabled targets that bypass the service's authentication.
+
+    Fact: NetBird 0.78 has them, for HTTP services only.
+    """
+    if service.mode != "http":
+        return []
+    targets = service.targets or ()
+    return [t.path or "/" for t in targets if t.enabled and t.access_action == "bypass"]
+
+
+def requires_authentication(service: ProxyService) -> bool:
+    """Return whether the service requires authentication or admits only peers.
+
+    It must do so on all paths.
+    """
+    if open_paths(service):
+        return False
+    methods = (
+        method
+        for values in (service.auth or {}).values()
+        for method in (values if isinstance(values, tuple) else (values,))
+    )
+    return service.private or any(
+        isinstance(method, ProxyAuth) and method.enabled for method in methods
+    )
+
+
+def is_restricted(service: ProxyService) -> bool:
+    """Return whether an allow-list restricts the service. Block-lists do not count."""
+    lists = service.access_restrictions
+    cidrs = lists.allowed_cidrs or ()
+    return bool(lists.allowed_countries) or (len(cidrs) > 0 and not open_range(service))
+
+
+def open_range(service: ProxyService) -> str:
+    """Return the allowed range that contains all addresses; "" if there is none."""
+    cidrs = service.access_restrictions.allowed_cidrs or ()
+    return next((cidr for cidr in cidrs if cidr in {"0.0.0.0/0", "::/0"}), "")
+
+
+def service_names(inventory: Inventory) -> Mapping[str, str] | None:
+    """Return the names of the services, by id; None if they are not known."""
+    services = PROXY_SERVICES.of(inventory)
+    return None if services is None else {s.id: s.name for s in services}
+
+
+STATUSES = (
+    "pending",
+    "active",
+    "tunnel_not_created",
+    "certificate_pending",
+    "certificate_failed",
+    "error",
+)
+"""The statuses that NetBird is known to send."""
+
+
+SERVICE = ObjectKind[ProxyService](
+    "proxy_services",
+    "reverse-proxies/services[]",
+    lambda service: labels(proxy_service_id=service.id, proxy_service=service.name),
+)
+
+
+DOMAIN = ObjectKind[ProxyDomain](
+    "proxy_domains",
+    "reverse-proxies/domains[]",
+    lambda domain: labels(proxy_domain_id=domain.id, domain=domain.domain),
+)
+
+
+CLUSTER = ObjectKind[ProxyCluster](
+    "proxy_clusters",
+    "reverse-proxies/clusters[]",
+    lambda cluster: labels(proxy_cluster=cluster.address),
+)
+
+
+PROXY_TOKEN = ObjectKind[ProxyToken](
+    "proxy_tokens",
+    "reverse-proxies/proxy-tokens[]",
+    lambda token: labels(proxy_token_id=token.id, proxy_token=token.name),
+)
+
+
+def _by_status(metric: Metric, services: Iterable[ProxyService]) -> Family:
+    counts = Counter(truncate(service.meta.status) for service in services)
+    every = dict.fromkeys((*STATUSES, *sorted(counts)))
+    return Family(metric, ((labels(status=status), counts[status]) for status in every))
+
+
+FAMILIES = (
+    SERVICE.family(
+        "netbird_api_proxy_services",
+        "Number of proxy services by status",
+        "reverse-proxies/services[].meta.status",
+        _by_status,
+        alert="above 0 for certificate_failed or error",
+    ),
+    SERVICE.each(
+        "netbird_api_proxy_service_info",
+        "Properties of a proxy service, to join on proxy_service_id (always 1)",
+        "reverse-proxies/services[]",
+        labels=lambda service: labels(
+            proxy_service_id=service.id,
+            proxy_service=service.name,
+            mode=service.mode,
+            domain=service.domain,
+        ),
+    ),
+    SERVICE.states(
+        "netbird_api_proxy_service_status",
+        "Whether the proxy service has this status (1 = yes, 0 = no)",
+        "meta.status",
+        "status",
+        STATUSES,
+        alert="1 for certificate_failed, tunnel_not_created or error",
+    ),
+    SERVICE.field(
+        "netbird_api_proxy_service_enabled",
+        "Whether the proxy service is enabled (1 = yes, 0 = no)",
+        "enabled",
+    ),
+    SERVICE.each(
+        "netbird_api_proxy_service_authenticated",
+        "Whether the HTTP service, on all paths, is private or requires authentication"
+        " (1 = yes, 0 = no)",
+        "reverse-proxies/services[].auth.*.enabled,"
+        " reverse-proxies/services[].{private,targets}, where mode is http",
+        lambda service: (
+            int(requires_authentication(service)) if service.mode == "http" else None
+        ),
+        alert="0 for an enabled service that is not restricted: open to the internet",
+    ),
+    SERVICE.each(
+        "netbird_api_proxy_service_open_paths",
+        "Number of paths of the HTTP service that bypass its authentication",
+        "reverse-proxies/services[].targets[].{enabled,access_action}, where mode is"
+        " http",
+        lambda service: len(open_paths(service)) if service.mode == "http" else None,
+        alert="above 0: these paths are open to the internet",
+    ),
+    SERVICE.each(
+        "netbird_api_proxy_service_restricted",
+        "Whether the proxy service allows only listed addresses or countries (1 = yes,"
+        " 0 = no)",
+        "reverse-proxies/services[].access_restrictions.{allowed_cidrs,"
+        "allowed_countries}",
+        lambda service: int(is_restricted(service)),
+        alert="0 for an enabled service without authentication: open to the internet",
+    ),
+    SERVICE.field(
+        "netbird_api_proxy_service_certificate_issued_timestamp_seconds",
+        "Time when the proxy service's certificate was issued, in seconds since 1970"
+        " (absent before)",
+        "meta.certificate_issued_at",
+        timestamp,
+    ),
+    DOMAIN.each(
+        "netbird_api_proxy_domain_validated",
+        "Whether a custom domain has been validated (1 = yes, 0 = no)",
+        "reverse-proxies/domains[].validated, of custom domains",
+        lambda domain: int(domain.validated) if domain.type == "custom" else None,
+        alert="0 for longer than DNS takes",
+    ),
+    CLUSTER.field(
+        "netbird_api_proxy_cluster_online",
+        "Whether the proxy cluster is online (1 = yes, 0 = no)",
+        "online",
+        alert="0",
+    ),
+    CLUSTER.field(
+        "netbird_api_proxy_cluster_connected_proxies",
+        "Number of proxies of the cluster that are connected",
+        "connected_proxies",
+        alert="fewer than expected",
+    ),
+    PROXY_TOKEN.each(
+        "netbird_api_proxy_token_expiration_timestamp_seconds",
+        "Time when a proxy's token expires, in seconds since 1970 (absent if never or"
+        " revoked)",
+        "reverse-proxies/proxy-tokens[].expires_at, of those not revoked",
+        lambda token: None if token.revoked else timestamp(token.expires_at),
+        alert="some days before: the proxy stops at that time",
+    ),
+    PROXY_TOKEN.field(
+        "netbird_api_proxy_token_last_used_timestamp_seconds",
+        "Time when a proxy's token was last used, in seconds since 1970 (absent if"
+        " never)",
+        "last_used",
+        timestamp,
+        alert="use of a token that should be unused",
+    ),
+)
+
+
+def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report expiring tokens of self-hosted proxies that are in use."""
+    days = snapshot.thresholds.days
+    for token in PROXY_TOKENS.of(snapshot.inventory) or ():
+        end, used = timestamp(token.expires_at), timestamp(token.last_used)
+        if end is None or used is None or token.revoked:
+            continue
+        life = Lifetime(timestamp(token.created_at), end)
+        if (
+            life.is_near_end(snapshot.now, days["proxy_token_soon"] * DAY, SOON)
+            and snapshot.now - used < days["in_use"] * DAY
+        ):
+            yield snapshot.finding(
+                "NetBirdProxyTokenExpiresSoon",
+                f"Proxy token {safe_line(token.name or token.id)}",
+                "expires soon: the proxy that uses this token stops then."
+                if end > snapshot.now
+                else "has expired: the proxy that uses this token cannot connect.",
+                until=end,
+            )
+
+
+_FAILED = {
+    "certificate_failed": (
+        "NetBirdProxyCertificateFailed",
+        "has no certificate: NetBird could not get one.",
+    ),
+    "tunnel_not_created": (
+        "NetBirdProxyTunnelFailed",
+        "cannot be reached: there is no tunnel to its target.",
+    ),
+    "error": ("NetBirdProxyTunnelFailed", "cannot be reached: its status is error."),
+}
+
+
+_SHOWN_PATHS = 10
+"""The maximum number of a service's open paths that a finding names."""
+
+
+def services(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report enabled services that have failed or are open to the internet."""
+    for service in PROXY_SERVICES.of(snapshot.inventory) or ():
+        if not service.enabled:
+            continue
+        subject = (
+            f"Proxy service {safe_line(service.name or service.domain or service.id)}"
+        )
+        if service.meta.status in _FAILED:
+            alert, message = _FAILED[service.meta.status]
+            yield snapshot.finding(alert, subject, message)
+        if service.mode == "http" and not (
+            requires_authentication(service) or is_restricted(service)
+        ):
+            everyone = open_range(service)
+            access = f", and its access list allows {everyone}" if everyone else ""
+            paths = list(map(safe_line, open_paths(service)))
+            if len(paths) > _SHOWN_PATHS:
+                paths[_SHOWN_PATHS:] = ["…"]
+            where = f" on {', '.join(paths)}" if paths else ""
+            yield snapshot.finding(
+                "NetBirdProxyServiceOpen",
+                subject,
+                f"is open to the internet: it requires no authentication"
+                f"{where}{access}.",
+            )
+
+
+def clusters(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report clusters without a connected proxy."""
+    for cluster in PROXY_CLUSTERS.of(snapshot.inventory) or ():
+        if not cluster.online:
+            yield snapshot.finding(
+                "NetBirdProxyClusterOffline",
+                f"Proxy cluster {safe_line(cluster.address)}",
+                "has no connected proxy: its services cannot be reached.",
+            )
+
+
+FINDERS = (
+    Finder(proxy_tokens, ("proxy_tokens",)),
+    Finder(clusters, ("proxy_clusters",)),
+    Finder(services, ("proxy_services",)),
+)
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

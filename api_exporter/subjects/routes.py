@@ -1,0 +1,158 @@
+"""Routes (the older kind, without a network) and their routing peers."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from msgspec import Struct
+
+from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.collectors.rows import ObjectKind
+from api_exporter.exposition.text import labels, timestamp
+from api_exporter.netbird.bodies import ListDecoder
+from api_exporter.netbird.facts.routing import (
+    RoutingPeers,
+    only_one,
+    routing_peers,
+    why_unreachable,
+)
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import LIMITED_GROUPS
+from api_exporter.netbird.references import Reference, listed, routing_peer
+from api_exporter.netbird.resources import MINUTE, Resource
+from api_exporter.subjects.subject import Subject
+
+
+class Route(Struct, frozen=True, gc=False, kw_only=True):
+    """A route of the older kind (`/api/routes`)."""
+
+    id: str
+    network_id: str = ""
+    network_type: str = ""
+    network: str = ""
+    domains: tuple[str, ...] | None = None
+    enabled: bool = False
+    masquerade: bool = False
+    peer: str = ""
+    peer_groups: Annotated[tuple[str, ...], LIMITED_GROUPS] | None = None
+
+
+ROUTES = Resource(
+    "routes",
+    "api/routes",
+    ListDecoder(Route),
+    5 * MINUTE,
+    permission="routes",
+    references=(
+        Reference(("peers",), routing_peer),
+        Reference(("groups",), listed("peer_groups")),
+    ),
+    place=3,
+)
+RESOURCES = (ROUTES,)
+
+
+def route_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
+    """Return the routing peers of each enabled route."""
+    enabled = ((r.id, (r,)) for r in ROUTES.of(inventory) or () if r.enabled)
+    groups, peers = inventory.groups or (), inventory.peers or ()
+    return routing_peers(groups, peers, enabled)
+
+
+def destination(route: Route) -> str:
+    """Return the destination of a route: the address, or the domains."""
+    if route.network_type == "Domain":  # NetBird sends a placeholder address
+        return ",".join(sorted(route.domains or ()))
+    return route.network
+
+
+ROUTE = ObjectKind[Route](
+    "routes", "routes[]", lambda r: labels(route_id=r.id, network_id=r.network_id)
+)
+
+
+FAMILIES = (
+    ROUTE.count(
+        "netbird_api_routes",
+        "Number of routes by type, whether they are enabled and whether they"
+        " masquerade",
+        {
+            "network_type": "network_type",
+            "enabled": "enabled",
+            "masquerade": "masquerade",
+        },
+    ),
+    ROUTE.each(
+        "netbird_api_route_info",
+        "Properties of a route, to join on route_id (always 1)",
+        "routes[].network_id, routes[].network_type, routes[].network,"
+        " routes[].domains",
+        labels=lambda route: labels(
+            route_id=route.id,
+            network_id=route.network_id,
+            network_type=route.network_type,
+            network=destination(route),
+        ),
+    ),
+    ROUTE.field(
+        "netbird_api_route_enabled",
+        "Whether the route is enabled (1 = yes, 0 = no)",
+        "enabled",
+    ),
+    ROUTE.joined(
+        "netbird_api_route_routing_peers",
+        "Number of routing peers of the enabled route",
+        "routes[].peer, routes[].peer_groups among groups[].peers[], peers[]",
+        route_routing_peers,
+        lambda routing, route: routing[route.id].peers if route.enabled else None,
+        needs=("groups", "peers"),
+    ),
+    ROUTE.joined(
+        "netbird_api_route_routing_peers_connected",
+        "Number of connected routing peers of the enabled route",
+        "as netbird_api_route_routing_peers, among the connected peers[]",
+        route_routing_peers,
+        lambda routing, route: routing[route.id].connected if route.enabled else None,
+        needs=("groups", "peers"),
+        alert="0 is an outage of the route",
+    ),
+)
+
+
+def findings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report routes with no connected routing peer, or only one of several.
+
+    Routes with the same network id and destination replace each other.
+    """
+    enabled = [route for route in ROUTES.of(snapshot.inventory) or () if route.enabled]
+    routing = route_routing_peers(snapshot.inventory)
+    substitutes: dict[tuple[str, str], list[Route]] = {}
+    for route in enabled:
+        substitutes.setdefault((route.network_id, destination(route)), []).append(route)
+    for (name, network), group in substitutes.items():
+        parts = [routing[route.id] for route in group]
+        counts = RoutingPeers(
+            sum(one.peers for one in parts),
+            sum(one.connected for one in parts),
+            max(
+                filter(None, (one.last_disconnected_at for one in parts)), default=None
+            ),
+        )
+        since = timestamp(counts.last_disconnected_at)
+        subject = f"Route {safe_line(name)} to {safe_line(network)}"
+        if counts.connected == 0:
+            yield snapshot.finding(
+                "NetBirdRouteUnreachable",
+                subject,
+                f"leads to no connected peer: {why_unreachable(counts)}.",
+                since=since,
+            )
+        elif counts.connected == 1 and counts.peers > 1:
+            yield snapshot.finding(
+                "NetBirdRouteRedundancyLost", subject, only_one(counts), since=since
+            )
+
+
+FINDERS = (Finder(findings, ("routes", "groups", "peers"), is_single=True),)
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

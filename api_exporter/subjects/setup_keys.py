@@ -1,0 +1,162 @@
+"""Setup keys. The exporter neither reads nor shows their secrets."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.lifetime import SOON, Lifetime
+from api_exporter.attention.thresholds import DAY
+from api_exporter.collectors.rows import ObjectKind, distinct_count
+from api_exporter.exposition.text import boolean, labels, timestamp
+from api_exporter.netbird.bodies import ListDecoder
+from api_exporter.netbird.records import Count, Instant, ShownText
+from api_exporter.netbird.resources import MINUTE, Resource
+from api_exporter.plurals import with_noun
+from api_exporter.subjects.subject import Subject
+
+
+class SetupKey(Struct, frozen=True, gc=False, kw_only=True):
+    """A key that machines enrol with (`/api/setup-keys`). Its secret is not read."""
+
+    id: str
+    name: ShownText = ""
+    type: str = ""
+    state: str = ""
+    valid: bool = False
+    ephemeral: bool = False
+    used_times: Count = 0
+    usage_limit: Count = 0
+    expires: Instant = None
+    last_used: Instant = None
+    auto_groups: tuple[str, ...] | None = None
+
+
+SETUP_KEYS = Resource(
+    "setup_keys",
+    "api/setup-keys",
+    ListDecoder(SetupKey),
+    5 * MINUTE,
+    permission="setup_keys",
+    place=3,
+)
+RESOURCES = (SETUP_KEYS,)
+
+
+STATES = ("valid", "expired", "revoked", "overused")
+"""The states that NetBird is known to send."""
+
+
+KEY = ObjectKind[SetupKey](
+    "setup_keys", "setup-keys[]", lambda k: labels(setup_key_id=k.id, setup_key=k.name)
+)
+
+
+FAMILIES = (
+    KEY.count(
+        "netbird_api_setup_keys",
+        "Number of setup keys by type, state and whether their peers are ephemeral",
+        {"key_type": "type", "state": "state", "ephemeral": "ephemeral"},
+    ),
+    KEY.each(
+        "netbird_api_setup_key_info",
+        "Properties of a setup key, to join on setup_key_id (always 1)",
+        "setup-keys[]",
+        labels=lambda k: labels(
+            setup_key_id=k.id,
+            setup_key=k.name,
+            key_type=k.type,
+            ephemeral=boolean(k.ephemeral),
+        ),
+    ),
+    KEY.field(
+        "netbird_api_setup_key_valid",
+        "Whether machines can enrol with the setup key (1 = yes, 0 = no)",
+        "valid",
+        alert="0 for a key that automation uses",
+    ),
+    KEY.field(
+        "netbird_api_setup_key_expiration_timestamp_seconds",
+        "Time when the setup key expires, in seconds since 1970 (absent if never)",
+        "expires",
+        timestamp,
+        alert="a valid key that expires within days",
+    ),
+    KEY.field(
+        "netbird_api_setup_key_last_used_timestamp_seconds",
+        "Time when a machine last enrolled with the setup key, in seconds since 1970"
+        " (absent if never)",
+        "last_used",
+        timestamp,
+        alert="use of a key that should be idle",
+    ),
+    KEY.field(
+        "netbird_api_setup_key_auto_groups",
+        "Number of groups that peers join when they enrol with the setup key",
+        "auto_groups",
+        distinct_count,
+    ),
+    KEY.field(
+        "netbird_api_setup_key_used_times",
+        "Number of times that machines have enrolled with the setup key",
+        "used_times",
+    ),
+    KEY.each(
+        "netbird_api_setup_key_usage_limit",
+        "Number of times that machines may enrol with the setup key (absent if"
+        " unlimited)",
+        "setup-keys[].usage_limit",
+        lambda k: k.usage_limit or None,
+        alert="netbird_api_setup_key_used_times close to it",
+    ),
+    KEY.states(
+        "netbird_api_setup_key_state",
+        "Whether the setup key is in this state (1 = yes, 0 = no)",
+        "state",
+        "state",
+        STATES,
+        alert="1 for overused, or for expired if the key is still in use",
+    ),
+)
+
+
+def findings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report reusable setup keys that expire soon, have expired or are used up.
+
+    An expiry is reported only if the key is in use. Revoked keys are never reported.
+    """
+    days, share = snapshot.thresholds.days, snapshot.thresholds.shares["setup_key_used"]
+    for key in SETUP_KEYS.of(snapshot.inventory) or ():
+        if key.type != "reusable" or key.state == "revoked":
+            continue
+        subject = f"Setup key {safe_line(key.name or key.id)}"
+        used = timestamp(key.last_used)
+        in_use = used is not None and snapshot.now - used < days["in_use"] * DAY
+        end = timestamp(key.expires)
+        # The NetBird API does not say when a key was created.
+        life = None if end is None else Lifetime(None, end)
+        limit = days["setup_key_soon"] * DAY
+        if in_use and life and life.is_near_end(snapshot.now, limit, SOON):
+            state = "expires soon" if life.ends_at > snapshot.now else "has expired"
+            yield snapshot.finding(
+                "NetBirdSetupKeyExpiresSoon",
+                subject,
+                f"{state}: machines used this key recently.",
+                until=end,
+            )
+        spent = key.usage_limit and key.used_times / key.usage_limit >= share
+        nearly = "nearly " if key.used_times < key.usage_limit else ""
+        if spent and (in_use or key.state == "valid"):
+            yield snapshot.finding(
+                "NetBirdSetupKeyUsedUp",
+                subject,
+                f"is {nearly}used up: {key.used_times:,} of"
+                f" {with_noun(key.usage_limit, 'use')}.",
+                since=used,
+            )
+
+
+FINDERS = (Finder(findings, ("setup_keys",)),)
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

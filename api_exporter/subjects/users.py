@@ -1,0 +1,293 @@
+"""Users, invites, identity providers, and the exporter's own access tokens."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.lifetime import SOON, VERY_SOON, Lifetime
+from api_exporter.attention.thresholds import DAY
+from api_exporter.collectors.rows import ObjectKind, distinct_count, personal_kinds
+from api_exporter.exposition.text import Labels, boolean, labels, timestamp
+from api_exporter.netbird.bodies import ListDecoder
+from api_exporter.netbird.facts.personal import personal_labels
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Instant, ShownInstant, ShownText, User
+from api_exporter.netbird.resources import MINUTE, Resource
+from api_exporter.plurals import with_noun
+from api_exporter.subjects.subject import Subject
+
+
+class UserInvite(Struct, frozen=True, gc=False, kw_only=True):
+    """An invitation that is not accepted yet (`/api/users/invites`)."""
+
+    id: str
+    email: ShownText = ""
+    name: ShownText = ""
+    role: ShownText = ""
+    expired: bool = False
+    expires_at: ShownInstant = None
+
+
+class IdentityProvider(Struct, frozen=True, gc=False, kw_only=True):
+    """A provider that authenticates users (`/api/identity-providers`)."""
+
+    id: str
+    name: ShownText = ""
+    type: str = ""
+
+
+class AccessToken(Struct, frozen=True, gc=False, kw_only=True):
+    """A token of the NetBird API (`/api/users/{id}/tokens`)."""
+
+    id: str
+    name: ShownText = ""
+    created_at: ShownInstant = None
+    expiration_date: Instant = None
+    last_used: Instant = None
+
+
+USERS = Resource("users", "api/users", ListDecoder(User), permission="users")
+ACCESS_TOKENS = Resource(
+    "access_tokens",
+    "api/users/{current_user}/tokens",
+    ListDecoder(AccessToken),
+    permission="pats",
+)
+USER_INVITES = Resource(
+    "user_invites",
+    "api/users/invites",
+    ListDecoder(UserInvite),
+    15 * MINUTE,
+    absence="invite links are only available with embedded identity provider",
+    permission="users",
+    place=6,
+)
+IDENTITY_PROVIDERS = Resource(
+    "identity_providers",
+    "api/identity-providers",
+    ListDecoder(IdentityProvider),
+    60 * MINUTE,
+    permission="identity_providers",
+    place=6,
+)
+RESOURCES = (USERS, ACCESS_TOKENS, USER_INVITES, IDENTITY_PROVIDERS)
+
+
+USER_FIELDS = {"name": "name", "email": "email"}
+
+
+INVITE_FIELDS = {"email": "email", "name": "name"}
+
+
+USER = ObjectKind[User](
+    "users", "users[]", lambda user: labels(user_id=user.id), in_blocks=True
+)
+
+
+def _info(kinds: frozenset[str], user: User) -> Labels:
+    return labels(
+        user_id=user.id,
+        role=user.role,
+        status=user.status,
+        service_user=boolean(user.is_service_user),
+        issued=user.issued or "",
+        **personal_labels(USER_FIELDS, user, kinds),
+    )
+
+
+Token = tuple[str, AccessToken]
+"""The id of the token's user, and the token."""
+
+
+def _tokens(inventory: Inventory) -> Iterable[Token]:
+    user, tokens = inventory.current_user_id, ACCESS_TOKENS.of(inventory) or ()
+    return [] if user is None else [(user, token) for token in tokens]
+
+
+ACCESS_TOKEN = ObjectKind[Token](
+    "users",
+    "users/{current}/tokens[]",
+    lambda own: labels(token_id=own[1].id, token=own[1].name, user_id=own[0]),
+    find=_tokens,
+    needs=("access_tokens",),
+)
+
+
+INVITE = ObjectKind[UserInvite](
+    "user_invites", "users/invites[]", lambda invite: labels(user_invite_id=invite.id)
+)
+
+
+IDENTITY_PROVIDER = ObjectKind[IdentityProvider](
+    "identity_providers", "identity-providers[]"
+)
+
+
+def _invite(kinds: frozenset[str], invite: UserInvite) -> Labels:
+    return labels(
+        user_invite_id=invite.id,
+        role=invite.role,
+        **personal_labels(INVITE_FIELDS, invite, kinds),
+    )
+
+
+FAMILIES = (
+    USER.count(
+        "netbird_api_users",
+        "Number of users by role, status and whether they are service users",
+        {"role": "role", "status": "status", "service_user": "is_service_user"},
+        alert="more owners or admins than expected",
+    ),
+    USER.count_true(
+        "netbird_api_users_blocked", "Number of users that are blocked", "is_blocked"
+    ),
+    USER.count_true(
+        "netbird_api_users_pending_approval",
+        "Number of users that wait for approval",
+        "pending_approval",
+        alert="anything above 0 for long",
+    ),
+    USER.joined(
+        "netbird_api_user_info",
+        "Properties of a user, to join on user_id (always 1)",
+        "users[]",
+        personal_kinds,
+        labels=_info,
+    ),
+    USER.field(
+        "netbird_api_user_last_login_timestamp_seconds",
+        "Time when the user last logged in, in seconds since 1970 (absent if never)",
+        "last_login",
+        timestamp,
+        alert="users who have not logged in for months",
+    ),
+    USER.field(
+        "netbird_api_user_auto_groups",
+        "Number of groups that new peers of the user join",
+        "auto_groups",
+        distinct_count,
+    ),
+    ACCESS_TOKEN.each(
+        "netbird_api_access_token_expiration_timestamp_seconds",
+        "Time when an access token of the exporter's own user expires, in seconds"
+        " since 1970",
+        "users/{current}/tokens[].expiration_date",
+        lambda own: timestamp(own[1].expiration_date),
+        alert="14 days before: without a valid token the exporter has no data",
+    ),
+    ACCESS_TOKEN.each(
+        "netbird_api_access_token_last_used_timestamp_seconds",
+        "Time when an access token of the exporter's own user was last used, in"
+        " seconds since 1970",
+        "users/{current}/tokens[].last_used",
+        lambda own: timestamp(own[1].last_used),
+    ),
+    INVITE.count_true_and_false(
+        "netbird_api_user_invites",
+        "Number of open invites by whether they have expired",
+        "expired",
+        alert="expired invites: NetBird does not remove them",
+    ),
+    INVITE.joined(
+        "netbird_api_user_invite_info",
+        "Properties of an invite, to join on user_invite_id (always 1)",
+        "users/invites[]",
+        personal_kinds,
+        labels=_invite,
+    ),
+    INVITE.field(
+        "netbird_api_user_invite_expiration_timestamp_seconds",
+        "Time when the invite expires, in seconds since 1970",
+        "expires_at",
+        timestamp,
+    ),
+    IDENTITY_PROVIDER.count(
+        "netbird_api_identity_providers",
+        "Number of identity providers by type",
+        {"idp_type": "type"},
+    ),
+    IDENTITY_PROVIDER.each(
+        "netbird_api_identity_provider_info",
+        "Properties of an identity provider (always 1)",
+        "identity-providers[]",
+        labels=lambda provider: labels(
+            identity_provider_id=provider.id,
+            identity_provider=provider.name,
+            idp_type=provider.type,
+        ),
+    ),
+)
+
+
+def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report expiring access tokens of the exporter's own user that were used today."""
+    days = snapshot.thresholds.days
+    for token in ACCESS_TOKENS.of(snapshot.inventory) or ():
+        end, used = timestamp(token.expiration_date), timestamp(token.last_used)
+        if end is None or used is None or snapshot.now - used >= DAY:
+            continue
+        life = Lifetime(timestamp(token.created_at), end)
+        limit = days["access_token_very_soon"] * DAY
+        if life.is_near_end(snapshot.now, limit, VERY_SOON):
+            alert, soon = "ApiExporterTokenExpiresVerySoon", "expires very soon"
+        elif life.is_near_end(snapshot.now, days["access_token_soon"] * DAY, SOON):
+            alert, soon = "ApiExporterTokenExpiresSoon", "expires soon"
+        else:
+            continue
+        if end <= snapshot.now:
+            soon = "has expired"
+        yield snapshot.finding(
+            alert,
+            f"Access token {safe_line(token.name or token.id)}",
+            f"of the exporter's user {soon}: create a new token.",
+            until=end,
+        )
+
+
+def unwatched_token(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report that the expiry date of the exporter's token is unknown."""
+    tokens = snapshot.freshness.get(ACCESS_TOKENS.name)
+    if tokens is not None and tokens.supported is False:
+        yield snapshot.finding(
+            "ApiExporterTokenNotWatched",
+            "The exporter's token",
+            "has an unknown expiry date: no alert warns before the token expires.",
+        )
+
+
+def user_approvals(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report users that wait for approval, at once: the start is unknown."""
+    waiting = sum(user.pending_approval for user in snapshot.inventory.users or ())
+    if waiting:
+        verb = "waits" if waiting == 1 else "wait"
+        yield snapshot.finding(
+            "NetBirdUserAwaitsApproval",
+            with_noun(waiting, "user"),
+            f"{verb} for approval.",
+        )
+
+
+def invites(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report invites that have expired."""
+    expired = [i for i in USER_INVITES.of(snapshot.inventory) or () if i.expired]
+    if expired:
+        times = [timestamp(invite.expires_at) for invite in expired]
+        verb = "has" if len(expired) == 1 else "have"
+        yield snapshot.finding(
+            "NetBirdInviteExpired",
+            with_noun(len(expired), "invite"),
+            f"{verb} expired and cannot be accepted.",
+            since=min((at for at in times if at is not None), default=None),
+        )
+
+
+FINDERS = (
+    Finder(access_tokens, ("users", "access_tokens")),
+    Finder(unwatched_token),
+    Finder(user_approvals, ("users",)),
+    Finder(invites, ("user_invites",)),
+)
+
+
+SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
