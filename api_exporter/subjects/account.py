@@ -57,7 +57,6 @@ ACCOUNT = ObjectKind[NetBirdAccount](
     "accounts", "accounts[]", lambda account: labels(account_id=account.id)
 )
 
-
 VERSION = ObjectKind[InstanceVersion]("instance_version", "instance/version")
 
 
@@ -178,6 +177,5 @@ def settings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 FINDERS = (Finder(address_pool, ("accounts", "peers")), Finder(settings, ("accounts",)))
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

@@ -67,23 +67,19 @@ DNS_ZONES = Resource(
 )
 RESOURCES = (NAMESERVERS, DNS_SETTINGS, DNS_ZONES)
 
-
 NAMESERVER_GROUP = ObjectKind[NameserverGroup](
     "nameservers",
     "dns/nameservers[]",
     lambda group: labels(nameserver_group_id=group.id, nameserver_group=group.name),
 )
 
-
 DNS_SETTING = ObjectKind[DnsSettings]("dns_settings", "dns/settings")
-
 
 ZONE = ObjectKind[DnsZone](
     "dns_zones",
     "dns/zones[]",
     lambda zone: labels(dns_zone_id=zone.id, dns_zone=zone.name),
 )
-
 
 FAMILIES = (
     NAMESERVER_GROUP.count_true_and_false(
@@ -171,6 +167,5 @@ FAMILIES = (
         ),
     ),
 )
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES)

@@ -25,9 +25,7 @@ AUDIT_EVENTS = Resource(
 )
 RESOURCES = (AUDIT_EVENTS,)
 
-
 EVENT_FIELDS = {"initiator_email": "email", "initiator_name": "name"}
-
 
 META_FIELDS = {
     "email": "email",
@@ -38,7 +36,6 @@ META_FIELDS = {
     "location_connection_ip": "connection_ip",
 }
 """The kind of fields in the `meta` of an event."""
-
 
 EVENT = ObjectKind[AuditEvent]("events", "events/audit[]")
 
@@ -67,6 +64,5 @@ FAMILIES = (
         alert="changes of activities that should be rare",
     ),
 )
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, default=False)

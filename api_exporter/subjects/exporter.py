@@ -107,5 +107,4 @@ FINDERS = (
     Finder(certificates),
 )
 
-
 SUBJECT = Subject(__name__, resources=RESOURCES, finders=FINDERS)

@@ -33,7 +33,6 @@ GROUPS = Resource(
 )
 RESOURCES = (GROUPS,)
 
-
 PEER_GROUP = ObjectKind[Group](
     "groups", "groups[]", lambda group: labels(group_id=group.id, group=group.name)
 )
@@ -227,6 +226,5 @@ FINDERS = (
     Finder(missing_groups, ("groups",), is_single=True),
     Finder(expired_logins, ("groups", "peers")),
 )
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

@@ -22,7 +22,6 @@ def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
 MEMBER = ObjectKind[tuple[Group, Member]]("groups", "groups[].peers[]", find=_members)
 """Memberships of the peers that may have series of their own."""
 
-
 FAMILIES = (
     MEMBER.each(
         "netbird_api_group_member",
@@ -35,6 +34,5 @@ FAMILIES = (
         of_peer=True,
     ),
 )
-
 
 SUBJECT = Subject(__name__, families=FAMILIES, default=False)

@@ -156,7 +156,6 @@ NETWORK = ObjectKind[Network](
     lambda network: labels(network_id=network.id, network=network.name),
 )
 
-
 NETWORK_RESOURCE = ObjectKind[NetworkResource](
     "network_resources",
     "networks/resources[]",
@@ -192,7 +191,6 @@ ROUTER = ObjectKind[tuple[Network, NetworkRouter]](
     find=_routers,
     needs=("network_routers",),
 )
-
 
 Routed = tuple[NetworkResource, str | None]
 """A network resource, and the id of its network."""
@@ -351,6 +349,5 @@ FINDERS = (
         is_single=True,
     ),
 )
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

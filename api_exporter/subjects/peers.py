@@ -30,7 +30,6 @@ from api_exporter.subjects.subject import Subject
 PEERS = Resource(UP, "api/peers", ListDecoder(Peer, nullable=False), 30, place=0)
 RESOURCES = (PEERS,)
 
-
 PEER_FIELDS = {
     "city_name": "city",
     "hostname": "hostname",
@@ -39,9 +38,7 @@ PEER_FIELDS = {
 }
 """The kinds of fields of a peer; below, of other records."""
 
-
 PEER = ObjectKind[Peer]("peers", "peers[]")
-
 
 DETAILED = ObjectKind[Peer](
     "peers",
@@ -95,7 +92,6 @@ def _remote_jobs_allowed(peers: Iterable[Peer]) -> Iterator[Sample]:
 
 Enrolment = tuple[str, bool]
 """`user` or `setup_key`, and whether the peers are connected."""
-
 
 ENROLMENT = ObjectKind[Enrolment](
     "peers",
@@ -324,6 +320,5 @@ FINDERS = (
     Finder(logins, ("peers", "accounts")),
     Finder(peer_approvals, ("peers",)),
 )
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

@@ -244,13 +244,11 @@ ACCESS_POLICY = ObjectKind[Policy](
     lambda policy: labels(policy_id=policy.id, policy=policy.name),
 )
 
-
 CHECK = ObjectKind[PostureCheck](
     "posture_checks",
     "posture-checks[]",
     lambda check: labels(posture_check_id=check.id, posture_check=check.name),
 )
-
 
 FAMILIES = (
     ACCESS_POLICY.count_true_and_false(
@@ -374,6 +372,5 @@ FINDERS = (
     Finder(unused_checks, ("posture_checks", "policies")),
     Finder(old_versions, ("posture_checks", "policies", "groups", "peers")),
 )
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

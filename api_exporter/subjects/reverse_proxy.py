@@ -195,13 +195,11 @@ STATUSES = (
 )
 """The statuses that NetBird is known to send."""
 
-
 SERVICE = ObjectKind[ProxyService](
     "proxy_services",
     "reverse-proxies/services[]",
     lambda service: labels(proxy_service_id=service.id, proxy_service=service.name),
 )
-
 
 DOMAIN = ObjectKind[ProxyDomain](
     "proxy_domains",
@@ -209,13 +207,11 @@ DOMAIN = ObjectKind[ProxyDomain](
     lambda domain: labels(proxy_domain_id=domain.id, domain=domain.domain),
 )
 
-
 CLUSTER = ObjectKind[ProxyCluster](
     "proxy_clusters",
     "reverse-proxies/clusters[]",
     lambda cluster: labels(proxy_cluster=cluster.address),
 )
-
 
 PROXY_TOKEN = ObjectKind[ProxyToken](
     "proxy_tokens",
@@ -369,7 +365,6 @@ _FAILED = {
     "error": ("NetBirdProxyTunnelFailed", "cannot be reached: its status is error."),
 }
 
-
 _SHOWN_PATHS = 10
 """The maximum number of a service's open paths that a finding names."""
 
@@ -418,6 +413,5 @@ FINDERS = (
     Finder(clusters, ("proxy_clusters",)),
     Finder(services, ("proxy_services",)),
 )
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

@@ -69,7 +69,6 @@ ROUTE = ObjectKind[Route](
     "routes", "routes[]", lambda r: labels(route_id=r.id, network_id=r.network_id)
 )
 
-
 FAMILIES = (
     ROUTE.count(
         "netbird_api_routes",
@@ -153,6 +152,5 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 FINDERS = (Finder(findings, ("routes", "groups", "peers"), is_single=True),)
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

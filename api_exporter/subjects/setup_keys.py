@@ -42,15 +42,12 @@ SETUP_KEYS = Resource(
 )
 RESOURCES = (SETUP_KEYS,)
 
-
 STATES = ("valid", "expired", "revoked", "overused")
 """The states that NetBird is known to send."""
-
 
 KEY = ObjectKind[SetupKey](
     "setup_keys", "setup-keys[]", lambda k: labels(setup_key_id=k.id, setup_key=k.name)
 )
-
 
 FAMILIES = (
     KEY.count(
@@ -157,6 +154,5 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 FINDERS = (Finder(findings, ("setup_keys",)),)
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)

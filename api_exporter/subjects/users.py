@@ -73,12 +73,9 @@ IDENTITY_PROVIDERS = Resource(
 )
 RESOURCES = (USERS, ACCESS_TOKENS, USER_INVITES, IDENTITY_PROVIDERS)
 
-
 USER_FIELDS = {"name": "name", "email": "email"}
 
-
 INVITE_FIELDS = {"email": "email", "name": "name"}
-
 
 USER = ObjectKind[User](
     "users", "users[]", lambda user: labels(user_id=user.id), in_blocks=True
@@ -113,11 +110,9 @@ ACCESS_TOKEN = ObjectKind[Token](
     needs=("access_tokens",),
 )
 
-
 INVITE = ObjectKind[UserInvite](
     "user_invites", "users/invites[]", lambda invite: labels(user_invite_id=invite.id)
 )
-
 
 IDENTITY_PROVIDER = ObjectKind[IdentityProvider](
     "identity_providers", "identity-providers[]"
@@ -288,6 +283,5 @@ FINDERS = (
     Finder(user_approvals, ("users",)),
     Finder(invites, ("user_invites",)),
 )
-
 
 SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
