@@ -61,7 +61,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 LONG = (
     *("refresh.test_fair_share", "refresh.test_schedule", "refresh.test_agent_network"),
-    *("netbird.test_elements", "netbird.test_bodies", "netbird.test_agent_bodies"),
+    *("netbird.test_elements", "netbird.test_bodies", "subjects.test_agent_bodies"),
     "events.test_access_log",
 )
 """Tests that take seconds. They run last."""

@@ -13,10 +13,38 @@ from simulation.company.incidents import LINE_CUT
 from simulation.company.network import SimulatedNetwork
 from simulation.company.schedules import MINUTE, MONDAY, WEEK
 from tests.attention.looking import NOW, findings, seen
-from tests.attention.test_findings import NEVER, STANDING
 from tests.attention.test_thresholds import OTHERS
 from tests.inventories import inventory_of
 from tests.reference.program import all_read
+
+STANDING = {
+    "NetBirdImportantPeerOffline",
+    "NetBirdNetworkUnreachable",
+    "NetBirdPeerAwaitsApproval",
+    "NetBirdPeersOutdated",
+    "NetBirdPolicyEmpty",
+    "NetBirdPostureCheckUnused",
+    "NetBirdUserAwaitsApproval",
+}
+"""Alerts of findings that the simulated company has at every instant."""
+
+NEVER = {
+    # The simulated API is always reachable and complete: tests and newcomers use it.
+    "ApiExporterUpstreamFailing",
+    "ApiExporterRecordsRejected",
+    "ApiExporterTokenNotWatched",
+    # The exporter reaches it without TLS.
+    "ApiExporterUpstreamCertificateExpiresSoon",
+    "ApiExporterClientCertificateExpiresSoon",
+    # The test names an existing group.
+    "NetBirdImportantGroupMissing",
+    # The threshold has no default.
+    "NetBirdAgentCostHigh",
+    # A login lasts a day in NetBird: a daily login is routine.
+    "NetBirdLoginExpiresSoon",
+}
+"""Alerts of findings that the simulated company never has."""
+
 
 NAMED = replace(
     default_thresholds(),

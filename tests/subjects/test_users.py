@@ -1,0 +1,79 @@
+"""Findings about users and access tokens appear, stay away, and end."""
+
+from msgspec.structs import replace
+
+from api_exporter.netbird.records import User
+from api_exporter.subjects.findings import unknown_resources
+from api_exporter.subjects.users import AccessToken, UserInvite
+from api_exporter.telemetry.freshness import Freshness
+from tests.attention.looking import DAY, FindingsTestCase, at, seen
+from tests.inventories import inventory_of
+
+
+class UsersExpiryTests(FindingsTestCase):
+    def test_access_token(self) -> None:
+        """The exporter's token is a finding for 14 days, and a worse one for three."""
+        for left, used, alert, words in (
+            (14 * DAY, 0, "", ""),
+            (14 * DAY - 1, 0, "Soon", "expires soon"),
+            (3 * DAY, 0, "Soon", "expires soon"),
+            (3 * DAY - 1, 0, "VerySoon", "expires very soon"),
+            (1, 0, "VerySoon", "expires very soon"),
+            (0, 0, "VerySoon", "has expired"),
+            (DAY, DAY, "", ""),
+        ):
+            token = AccessToken(
+                id="t", name="mine", expiration_date=at(left), last_used=at(-used)
+            )
+            line = (
+                f"ApiExporterTokenExpires{alert}: Access token mine of the exporter's"
+                f" user {words}: create a new token."
+                f" ({'until' if left else 'since'} {left:.0f})"
+            )
+            tokens = (AccessToken(id="of unknown end"), token)
+            inventory = inventory_of(users=(), access_tokens=tokens)
+            self.tells(inventory, alert and line)
+
+
+class UsersTests(FindingsTestCase):
+    def test_user_approvals(self) -> None:
+        """Users that wait are counted, not named."""
+        user = User(id="u", name="Eve", pending_approval=True)
+        for users, words in (
+            ((user, User(id="v")), "1 user waits for approval."),
+            ((user, user), "2 users wait for approval."),
+            ((), ""),
+        ):
+            line = f"NetBirdUserAwaitsApproval: {words}"
+            self.tells(inventory_of(users=users), words and line)
+
+    def test_invites(self) -> None:
+        """Expired invites are one finding."""
+        known, unknown = (
+            UserInvite(id=f"{time}", expired=True, expires_at=time)
+            for time in (at(-60), None)
+        )
+        later = replace(known, id="4", expires_at=at(-30))
+        valid = UserInvite(id="3", expires_at=at(60))
+        for invites, words in (
+            ((later, known, unknown, valid), "3 invites have expired"),
+            ((known,), "1 invite has expired"),
+        ):
+            self.tells(
+                inventory_of(user_invites=invites),
+                f"NetBirdInviteExpired: {words} and cannot be accepted. (since -60)",
+            )
+
+
+class TokenTests(FindingsTestCase):
+    def test_not_watched(self) -> None:
+        """A token with an unknown expiry is a finding if the tokens are requested."""
+        line = (
+            "ApiExporterTokenNotWatched: The exporter's token has an unknown expiry"
+            " date: no alert warns before the token expires."
+        )
+        for supported, expected in ((False, line), (True, ""), (None, "")):
+            freshness = {"access_tokens": Freshness(period=600, supported=supported)}
+            looked = seen(inventory_of(access_tokens=()), freshness=freshness)
+            self.tells(looked, expected)
+            self.assertEqual((), unknown_resources(looked))
