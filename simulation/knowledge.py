@@ -27,9 +27,9 @@ from simulation.company.people import EXPORTER_ID
 from tests.collectors.samples import parsed
 from tests.inventories import inventory_of
 from tests.reference import COLLECTORS
-from tests.reference.bodies import Known, records, together
+from tests.reference.bodies import records, together
 from tests.reference.comparison import same
-from tests.reference.fields import Record
+from tests.reference.fields import Known, Record
 from tests.reference.page import Key, Page, Settings
 
 T = TypeVar("T")

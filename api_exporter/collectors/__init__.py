@@ -1,4 +1,4 @@
 """Collectors: pure functions from an inventory to metric families.
 
-They use no HTTP and no clock.
+They use no HTTP and no clock. The rows of families stand in `subjects`.
 """

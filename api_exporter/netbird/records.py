@@ -1,4 +1,4 @@
-"""Typed records of the NetBird API, one for each kind of object.
+"""The records that several subjects read, and the types of fields of all records.
 
 They have only the fields that are exported. Facts: NetBird's `openapi.yml`, and the
 responses of its server, which are looser. The server sends `null` where an array is

@@ -3,11 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from tests.reference.fields import Record, text
-from tests.reference.shapes import FIELDS, NEVER_NULL, OBJECTS, ROWS, identity, readable
-
-Known = Mapping[str, list[Record]]
-"""The records of each known resource."""
+from tests.reference.fields import Known, Record, text
+from tests.reference.valid import FIELDS, NEVER_NULL, OBJECTS, ROWS, identity, readable
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

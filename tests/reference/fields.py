@@ -12,6 +12,9 @@ from functools import lru_cache
 
 Record = Mapping[str, object]
 
+Known = Mapping[str, list[Record]]
+"""The records of each known resource."""
+
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d+)?"
     r"(?:[Zz]|([+-])(\d\d):(\d\d))",

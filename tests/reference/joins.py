@@ -1,7 +1,6 @@
 """Values from several resources."""
 
-from tests.reference.bodies import Known
-from tests.reference.fields import Record, flag, ids, objects, text
+from tests.reference.fields import Known, Record, flag, ids, objects, text
 from tests.reference.page import Settings
 
 

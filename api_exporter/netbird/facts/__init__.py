@@ -1,1 +1,1 @@
-"""Conclusions from several records together; collectors and findings use them."""
+"""Conclusions from several records together, which several subjects need."""

@@ -1,8 +1,10 @@
 """The audit log."""
 
-from tests.reference.bodies import Known
-from tests.reference.fields import instant, text
+from tests.reference.fields import Known, instant, text
 from tests.reference.page import Page, Settings
+from tests.reference.shapes import thing
+
+RECORDS = {"events": thing("id activity_code", times="timestamp")}
 
 
 def events(page: Page, known: Known, _settings: Settings) -> None:

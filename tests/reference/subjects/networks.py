@@ -1,9 +1,20 @@
 """Networks and the older routes: routers, resources and routing peers."""
 
-from tests.reference.bodies import Known
-from tests.reference.fields import Record, flag, ids, number, objects, own, text, texts
+from tests.reference.fields import Known, Record, flag, ids, number, objects, own, text
 from tests.reference.joins import connected, has, named, routing_peers
-from tests.reference.page import Page, Settings, boolean
+from tests.reference.page import Page, Settings
+from tests.reference.shapes import GROUPS, WORDS, thing
+
+RECORDS = {
+    "networks": thing(
+        "id", shown="name", routers=WORDS, resources=WORDS, policies=WORDS
+    ),
+    "network_routers": thing("id peer", "enabled", "metric", peer_groups=WORDS),
+    "network_resources": thing(
+        "id", "enabled", shown="name type address", groups=GROUPS
+    ),
+}
+
 
 ROUTING = ("networks", "network_routers", "groups", "peers")
 
@@ -70,20 +81,3 @@ def _resource(page: Page, known: Known, resource: Record) -> None:
     if network and has(known, *ROUTING):
         there = connected(known, _behind(known, network))
         page.put("network_resource_routing_peers_connected", there, **of)
-
-
-def routes(page: Page, known: Known, _settings: Settings) -> None:
-    for route in known.get("routes", []):
-        kind = text(route, "network_type")
-        of = {"route_id": text(route, "id"), "network_id": text(route, "network_id")}
-        flags = {n: boolean(flag(route, n)) for n in ("enabled", "masquerade")}
-        page.add("routes", 1, network_type=kind, **flags)
-        network = text(route, "network")
-        if kind == "Domain":
-            network = ",".join(sorted(texts(route, "domains")))
-        page.put("route_info", 1, **of, network_type=kind, network=network)
-        page.put("route_enabled", flag(route, "enabled"), **of)
-        if flag(route, "enabled") and has(known, "groups", "peers"):
-            behind = routing_peers(known, route)
-            page.put("route_routing_peers", len(behind), **of)
-            page.put("route_routing_peers_connected", connected(known, behind), **of)

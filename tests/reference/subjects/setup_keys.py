@@ -1,8 +1,20 @@
 """Setup keys."""
 
-from tests.reference.bodies import Known
-from tests.reference.fields import flag, ids, instant, number, own, text
+from tests.reference.fields import Known, flag, ids, instant, number, own, text
 from tests.reference.page import Page, Settings, boolean
+from tests.reference.shapes import WORDS, thing
+
+RECORDS = {
+    "setup_keys": thing(
+        "id type state",
+        "valid ephemeral",
+        "used_times usage_limit",
+        "expires last_used",
+        shown="name",
+        auto_groups=WORDS,
+    )
+}
+
 
 STATES = ("valid", "expired", "revoked", "overused")
 

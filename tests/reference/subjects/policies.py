@@ -2,8 +2,8 @@
 
 import re
 
-from tests.reference.bodies import Known
 from tests.reference.fields import (
+    Known,
     Record,
     distinct,
     flag,
@@ -16,6 +16,30 @@ from tests.reference.fields import (
 )
 from tests.reference.joins import has, members, named
 from tests.reference.page import Page, Settings, boolean
+from tests.reference.shapes import GROUPS, TYPED, WORDS, many, thing
+
+RECORDS = {
+    "policies": thing(
+        "id",
+        "enabled",
+        shown="name",
+        source_posture_checks=WORDS,
+        rules=many(
+            thing(
+                "id action protocol",
+                "enabled",
+                sources=GROUPS,
+                destinations=GROUPS,
+                sourceResource=TYPED,
+                destinationResource=TYPED,
+            )
+        ),
+    ),
+    "posture_checks": thing(
+        "id", shown="name", checks=thing(nb_version_check=thing("min_version"))
+    ),
+}
+
 
 Release = tuple[int, int, int]
 

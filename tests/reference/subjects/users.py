@@ -1,9 +1,26 @@
 """Users, and the access tokens of the exporter's own user."""
 
-from tests.reference.bodies import Known
-from tests.reference.fields import flag, ids, own, text
+from tests.reference.fields import Known, flag, ids, own, text
 from tests.reference.joins import has
 from tests.reference.page import Page, Settings, boolean
+from tests.reference.shapes import WORDS, thing
+
+RECORDS = {
+    "users": thing(
+        "id role status",
+        "is_current is_service_user is_blocked pending_approval",
+        shown="name email issued",
+        shown_times="last_login",
+        auto_groups=WORDS,
+    ),
+    "access_tokens": thing(
+        "id", times="expiration_date last_used", shown="name", shown_times="created_at"
+    ),
+    "user_invites": thing(
+        "id", "expired", shown="email name role", shown_times="expires_at"
+    ),
+    "identity_providers": thing("id type", shown="name"),
+}
 
 
 def users(page: Page, known: Known, settings: Settings) -> None:

@@ -1,9 +1,19 @@
 """Groups and their members."""
 
-from tests.reference.bodies import Known
-from tests.reference.fields import distinct, number, objects, own, text
-from tests.reference.joins import connected, detailed, has, members, named
-from tests.reference.page import Page, Settings, cut
+from tests.reference.fields import Known, distinct, number, objects, own, text
+from tests.reference.joins import connected, has, members, named
+from tests.reference.page import Page, Settings
+from tests.reference.shapes import NAMED, TYPED, many, thing
+
+RECORDS = {
+    "groups": thing(
+        "id name",
+        shown="issued",
+        counts="peers_count resources_count",
+        peers=NAMED,
+        resources=many(TYPED),
+    )
+}
 
 
 def groups(page: Page, known: Known, _settings: Settings) -> None:
@@ -25,15 +35,3 @@ def groups(page: Page, known: Known, _settings: Settings) -> None:
             there = connected(known, listed)
             page.put("group_peers_connected", there, **of)
             page.put("group_peers_offline", len(listed) - there, **of)
-
-
-def memberships(page: Page, known: Known, settings: Settings) -> None:
-    chosen = detailed(known, settings)
-    for group in known.get("groups", []):
-        last = {cut(text(peer, "id")): peer for peer in objects(group, "peers")}
-        for member in last.values():
-            id_ = text(member, "id")
-            if id_ and (chosen is None or id_ in chosen):
-                page.put(
-                    "group_member", 1, **own("group", group), **own("peer", member)
-                )

@@ -2,10 +2,27 @@
 
 from fractions import Fraction
 
-from tests.reference.bodies import Known
-from tests.reference.fields import Record, flag, instant, number, own, part, text
+from tests.reference.fields import Known, Record, flag, instant, number, own, part, text
 from tests.reference.joins import has, shown_peers
 from tests.reference.page import Page, Settings, boolean
+from tests.reference.shapes import WORDS, thing
+
+RECORDS = {
+    "peers": thing(
+        "id user_id",
+        "connected ssh_enabled ephemeral login_expired login_expiration_enabled"
+        " approval_required",
+        times="last_login",
+        shown="name dns_label hostname ip ipv6 connection_ip country_code city_name"
+        " serial_number os kernel_version version ui_version",
+        shown_times="created_at last_seen",
+        shown_others={
+            "extra_dns_labels": WORDS,
+            "local_flags": thing(shown_yes="remote_jobs_allowed"),
+        },
+    )
+}
+
 
 COUNTED = ("login_expired", "approval_required", "ssh_enabled", "ephemeral")
 INFO = ("dns_label", "ip", "os", "version", "ui_version", "user_id", "ipv6")

@@ -2,10 +2,44 @@
 
 import re
 
-from tests.reference.bodies import Known
-from tests.reference.fields import flag, instant, number, part, text
+from tests.reference.fields import Known, flag, instant, number, part, text
 from tests.reference.page import Page, Settings
-from tests.reference.shapes import EXTRA, SETTINGS
+from tests.reference.shapes import thing
+
+SETTINGS = (
+    "peer_login_expiration_enabled peer_inactivity_expiration_enabled"
+    " regular_users_view_blocked groups_propagation_enabled jwt_groups_enabled"
+    " routing_peer_dns_resolution_enabled peer_expose_enabled lazy_connection_enabled"
+    " auto_update_always metrics_push_enabled agent_network_only embedded_idp_enabled"
+    " local_auth_disabled local_mfa_enabled"
+)
+
+
+EXTRA = (
+    "peer_approval_enabled user_approval_required network_traffic_logs_enabled"
+    " network_traffic_packet_counter_enabled"
+)
+"""The boolean fields of an account's settings, as in `openapi.yml`."""
+
+
+RECORDS = {
+    "accounts": thing(
+        "id",
+        shown="domain",
+        shown_times="created_at",
+        settings=thing(
+            counts="peer_login_expiration peer_inactivity_expiration",
+            shown="network_range",
+            shown_yes=SETTINGS,
+            shown_others={"extra": thing(shown_yes=EXTRA)},
+        ),
+    ),
+    "instance_version": thing(
+        "management_current_version",
+        "management_update_available",
+        shown="management_available_version",
+    ),
+}
 
 
 def account(page: Page, known: Known, _settings: Settings) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tests.reference.bodies import Known
 from tests.reference.fields import (
+    Known,
     Record,
     amount,
     flag,
@@ -18,6 +18,61 @@ from tests.reference.fields import (
 )
 from tests.reference.joins import has, members, named
 from tests.reference.page import Page, Settings, date
+from tests.reference.shapes import GROUPS, WORDS, thing
+
+_LIMITS = thing(
+    token_limit=thing(yes="enabled", counts="group_cap user_cap window_seconds"),
+    budget_limit=thing(
+        yes="enabled", counts="window_seconds", amounts="group_cap_usd user_cap_usd"
+    ),
+)
+
+
+_USAGE = thing(
+    "period_start",
+    counts="input_tokens output_tokens cached_input_tokens cache_creation_tokens",
+    amounts="input_cost_usd output_cost_usd cached_input_cost_usd"
+    " cache_creation_cost_usd",
+)
+
+
+RECORDS = {
+    "agent_providers": thing(
+        "id", "enabled skip_tls_verification", shown="name provider_id", models=GROUPS
+    ),
+    "agent_policies": thing(
+        "id",
+        "enabled",
+        shown="name",
+        source_groups=WORDS,
+        destination_provider_ids=WORDS,
+        guardrail_ids=WORDS,
+        limits=_LIMITS,
+    ),
+    "agent_budget_rules": thing(
+        "id",
+        "enabled",
+        shown="name",
+        target_groups=WORDS,
+        target_users=WORDS,
+        limits=_LIMITS,
+    ),
+    "agent_guardrails": thing("id"),
+    "agent_settings": thing(
+        yes="enable_log_collection enable_prompt_collection redact_pii dedicated",
+        counts="access_log_retention_days",
+    ),
+    "agent_consumption": thing(
+        "dimension_kind dimension_id",
+        counts="window_seconds tokens_input tokens_output",
+        times="window_start_utc",
+        amounts="cost_usd",
+    ),
+    "agent_usage": _USAGE,
+    "agent_usage_earlier": _USAGE,
+    "agent_denials": thing(counts="total_records"),
+}
+
 
 SETTINGS = (
     *("enable_log_collection", "enable_prompt_collection", "redact_pii"),

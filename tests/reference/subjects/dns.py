@@ -1,7 +1,7 @@
 """Name resolution."""
 
-from tests.reference.bodies import Known
 from tests.reference.fields import (
+    Known,
     distinct,
     flag,
     ids,
@@ -13,6 +13,20 @@ from tests.reference.fields import (
 )
 from tests.reference.joins import has
 from tests.reference.page import Page, Settings, boolean
+from tests.reference.shapes import TYPED, WORDS, many, thing
+
+RECORDS = {
+    "nameservers": thing(
+        "id",
+        "enabled primary",
+        shown="name",
+        nameservers=many(thing("ns_type", counts="port")),
+        domains=WORDS,
+        groups=WORDS,
+    ),
+    "dns_settings": thing(disabled_management_groups=WORDS),
+    "dns_zones": thing("id", "enabled", shown="name domain", records=many(TYPED)),
+}
 
 
 def dns(page: Page, known: Known, _settings: Settings) -> None:

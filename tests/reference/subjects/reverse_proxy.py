@@ -1,9 +1,44 @@
 """The reverse proxy."""
 
-from tests.reference.bodies import Known
-from tests.reference.fields import Record, flag, number, objects, own, part, text, texts
+from tests.reference.fields import (
+    Known,
+    Record,
+    flag,
+    number,
+    objects,
+    own,
+    part,
+    text,
+    texts,
+)
 from tests.reference.joins import has
 from tests.reference.page import Page, Settings
+from tests.reference.shapes import WORDS, either, many, mapping, scalar, thing
+
+_WAY = either(thing(yes="enabled"), scalar)
+
+
+RECORDS = {
+    "proxy_services": thing(
+        "id mode",
+        "enabled private",
+        shown="name domain",
+        auth=mapping(either(_WAY, many(_WAY))),
+        targets=many(thing("access_action", "enabled", shown="path")),
+        access_restrictions=thing(allowed_cidrs=WORDS, allowed_countries=WORDS),
+        meta=thing("status", shown_times="certificate_issued_at"),
+    ),
+    "proxy_domains": thing("id type", "validated", shown="domain"),
+    "proxy_clusters": thing("address", "online", "connected_proxies"),
+    "proxy_tokens": thing(
+        "id",
+        "revoked",
+        times="expires_at last_used",
+        shown="name",
+        shown_times="created_at",
+    ),
+}
+
 
 STATUSES = (
     *("pending", "active", "tunnel_not_created", "certificate_pending"),
