@@ -263,7 +263,7 @@ class Knowledge:
             detail=inventory.detail,
             asked_of={name: asked for name, (_, asked) in self.bodies.items()},
             now=inventory.now,
-            consumption_interval=inventory.consumption_period,
+            consumption_interval=inventory.periods.get("agent_consumption", 600.0),
         )
         for collector in self.network.collectors:
             page = pages[collector.name]
@@ -321,7 +321,7 @@ class Knowledge:
             personal=known_.personal,
             detail=known_.detail,
             now=known_.now,
-            consumption_period=known_.consumption_period,
+            periods=known_.periods,
         )
         for resource in self.network.selection.resources:
             if resource.name in self.bodies:

@@ -24,6 +24,7 @@ from api_exporter.ports import Compute, Now
 from api_exporter.refresh.pipeline import AccountFeature, BodyReader, ResourceSource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
+from api_exporter.subjects.events import AUDIT_EVENTS
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
 
@@ -75,7 +76,7 @@ class LogFactory:
                 log=log,
             )
             services.addService(audit)
-            readers["events"] = audit.receive
+            readers[AUDIT_EVENTS.name] = audit.receive
         if settings.reads_access_log:
             period = periods[ACCESS_LOG]
             source = self._access_log(settings, registry, log, period=period)

@@ -58,7 +58,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         records: those of each known resource: see `Resource.of`.
         personal: the kinds of personal data that may be published.
         now: the time of publication in seconds since the epoch. Windows and days end.
-        consumption_period: seconds between refreshes of agents' consumption.
+        periods: seconds between refreshes, by resource.
         changes: an object for each resource. It is new whenever the resource's records,
             or those that joins use, are replaced.
         joins: the records and lists that joins wait for.
@@ -71,7 +71,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     personal: frozenset[str] = frozenset()
     detail: frozenset[str] | None = None
     now: float = 0.0
-    consumption_period: float = 600.0
+    periods: Mapping[str, float] = MappingProxyType({})
     changes: Mapping[str, object] = MappingProxyType({})
     joins: JoinState = SETTLED
 

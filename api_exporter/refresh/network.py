@@ -6,6 +6,7 @@ arguments, so a test or a simulation can replace all of them.
 
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -153,7 +154,7 @@ class AccountNetwork(MultiService):
                 rules=RULES,
                 personal=options.personal,
                 detail=options.detail,
-                consumption_period=self.selection.periods.get("agent_consumption", 0.0),
+                periods=MappingProxyType(self.selection.periods),
             ),
             fetch=fetch,
             pages=self.pages,

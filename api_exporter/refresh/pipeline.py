@@ -147,7 +147,7 @@ class Pipeline:
             before.inventory,
             personal=self.inventory.personal,
             detail=self.inventory.detail,
-            consumption_period=self.inventory.consumption_period,
+            periods=self.inventory.periods,
         )
         for name in inventory.changes.keys() - names:
             last = inventory

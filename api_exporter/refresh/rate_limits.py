@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from api_exporter.netbird.resources import ACCESS_LOG, UP
+from api_exporter.subjects import agent_network
 from api_exporter.subjects.table import RULES
 
 RateLimit = tuple[int, int]
@@ -105,7 +106,7 @@ def describe_cost(requested: Mapping[str, float], limit: RateLimit | None) -> st
     """
     rates = {name: 60.0 / period for name, period in requested.items()}
     total, log = sum(rates.values()), rates.get(ACCESS_LOG, 0.0)
-    agents = sum(rate for name, rate in rates.items() if name.startswith("agent_"))
+    agents = sum(rates.get(r.name, 0.0) for r in agent_network.SUBJECT.resources)
     line = (
         f"{total:.2f} requests a minute, of which access log {log:.2f} and Agent"
         f" Network {agents:.2f}; "

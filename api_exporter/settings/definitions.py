@@ -31,7 +31,9 @@ from api_exporter.settings.proxy_selection import ProxySelection
 from api_exporter.settings.setting import setting, settings_of
 from api_exporter.settings.shard import Shard, shard
 from api_exporter.settings.token import Token, TokenFile, parse_token, token_file
+from api_exporter.subjects.events import AUDIT_EVENTS
 from api_exporter.subjects.selection import Selection, selection
+from api_exporter.subjects.users import ACCESS_TOKENS
 
 LOG_FORMATS = ("text", "json")
 
@@ -289,10 +291,10 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
             intervals: seconds between refreshes of resources, if not the usual ones.
         """
         # A user of another account is not in this one, and has no access tokens here.
-        omitted = {"access_tokens"} if self.upstream_account else frozenset[str]()
+        omitted = {ACCESS_TOKENS.name} if self.upstream_account else frozenset[str]()
         logs: dict[str, float] = {}
         if self.events_file is not None:
-            logs["events"] = EVENTS_INTERVAL
+            logs[AUDIT_EVENTS.name] = EVENTS_INTERVAL
         if self.reads_access_log:
             logs[ACCESS_LOG] = 60.0 / self.access_log_requests_per_minute
         return selection(

@@ -39,7 +39,7 @@ def decoded(
         personal=settings.personal,
         detail=settings.detail,
         now=settings.now,
-        consumption_period=settings.consumption_interval,
+        periods={"agent_consumption": settings.consumption_interval},
     )
 
     def body(name: str, path: str) -> bytes | None:

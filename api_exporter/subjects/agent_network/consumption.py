@@ -140,9 +140,10 @@ def used_ratios(inventory: Inventory) -> Mapping[Limit, float]:
     """
     found: dict[Limit, float] = {}
     every = limits(inventory)
+    period = inventory.periods.get(AGENT_CONSUMPTION.name, AGENT_CONSUMPTION.period)
     bound = _BoundConsumers(inventory, every)
     for limit in every:
-        if limit.booked and limit.window_seconds >= inventory.consumption_period:
+        if limit.booked and limit.window_seconds >= period:
             largest = bound.largest(limit)
             if largest is not None:
                 found[limit] = max(largest, 0.0) / limit.cap

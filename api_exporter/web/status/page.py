@@ -7,6 +7,7 @@ from twisted.web.template import Flattenable, Tag, tags
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.subjects.users import ACCESS_TOKENS
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.context import SiteContext
 from api_exporter.web.status import document, findings, formatting, tables, verdict
@@ -118,7 +119,7 @@ def _token_expiry(
         return ""
     shown: Flattenable = formatting.instant(end, verdict.expiry_text(end, now))
     if verdict.is_refused(freshness[UP]):
-        read = freshness["access_tokens"].last_success
+        read = freshness[ACCESS_TOKENS.name].last_success
         shown = [
             shown,
             "" if read is None else f", as of {formatting.clock_time(read, now)}",
