@@ -19,7 +19,6 @@ from api_exporter.exposition.text import (
     timestamp,
 )
 from api_exporter.netbird.bodies import ListDecoder
-from api_exporter.netbird.facts.account import login_expires_at, login_lifetime_seconds
 from api_exporter.netbird.facts.personal import personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NO_FLAGS, Peer
@@ -30,13 +29,33 @@ from api_exporter.subjects.subject import Subject
 PEERS = Resource(UP, "api/peers", ListDecoder(Peer, nullable=False), 30, place=0)
 RESOURCES = (PEERS,)
 
+
+def login_lifetime_seconds(inventory: Inventory) -> int | None:
+    """Return the seconds after which a login expires; None if logins do not expire."""
+    for account in inventory.accounts or ():  # a token sees one
+        settings = account.settings
+        enabled = settings.peer_login_expiration_enabled
+        return settings.peer_login_expiration if enabled else None
+    return None
+
+
+def login_expires_at(lifetime: int | None, peer: Peer) -> float | None:
+    """Return when the login of a user's peer expires; None if it does not."""
+    if lifetime is None or not (peer.login_expiration_enabled and peer.user_id):
+        return None
+    login = timestamp(peer.last_login)
+    if login is None or login + lifetime < 0:
+        return None
+    return login + lifetime
+
+
 PEER_FIELDS = {
     "city_name": "city",
     "hostname": "hostname",
     "connection_ip": "connection_ip",
     "serial_number": "serial_number",
 }
-"""The kinds of fields of a peer; below, of other records."""
+"""The kind of personal data in fields of a peer."""
 
 PEER = ObjectKind[Peer]("peers", "peers[]")
 

@@ -76,6 +76,7 @@ RESOURCES = (USERS, ACCESS_TOKENS, USER_INVITES, IDENTITY_PROVIDERS)
 USER_FIELDS = {"name": "name", "email": "email"}
 
 INVITE_FIELDS = {"email": "email", "name": "name"}
+"""The kind of personal data in fields of a user and of an invite."""
 
 USER = ObjectKind[User](
     "users", "users[]", lambda user: labels(user_id=user.id), in_blocks=True

@@ -1,4 +1,4 @@
-"""The fields with personal data, and the kind of each."""
+"""The kinds of personal data, and the labels that have them."""
 
 from collections.abc import Mapping
 
