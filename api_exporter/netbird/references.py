@@ -1,6 +1,7 @@
 """References: ids by which records of a list name those of another; their maximum."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from types import MappingProxyType
 from typing import Any
@@ -66,7 +67,12 @@ class References(Struct, frozen=True):
 
     def are_joined(self, resources: tuple[str, ...]) -> bool:
         """Return whether one of these lists names ids of another one of them."""
-        return not self.pairs.isdisjoint(product(resources, resources))
+        return _are_joined(self.pairs, resources)
+
+
+@cache  # it is asked for each family of each page
+def _are_joined(pairs: frozenset[tuple[str, str]], resources: tuple[str, ...]) -> bool:
+    return not pairs.isdisjoint(product(resources, resources))
 
 
 def references_of(by_list: Mapping[str, Iterable[Reference]]) -> References:
