@@ -70,7 +70,7 @@ class References(Struct, frozen=True):
         return _are_joined(self.pairs, resources)
 
 
-@cache  # it is asked for each family of each page
+@cache  # each family of each page needs it
 def _are_joined(pairs: frozenset[tuple[str, str]], resources: tuple[str, ...]) -> bool:
     return not pairs.isdisjoint(product(resources, resources))
 
