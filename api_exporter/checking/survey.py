@@ -75,7 +75,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         if self.restricted:
             return replace(freshness, supported=False, restricted=True)
         if self.held_back:
-            return replace(freshness, supported=False)
+            return replace(freshness, ended_at=None)
         if self.error is None:
             return replace(freshness, last_success=now, supported=True)
         if self.has_failed:
@@ -177,5 +177,6 @@ def worst_status(found: FindingList, checks: list[ResourceCheck]) -> int:
     """Return 2 for a critical finding, 1 for a warning or unread resource, else 0."""
     if found.counts.get("critical"):
         return 2
-    is_unread = found.unknown or any(check.has_failed for check in checks)
+    held_back = {check.resource.name for check in checks if check.held_back}
+    is_unread = {*found.unknown} - held_back or any(c.has_failed for c in checks)
     return 1 if found.counts.get("warning") or is_unread else 0

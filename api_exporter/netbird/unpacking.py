@@ -21,9 +21,10 @@ def unpack(body: ResponseBody) -> bytes:
     """Return the data of a body, decompressed if it is gzip.
 
     The result takes at most nine eighths of the limit in memory. Several gzip members
-    are one body, as for Go and curl. Raises UpstreamError.
+    are one body, as for Go and curl. A body without any byte is empty, even if its
+    header says gzip. Raises UpstreamError.
     """
-    return body.mask(_unpack(body) if body.packed else body.data)
+    return body.mask(_unpack(body) if body.packed and body.data else body.data)
 
 
 def _unpack(body: ResponseBody) -> bytes:

@@ -339,7 +339,7 @@ def decode(
         last: returned without records for a body with the same digest.
     """
     data = unpack(body)
-    if not data:
+    if not data or data.isspace():
         raise UpstreamError("decode", _EMPTY, cure=_CURE_EMPTY)
     digest = (path, *_digest(data))
     if last is not None and last.digest == digest:

@@ -93,7 +93,7 @@ _DECORATIONS = {
     re.compile(r"(authorization: *)?(token|bearer)\b", re.IGNORECASE): (
         "leave out the prefix before the token"
     ),
-    re.compile(r"\w+ *[=:]"): "leave out the name before the token",
+    re.compile(r"(export +)?\w+ *[=:]"): "leave out the name before the token",
 }
 """Text that was copied together with a token, and the words of the error."""
 

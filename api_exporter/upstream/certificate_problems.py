@@ -8,7 +8,8 @@ from api_exporter.upstream.failures import CertificateProblem
 from api_exporter.upstream.masking import mask_secrets, one_line
 
 _NOT_YET_VALID, _EXPIRED = 9, 10
-_UNKNOWN_ISSUER = frozenset({2, 18, 19, 20, 21})
+_SELF_SIGNED = 18
+_UNKNOWN_ISSUER = frozenset({2, 19, 20, 21})
 """Verify errors of OpenSSL: X509_V_ERR_… in its x509_vfy.h."""
 
 _MAX_NAMES = 3
@@ -30,6 +31,12 @@ def chain_problem(
             "the certificate is not valid before"
             f" {_shown(certificate.not_valid_before_utc)}: check this machine's clock",
             f"If the clock is right, replace the certificate{_of(certificate)}.",
+        )
+    if code == _SELF_SIGNED:
+        return CertificateProblem(
+            f"the certificate{_of(certificate)} is refused: its issuer"
+            f" {_name(certificate.issuer)} is not trusted, as it is self-signed",
+            "If it belongs to your server, set UPSTREAM_CA_FILE to this certificate.",
         )
     if code in _UNKNOWN_ISSUER:
         return CertificateProblem(

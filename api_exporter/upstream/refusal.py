@@ -206,7 +206,9 @@ def _redirect(answers: str, target: str, url: str) -> UpstreamError:
     if is_same_place and (here.scheme, there.scheme) == ("http", "https"):
         message = f"{answers}: https is missing in UPSTREAM_API_URL"
         return UpstreamError("redirect", message, cure=_CURE_HTTPS)
-    place = there.netloc.rpartition("@")[2] + (there.path if len(hosts) == 1 else "")
+    place = there.netloc.rpartition("@")[2]
+    if len(hosts) == 1:  # without the requested path it is the same for all resources
+        place += there.path.removesuffix(here.path)
     message = f"{answers}: a redirect to {there.scheme}://{place}"
     return UpstreamError("redirect", message, cure=_CURE_REDIRECT)
 

@@ -75,13 +75,14 @@ class UnpackingTests(SynchronousTestCase):
             self.assertEqual(b"".join(parts), unpack(ResponseBody(data, True, 8 * MIB)))
 
     def test_damaged(self) -> None:
-        """A cut body is incomplete; data that is no gzip, or has another end than a
-        gzip member, is damaged.
+        """A cut body is incomplete, but one without any byte is empty. Data that is no
+        gzip, or has another end than a gzip member, is damaged.
         """
+        self.assertEqual(b"", unpack(ResponseBody(b"", True, MIB)))
         whole = gzip.compress(b"[]" * 1000)
         wrong_sum = bytearray(whole)
         wrong_sum[-6] ^= 1
-        cuts = [whole[:length] for length in (0, 5, 20, len(whole) - 9, -1)]
+        cuts = [whole[:length] for length in (1, 5, 20, len(whole) - 9, -1)]
         no_gzip = (b"[]" * 100, zlib.compress(b"[]"), bytes(wrong_sum))
         for why, bodies in (
             ("incomplete", (*cuts, whole + whole[:-1])),

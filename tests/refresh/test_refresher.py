@@ -64,6 +64,7 @@ REPLIES: dict[str, bytes | UpstreamError] = {
     "traced": UpstreamError("http_5xx", "500: no", request_id="dc1djo5"),
     "malformed": b'{"message":"hello"}',
     "nothing": b"",
+    "blanks": b" \r\n",
     "walled": foreign(401),
     "cut": foreign(404),
     "throttled": foreign(429),
@@ -109,6 +110,10 @@ peers malformed +0: peers failing decode
 
 An empty response is a failure that names the cause.
 peers nothing +0: peers failing decode
+log warning cannot refresh peers: an empty response: {NO_ROUTE} reason=decode
+
+A response of blanks is as empty.
+peers blanks +0: peers failing decode
 log warning cannot refresh peers: an empty response: {NO_ROUTE} reason=decode
 
 A 429 that is not NetBird's delays its own path alone.

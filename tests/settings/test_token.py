@@ -68,6 +68,7 @@ class TokenTests(SynchronousTestCase):
             ("'canary'", "leave out the quotes around the token"),
             ('canary"', "leave out the quotes around the token"),
             ("UPSTREAM_API_TOKEN=canary", "leave out the name before the token"),
+            ("export TOKEN=canary", "leave out the name before the token"),
             ("token: canary", "leave out the prefix before the token"),
             ('{"token":"canary"}', "the value is JSON: leave out all but the token"),
             ("<canary-token>", "the value is a placeholder: put your token in its"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import twisted.internet.reactor  # noqa: TID251 - to replace it
-from cryptography.x509 import DNSName
+from cryptography.x509 import DNSName, load_pem_x509_certificate
 from OpenSSL.crypto import X509
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -25,6 +25,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.agent import IDLE_SECONDS, UpstreamAgent
+from api_exporter.upstream.certificate_problems import chain_problem
 from api_exporter.upstream.connection import CLOSE_TIMEOUT, MAX_HEADER_BYTES
 from api_exporter.upstream.failures import translate
 from api_exporter.upstream.tls_policy import TlsPolicy, read_certificate
@@ -273,6 +274,14 @@ class ConnectionTests(SynchronousTestCase):
         for host in (ADDRESS, UNUSUAL):
             words = "its issuer CN=another is not trusted"
             self.assertIn(words, str(self.failed(good, host, host)))
+
+    def test_self_signed(self) -> None:
+        """A self-signed certificate lacks no intermediate one: it is its own issuer."""
+        certificate = load_pem_x509_certificate(Authority("alone").pem)
+        problem = chain_problem(certificate, 18)
+        assert problem is not None
+        self.assertIn("issuer CN=alone is not trusted, as it is self", str(problem))
+        self.assertIn("set UPSTREAM_CA_FILE to this", problem.cure)
 
     def test_certificates(self) -> None:
         """Each fault of a certificate has its own sentence, with its facts and cure."""

@@ -134,15 +134,13 @@ class ForeignTests(SynchronousTestCase):
         for location, words in (
             ("https://netbird.example/api/peers", missing),
             ("https://NETBIRD.example.:443/api/peers", missing),
-            (
-                "//netbird.example/api/peers",
-                "a redirect to http://netbird.example/api/peers",
-            ),
+            ("//netbird.example/api/peers", "a redirect to http://netbird.example"),
+            ("/sub/api/peers", "a redirect to http://netbird.example/sub"),
             ("https://login.example/auth?rd=http://netbird.example/&s=c4nary", login),
             ("https://user:c4nary@login.example/", login),
             (
                 "https://netbird.example:8443/api/peers",
-                "a redirect to https://netbird.example:8443/api/peers",
+                "a redirect to https://netbird.example:8443",
             ),
             (
                 "https://netbird.example/login?c4nary",
