@@ -338,9 +338,7 @@ class Checker:
                     max_age = known.max_age_of(name)
                     # A withdrawal waits for the computations before it.
                     late = now - self.world.computed_at > MAX_IDLE_SECONDS
-                    # A shorter maximum age begins with the reload.
-                    since = max(at, known.replaced_at)
-                    if late and now - since > max_age + 1.0:
+                    if late and now - known.aging_since[name] > max_age + 1.0:
                         yield f"{account}: {name} is {now - at:.0f} s old"
             for name, age in known.expired_after.items():
                 least = known.max_age or MIN_MAX_AGE

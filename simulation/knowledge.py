@@ -88,6 +88,7 @@ class Knowledge:
         self.account = account
         self.bodies: dict[str, tuple[bytes, float]] = {}
         self.read_at: dict[str, float] = {}
+        self.aging_since: dict[str, float] = {}
         self.tried_at: dict[str, float] = {}
         self.failed_as_peers: set[str] = set()
         self.expired_after: dict[str, float] = {}
@@ -112,12 +113,19 @@ class Knowledge:
         """Take over what was read before a reload."""
         self.bodies.update(before.bodies)
         self.read_at.update(before.read_at)
+        freshness = self.network.telemetry.freshness
+        for name in before.aging_since.keys() & before.network.telemetry.freshness:
+            if name in freshness:
+                # A shorter maximum age begins with the reload, but extends nothing.
+                shorter = max(0.0, before.max_age_of(name) - self.max_age_of(name))
+                since = before.aging_since[name] + shorter
+                self.aging_since[name] = min(since, self.replaced_at)
         self.tried_at.update(before.tried_at)
         self.failed_as_peers |= before.failed_as_peers
         self.recovered_at = before.recovered_at
         self.refused_at = before.refused_at
         self._seen = before._seen
-        for name in self._seen.keys() - self.network.telemetry.freshness.keys():
+        for name in self._seen.keys() - freshness.keys():
             del self._seen[name]
 
     def update(self, seconds: float) -> None:
@@ -150,7 +158,7 @@ class Knowledge:
             if has_expired and name in self.read_at:
                 self.expired_after[name] = seconds - self.read_at[name]
             if standing.last_success != (before and before.last_success):
-                self.read_at[name] = seconds
+                self.read_at[name] = self.aging_since[name] = seconds
                 if name == UP and (
                     before is None or before.failures or not before.ended_at
                 ):

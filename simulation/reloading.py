@@ -1,7 +1,8 @@
 """Reload again and again while the disk hangs, and check all invariants.
 
-`python -m simulation.reloading --reloads 500` changes settings of all kinds. It prints
-the kinds, the lines of the logs, open files and threads, and the first violation.
+`python -m simulation.reloading --reloads 500` changes settings of all kinds. Then some
+calm hours show which lines the logs lack for ever. It prints the kinds, the lines of
+the logs, open files and threads, and the first violation.
 """
 
 import argparse
@@ -9,19 +10,28 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from twisted.logger import globalLogBeginner
 
+from simulation.reloads import SLOW, intervals
 from simulation.run import run
-from simulation.world import MINUTE, World
+from simulation.world import HOUR, MINUTE, NAMES, World
 
 _INTERVAL = 5 * MINUTE
 """Mean seconds between two reloads."""
 
 _SHARE = 0.3
 """The probability of a reload in each step while a write hangs."""
+
+_EVENTS_INTERVAL = 20.0
+"""Seconds between two requests for the audit events. Many writes hang for longer, so
+the log of a replaced account and the new one would write at once."""
+
+_CALM = 8 * HOUR
+"""Seconds without trouble at the end. The longest failures of the API last half of
+them, and all events must be in the logs some time later."""
 
 _MAX_DAYS = 10.0
 
@@ -40,6 +50,21 @@ class ReloadingWorld(World):
     kinds: ClassVar = Counter[str]()
     hung_count = 0
     found = ""
+    _calm_at: float | None = None
+
+    def _configure(self) -> None:
+        super()._configure()
+        self.files.events_interval = _EVENTS_INTERVAL
+        for name in NAMES:
+            factor = self._chance.choice(SLOW)
+            line = intervals(factor, _EVENTS_INTERVAL)
+            self.files.lines[name]["REFRESH_INTERVALS"] = line
+            self.files.write(name)
+
+    def _plan_repeated(self, kind: str, mean: float, action: Callable[[], str]) -> None:
+        super()._plan_repeated(
+            kind, mean, lambda: action() if self._calm_at is None else "calm"
+        )
 
     def _plan_events(self) -> None:
         super()._plan_events()
@@ -57,10 +82,14 @@ class ReloadingWorld(World):
     def run(self) -> Iterator[int]:
         for step in super().run():
             yield step
-            if self.disk.hanging and self._chance.random() < _SHARE:
+            if self._calm_at is not None:
+                if self.seconds() >= self._calm_at + _CALM:
+                    break
+            elif self.kinds.total() >= self.reloads:
+                self._calm_at = self.seconds()
+                self.upstream.limits.clear()
+            elif self.disk.hanging and self._chance.random() < _SHARE:
                 self.history.note("reload", self._change_settings())
-            if self.kinds.total() >= self.reloads:
-                break
         lines = {name: len(log.read()[0]) for name, log in self.logs.items()}
         files, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
         type(self).found = (

@@ -37,7 +37,10 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 QUARTER = 15 * MINUTE
 
 NAMES = ("alpha", "beta", "gamma", "delta")
-"""The accounts. beta and gamma share one token."""
+"""The accounts."""
+
+SHARING = {"beta", "gamma"}
+"""The accounts that share one token."""
 
 LOGS = (("alpha", "events"), ("beta", "events"), ("alpha", "access"))
 """The account and kind of each log. Half of the worlds have the last one."""
@@ -481,7 +484,11 @@ class World:
         if self.exporter is None:
             return
         for name in self.known.keys() - self.exporter.accounts.keys():
-            del self.known[name]
+            removed = self.known.pop(name)
+            if name in SHARING:  # The other account still has the token's budget.
+                for other in SHARING & self.known.keys():
+                    known = self.known[other]
+                    known.refused_at = max(known.refused_at, removed.refused_at)
         for name, reader in self.exporter.accounts.items():
             before = self.known.get(name)
             if before is None or before.network is not reader.network:

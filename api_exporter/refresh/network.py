@@ -171,8 +171,9 @@ class AccountNetwork(MultiService):
 
         It begins without records if its page would be too long.
         """
-        old = {id(resource) for resource in before.selection.resources}
-        names = {r.name for r in self.selection.resources if id(r) in old}
+        old = {(r.name, id(r.decoder)) for r in before.selection.resources}
+        new = self.selection.resources
+        names = {r.name for r in new if (r.name, id(r.decoder)) in old}
         try:
             await self.pipeline.adopt(before.pipeline, names)
         except UpstreamError as error:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from math import inf
 from typing import Any
 
+from msgspec.structs import replace
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.internet.interfaces import IDelayedCall
@@ -99,9 +100,10 @@ class Refresher(Service):
         """
         now, lives = self._clock.seconds(), before._lives
         for name in names:
-            age = self._max_ages[name]
-            more = max(0.0, age - before._max_ages[name])
+            more = max(0.0, self._max_ages[name] - before._max_ages[name])
             life = lives[name].with_period(self._lives[name].period, now)
+            period = self._shorten_rest(self._resources[name], life)
+            age = self._max_age(name, period)
             if life.failures:
                 life.due = None
             if life.expires < inf:
@@ -109,6 +111,19 @@ class Refresher(Service):
             if name not in self._pipeline.inventory.records:
                 life.body = None
             self._lives[name] = life
+
+    def _max_age(self, name: str, interval: float) -> float:
+        return max(self._max_ages[name], OVERDUE_PERIODS * interval)
+
+    def _shorten_rest(self, resource: Resource[Any], life: ResourceLife) -> float:
+        """Fit the rest of a resource to its new period. Return its interval."""
+        fresh, now = life.freshness, self._clock.seconds()
+        if fresh is None or life.rests_until <= now:
+            return life.period
+        interval = resource.min_interval(fresh.records, life.period, fresh.seconds)
+        life.rests_until = min(life.rests_until, now + interval)
+        life.freshness = replace(fresh, period=interval)
+        return interval
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
         if self.running:
@@ -245,7 +260,7 @@ class Refresher(Service):
             now = self._clock.seconds()
             delay = self._delay(resource, begin, body.records)
             period = self._pipeline.interval(name, delay)
-            life.expires = now + max(self._max_ages[name], OVERDUE_PERIODS * period)
+            life.expires = now + self._max_age(name, period)
             self._refresh_log.succeeded(name, body, now - begin)
             self._refresh_log.set_interval(name, period)
             self._schedule.refreshed(name, now)

@@ -12,6 +12,8 @@ from api_exporter.netbird.bodies import CountingDecoder
 from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS_READ, OFF, Resource
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RULES
 
+_COUNTING = CountingDecoder()
+
 
 class Selection(Struct, frozen=True):
     """The enabled collectors, and the resources that they need.
@@ -56,7 +58,7 @@ def selection(
     )
     unread = beside - read - {ACCESS_LOG}
     resources = tuple(
-        replace(r, decoder=CountingDecoder()) if r.name in unread else r
+        replace(r, decoder=_COUNTING) if r.name in unread else r
         for r in RESOURCE_BY_NAME.values()
         if r.name in read | beside and r.name not in omitted and r.name not in off
     )

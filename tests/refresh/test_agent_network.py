@@ -40,7 +40,12 @@ class Agents(AccountNetwork):
     """
 
     def __init__(
-        self, *, begin: float = NOON, max_age: float | None = None, **replies: Reply
+        self,
+        *,
+        begin: float = NOON,
+        max_age: float | None = None,
+        interval: float = 15 * MINUTE,
+        **replies: Reply,
     ) -> None:
         self.replies: dict[str, Reply] = dict(recorded("recorded_agents"))
         for name, reply in replies.items():
@@ -53,7 +58,8 @@ class Agents(AccountNetwork):
         super().__init__(
             fetch=self.fetch,
             quota=quota(
-                ("peers", "groups", "users", "agent_network"), {"peers": 300.0}
+                ("peers", "groups", "users", "agent_network"),
+                {"peers": 300.0, "agent_providers": interval},
             ),
             world=World(self.clock, lambda: begin + self.clock.seconds(), lambda: 0.5),
             registry=self.registry,
@@ -164,6 +170,37 @@ class DormantTests(SynchronousTestCase):
         network.advance(HOUR)
         self.assertEqual(frozenset(), network.inventory.joins.due)
         self.assertEqual(set(), network.resources() & set(RULES.dormant_without))
+
+
+class ReloadTests(SynchronousTestCase):
+    def reloaded(self, before: Agents, after: Agents) -> Agents:
+        self.successResultOf(before.stopService())
+        self.successResultOf(after.stopService())
+        after.clock.advance(before.clock.seconds() - after.clock.seconds())
+        self.successResultOf(Deferred.fromCoroutine(after.adopt(before)))
+        after.requests.clear()
+        after.startService()
+        return after
+
+    def test_rest(self) -> None:
+        """A resting list does not expire before its next request, and is not late."""
+        before = Agents(agent_providers=b"[]", max_age=600.0)
+        before.advance(MINUTE)
+        after = Agents(agent_providers=b"[]", max_age=600.0)
+        network = self.reloaded(before, after)
+        while not network.requests:
+            freshness = network.telemetry.freshness["agent_providers"]
+            self.assertEqual("fresh", freshness.state(NOON + network.clock.seconds()))
+            network.advance(MINUTE)
+        self.assertApproximates(30 * MINUTE, network.requests[0][0], MINUTE)
+
+    def test_shorter_interval(self) -> None:
+        """A shorter interval ends a rest that was made for a longer one."""
+        before = Agents(agent_providers=b"[]", interval=4 * HOUR)
+        before.advance(MINUTE)
+        network = self.reloaded(before, Agents(agent_providers=b"[]"))
+        network.advance(32 * MINUTE)
+        self.assertEqual({"providers"}, {path for _, path in network.requests})
 
 
 class CostTests(SynchronousTestCase):

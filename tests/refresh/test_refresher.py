@@ -641,6 +641,20 @@ class RefresherTests(SynchronousTestCase):
         after.start().advance(1)
         self.assertIn("netbird_api_setup_key_valid", after.page())
 
+    def test_adopted_failure_of_a_log(self) -> None:
+        """The end of a failure from before a reload has a line, also of a list that no
+        collector reads.
+        """
+        bench = Bench(beside=("events",), events=DOWN).start()
+        self.successResultOf(bench.stopService())
+        after = Bench(beside=("events",), events=b"[]")
+        after.clock.advance(bench.clock.seconds())
+        self.successResultOf(Deferred.fromCoroutine(after.adopt(bench)))
+        book = logbook(self)
+        after.start().advance(1)
+        ended = "events can be refreshed again after 1 failure"
+        self.assertIn(ended, "\n".join(book.lines()))
+
     def test_two_at_once(self) -> None:
         """Two lists that are computed at the same time are both published."""
         compute = DelayedCompute()
