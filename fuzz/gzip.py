@@ -30,7 +30,12 @@ SEEDS = (
 
 
 def reference(body: bytes) -> bytes | None:
-    """Return all members joined, or None if one is damaged or incomplete."""
+    """Return all members joined, or None if one is damaged or incomplete.
+
+    A body without any byte has no member.
+    """
+    if not body:
+        return b""
     plain, rest = b"", body
     while True:
         member = zlib.decompressobj(GZIP)
