@@ -103,6 +103,9 @@ class UnknownTests(SynchronousTestCase):
         roles = ({"role": f"role{n}"} for n in range(30))
         self.assertEqual(MAX_NAMES, len(names("users", *roles)))
         inspector = Inspector("peers", 0.0)
+        inspector.add_wrong_types(f"field{n}" for n in range(30))
+        self.assertEqual(MAX_NAMES, len(inspector.found.names()))
+        inspector = Inspector("peers", 0.0)
         for text in (
             5000 * b"[",
             b'{"id":"\xff"}',

@@ -11,6 +11,7 @@ from api_exporter.subjects.reverse_proxy import (
     ProxyServiceMeta,
     ProxyTarget,
     ProxyToken,
+    open_paths,
 )
 from tests.attention.looking import DAY, FindingsTestCase, at
 from tests.inventories import inventory_of
@@ -107,6 +108,9 @@ class ProxiesTests(FindingsTestCase):
         ):
             self.tells(self.service(targets=tuple(targets)), line_)
         self.tells(self.service(targets=(target,), mode="tcp"))
+        for mode, found in (("http", ["/a"]), ("tcp", [])):
+            service = ProxyService(id="s", targets=(target,), mode=mode)
+            self.assertEqual(found, open_paths(service))
         listed = AccessRestrictions(allowed_cidrs=("192.0.2.0/24",))
         self.tells(self.service(targets=(target,), access_restrictions=listed))
         many = tuple(replace(target, path=f"/{n}") for n in range(12))
