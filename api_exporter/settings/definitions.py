@@ -383,7 +383,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         default="512",
     )
     web_config_file: Path | None = setting(
-        parsers.optional(parsers.file),
+        parsers.optional(parsers.named_file),
         "a YAML file in the format of Prometheus' exporter-toolkit",
         "TLS, client certificates, passwords, headers and a rate limit, for all"
         " addresses ([authentication](security.md)). A change applies from the next"
@@ -392,7 +392,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         is_path=True,
     )
     web_bearer_tokens_file: Path | None = setting(
-        parsers.optional(parsers.file),
+        parsers.optional(parsers.named_file),
         "a file with one token in each line",
         "Bearer tokens that give access, with or without passwords. Each line is a"
         " token or `sha256:` and its hash. A name and `account=NAME,NAME` may precede"

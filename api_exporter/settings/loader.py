@@ -20,7 +20,7 @@ from api_exporter.settings.definitions import (
     Settings,
 )
 from api_exporter.settings.environment import read_settings
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.inherited import is_harmful
 from api_exporter.settings.options import Options
 from api_exporter.settings.proxy_selection import no_proxy_warnings
@@ -86,7 +86,7 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
             log.warn(READABLE, path=str(path))
     authorities = os.environ.get("SSL_CERT_FILE")
     if authorities and not os.access(authorities, os.R_OK):
-        log.warn(NO_AUTHORITIES, path=authorities)
+        log.warn(NO_AUTHORITIES, path=quote_value(authorities))
 
 
 def _secret_files(settings: Settings) -> Iterator[Path]:

@@ -172,6 +172,16 @@ def file(text: str) -> Path:
     return path
 
 
+def named_file(text: str) -> Path:
+    """Return the path of a file. A missing file is an error if its name may be a token:
+    later errors would repeat the name.
+    """
+    path = file(text)
+    if not os.path.exists(path) and quote_value(text) != repr(str(path)):
+        raise ConfigurationError("No such file or directory", retryable=True)
+    return path
+
+
 def split_list(text: str) -> Iterator[str]:
     return filter(None, map(str.strip, text.split(",")))
 

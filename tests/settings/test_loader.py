@@ -54,10 +54,14 @@ class WarningTests(SynchronousTestCase):
 
     def test_no_authorities(self) -> None:
         """An unreadable SSL_CERT_FILE has a warning: no certificate is trusted."""
-        for path in ("/nowhere.pem", "/" + "x" * 5000):
+        for path, shown in (
+            ("/nowhere.pem", "'/nowhere.pem'"),
+            ("/" + "x" * 5000, "a value of 5001 characters"),
+            ("jkqvxzJKQVXZ", "a value of 12 characters"),
+        ):
             self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": path})
             [line] = self.warned(UPSTREAM_API_TOKEN="secret")
-            words = f"warning SSL_CERT_FILE names {path}, which cannot be read"
+            words = f"warning SSL_CERT_FILE names {shown}, which cannot be read"
             self.assertEqual(words, line)
 
     def test_environment(self) -> None:
@@ -200,11 +204,15 @@ class WarningTests(SynchronousTestCase):
         secret = "a616cb1c-1a2b-4c3d-9e4f-5a6b7c8d9e0f"
         written(folder / "accounts", "a.conf", f"UPSTREAM_CA_FILE={secret}".encode())
         self.patch(os, "environ", {"ACCOUNTS_DIR": "accounts"})
-        for name in ("UPSTREAM_API_TOKEN_FILE", "WEB_CONFIG_FILE", "THRESHOLDS_FILE"):
-            os.environ[name] = secret
+        names = (
+            *("UPSTREAM_API_TOKEN_FILE", "THRESHOLDS_FILE"),
+            *("WEB_CONFIG_FILE", "WEB_BEARER_TOKENS_FILE"),
+        )
+        os.environ |= dict.fromkeys(names, secret)
         with chdir(folder):
             error = self.assertRaises(ConfigurationError, load, parsed(), {})
-        self.assertIn("a value of 36 characters", str(error))
+        for name in names:
+            self.assertIn(f"{name}: a value of 36 characters", str(error))
         self.assertNotIn(secret, str(error))
 
     def test_deleted_folder(self) -> None:
