@@ -23,6 +23,7 @@ from api_exporter.exposition.text import (
     UnchangedFamily,
 )
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import Resource
 
 
 class Measure(Protocol):
@@ -142,6 +143,7 @@ class ObjectKind(Generic[R]):
     """The objects of a kind. Each has a sample in several families.
 
     Args:
+        resource: the resource whose records the objects are, or are made of.
         path: the beginning of the sources of their fields.
         key: returns an object's labels, unless a row has others.
         find: returns the objects, unless they are the resource's records.
@@ -151,7 +153,7 @@ class ObjectKind(Generic[R]):
 
     def __init__(
         self,
-        resource: str,
+        resource: Resource[Any] | None,
         path: str,
         key: Callable[[R], Labels] = lambda _: "",
         *,
@@ -159,12 +161,12 @@ class ObjectKind(Generic[R]):
         needs: tuple[str, ...] = (),
         in_blocks: bool = False,
     ) -> None:
-        self._needs = (resource, *needs)
+        self._needs = ((resource.name,) if resource else ()) + needs
         self._path = path
         self._in_blocks = in_blocks
         self.key = key
         self.find: Join[Iterable[R]] = find or (
-            lambda inventory: inventory.records.get(resource) or ()
+            lambda inventory: (resource and resource.of(inventory)) or ()
         )
 
     def family(

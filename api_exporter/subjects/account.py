@@ -39,7 +39,6 @@ INSTANCE_VERSION = Resource(
     60 * MINUTE,
     place=5,
 )
-RESOURCES = (ACCOUNTS, INSTANCE_VERSION)
 
 
 def address_count(network: str) -> int | None:
@@ -54,10 +53,10 @@ def address_count(network: str) -> int | None:
 
 
 ACCOUNT = ObjectKind[NetBirdAccount](
-    "accounts", "accounts[]", lambda account: labels(account_id=account.id)
+    ACCOUNTS, "accounts[]", lambda account: labels(account_id=account.id)
 )
 
-VERSION = ObjectKind[InstanceVersion]("instance_version", "instance/version")
+VERSION = ObjectKind[InstanceVersion](INSTANCE_VERSION, "instance/version")
 
 
 def _choices(metric: Metric, accounts: Iterable[NetBirdAccount]) -> Family:
@@ -178,4 +177,4 @@ def settings(snapshot: Snapshot) -> Iterator[Finding]:
 
 FINDERS = (Finder(address_pool, ("accounts", "peers")), Finder(settings, ("accounts",)))
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
+SUBJECT = Subject(__name__, (ACCOUNTS, INSTANCE_VERSION), FAMILIES, FINDERS)

@@ -65,18 +65,17 @@ DNS_SETTINGS = Resource(
 DNS_ZONES = Resource(
     "dns_zones", "api/dns/zones", ListDecoder(DnsZone), permission="dns"
 )
-RESOURCES = (NAMESERVERS, DNS_SETTINGS, DNS_ZONES)
 
 NAMESERVER_GROUP = ObjectKind[NameserverGroup](
-    "nameservers",
+    NAMESERVERS,
     "dns/nameservers[]",
     lambda group: labels(nameserver_group_id=group.id, nameserver_group=group.name),
 )
 
-DNS_SETTING = ObjectKind[DnsSettings]("dns_settings", "dns/settings")
+DNS_SETTING = ObjectKind[DnsSettings](DNS_SETTINGS, "dns/settings")
 
 ZONE = ObjectKind[DnsZone](
-    "dns_zones",
+    DNS_ZONES,
     "dns/zones[]",
     lambda zone: labels(dns_zone_id=zone.id, dns_zone=zone.name),
 )
@@ -168,4 +167,4 @@ FAMILIES = (
     ),
 )
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES)
+SUBJECT = Subject(__name__, (NAMESERVERS, DNS_SETTINGS, DNS_ZONES), FAMILIES)

@@ -23,7 +23,6 @@ class AuditEvent(Struct, frozen=True, gc=False, kw_only=True):
 AUDIT_EVENTS = Resource(
     "events", "api/events/audit", ListDecoder(AuditEvent), permission="events", place=5
 )
-RESOURCES = (AUDIT_EVENTS,)
 
 EVENT_FIELDS = {"initiator_email": "email", "initiator_name": "name"}
 
@@ -37,7 +36,7 @@ META_FIELDS = {
 }
 """The kind of fields in the `meta` of an event."""
 
-EVENT = ObjectKind[AuditEvent]("events", "events/audit[]")
+EVENT = ObjectKind[AuditEvent](AUDIT_EVENTS, "events/audit[]")
 
 
 def _newest(events: Iterable[AuditEvent]) -> Iterator[Sample]:
@@ -65,4 +64,4 @@ FAMILIES = (
     ),
 )
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, default=False)
+SUBJECT = Subject(__name__, (AUDIT_EVENTS,), FAMILIES, default=False)

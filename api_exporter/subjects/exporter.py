@@ -15,7 +15,6 @@ from api_exporter.subjects.subject import Subject
 TOKEN_USER = Resource(
     CURRENT_USER, "api/users/current", DocumentDecoder(CurrentUser), place=1
 )
-RESOURCES = (TOKEN_USER,)
 
 
 def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
@@ -107,4 +106,4 @@ FINDERS = (
     Finder(certificates),
 )
 
-SUBJECT = Subject(__name__, resources=RESOURCES, finders=FINDERS)
+SUBJECT = Subject(__name__, (TOKEN_USER,), finders=FINDERS)

@@ -31,10 +31,9 @@ GROUPS = Resource(
     references=(Reference(("peers",), _member_ids, is_limited=False),),
     place=3,
 )
-RESOURCES = (GROUPS,)
 
 PEER_GROUP = ObjectKind[Group](
-    "groups", "groups[]", lambda group: labels(group_id=group.id, group=group.name)
+    GROUPS, "groups[]", lambda group: labels(group_id=group.id, group=group.name)
 )
 
 
@@ -227,4 +226,4 @@ FINDERS = (
     Finder(expired_logins, ("groups", "peers")),
 )
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
+SUBJECT = Subject(__name__, (GROUPS,), FAMILIES, FINDERS)

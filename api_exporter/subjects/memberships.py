@@ -19,7 +19,9 @@ def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
     )
 
 
-MEMBER = ObjectKind[tuple[Group, Member]]("groups", "groups[].peers[]", find=_members)
+MEMBER = ObjectKind[tuple[Group, Member]](
+    None, "groups[].peers[]", find=_members, needs=("groups",)
+)
 """Memberships of the peers that may have series of their own."""
 
 FAMILIES = (

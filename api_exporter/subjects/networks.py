@@ -119,7 +119,6 @@ NETWORK_RESOURCES = Resource(
     references=(Reference(("networks",), own_id, listed("resources")),),
     place=3,
 )
-RESOURCES = (NETWORKS, NETWORK_ROUTERS, NETWORK_RESOURCES)
 
 
 def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
@@ -151,13 +150,13 @@ def network_by_resource(networks: Iterable[Network]) -> Mapping[str, str]:
 
 
 NETWORK = ObjectKind[Network](
-    "networks",
+    NETWORKS,
     "networks[]",
     lambda network: labels(network_id=network.id, network=network.name),
 )
 
 NETWORK_RESOURCE = ObjectKind[NetworkResource](
-    "network_resources",
+    NETWORK_RESOURCES,
     "networks/resources[]",
     lambda r: labels(network_resource_id=r.id, network_resource=r.name),
 )
@@ -168,7 +167,7 @@ def _resource_states(inventory: Inventory) -> Iterable[tuple[Network, bool]]:
 
 
 RESOURCE_STATE = ObjectKind[tuple[Network, bool]](
-    "networks",
+    NETWORKS,
     "networks[]",
     lambda state: labels(
         network_id=state[0].id, network=state[0].name, enabled=boolean(state[1])
@@ -185,7 +184,7 @@ def _routers(inventory: Inventory) -> Iterable[tuple[Network, NetworkRouter]]:
 
 
 ROUTER = ObjectKind[tuple[Network, NetworkRouter]](
-    "networks",
+    NETWORKS,
     "networks[]",
     lambda routed: labels(network_id=routed[0].id, router_id=routed[1].id),
     find=_routers,
@@ -202,7 +201,7 @@ def _routed(inventory: Inventory) -> Iterable[Routed]:
 
 
 ROUTED = ObjectKind[Routed](
-    "network_resources",
+    NETWORK_RESOURCES,
     "networks/resources[]",
     lambda routed: labels(
         network_resource_id=routed[0].id, network_resource=routed[0].name
@@ -350,4 +349,6 @@ FINDERS = (
     ),
 )
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
+SUBJECT = Subject(
+    __name__, (NETWORKS, NETWORK_ROUTERS, NETWORK_RESOURCES), FAMILIES, FINDERS
+)

@@ -27,7 +27,6 @@ from api_exporter.plurals import with_noun
 from api_exporter.subjects.subject import Subject
 
 PEERS = Resource(UP, "api/peers", ListDecoder(Peer, nullable=False), 30, place=0)
-RESOURCES = (PEERS,)
 
 
 def login_lifetime_seconds(inventory: Inventory) -> int | None:
@@ -57,10 +56,10 @@ PEER_FIELDS = {
 }
 """The kind of personal data in fields of a peer."""
 
-PEER = ObjectKind[Peer]("peers", "peers[]")
+PEER = ObjectKind[Peer](PEERS, "peers[]")
 
 DETAILED = ObjectKind[Peer](
-    "peers",
+    PEERS,
     "peers[]",
     lambda peer: labels(peer_id=peer.id, peer=peer.name),
     find=Inventory.detailed_peers,
@@ -113,7 +112,7 @@ Enrolment = tuple[str, bool]
 """`user` or `setup_key`, and whether the peers are connected."""
 
 ENROLMENT = ObjectKind[Enrolment](
-    "peers",
+    PEERS,
     "peers[]",
     lambda enrolment: labels(enrolled_by=enrolment[0], connected=boolean(enrolment[1])),
     find=lambda _: product(("setup_key", "user"), (False, True)),
@@ -340,4 +339,4 @@ FINDERS = (
     Finder(peer_approvals, ("peers",)),
 )
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
+SUBJECT = Subject(__name__, (PEERS,), FAMILIES, FINDERS)

@@ -106,7 +106,6 @@ POSTURE_CHECKS = Resource(
     permission="policies",
     check=check_joins,
 )
-RESOURCES = (POLICIES, POSTURE_CHECKS)
 
 
 def group_sizes(inventory: Inventory) -> dict[str, int]:
@@ -239,13 +238,13 @@ def parse_release(version: str) -> Release | None:
 
 
 ACCESS_POLICY = ObjectKind[Policy](
-    "policies",
+    POLICIES,
     "policies[]",
     lambda policy: labels(policy_id=policy.id, policy=policy.name),
 )
 
 CHECK = ObjectKind[PostureCheck](
-    "posture_checks",
+    POSTURE_CHECKS,
     "posture-checks[]",
     lambda check: labels(posture_check_id=check.id, posture_check=check.name),
 )
@@ -373,4 +372,4 @@ FINDERS = (
     Finder(old_versions, ("posture_checks", "policies", "groups", "peers")),
 )
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
+SUBJECT = Subject(__name__, (POLICIES, POSTURE_CHECKS), FAMILIES, FINDERS)

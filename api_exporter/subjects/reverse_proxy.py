@@ -135,7 +135,6 @@ PROXY_LOG = Resource(
     permission="services",
     place=8,
 )
-RESOURCES = (PROXY_SERVICES, PROXY_DOMAINS, PROXY_CLUSTERS, PROXY_TOKENS, PROXY_LOG)
 
 
 def open_paths(service: ProxyService) -> list[str]:
@@ -196,25 +195,25 @@ STATUSES = (
 """The statuses that NetBird is known to send."""
 
 SERVICE = ObjectKind[ProxyService](
-    "proxy_services",
+    PROXY_SERVICES,
     "reverse-proxies/services[]",
     lambda service: labels(proxy_service_id=service.id, proxy_service=service.name),
 )
 
 DOMAIN = ObjectKind[ProxyDomain](
-    "proxy_domains",
+    PROXY_DOMAINS,
     "reverse-proxies/domains[]",
     lambda domain: labels(proxy_domain_id=domain.id, domain=domain.domain),
 )
 
 CLUSTER = ObjectKind[ProxyCluster](
-    "proxy_clusters",
+    PROXY_CLUSTERS,
     "reverse-proxies/clusters[]",
     lambda cluster: labels(proxy_cluster=cluster.address),
 )
 
 PROXY_TOKEN = ObjectKind[ProxyToken](
-    "proxy_tokens",
+    PROXY_TOKENS,
     "reverse-proxies/proxy-tokens[]",
     lambda token: labels(proxy_token_id=token.id, proxy_token=token.name),
 )
@@ -414,4 +413,9 @@ FINDERS = (
     Finder(services, ("proxy_services",)),
 )
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
+SUBJECT = Subject(
+    __name__,
+    (PROXY_SERVICES, PROXY_DOMAINS, PROXY_CLUSTERS, PROXY_TOKENS, PROXY_LOG),
+    FAMILIES,
+    FINDERS,
+)

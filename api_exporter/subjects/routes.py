@@ -48,7 +48,6 @@ ROUTES = Resource(
     ),
     place=3,
 )
-RESOURCES = (ROUTES,)
 
 
 def route_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
@@ -66,7 +65,7 @@ def destination(route: Route) -> str:
 
 
 ROUTE = ObjectKind[Route](
-    "routes", "routes[]", lambda r: labels(route_id=r.id, network_id=r.network_id)
+    ROUTES, "routes[]", lambda r: labels(route_id=r.id, network_id=r.network_id)
 )
 
 FAMILIES = (
@@ -153,4 +152,4 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 FINDERS = (Finder(findings, ("routes", "groups", "peers"), is_single=True),)
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
+SUBJECT = Subject(__name__, (ROUTES,), FAMILIES, FINDERS)

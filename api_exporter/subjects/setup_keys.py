@@ -40,13 +40,12 @@ SETUP_KEYS = Resource(
     permission="setup_keys",
     place=3,
 )
-RESOURCES = (SETUP_KEYS,)
 
 STATES = ("valid", "expired", "revoked", "overused")
 """The states that NetBird is known to send."""
 
 KEY = ObjectKind[SetupKey](
-    "setup_keys", "setup-keys[]", lambda k: labels(setup_key_id=k.id, setup_key=k.name)
+    SETUP_KEYS, "setup-keys[]", lambda k: labels(setup_key_id=k.id, setup_key=k.name)
 )
 
 FAMILIES = (
@@ -155,4 +154,4 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 FINDERS = (Finder(findings, ("setup_keys",)),)
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
+SUBJECT = Subject(__name__, (SETUP_KEYS,), FAMILIES, FINDERS)

@@ -71,7 +71,6 @@ IDENTITY_PROVIDERS = Resource(
     permission="identity_providers",
     place=6,
 )
-RESOURCES = (USERS, ACCESS_TOKENS, USER_INVITES, IDENTITY_PROVIDERS)
 
 USER_FIELDS = {"name": "name", "email": "email"}
 
@@ -79,7 +78,7 @@ INVITE_FIELDS = {"email": "email", "name": "name"}
 """The kind of personal data in fields of a user and of an invite."""
 
 USER = ObjectKind[User](
-    "users", "users[]", lambda user: labels(user_id=user.id), in_blocks=True
+    USERS, "users[]", lambda user: labels(user_id=user.id), in_blocks=True
 )
 
 
@@ -104,7 +103,7 @@ def _tokens(inventory: Inventory) -> Iterable[Token]:
 
 
 ACCESS_TOKEN = ObjectKind[Token](
-    "users",
+    USERS,
     "users/{current}/tokens[]",
     lambda own: labels(token_id=own[1].id, token=own[1].name, user_id=own[0]),
     find=_tokens,
@@ -112,11 +111,11 @@ ACCESS_TOKEN = ObjectKind[Token](
 )
 
 INVITE = ObjectKind[UserInvite](
-    "user_invites", "users/invites[]", lambda invite: labels(user_invite_id=invite.id)
+    USER_INVITES, "users/invites[]", lambda invite: labels(user_invite_id=invite.id)
 )
 
 IDENTITY_PROVIDER = ObjectKind[IdentityProvider](
-    "identity_providers", "identity-providers[]"
+    IDENTITY_PROVIDERS, "identity-providers[]"
 )
 
 
@@ -285,4 +284,9 @@ FINDERS = (
     Finder(invites, ("user_invites",)),
 )
 
-SUBJECT = Subject(__name__, resources=RESOURCES, families=FAMILIES, finders=FINDERS)
+SUBJECT = Subject(
+    __name__,
+    (USERS, ACCESS_TOKENS, USER_INVITES, IDENTITY_PROVIDERS),
+    FAMILIES,
+    FINDERS,
+)

@@ -29,25 +29,33 @@ from api_exporter.subjects.agent_network.records import (
     ConsumptionRow,
     UsageBucket,
 )
-from api_exporter.subjects.agent_network.resources import AGENT_USAGE
+from api_exporter.subjects.agent_network.resources import (
+    AGENT_BUDGET_RULES,
+    AGENT_CONSUMPTION,
+    AGENT_DENIALS,
+    AGENT_POLICIES,
+    AGENT_PROVIDERS,
+    AGENT_SETTINGS,
+    AGENT_USAGE,
+)
 
 PROVIDER = ObjectKind[AgentProvider](
-    "agent_providers",
+    AGENT_PROVIDERS,
     "agent-network/providers[]",
     lambda p: labels(agent_provider_id=p.id, agent_provider=p.name),
 )
 AGENT_POLICY = ObjectKind[AgentPolicy](
-    "agent_policies",
+    AGENT_POLICIES,
     "agent-network/policies[]",
     lambda policy: labels(agent_policy_id=policy.id, agent_policy=policy.name),
 )
 RULE = ObjectKind[AgentBudgetRule](
-    "agent_budget_rules",
+    AGENT_BUDGET_RULES,
     "agent-network/budget-rules[]",
     lambda rule: labels(agent_budget_rule_id=rule.id, agent_budget_rule=rule.name),
 )
-AGENT_SETTING = ObjectKind[AgentSettings]("agent_settings", "agent-network/settings")
-CONSUMPTION = ObjectKind[Consumption]("agent_consumption", "agent-network/consumption")
+AGENT_SETTING = ObjectKind[AgentSettings](AGENT_SETTINGS, "agent-network/settings")
+CONSUMPTION = ObjectKind[Consumption](AGENT_CONSUMPTION, "agent-network/consumption")
 
 
 def _limit_labels(limit: Limit, **more: str) -> Labels:
@@ -62,7 +70,7 @@ def _limit_labels(limit: Limit, **more: str) -> Labels:
 
 
 LIMIT = ObjectKind[Limit](
-    "agent_policies",
+    AGENT_POLICIES,
     "agent-network/{policies,budget-rules}[].limits",
     _limit_labels,
     find=limits,
@@ -119,13 +127,13 @@ def _cost(metric: Metric, every: Iterable[Spent]) -> Family:
 
 
 AGENT_GROUP = ObjectKind[Spent](
-    "agent_consumption",
+    AGENT_CONSUMPTION,
     "agent-network/consumption[], of listed groups",
     find=_group_consumption,
     needs=("groups",),
 )
 CONSUMER = ObjectKind[Spent](
-    "agent_consumption",
+    AGENT_CONSUMPTION,
     "agent-network/consumption[], of listed users and peers",
     find=_listed_consumption,
     needs=("users", "peers"),
@@ -151,7 +159,7 @@ def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
     )
 
 
-USAGE = ObjectKind[Period]("agent_usage", "agent-network/usage/overview[]", find=_usage)
+USAGE = ObjectKind[Period](AGENT_USAGE, "agent-network/usage/overview[]", find=_usage)
 
 
 def _denied_count(inventory: Inventory) -> Iterable[int]:
@@ -160,7 +168,7 @@ def _denied_count(inventory: Inventory) -> Iterable[int]:
 
 
 DENIALS = ObjectKind[int](
-    "agent_denials",
+    AGENT_DENIALS,
     "agent-network/access-logs",
     find=_denied_count,
     needs=("agent_settings",),
