@@ -50,7 +50,7 @@ class RolesTests(SynchronousTestCase):
     def test_finding(self) -> None:
         """One finding names the role and what is missing; a service user has none."""
         found = network("usage_viewer").attention.found.findings
-        [finding] = [f.text for f in found if "token's user" in f.object]
+        [finding] = [f.text for f in found if "token's user" in f.subject]
         self.assertIn("has the role usage_viewer and may not read everything.", finding)
         self.assertIn("setup_keys, networks, network_routers", finding)
         self.assertNotIn("list of peers", finding)

@@ -1,6 +1,7 @@
 """The rules of `docs/style.md` that a program can check."""
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.rules import rules
 from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.settings.definitions import RETIRED, SETTINGS
+from api_exporter.subjects.table import FINDERS
 from tests import wording
 from tests.documents import ROOT, metrics
 from tests.wording import faults
@@ -133,20 +135,19 @@ def is_private(node: ast.stmt) -> bool:
 
 def findings() -> Iterator[tuple[str, str]]:
     """Alerts, and all that the function may say that makes the same a finding."""
-    names = {alert["alert"] for alert in ALERTS}
-    for path in (ROOT / "api_exporter/subjects").rglob("*.py"):
+    for finder in FINDERS:
+        path = ROOT / f"{finder.find.__module__.replace('.', '/')}.py"
         source = path.read_text(encoding="utf-8")
         module = ast.parse(source).body
-        public = [n for n in module if isinstance(n, ast.FunctionDef)]
-        makes = [n for n in public if n.name[0] != "_"]
         private = (node for node in module if is_private(node))
         others = " ".join(text for node in private for text in strings(node))
         if "facts.routing" in source:  # networks and routes share words
             others += " ".join(strings(ROUTING))
-        for function in makes:
-            said_here = list(strings(function))
-            for name in names.intersection(said_here):
-                yield name, " ".join([*said_here, others])
+        said_here = strings(ast.parse(inspect.getsource(finder.find)))
+        text = " ".join([*said_here, others])
+        for kind in finder.kinds:
+            if kind.has_alert:
+                yield kind.name, f"{kind.noun} {text}"
 
 
 def anchors(path: Path) -> set[str]:

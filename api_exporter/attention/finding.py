@@ -3,6 +3,8 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
+from itertools import groupby
+from operator import attrgetter
 from unicodedata import category
 
 from msgspec import Struct
@@ -35,31 +37,94 @@ class Members(Struct, frozen=True):
     expired: list[Peer]
 
 
+class FindingKind(Struct, frozen=True):
+    """A kind of finding. Its name is also the name of its alert.
+
+    Attributes:
+        noun: begins the sentence, before the name of the object: `Network`.
+        object_type: `account` for what concerns the whole account.
+        many: subject and verb of the line that joins several findings: `{} peers`.
+        has_alert: false if the message of the finding says what to do.
+    """
+
+    name: str
+    noun: str
+    object_type: str = "account"
+    many: tuple[str, str] | None = None
+    has_alert: bool = True
+
+
 class Finding(Struct, frozen=True, kw_only=True):
     """Something that needs attention.
 
     Attributes:
-        object: the subject of the sentence, such as `Network depot`.
+        object_id: "" for what concerns the whole account.
+        object: the bare name; "" if PEER_DETAIL or the rules for personal data hide it.
+        subject: the subject of the sentence, such as `Network depot`.
         message: the rest of the sentence.
         since: when it began, seconds since the epoch; None if unknown.
         until: when the object expires; None if it does not, or has expired.
-        alert: the matching alert; "" if the message says what to do.
     """
 
+    kind: FindingKind
     severity: Severity
-    object: str
+    object_id: str = ""
+    object: str = ""
+    subject: str
     message: str
     since: float | None = None
     until: float | None = None
-    alert: str = ""
+
+    @property
+    def finding(self) -> str:
+        """The name, such as `NetBirdNetworkUnreachable`."""
+        return self.kind.name
+
+    @property
+    def object_type(self) -> str:
+        return self.kind.object_type
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The identity: at one time, no two findings of an account share it."""
+        return self.kind.name, self.kind.object_type, self.object_id
+
+    @property
+    def alert(self) -> str:
+        """The matching alert; "" if the message says what to do."""
+        return self.kind.name if self.kind.has_alert else ""
 
     @property
     def text(self) -> str:
-        return f"{self.object} {self.message}"
+        return f"{self.subject} {self.message}"
 
     def runbook(self, runbooks: str) -> str:
         """Return the URL of the alert's section, or "" without an alert."""
         return self.alert and runbook_url(runbooks, self.alert)
+
+
+def join_lines(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the findings as lines: several of a kind with `many` become one line."""
+    for kind, group in groupby(findings, attrgetter("kind")):
+        several = list(group)
+        yield from several if kind.many is None else [_joined(kind.many, several)]
+
+
+def _joined(many: tuple[str, str], findings: Sequence[Finding]) -> Finding:
+    if len(findings) == 1:
+        return findings[0]
+    subject, verb = many
+    begins = [finding.since for finding in findings if finding.since is not None]
+    ends = [finding.until for finding in findings if finding.until is not None]
+    return replace(
+        findings[0],
+        object_id="",
+        object="",
+        subject=subject.format(f"{len(findings):,}"),
+        message=f"{verb}{list_names(filter(None, (f.object for f in findings)))}.",
+        since=min(begins, default=None),
+        until=min(ends, default=None),
+    )
 
 
 class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
@@ -118,32 +183,45 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     def finding(
         self,
-        alert: str,
-        object: str,  # noqa: A002 - the finding's own word
+        kind: FindingKind,
         message: str,
         *,
+        object_id: str = "",
+        name: str = "",
+        subject: str = "",
         since: float | None = None,
         until: float | None = None,
     ) -> Finding:
-        """Return a finding with the severity of its alert.
+        """Return a finding with the severity of its kind.
 
         An `until` that has passed becomes `since`.
+
+        Args:
+            name: the bare name of the object; "" if it is hidden.
+            subject: in place of noun and name.
         """
         if until is not None and until <= self.now:
             since, until = until, None
+        of_one = f"1 {kind.noun.lower()}" if object_id else kind.noun
         return Finding(
-            alert=alert,
-            severity=self.thresholds.severities[alert],
-            object=object,
+            kind=kind,
+            severity=self.thresholds.severities.get(kind.name, "warning"),
+            object_id=object_id,
+            object=name,
+            subject=subject or (f"{kind.noun} {safe_line(name)}" if name else of_one),
             message=message,
             since=since,
             until=until,
         )
 
-    def names(self, peers: Sequence[Peer]) -> str:
-        """Return the names that PEER_DETAIL allows, as text: see `list_names`."""
+    def peer_name(self, peer: Peer) -> str:
+        """Return the name of a peer, or "" if PEER_DETAIL hides the peer."""
         ids = self._detailed_ids
-        return list_names(p.name or p.id for p in peers if ids is None or p.id in ids)
+        return peer.name or peer.id if ids is None or peer.id in ids else ""
+
+    def names(self, peers: Iterable[Peer]) -> str:
+        """Return the names that PEER_DETAIL allows, as text: see `list_names`."""
+        return list_names(filter(None, map(self.peer_name, peers)))
 
     @cached_property
     def _detailed_ids(self) -> Container[str] | None:
@@ -151,7 +229,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Finder(Struct, frozen=True):
-    """A function that yields findings, and the resources that it reads.
+    """A function that yields findings of some kinds, and the resources that it reads.
 
     Attributes:
         reads: while one of them is unknown, there are no findings.
@@ -160,6 +238,7 @@ class Finder(Struct, frozen=True):
     """
 
     find: Callable[[Snapshot], Iterator[Finding]]
+    kinds: tuple[FindingKind, ...]
     reads: tuple[str, ...] = ()
     is_single: bool = False
 

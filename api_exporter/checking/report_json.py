@@ -86,7 +86,7 @@ def checked_account(
         unreachable=unreachable or None,
         requests_per_minute=round(network.requests_per_minute, 2),
         resources=[checked_resource(check, now) for check in checks],
-        findings=[finding_entry(finding, runbooks) for finding in found.findings],
+        findings=[finding_entry(finding, runbooks) for finding in found.lines],
         unchecked=found.unknown,
     )
 

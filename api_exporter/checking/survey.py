@@ -161,13 +161,13 @@ def evaluate(
 
 def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[str]:
     """Yield what needs attention, in the words of the status page."""
-    if not found.findings:
+    if not found.lines:
         yield f"needs attention: {findings.NO_PROBLEM}"
     else:
         yield "needs attention:"
-    for finding in found.findings:
+    for finding in found.lines:
         yield findings.finding_line(finding, now)
-    if any(finding.alert for finding in found.findings):
+    if any(finding.alert for finding in found.lines):
         yield f"what to do: see the section of the name in brackets in {runbooks}"
     if found.unknown:
         yield findings.unchecked_line(found)

@@ -5,7 +5,7 @@ from ipaddress import IPv4Network
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import Family, Metric, labels, timestamp
 from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
@@ -148,6 +148,10 @@ FAMILIES = (
 )
 
 
+ADDRESS_POOL_FULL = FindingKind("NetBirdAddressPoolNearlyFull", "The address range")
+SETTING_DIFFERS = FindingKind("NetBirdSettingDiffers", "Setting", "setting")
+
+
 def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
     """Report an address range that is nearly full."""
     share = snapshot.thresholds.shares["addresses_used"]
@@ -156,8 +160,7 @@ def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
         used = len(snapshot.inventory.peers or ())
         if size and used / size > share:
             yield snapshot.finding(
-                "NetBirdAddressPoolNearlyFull",
-                "The address range",
+                ADDRESS_POOL_FULL,
                 f"is nearly full: peers use {used:,} of {size:,} addresses.",
             )
 
@@ -168,13 +171,17 @@ def settings(snapshot: Snapshot) -> Iterator[Finding]:
         for name, value in choices(account):
             if snapshot.thresholds.settings.get(name, value) is not value:
                 yield snapshot.finding(
-                    "NetBirdSettingDiffers",
-                    f"Setting {name}",
+                    SETTING_DIFFERS,
                     f"is {'on' if value else 'off'}, but must be"
                     f" {'off' if value else 'on'}.",
+                    object_id=name,
+                    name=name,
                 )
 
 
-FINDERS = (Finder(address_pool, ("accounts", "peers")), Finder(settings, ("accounts",)))
+FINDERS = (
+    Finder(address_pool, (ADDRESS_POOL_FULL,), ("accounts", "peers")),
+    Finder(settings, (SETTING_DIFFERS,), ("accounts",)),
+)
 
 SUBJECT = Subject(__name__, (ACCOUNTS, INSTANCE_VERSION), FAMILIES, FINDERS)

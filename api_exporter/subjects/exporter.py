@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.finding import (
+    Finder,
+    Finding,
+    FindingKind,
+    Snapshot,
+    safe_line,
+)
 from api_exporter.attention.lifetime import SOON
 from api_exporter.attention.thresholds import DAY
 from api_exporter.netbird.bodies import DocumentDecoder
@@ -16,6 +22,21 @@ TOKEN_USER = Resource(
     CURRENT_USER, "api/users/current", DocumentDecoder(CurrentUser), place=1
 )
 
+UPSTREAM_FAILING = FindingKind("ApiExporterUpstreamFailing", "The peers")
+USER_RESTRICTED = FindingKind(
+    "ApiExporterUserRestricted", "The token's user", has_alert=False
+)
+DETAIL_GROUP_MISSING = FindingKind(
+    "ApiExporterDetailGroupMissing", "Group", "group", has_alert=False
+)
+RECORDS_REJECTED = FindingKind("ApiExporterRecordsRejected", "Resource", "resource")
+UPSTREAM_CERTIFICATE_EXPIRES = FindingKind(
+    "ApiExporterUpstreamCertificateExpiresSoon", "The certificate of the NetBird API"
+)
+CLIENT_CERTIFICATE_EXPIRES = FindingKind(
+    "ApiExporterClientCertificateExpiresSoon", "The exporter's client certificate"
+)
+
 
 def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the peers cannot be read, or that their metrics are withdrawn."""
@@ -24,8 +45,7 @@ def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
         return
     is_withdrawn = snapshot.inventory.peers is None
     yield snapshot.finding(
-        "ApiExporterUpstreamFailing",
-        "The peers",
+        UPSTREAM_FAILING,
         "cannot be read from the NetBird API: their metrics are missing."
         if is_withdrawn
         else "cannot be read from the NetBird API: their metrics are old.",
@@ -47,18 +67,17 @@ def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
     if missing:
         sentences.append(f"The exporter withholds {', '.join(missing)}.")
     sentences.append("Use the token of a service user with the role auditor.")
-    yield Finding(
-        severity="warning", object="The token's user", message=" ".join(sentences)
-    )
+    yield snapshot.finding(USER_RESTRICTED, " ".join(sentences))
 
 
 def missing_detail_groups(snapshot: Snapshot) -> Iterator[Finding]:
     """Report groups that PEER_DETAIL names and that do not exist."""
     for name in snapshot.inventory.missing_groups:
-        yield Finding(
-            severity="warning",
-            object=f"Group {safe_line(name)}",
-            message="does not exist, but PEER_DETAIL names it.",
+        yield snapshot.finding(
+            DETAIL_GROUP_MISSING,
+            "does not exist, but PEER_DETAIL names it.",
+            object_id=name,
+            name=name,
         )
 
 
@@ -67,10 +86,11 @@ def rejected_records(snapshot: Snapshot) -> Iterator[Finding]:
     for name, state in snapshot.freshness.items():
         if state.last_success is not None and state.rejected:
             yield snapshot.finding(
-                "ApiExporterRecordsRejected",
-                f"Resource {name}",
+                RECORDS_REJECTED,
                 f"has {with_noun(state.rejected, 'unreadable record')}, left out of"
                 " the metrics: its counts are too small.",
+                object_id=name,
+                name=name,
             )
 
 
@@ -80,8 +100,7 @@ def certificates(snapshot: Snapshot) -> Iterator[Finding]:
     server, client = snapshot.server_certificate, snapshot.client_certificate
     if server is not None and server.is_near_end(now, limit, SOON):
         yield snapshot.finding(
-            "ApiExporterUpstreamCertificateExpiresSoon",
-            "The certificate of the NetBird API",
+            UPSTREAM_CERTIFICATE_EXPIRES,
             "expires soon: peers and this exporter cannot connect after that."
             if server.ends_at > now
             else "has expired: peers and this exporter cannot connect.",
@@ -89,8 +108,7 @@ def certificates(snapshot: Snapshot) -> Iterator[Finding]:
         )
     if client is not None and client.is_near_end(now, limit, SOON):
         yield snapshot.finding(
-            "ApiExporterClientCertificateExpiresSoon",
-            "The exporter's client certificate",
+            CLIENT_CERTIFICATE_EXPIRES,
             "expires soon: the gateway of the NetBird API refuses requests after that."
             if client.ends_at > now
             else "has expired: the gateway of the NetBird API refuses requests.",
@@ -99,11 +117,11 @@ def certificates(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 FINDERS = (
-    Finder(unreadable_peers),
-    Finder(limited_user),
-    Finder(missing_detail_groups, ("groups",)),
-    Finder(rejected_records),
-    Finder(certificates),
+    Finder(unreadable_peers, (UPSTREAM_FAILING,)),
+    Finder(limited_user, (USER_RESTRICTED,)),
+    Finder(missing_detail_groups, (DETAIL_GROUP_MISSING,), ("groups",)),
+    Finder(rejected_records, (RECORDS_REJECTED,)),
+    Finder(certificates, (UPSTREAM_CERTIFICATE_EXPIRES, CLIENT_CERTIFICATE_EXPIRES)),
 )
 
 SUBJECT = Subject(__name__, (TOKEN_USER,), finders=FINDERS)

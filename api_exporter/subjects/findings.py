@@ -11,8 +11,11 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
         return
     if snapshot.inventory.rules.references.are_joined(finder.reads):
         snapshot = snapshot.joined
+    keys = set()
     for finding in finder.find(snapshot):
-        if not (finder.is_single and snapshot.is_part_of_drop(finding)):
+        is_hidden = finder.is_single and snapshot.is_part_of_drop(finding)
+        if not is_hidden and finding.key not in keys:
+            keys.add(finding.key)
             yield finding
 
 

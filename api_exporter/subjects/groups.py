@@ -4,7 +4,13 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finder, Finding, Members, Snapshot, safe_line
+from api_exporter.attention.finding import (
+    Finder,
+    Finding,
+    FindingKind,
+    Members,
+    Snapshot,
+)
 from api_exporter.collectors.rows import ObjectKind, or_unknown
 from api_exporter.exposition.memo import MemoFunction
 from api_exporter.exposition.text import count_by, labels, timestamp
@@ -143,6 +149,17 @@ def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
     return tuple(found)
 
 
+PEER_OFFLINE = FindingKind("NetBirdImportantPeerOffline", "Group", "group")
+ROUTERS_DOWN = FindingKind("NetBirdRouterGroupDown", "Group", "group")
+GROUP_MISSING = FindingKind("NetBirdImportantGroupMissing", "Group", "group")
+LOGIN_EXPIRED = FindingKind(
+    "NetBirdImportantLoginExpired",
+    "Peer",
+    "peer",
+    many=("Logins of {} important peers", "have expired"),
+)
+
+
 def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report offline important peers and offline routing groups."""
     groups = snapshot.inventory.groups or ()
@@ -152,9 +169,10 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
             names = snapshot.names(offline)
             number = f"{len(offline):,} of {with_noun(members.peer_count, 'peer')}"
             yield snapshot.finding(
-                "NetBirdImportantPeerOffline",
-                f"Group {safe_line(group.name or group.id)}",
+                PEER_OFFLINE,
                 f"has {number} offline{names}.",
+                object_id=group.id,
+                name=group.name or group.id,
                 since=min(members.offline_since, default=None),
             )
     for group in named(groups, snapshot.thresholds.groups.routers):
@@ -162,9 +180,10 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
         if len(members.offline) == members.peer_count:
             lost = "connected routing peer" if members.offline else "routing peer"
             yield snapshot.finding(
-                "NetBirdRouterGroupDown",
-                f"Group {safe_line(group.name or group.id)}",
+                ROUTERS_DOWN,
                 f"has no {lost}: networks behind this group cannot be reached.",
+                object_id=group.id,
+                name=group.name or group.id,
                 since=max(members.offline_since, default=None),
             )
 
@@ -177,12 +196,13 @@ def missing_groups(snapshot: Snapshot) -> Iterator[Finding]:
         ("important", snapshot.important),
         ("a group of routing peers", snapshot.thresholds.groups.routers),
     ):
-        for name in dict.fromkeys(group_names):
+        for name in group_names:
             if name not in known:
                 yield snapshot.finding(
-                    "NetBirdImportantGroupMissing",
-                    f"Group {safe_line(name)}",
+                    GROUP_MISSING,
                     f"does not exist, but the settings name it as {role}.",
+                    object_id=name,
+                    name=name,
                 )
 
 
@@ -192,14 +212,12 @@ def expired_logins(snapshot: Snapshot) -> Iterator[Finding]:
     for group in named(
         groups, (*snapshot.important, *snapshot.thresholds.groups.routers)
     ):
-        members = _members_of(snapshot, group)
-        if out := members.expired:
-            names = snapshot.names(out)
-            login = "login" if len(out) == 1 else "logins"
+        for peer in _members_of(snapshot, group).expired:
             yield snapshot.finding(
-                "NetBirdImportantLoginExpired",
-                f"Group {safe_line(group.name or group.id)}",
-                f"has {with_noun(len(out), 'peer')} with expired {login}{names}.",
+                LOGIN_EXPIRED,
+                "of an important group cannot connect: its login has expired.",
+                object_id=peer.id,
+                name=snapshot.peer_name(peer),
             )
 
 
@@ -221,9 +239,11 @@ def _members_of(snapshot: Snapshot, group: Group) -> Members:
 
 
 FINDERS = (
-    Finder(offline_peers, ("groups", "peers"), is_single=True),
-    Finder(missing_groups, ("groups",), is_single=True),
-    Finder(expired_logins, ("groups", "peers")),
+    Finder(
+        offline_peers, (PEER_OFFLINE, ROUTERS_DOWN), ("groups", "peers"), is_single=True
+    ),
+    Finder(missing_groups, (GROUP_MISSING,), ("groups",), is_single=True),
+    Finder(expired_logins, (LOGIN_EXPIRED,), ("groups", "peers")),
 )
 
 SUBJECT = Subject(__name__, (GROUPS,), FAMILIES, FINDERS)

@@ -9,9 +9,9 @@ from msgspec import Struct
 from api_exporter.attention.finding import (
     Finder,
     Finding,
+    FindingKind,
     Snapshot,
     list_names,
-    safe_line,
 )
 from api_exporter.collectors.rows import ObjectKind, distinct_count, length
 from api_exporter.exposition.text import boolean, labels, timestamp
@@ -306,6 +306,12 @@ FAMILIES = (
 )
 
 
+NETWORK_UNREACHABLE = FindingKind("NetBirdNetworkUnreachable", "Network", "network")
+NETWORK_REDUNDANCY_LOST = FindingKind(
+    "NetBirdNetworkRedundancyLost", "Network", "network"
+)
+
+
 def findings(snapshot: Snapshot) -> Iterator[Finding]:
     """Report networks with no connected routing peer, or only one of several."""
     inventory = snapshot.inventory
@@ -320,10 +326,14 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
     for network in NETWORKS.of(inventory) or ():
         counts = routing[network.id]
         since = timestamp(counts.last_disconnected_at)
-        subject = f"Network {safe_line(network.name or network.id)}"
+        name = network.name or network.id
         if counts.connected == 1 and counts.peers > 1:
             yield snapshot.finding(
-                "NetBirdNetworkRedundancyLost", subject, only_one(counts), since=since
+                NETWORK_REDUNDANCY_LOST,
+                only_one(counts),
+                object_id=network.id,
+                name=name,
+                since=since,
             )
         if counts.connected:
             continue
@@ -333,10 +343,11 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
             number = with_noun(len(resources), "unreachable resource")
             names = list_names(r.name or r.address or r.id for r in resources)
             yield snapshot.finding(
-                "NetBirdNetworkUnreachable",
-                subject,
+                NETWORK_UNREACHABLE,
                 f"cannot be reached: {why_unreachable(counts, len(disabled))}"
                 + (f"; {number}{names}." if resources else "."),
+                object_id=network.id,
+                name=name,
                 since=since,
             )
 
@@ -344,6 +355,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
 FINDERS = (
     Finder(
         findings,
+        (NETWORK_UNREACHABLE, NETWORK_REDUNDANCY_LOST),
         ("networks", "network_routers", "network_resources", "groups", "peers"),
         is_single=True,
     ),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import ceil
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.thresholds import DAY, HOUR
 from api_exporter.collectors.rows import ObjectKind, or_unknown, personal_kinds
 from api_exporter.exposition.text import (
@@ -271,14 +271,25 @@ FAMILIES = (
 )
 
 
+FLEET_DROPPED = FindingKind("NetBirdFleetDropped", "Many peers")
+LOGIN_EXPIRES = FindingKind(
+    "NetBirdLoginExpiresSoon",
+    "Connected peer",
+    "peer",
+    many=("Logins of {} connected peers", "expire soon"),
+)
+PEER_AWAITS_APPROVAL = FindingKind(
+    "NetBirdPeerAwaitsApproval", "Peer", "peer", many=("{} peers", "wait for approval")
+)
+
+
 def fleet_drop(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that many peers went offline at once."""
     if snapshot.drop_at is not None:
         peers = snapshot.inventory.peers or ()
         connected = sum(peer.connected for peer in peers)
         yield snapshot.finding(
-            "NetBirdFleetDropped",
-            "Many peers",
+            FLEET_DROPPED,
             f"lost their connection within ten minutes: {connected:,} of"
             f" {with_noun(len(peers), 'peer')} are connected.",
             since=snapshot.drop_at,
@@ -295,48 +306,42 @@ def logins(snapshot: Snapshot) -> Iterator[Finding]:
     if lifetime is None or lifetime < days["login_routine"] * DAY:
         return
     limit = min(days["login_soon"] * DAY, share * lifetime)
-    soon = [
-        (end, peer)
-        for peer in snapshot.inventory.peers or ()
-        if peer.connected and (end := login_expires_at(lifetime, peer)) is not None
-        if 0 < end - snapshot.now < limit
-    ]
-    if soon:
-        names = snapshot.names([peer for _, peer in soon])
-        is_single = len(soon) == 1
-        logins, verb = ("Login", "expires") if is_single else ("Logins", "expire")
-        yield snapshot.finding(
-            "NetBirdLoginExpiresSoon",
-            f"{logins} of {with_noun(len(soon), 'connected peer')}",
-            f"{verb} within {with_noun(ceil(limit / HOUR), 'hour')}{names}.",
-            until=min(end for end, _ in soon),
-        )
+    within = with_noun(ceil(limit / HOUR), "hour")
+    for peer in snapshot.inventory.peers or ():
+        if not peer.connected:
+            continue
+        end = login_expires_at(lifetime, peer)
+        if end is not None and 0 < end - snapshot.now < limit:
+            yield snapshot.finding(
+                LOGIN_EXPIRES,
+                f"must log in within {within}: its login expires.",
+                object_id=peer.id,
+                name=snapshot.peer_name(peer),
+                until=end,
+            )
 
 
 def peer_approvals(snapshot: Snapshot) -> Iterator[Finding]:
     """Report peers that have waited for approval for hours since their registration."""
     hours = snapshot.thresholds.hours["approval"]
-    waiting = [
-        (at, peer)
-        for peer in snapshot.inventory.peers or ()
-        if peer.approval_required
-        and snapshot.now - (at := timestamp(peer.created_at) or 0.0) >= hours * HOUR
-    ]
-    if waiting:
-        names = snapshot.names([peer for _, peer in waiting])
-        verb = "waits" if len(waiting) == 1 else "wait"
-        yield snapshot.finding(
-            "NetBirdPeerAwaitsApproval",
-            with_noun(len(waiting), "peer"),
-            f"{verb} for approval{names}.",
-            since=min(at for at, _ in waiting) or None,
-        )
+    for peer in snapshot.inventory.peers or ():
+        if not peer.approval_required:
+            continue
+        since = timestamp(peer.created_at)
+        if snapshot.now - (since or 0.0) >= hours * HOUR:
+            yield snapshot.finding(
+                PEER_AWAITS_APPROVAL,
+                "waits for approval.",
+                object_id=peer.id,
+                name=snapshot.peer_name(peer),
+                since=since,
+            )
 
 
 FINDERS = (
-    Finder(fleet_drop, ("peers",)),
-    Finder(logins, ("peers", "accounts")),
-    Finder(peer_approvals, ("peers",)),
+    Finder(fleet_drop, (FLEET_DROPPED,), ("peers",)),
+    Finder(logins, (LOGIN_EXPIRES,), ("peers", "accounts")),
+    Finder(peer_approvals, (PEER_AWAITS_APPROVAL,), ("peers",)),
 )
 
 SUBJECT = Subject(__name__, (PEERS,), FAMILIES, FINDERS)

@@ -8,7 +8,13 @@ from typing import Annotated
 
 from msgspec import Struct, field
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.finding import (
+    Finder,
+    Finding,
+    FindingKind,
+    Snapshot,
+    safe_line,
+)
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.bodies import ListDecoder
@@ -321,6 +327,13 @@ FAMILIES = (
 )
 
 
+POLICY_EMPTY = FindingKind("NetBirdPolicyEmpty", "Policy", "policy")
+CHECK_UNUSED = FindingKind(
+    "NetBirdPostureCheckUnused", "Posture check", "posture_check"
+)
+PEERS_OUTDATED = FindingKind("NetBirdPeersOutdated", "Posture check", "posture_check")
+
+
 def empty_policies(snapshot: Snapshot) -> Iterator[Finding]:
     """Report enabled policies with a rule side that matches nothing.
 
@@ -332,10 +345,11 @@ def empty_policies(snapshot: Snapshot) -> Iterator[Finding]:
     for policy in POLICIES.of(snapshot.inventory) or ():
         if sides := empty_sides(policy, known):
             yield snapshot.finding(
-                "NetBirdPolicyEmpty",
-                f"Policy {safe_line(policy.name or policy.id)}",
+                POLICY_EMPTY,
                 f"has {with_noun(sides, 'rule side')} without members: these sources or"
                 " destinations match no peer and no resource.",
+                object_id=policy.id,
+                name=policy.name or policy.id,
             )
 
 
@@ -345,9 +359,10 @@ def unused_checks(snapshot: Snapshot) -> Iterator[Finding]:
     for check in POSTURE_CHECKS.of(snapshot.inventory) or ():
         if check.id not in used:
             yield snapshot.finding(
-                "NetBirdPostureCheckUnused",
-                f"Posture check {safe_line(check.name or check.id)}",
+                CHECK_UNUSED,
                 "has no effect: no enabled policy uses this check.",
+                object_id=check.id,
+                name=check.name or check.id,
             )
 
 
@@ -359,17 +374,22 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
         number = old.get(check.id, 0)
         if demanded is not None and number:
             yield snapshot.finding(
-                "NetBirdPeersOutdated",
-                f"Posture check {safe_line(check.name or check.id)}",
+                PEERS_OUTDATED,
                 f"excludes {with_noun(number, 'peer')} with a version below the"
                 f" minimum {safe_line(demanded.min_version)}.",
+                object_id=check.id,
+                name=check.name or check.id,
             )
 
 
 FINDERS = (
-    Finder(empty_policies, ("policies", "groups", "peers")),
-    Finder(unused_checks, ("posture_checks", "policies")),
-    Finder(old_versions, ("posture_checks", "policies", "groups", "peers")),
+    Finder(empty_policies, (POLICY_EMPTY,), ("policies", "groups", "peers")),
+    Finder(unused_checks, (CHECK_UNUSED,), ("posture_checks", "policies")),
+    Finder(
+        old_versions,
+        (PEERS_OUTDATED,),
+        ("posture_checks", "policies", "groups", "peers"),
+    ),
 )
 
 SUBJECT = Subject(__name__, (POLICIES, POSTURE_CHECKS), FAMILIES, FINDERS)

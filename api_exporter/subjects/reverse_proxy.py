@@ -5,7 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.finding import (
+    Finder,
+    Finding,
+    FindingKind,
+    Snapshot,
+    safe_line,
+)
 from api_exporter.attention.lifetime import SOON, Lifetime
 from api_exporter.attention.thresholds import DAY
 from api_exporter.collectors.rows import ObjectKind
@@ -330,6 +336,21 @@ FAMILIES = (
 )
 
 
+PROXY_TOKEN_SOON = FindingKind(
+    "NetBirdProxyTokenExpiresSoon", "Proxy token", "proxy_token"
+)
+CERTIFICATE_FAILED = FindingKind(
+    "NetBirdProxyCertificateFailed", "Proxy service", "proxy_service"
+)
+TUNNEL_FAILED = FindingKind(
+    "NetBirdProxyTunnelFailed", "Proxy service", "proxy_service"
+)
+SERVICE_OPEN = FindingKind("NetBirdProxyServiceOpen", "Proxy service", "proxy_service")
+CLUSTER_OFFLINE = FindingKind(
+    "NetBirdProxyClusterOffline", "Proxy cluster", "proxy_cluster"
+)
+
+
 def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
     """Report expiring tokens of self-hosted proxies that are in use."""
     days = snapshot.thresholds.days
@@ -343,25 +364,26 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
             and snapshot.now - used < days["in_use"] * DAY
         ):
             yield snapshot.finding(
-                "NetBirdProxyTokenExpiresSoon",
-                f"Proxy token {safe_line(token.name or token.id)}",
+                PROXY_TOKEN_SOON,
                 "expires soon: the proxy that uses this token stops then."
                 if end > snapshot.now
                 else "has expired: the proxy that uses this token cannot connect.",
+                object_id=token.id,
+                name=token.name or token.id,
                 until=end,
             )
 
 
 _FAILED = {
     "certificate_failed": (
-        "NetBirdProxyCertificateFailed",
+        CERTIFICATE_FAILED,
         "has no certificate: NetBird could not get one.",
     ),
     "tunnel_not_created": (
-        "NetBirdProxyTunnelFailed",
+        TUNNEL_FAILED,
         "cannot be reached: there is no tunnel to its target.",
     ),
-    "error": ("NetBirdProxyTunnelFailed", "cannot be reached: its status is error."),
+    "error": (TUNNEL_FAILED, "cannot be reached: its status is error."),
 }
 
 _SHOWN_PATHS = 10
@@ -373,12 +395,10 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
     for service in PROXY_SERVICES.of(snapshot.inventory) or ():
         if not service.enabled:
             continue
-        subject = (
-            f"Proxy service {safe_line(service.name or service.domain or service.id)}"
-        )
+        name = service.name or service.domain or service.id
         if service.meta.status in _FAILED:
-            alert, message = _FAILED[service.meta.status]
-            yield snapshot.finding(alert, subject, message)
+            kind, message = _FAILED[service.meta.status]
+            yield snapshot.finding(kind, message, object_id=service.id, name=name)
         if service.mode == "http" and not (
             requires_authentication(service) or is_restricted(service)
         ):
@@ -389,10 +409,11 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
                 paths[_SHOWN_PATHS:] = ["…"]
             where = f" on {', '.join(paths)}" if paths else ""
             yield snapshot.finding(
-                "NetBirdProxyServiceOpen",
-                subject,
+                SERVICE_OPEN,
                 f"is open to the internet: it requires no authentication"
                 f"{where}{access}.",
+                object_id=service.id,
+                name=name,
             )
 
 
@@ -401,16 +422,19 @@ def clusters(snapshot: Snapshot) -> Iterator[Finding]:
     for cluster in PROXY_CLUSTERS.of(snapshot.inventory) or ():
         if not cluster.online:
             yield snapshot.finding(
-                "NetBirdProxyClusterOffline",
-                f"Proxy cluster {safe_line(cluster.address)}",
+                CLUSTER_OFFLINE,
                 "has no connected proxy: its services cannot be reached.",
+                object_id=cluster.address,
+                name=cluster.address,
             )
 
 
 FINDERS = (
-    Finder(proxy_tokens, ("proxy_tokens",)),
-    Finder(clusters, ("proxy_clusters",)),
-    Finder(services, ("proxy_services",)),
+    Finder(proxy_tokens, (PROXY_TOKEN_SOON,), ("proxy_tokens",)),
+    Finder(clusters, (CLUSTER_OFFLINE,), ("proxy_clusters",)),
+    Finder(
+        services, (CERTIFICATE_FAILED, TUNNEL_FAILED, SERVICE_OPEN), ("proxy_services",)
+    ),
 )
 
 SUBJECT = Subject(

@@ -5,7 +5,13 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.finding import (
+    Finder,
+    Finding,
+    FindingKind,
+    Snapshot,
+    safe_line,
+)
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
@@ -116,6 +122,10 @@ FAMILIES = (
 )
 
 
+ROUTE_UNREACHABLE = FindingKind("NetBirdRouteUnreachable", "Route", "route")
+ROUTE_REDUNDANCY_LOST = FindingKind("NetBirdRouteRedundancyLost", "Route", "route")
+
+
 def findings(snapshot: Snapshot) -> Iterator[Finding]:
     """Report routes with no connected routing peer, or only one of several.
 
@@ -126,7 +136,9 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
     substitutes: dict[tuple[str, str], list[Route]] = {}
     for route in enabled:
         substitutes.setdefault((route.network_id, destination(route)), []).append(route)
-    for (name, network), group in substitutes.items():
+    for (network_id, network), group in substitutes.items():
+        # As NetBird identifies routes that replace each other.
+        object_id = f"{network_id}|{network}"
         parts = [routing[route.id] for route in group]
         counts = RoutingPeers(
             sum(one.peers for one in parts),
@@ -135,21 +147,30 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
                 filter(None, (one.last_disconnected_at for one in parts)), default=None
             ),
         )
-        since = timestamp(counts.last_disconnected_at)
-        subject = f"Route {safe_line(name)} to {safe_line(network)}"
         if counts.connected == 0:
-            yield snapshot.finding(
-                "NetBirdRouteUnreachable",
-                subject,
-                f"leads to no connected peer: {why_unreachable(counts)}.",
-                since=since,
-            )
+            kind = ROUTE_UNREACHABLE
+            message = f"leads to no connected peer: {why_unreachable(counts)}."
         elif counts.connected == 1 and counts.peers > 1:
-            yield snapshot.finding(
-                "NetBirdRouteRedundancyLost", subject, only_one(counts), since=since
-            )
+            kind, message = ROUTE_REDUNDANCY_LOST, only_one(counts)
+        else:
+            continue
+        yield snapshot.finding(
+            kind,
+            message,
+            object_id=object_id,
+            name=network,
+            subject=f"Route {safe_line(network_id)} to {safe_line(network)}",
+            since=timestamp(counts.last_disconnected_at),
+        )
 
 
-FINDERS = (Finder(findings, ("routes", "groups", "peers"), is_single=True),)
+FINDERS = (
+    Finder(
+        findings,
+        (ROUTE_UNREACHABLE, ROUTE_REDUNDANCY_LOST),
+        ("routes", "groups", "peers"),
+        is_single=True,
+    ),
+)
 
 SUBJECT = Subject(__name__, (ROUTES,), FAMILIES, FINDERS)

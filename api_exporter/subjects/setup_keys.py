@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.lifetime import SOON, Lifetime
 from api_exporter.attention.thresholds import DAY
 from api_exporter.collectors.rows import ObjectKind, distinct_count
@@ -116,6 +116,10 @@ FAMILIES = (
 )
 
 
+EXPIRES_SOON = FindingKind("NetBirdSetupKeyExpiresSoon", "Setup key", "setup_key")
+USED_UP = FindingKind("NetBirdSetupKeyUsedUp", "Setup key", "setup_key")
+
+
 def findings(snapshot: Snapshot) -> Iterator[Finding]:
     """Report reusable setup keys that expire soon, have expired or are used up.
 
@@ -125,7 +129,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
     for key in SETUP_KEYS.of(snapshot.inventory) or ():
         if key.type != "reusable" or key.state == "revoked":
             continue
-        subject = f"Setup key {safe_line(key.name or key.id)}"
+        name = key.name or key.id
         used = timestamp(key.last_used)
         in_use = used is not None and snapshot.now - used < days["in_use"] * DAY
         end = timestamp(key.expires)
@@ -135,23 +139,25 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
         if in_use and life and life.is_near_end(snapshot.now, limit, SOON):
             state = "expires soon" if life.ends_at > snapshot.now else "has expired"
             yield snapshot.finding(
-                "NetBirdSetupKeyExpiresSoon",
-                subject,
+                EXPIRES_SOON,
                 f"{state}: machines used this key recently.",
+                object_id=key.id,
+                name=name,
                 until=end,
             )
         spent = key.usage_limit and key.used_times / key.usage_limit >= share
         nearly = "nearly " if key.used_times < key.usage_limit else ""
         if spent and (in_use or key.state == "valid"):
             yield snapshot.finding(
-                "NetBirdSetupKeyUsedUp",
-                subject,
+                USED_UP,
                 f"is {nearly}used up: {key.used_times:,} of"
                 f" {with_noun(key.usage_limit, 'use')}.",
+                object_id=key.id,
+                name=name,
                 since=used,
             )
 
 
-FINDERS = (Finder(findings, ("setup_keys",)),)
+FINDERS = (Finder(findings, (EXPIRES_SOON, USED_UP), ("setup_keys",)),)
 
 SUBJECT = Subject(__name__, (SETUP_KEYS,), FAMILIES, FINDERS)

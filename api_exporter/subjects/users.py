@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot, safe_line
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.lifetime import SOON, VERY_SOON, Lifetime
 from api_exporter.attention.thresholds import DAY
 from api_exporter.collectors.rows import ObjectKind, distinct_count, personal_kinds
@@ -14,7 +14,6 @@ from api_exporter.netbird.facts.personal import personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Instant, ShownInstant, ShownText, User
 from api_exporter.netbird.resources import MINUTE, Resource
-from api_exporter.plurals import with_noun
 from api_exporter.subjects.subject import Subject
 
 
@@ -215,6 +214,25 @@ FAMILIES = (
 )
 
 
+ACCESS_TOKEN_SOON = FindingKind(
+    "ApiExporterTokenExpiresSoon", "Access token", "access_token"
+)
+ACCESS_TOKEN_VERY_SOON = FindingKind(
+    "ApiExporterTokenExpiresVerySoon", "Access token", "access_token"
+)
+TOKEN_NOT_WATCHED = FindingKind("ApiExporterTokenNotWatched", "The exporter's token")
+USER_AWAITS_APPROVAL = FindingKind(
+    "NetBirdUserAwaitsApproval", "User", "user", many=("{} users", "wait for approval")
+)
+INVITE_EXPIRED = FindingKind(
+    "NetBirdInviteExpired",
+    "Invite",
+    "user_invite",
+    many=("{} invites", "have expired and cannot be accepted"),
+)
+"""Users and invites have no name in findings: it is personal data."""
+
+
 def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
     """Report expiring access tokens of the exporter's own user that were used today."""
     days = snapshot.thresholds.days
@@ -225,17 +243,18 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         life = Lifetime(timestamp(token.created_at), end)
         limit = days["access_token_very_soon"] * DAY
         if life.is_near_end(snapshot.now, limit, VERY_SOON):
-            alert, soon = "ApiExporterTokenExpiresVerySoon", "expires very soon"
+            kind, soon = ACCESS_TOKEN_VERY_SOON, "expires very soon"
         elif life.is_near_end(snapshot.now, days["access_token_soon"] * DAY, SOON):
-            alert, soon = "ApiExporterTokenExpiresSoon", "expires soon"
+            kind, soon = ACCESS_TOKEN_SOON, "expires soon"
         else:
             continue
         if end <= snapshot.now:
             soon = "has expired"
         yield snapshot.finding(
-            alert,
-            f"Access token {safe_line(token.name or token.id)}",
+            kind,
             f"of the exporter's user {soon}: create a new token.",
+            object_id=token.id,
+            name=token.name or token.id,
             until=end,
         )
 
@@ -245,43 +264,41 @@ def unwatched_token(snapshot: Snapshot) -> Iterator[Finding]:
     tokens = snapshot.freshness.get(ACCESS_TOKENS.name)
     if tokens is not None and tokens.supported is False:
         yield snapshot.finding(
-            "ApiExporterTokenNotWatched",
-            "The exporter's token",
+            TOKEN_NOT_WATCHED,
             "has an unknown expiry date: no alert warns before the token expires.",
         )
 
 
 def user_approvals(snapshot: Snapshot) -> Iterator[Finding]:
     """Report users that wait for approval, at once: the start is unknown."""
-    waiting = sum(user.pending_approval for user in snapshot.inventory.users or ())
-    if waiting:
-        verb = "waits" if waiting == 1 else "wait"
-        yield snapshot.finding(
-            "NetBirdUserAwaitsApproval",
-            with_noun(waiting, "user"),
-            f"{verb} for approval.",
-        )
+    for user in snapshot.inventory.users or ():
+        if user.pending_approval:
+            yield snapshot.finding(
+                USER_AWAITS_APPROVAL, "waits for approval.", object_id=user.id
+            )
 
 
 def invites(snapshot: Snapshot) -> Iterator[Finding]:
     """Report invites that have expired."""
-    expired = [i for i in USER_INVITES.of(snapshot.inventory) or () if i.expired]
-    if expired:
-        times = [timestamp(invite.expires_at) for invite in expired]
-        verb = "has" if len(expired) == 1 else "have"
-        yield snapshot.finding(
-            "NetBirdInviteExpired",
-            with_noun(len(expired), "invite"),
-            f"{verb} expired and cannot be accepted.",
-            since=min((at for at in times if at is not None), default=None),
-        )
+    for invite in USER_INVITES.of(snapshot.inventory) or ():
+        if invite.expired:
+            yield snapshot.finding(
+                INVITE_EXPIRED,
+                "has expired and cannot be accepted.",
+                object_id=invite.id,
+                since=timestamp(invite.expires_at),
+            )
 
 
 FINDERS = (
-    Finder(access_tokens, ("users", "access_tokens")),
-    Finder(unwatched_token),
-    Finder(user_approvals, ("users",)),
-    Finder(invites, ("user_invites",)),
+    Finder(
+        access_tokens,
+        (ACCESS_TOKEN_SOON, ACCESS_TOKEN_VERY_SOON),
+        ("users", "access_tokens"),
+    ),
+    Finder(unwatched_token, (TOKEN_NOT_WATCHED,)),
+    Finder(user_approvals, (USER_AWAITS_APPROVAL,), ("users",)),
+    Finder(invites, (INVITE_EXPIRED,), ("user_invites",)),
 )
 
 SUBJECT = Subject(

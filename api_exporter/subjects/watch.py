@@ -7,7 +7,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot
+from api_exporter.attention.finding import Finder, Finding, Snapshot, join_lines
 from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import (
@@ -34,12 +34,14 @@ class FindingList(Struct, frozen=True, kw_only=True):
 
     Attributes:
         findings: the most severe first. All are kept: a finder makes at most three for
-            each record, of 0.5 kB each, and none for each peer.
+            each record, of 0.5 kB each.
+        lines: the findings with one line for many peers, for people.
         unknown: unknown resources, because of which findings may be missing.
         counts: by severity, the most severe first; empty before the peers are known.
     """
 
     findings: tuple[Finding, ...] = ()
+    lines: tuple[Finding, ...] = ()
     unknown: tuple[str, ...] = ()
     counts: Mapping[str, int] = MappingProxyType({})
 
@@ -165,8 +167,10 @@ def _combined(snapshot: Snapshot, by_finder: FindingsByFinder) -> FindingList:
     every = [by_finder[finder] for finder in FINDERS if finder in by_finder]
     lists = {s: [few[s] for few in every if s in few] for s in SEVERITIES}
     counts: dict[str, int] = {s: sum(map(len, few)) for s, few in lists.items()}
+    findings = tuple(chain.from_iterable(chain.from_iterable(lists.values())))
     return FindingList(
-        findings=tuple(chain.from_iterable(chain.from_iterable(lists.values()))),
+        findings=findings,
+        lines=tuple(join_lines(findings)),
         unknown=unknown_resources(snapshot),
         counts=MappingProxyType(
             counts if snapshot.freshness[UP].up is not None else {}

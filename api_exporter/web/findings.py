@@ -26,7 +26,7 @@ class Findings(LivePage):
     def text(self, request: Request) -> str:
         """Return the page of `page=N`: the first by default, the last at most."""
         found = self._network.attention.found
-        last = max(1, -(-len(found.findings) // FINDINGS_PER_PAGE))
+        last = max(1, -(-len(found.lines) // FINDINGS_PER_PAGE))
         number = request.args.get(b"page", [b""])[0]
         requested = int(number) if number.isdigit() and len(number) < 6 else 1
         page = min(max(1, requested), last)
@@ -36,7 +36,7 @@ class Findings(LivePage):
         now, account = self._now(), self._network.account
         state = verdict.network_verdict(found, self._network.telemetry.freshness[UP])
         begin = (page - 1) * FINDINGS_PER_PAGE
-        listed = found.findings[begin : begin + FINDINGS_PER_PAGE]
+        listed = found.lines[begin : begin + FINDINGS_PER_PAGE]
         shown = findings.items(listed, now, self._runbooks)
         if not listed:
             shown = findings.legend(
@@ -47,9 +47,7 @@ class Findings(LivePage):
             for word, at in (("Previous", page - 1), ("Next", page + 1))
             if 1 <= at <= last
         ]
-        range_ = (
-            f"{begin + 1:,} to {begin + len(listed):,} of {len(found.findings):,}. "
-        )
+        range_ = f"{begin + 1:,} to {begin + len(listed):,} of {len(found.lines):,}. "
         status = escape(f"./?account={account}" if account else "./")
         main = (
             f"<main>{markup(self.top(now))}"

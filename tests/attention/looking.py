@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finding import Finding, Snapshot
+from api_exporter.attention.finding import Finding, Snapshot, join_lines
 from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
@@ -62,12 +62,12 @@ def findings(looked: Snapshot) -> list[Finding]:
 
 
 def told(looked: Snapshot | Inventory) -> list[str]:
-    """Return each finding as text: alert, sentence and time, in seconds from NOW."""
+    """Return each line as text: alert, sentence and time, in seconds from NOW."""
     if isinstance(looked, Inventory):
         looked = seen(looked)
     return [
         f"{one.alert}: {one.text}{_time(one.since, 'since')}{_time(one.until, 'until')}"
-        for one in findings(looked)
+        for one in join_lines(findings(looked))
     ]
 
 

@@ -1,11 +1,9 @@
 """Alerts and findings go by the same numbers of `thresholds.json`."""
 
-import re
-
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import default_thresholds
-from tests.prometheus import SOURCE
+from api_exporter.subjects.table import FINDERS
 
 OTHERS = {
     # Only Prometheus can detect these.
@@ -35,8 +33,5 @@ OTHERS = {
 class ThresholdsTests(SynchronousTestCase):
     def test_names(self) -> None:
         """Each finding has an alert, and nearly each alert has a finding."""
-        source = "".join(
-            path.read_text() for path in sorted((SOURCE / "subjects").rglob("*.py"))
-        )
-        named = set(re.findall(r'"((?:NetBird|ApiExporter)\w+)"', source))
+        named = {k.name for finder in FINDERS for k in finder.kinds if k.has_alert}
         self.assertEqual(set(default_thresholds().severities) - OTHERS, named)

@@ -186,7 +186,7 @@ class AttentionTests(SynchronousTestCase):
 
     def test_many(self) -> None:
         """All findings are kept, the most severe first."""
-        keys = (replace(KEY, expires=at(-DAY)),) * 3000
+        keys = tuple(replace(KEY, id=f"{n}", expires=at(-DAY)) for n in range(3000))
         clusters = tuple(ProxyCluster(address=f"{n}") for n in range(5))
         self.known = inventory_of(setup_keys=keys, proxy_clusters=clusters)
         found = self.look("peers")

@@ -7,6 +7,7 @@ from datetime import datetime
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.finding import join_lines
 from api_exporter.attention.thresholds import Groups, Thresholds, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings, Peer, User
@@ -146,7 +147,8 @@ class ThresholdsTests(SynchronousTestCase):
         for _ in range(EVALUATED * HOUR // step + 1):
             record.look(text, (), rules.wanted)
         fired = rules.fired([record], step)[record.name][-1]
-        found = findings(seen(inventory, now=now, thresholds=thresholds))
+        snapshot = seen(inventory, now=now, thresholds=thresholds)
+        found = join_lines(findings(snapshot))
         self.assertEqual(fired, Counter(one.alert for one in found))
         return fired
 

@@ -95,8 +95,11 @@ class GroupsTests(FindingsTestCase):
         """Expired logins of important peers are a finding."""
         for out, words in (
             ((), ""),
-            (("s0",), "1 peer with expired login: s0."),
-            (("s0", "s1"), "2 peers with expired logins: s0, s1."),
+            (
+                ("s0",),
+                "Peer s0 of an important group cannot connect: its login has expired.",
+            ),
+            (("s0", "s1"), "Logins of 2 important peers have expired: s0, s1."),
         ):
             peers = tuple(
                 replace(peer(id_), login_expired=id_ in out) for id_ in ("s0", "s1")
@@ -104,7 +107,7 @@ class GroupsTests(FindingsTestCase):
             looked = seen(
                 changed(self.servers(True, True), peers=peers), chosen=SERVERS
             )
-            line = f"NetBirdImportantLoginExpired: Group servers has {words}"
+            line = f"NetBirdImportantLoginExpired: {words}"
             self.tells(looked, words and line)
 
     def test_login_of_router(self) -> None:
@@ -113,6 +116,6 @@ class GroupsTests(FindingsTestCase):
         inventory = inventory_of(peers=routing, groups=(group("routers", "a", "b"),))
         self.tells(
             seen(inventory, thresholds=ROUTERS),
-            "NetBirdImportantLoginExpired: Group routers has 1 peer with expired login:"
-            " a.",
+            "NetBirdImportantLoginExpired: Peer a of an important group cannot connect:"
+            " its login has expired.",
         )

@@ -50,13 +50,12 @@ class PeersExpiryTests(FindingsTestCase):
         alert = "NetBirdLoginExpiresSoon:"
         self.tells(
             inventory,
-            f"{alert} Logins of 2 connected peers expire within 24 hours: soon, sooner."
-            " (until 1)",
+            f"{alert} Logins of 2 connected peers expire soon: soon, sooner. (until 1)",
         )
         self.tells(
             seen(inventory, now=NOW + 2),
-            f"{alert} Login of 1 connected peer expires within 24 hours: soon."
-            " (until 86399)",
+            f"{alert} Connected peer soon must log in within 24 hours: its login"
+            " expires. (until 86399)",
         )
         self.tells(seen(inventory, now=NOW + 3 * DAY))
 
@@ -77,8 +76,8 @@ class PeersExpiryTests(FindingsTestCase):
             mine = replace(peer("laptop"), last_login=at(left - lifetime))
             inventory = self.logins(lifetime, mine)
             line = (
-                "NetBirdLoginExpiresSoon: Login of 1 connected peer expires within"
-                f" {hours} hours: laptop. (until {left:g})"
+                "NetBirdLoginExpiresSoon: Connected peer laptop must log in within"
+                f" {hours} hours: its login expires. (until {left:g})"
             )
             self.tells(inventory, line if hours else "")
             [account] = inventory.accounts or ()
@@ -91,14 +90,14 @@ class PeersTests(FindingsTestCase):
     def test_peer_approvals(self) -> None:
         """A peer that waits is a finding two hours after its registration."""
         new = Peer(id="n", approval_required=True, created_at=at(0))
-        old = replace(new, created_at=None)
+        old = replace(new, id="o", created_at=None)
         late = replace(new, id="m", created_at=at(HOUR))
         both = "2 peers wait for approval: m, n. (since 0)"
         for peers, passed, words in (
             ((late, new), 3 * HOUR, both),
             ((new, peer("fine")), 2 * HOUR - 1, ""),
-            ((new, peer("fine")), 2 * HOUR, "1 peer waits for approval: n. (since 0)"),
-            ((old, old), 0, "2 peers wait for approval: n, n."),
+            ((new, peer("fine")), 2 * HOUR, "Peer n waits for approval. (since 0)"),
+            ((old, new), 0, "Peer o waits for approval."),
         ):
             looked = seen(inventory_of(peers=peers), now=NOW + passed)
             self.tells(looked, words and f"NetBirdPeerAwaitsApproval: {words}")

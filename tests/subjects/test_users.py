@@ -41,14 +41,14 @@ class UsersTests(FindingsTestCase):
         user = User(id="u", name="Eve", pending_approval=True)
         for users, words in (
             ((user, User(id="v")), "1 user waits for approval."),
-            ((user, user), "2 users wait for approval."),
+            ((user, replace(user, id="w")), "2 users wait for approval."),
             ((), ""),
         ):
             line = f"NetBirdUserAwaitsApproval: {words}"
             self.tells(inventory_of(users=users), words and line)
 
     def test_invites(self) -> None:
-        """Expired invites are one finding."""
+        """Expired invites are findings in one line."""
         known, unknown = (
             UserInvite(id=f"{time}", expired=True, expires_at=time)
             for time in (at(-60), None)

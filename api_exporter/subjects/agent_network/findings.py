@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from api_exporter.attention.finding import (
     Finder,
     Finding,
+    FindingKind,
     Snapshot,
     list_names,
     safe_line,
@@ -31,7 +32,26 @@ from api_exporter.subjects.agent_network.resources import (
     AGENT_USAGE,
 )
 
-_SUBJECTS = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
+BUDGET_EXHAUSTED = FindingKind("NetBirdAgentBudgetExhausted", "Budget", "agent_limit")
+BUDGET_NEARLY_USED = FindingKind(
+    "NetBirdAgentBudgetNearlyUsed", "Budget", "agent_limit"
+)
+COST_HIGH = FindingKind("NetBirdAgentCostHigh", "The Agent Network")
+TLS_UNVERIFIED = FindingKind(
+    "NetBirdAgentTlsUnverified", "The certificate of agent provider", "agent_provider"
+)
+WITHOUT_PROVIDER = FindingKind(
+    "NetBirdAgentPolicyWithoutProvider", "Agent policy", "agent_policy"
+)
+POLICY_REFERENCE_MISSING = FindingKind(
+    "NetBirdAgentReferenceMissing", "Agent policy", "agent_policy"
+)
+RULE_REFERENCE_MISSING = FindingKind(
+    "NetBirdAgentReferenceMissing", "Budget rule", "agent_budget_rule"
+)
+PROMPTS_UNREDACTED = FindingKind("NetBirdAgentPromptsUnredacted", "The Agent Network")
+
+_NOUNS = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 
 
 def budgets(snapshot: Snapshot) -> Iterator[Finding]:
@@ -52,9 +72,12 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
             if id_ in names and id_ in of_groups and of_groups[id_] >= min_amount
         ]
         yield snapshot.finding(
-            "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",
-            f"{_SUBJECTS[limit.kind]} {safe_line(limit.name or limit.id)}",
+            BUDGET_EXHAUSTED if spent else BUDGET_NEARLY_USED,
             _message(limit, peak, groups),
+            object_id=f"{limit.kind}/{limit.id}/{limit.per}/{limit.unit}"
+            f"/{limit.window_seconds}",
+            name=limit.name or limit.id,
+            subject=f"{_NOUNS[limit.kind]} {safe_line(limit.name or limit.id)}",
         )
 
 
@@ -78,8 +101,7 @@ def cost(snapshot: Snapshot) -> Iterator[Finding]:
     spent = month_cost(AGENT_USAGE.of(snapshot.inventory) or (), snapshot.now)
     if limit is not None and spent is not None and spent > limit:
         yield snapshot.finding(
-            "NetBirdAgentCostHigh",
-            "The Agent Network",
+            COST_HIGH,
             "has cost more this month than its threshold:"
             f" {spent:,.2f} USD of {limit:,.2f} USD.",
         )
@@ -89,12 +111,12 @@ def providers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report enabled providers whose certificate is not verified."""
     for provider in AGENT_PROVIDERS.of(snapshot.inventory) or ():
         if provider.enabled and provider.skip_tls_verification:
-            name = safe_line(provider.name or provider.id)
             yield snapshot.finding(
-                "NetBirdAgentTlsUnverified",
-                f"The certificate of agent provider {name}",
+                TLS_UNVERIFIED,
                 "is not verified: an attacker on the network can read prompts and the"
                 " key.",
+                object_id=provider.id,
+                name=provider.name or provider.id,
             )
 
 
@@ -104,9 +126,10 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
     for policy in AGENT_POLICIES.of(snapshot.inventory) or ():
         if policy.enabled and not ids & set(policy.destination_provider_ids or ()):
             yield snapshot.finding(
-                "NetBirdAgentPolicyWithoutProvider",
-                f"Agent policy {safe_line(policy.name or policy.id)}",
+                WITHOUT_PROVIDER,
                 "has no enabled provider: NetBird denies its requests.",
+                object_id=policy.id,
+                name=policy.name or policy.id,
             )
 
 
@@ -117,17 +140,19 @@ def references(snapshot: Snapshot) -> Iterator[Finding]:
         if policy.enabled and (missing := policy_misses(ids, policy)):
             guarded = any(kind == "guardrail" for kind, _ in missing)
             yield snapshot.finding(
-                "NetBirdAgentReferenceMissing",
-                f"Agent policy {safe_line(policy.name or policy.id)}",
+                POLICY_REFERENCE_MISSING,
                 f"names {_missing(missing)}.{_UNRESTRICTED if guarded else ''}",
+                object_id=policy.id,
+                name=policy.name or policy.id,
             )
     for rule in AGENT_BUDGET_RULES.of(snapshot.inventory) or ():
         if rule.enabled and (missing := rule_misses(ids, rule)):
             yield snapshot.finding(
-                "NetBirdAgentReferenceMissing",
-                f"Budget rule {safe_line(rule.name or rule.id)}",
+                RULE_REFERENCE_MISSING,
                 f"names {_missing(missing)}. The rule applies to fewer"
                 " groups or users than it names.",
+                object_id=rule.id,
+                name=rule.name or rule.id,
             )
 
 
@@ -148,8 +173,7 @@ def prompts(snapshot: Snapshot) -> Iterator[Finding]:
     for settings in AGENT_SETTINGS.of(snapshot.inventory) or ():
         if settings.enable_prompt_collection and not settings.redact_pii:
             yield snapshot.finding(
-                "NetBirdAgentPromptsUnredacted",
-                "The Agent Network",
+                PROMPTS_UNREDACTED,
                 "keeps prompts without redaction: its access log contains all that"
                 " people type.",
             )
@@ -158,6 +182,7 @@ def prompts(snapshot: Snapshot) -> Iterator[Finding]:
 FINDERS = (
     Finder(
         budgets,
+        (BUDGET_EXHAUSTED, BUDGET_NEARLY_USED),
         (
             "agent_policies",
             "agent_budget_rules",
@@ -167,11 +192,12 @@ FINDERS = (
             "peers",
         ),
     ),
-    Finder(cost, ("agent_usage",)),
-    Finder(providers, ("agent_providers",)),
-    Finder(policies, ("agent_policies", "agent_providers")),
+    Finder(cost, (COST_HIGH,), ("agent_usage",)),
+    Finder(providers, (TLS_UNVERIFIED,), ("agent_providers",)),
+    Finder(policies, (WITHOUT_PROVIDER,), ("agent_policies", "agent_providers")),
     Finder(
         references,
+        (POLICY_REFERENCE_MISSING, RULE_REFERENCE_MISSING),
         (
             "agent_policies",
             "agent_budget_rules",
@@ -182,5 +208,5 @@ FINDERS = (
             "peers",
         ),
     ),
-    Finder(prompts, ("agent_settings",)),
+    Finder(prompts, (PROMPTS_UNREDACTED,), ("agent_settings",)),
 )

@@ -22,13 +22,13 @@ def section(found: FindingList, now: float, runbooks: str, account: str = "") ->
     Args:
         account: its name, "" if there is only one.
     """
-    if not found.counts and not found.findings:
+    if not found.counts and not found.lines:
         body = legend("No refresh of the network yet.")
-    elif not found.findings:
+    elif not found.lines:
         body = legend(NO_PROBLEM)
     else:
-        body = items(found.findings[:MAX_SHOWN], now, runbooks)
-    count = len(found.findings)
+        body = items(found.lines[:MAX_SHOWN], now, runbooks)
+    count = len(found.lines)
     more = f'<a href="{address(account)}">Show all {count:,}</a>'
     return (
         f"<section><h2>Needs attention</h2>{body}"
@@ -95,7 +95,7 @@ def items(findings: Sequence[Finding], now: float, runbooks: str) -> str:
 
 def _item(finding: Finding, now: float, runbooks: str) -> str:
     time, runbook = when(finding, now), finding.runbook(runbooks)
-    object_ = escape(finding.object)
+    object_ = escape(finding.subject)
     return _ITEM.format(
         tone=TONES[finding.severity],
         severity=finding.severity,

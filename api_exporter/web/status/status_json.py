@@ -192,7 +192,7 @@ class AccountState:
         return entries
 
     def _encode(self, found: FindingList) -> Raw:
-        first = found.findings[:MAX_FINDINGS]
+        first = found.lines[:MAX_FINDINGS]
         entries = [finding_entry(finding, self._runbooks) for finding in first]
         return Raw(msgspec.json.encode(entries))
 
@@ -266,7 +266,7 @@ def finding_entry(finding: Finding, runbooks: str) -> FindingEntry:
     return FindingEntry(
         finding.severity,
         finding.alert or None,
-        finding.object,
+        finding.subject,
         finding.text,
         _instant(finding.since),
         _instant(finding.until),

@@ -2,20 +2,29 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finding import Finding
+from api_exporter.attention.finding import Finding, FindingKind
 from api_exporter.subjects.watch import FindingList
 from api_exporter.web.status import findings
 
 NOW = 1_800_000_000.0
 
+KIND = FindingKind("NetBirdX", "Network", "network")
+
+WITHOUT_ALERT = FindingKind("NetBirdY", "Network", "network", has_alert=False)
+
 
 def finding(number: int = 0, **fields: object) -> Finding:
-    usual = {"severity": "warning", "object": f"Network {number}", "message": "Lost."}
+    usual = {
+        "kind": WITHOUT_ALERT,
+        "severity": "warning",
+        "subject": f"Network {number}",
+        "message": "Lost.",
+    }
     return Finding(**{**usual, **fields})  # type: ignore[arg-type]
 
 
 def of(*every: Finding, unknown: tuple[str, ...] = (), **counts: int) -> FindingList:
-    return FindingList(findings=every, unknown=unknown, counts=counts)
+    return FindingList(findings=every, lines=every, unknown=unknown, counts=counts)
 
 
 class SectionTests(SynchronousTestCase):
@@ -43,7 +52,7 @@ class SectionTests(SynchronousTestCase):
 
     def test_markup(self) -> None:
         """Markup in names is escaped; the link to the runbook names its object."""
-        markup = self.markup(of(finding(object="<b>x</b>", alert="NetBirdX")))
+        markup = self.markup(of(finding(subject="<b>x</b>", kind=KIND)))
         self.assertIn("&lt;b&gt;x&lt;/b&gt;", markup)
         self.assertIn('href="runbooks#netbirdx"', markup)
         self.assertIn('aria-label="What to do about &lt;b', markup)
@@ -62,7 +71,7 @@ class SectionTests(SynchronousTestCase):
 
     def test_line(self) -> None:
         """A terminal's line has the time and the alert, where there are any."""
-        known: dict[str, object] = {"since": NOW - 60, "alert": "NetBirdX"}
+        known: dict[str, object] = {"since": NOW - 60, "kind": KIND}
         for fields, rest in (({}, ""), (known, " (since 07:59 UTC) [NetBirdX]")):
             line = findings.finding_line(finding(0, **fields), NOW)
             self.assertEqual(f"warning: Network 0 Lost.{rest}", line)

@@ -91,7 +91,7 @@ class StatusJsonTests(ServedTestCase):
         found = watched.attention.found
         self.assertEqual(dict(found.counts), account["finding_counts"])
         self.assertEqual(
-            [(f.severity, f.alert, f.object, f.text) for f in found.findings],
+            [(f.severity, f.alert, f.subject, f.text) for f in found.lines],
             [
                 (f["severity"], f["alert"], f["subject"], f["sentence"])
                 for f in account["findings"]
