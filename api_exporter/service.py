@@ -15,7 +15,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
-from twisted.web.resource import IResource, Resource
+from twisted.web.resource import Resource
 
 from api_exporter.access import part as access_part
 from api_exporter.account import SharedState
@@ -46,7 +46,6 @@ from api_exporter.web.tree import tree
 
 if TYPE_CHECKING:  # imported only if access control is configured
     from api_exporter.access.configuration import AccessControl
-    from api_exporter.web.lookup import LookupTables
 
 log = Logger()
 
@@ -225,16 +224,11 @@ def assemble(
         profiles=None if profiles is None else profiles.pages,
         now=now,
     )
-    tables = None
-    if settings.lookup:
-        from api_exporter.web.lookup import LookupTables  # noqa: PLC0415
-
-        tables = LookupTables(compute)
     if settings.has_names:
         register_account_gauges(process.registry, lambda: accounts.telemetries)
     site = access_part.make_site(
         configured.access,
-        _pages(settings, networks, context, tables),
+        tree(networks, context, lookup=settings.lookup),
         reactor,
         max_connections=connection_limit(settings.max_connections, len(networks)),
         registry=process.registry,
@@ -252,12 +246,13 @@ def assemble(
 
     def follow(network: AccountNetwork) -> None:
         network.telemetry.on_up_changed = notifier.send_status
-        if tables is not None:
-            tables.of(network)
+        if settings.lookup:
+            from api_exporter.web.lookup import NewestTable  # noqa: PLC0415
+
+            network.followers.append(NewestTable(network, compute))
 
     def on_changed() -> None:
         site.max_connections = connection_limit(settings.max_connections, len(networks))
-        site.resource = _pages(settings, networks, context, tables)
         notifier.send_status()
 
     accounts.follow(follow)
@@ -280,25 +275,6 @@ def assemble(
         )
         reloads.append(live.reload)
     return Program(services, reloads)
-
-
-def _pages(
-    settings: Settings,
-    networks: Mapping[str, AccountNetwork],
-    context: SiteContext,
-    tables: "LookupTables | None",
-) -> Resource:
-    summary = None
-    if settings.has_names:
-        from api_exporter.web.accounts import summary_pages  # noqa: PLC0415
-
-        summary = summary_pages(networks, context)
-    others: Mapping[str, IResource] = {}
-    if tables is not None:
-        from api_exporter.web.lookup import lookup_pages  # noqa: PLC0415
-
-        others = lookup_pages(networks, context, tables, has_names=settings.has_names)
-    return tree(networks, context, summary, others)
 
 
 def _site_context(

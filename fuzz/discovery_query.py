@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 from twisted.web.http import parse_qs
 
-from api_exporter.web.discovery.query import MAX_PORTS, Query, QueryError, parse_query
+from api_exporter.web.discovery import MAX_PORTS, QueryError, parse_query
+from api_exporter.web.peer_table import Query
 
 SEEDS = (
     b"port=9100",

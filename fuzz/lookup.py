@@ -7,7 +7,7 @@
 
 from ipaddress import IPv6Address, ip_address
 
-from api_exporter.web.lookup_table import address_key, name_key
+from api_exporter.web.peer_table import address_key, name_key
 
 SEEDS = (b"100.64.0.7", b"::ffff:100.64.0.7", b"fd00::1%eth0", b"Laptop.Example.", b"")
 

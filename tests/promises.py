@@ -20,11 +20,9 @@ from api_exporter.attention.thresholds import Thresholds
 from api_exporter.checking.report_json import CheckDocument
 from api_exporter.cli import CommandOptions
 from api_exporter.ports import REASONS
-from api_exporter.refresh.compute import compute_at_once
 from api_exporter.settings.definitions import SETTINGS
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
-from api_exporter.web.discovery.targets import TargetLabels
-from api_exporter.web.lookup import LookupTables, lookup_pages
+from api_exporter.web.peer_table import TargetLabels
 from api_exporter.web.status.status_json import SCHEMA
 from tests.chart import VALUES
 from tests.documents import ROOT, metrics
@@ -67,11 +65,7 @@ def _metrics() -> Iterator[str]:
 
 
 def _paths() -> Iterator[str]:
-    network = Watched(pprof=True)
-    networks = {"": network}
-    tables = LookupTables(compute_at_once)
-    yield from lookup_pages(networks, network.context, tables, has_names=False)
-    yield from _children(network.tree)
+    yield from _children(Watched(pprof=True, lookup=True).tree)
 
 
 def _children(page: Resource, parent: str = "") -> Iterator[str]:

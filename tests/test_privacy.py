@@ -10,9 +10,7 @@ from api_exporter.events.listing import decode_events
 from api_exporter.exposition.text import escape
 from api_exporter.netbird.facts.personal import PERSONAL as PERSONS
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.web.discovery.query import Query
-from api_exporter.web.discovery.targets import target_list
-from api_exporter.web.lookup_table import make_table
+from api_exporter.web.peer_table import Query, make_table, target_list
 from tests.bodies import body, inventory
 
 PERSONAL = {

@@ -1,43 +1,13 @@
-"""The pages of several accounts together, for requests without an account."""
+"""`/sd/accounts`: the accounts as targets, for Prometheus."""
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from ipaddress import IPv6Address
 
-from twisted.web.resource import IResource
 from twisted.web.server import Request
 
-from api_exporter.exposition.pages import Pages
-from api_exporter.refresh.network import AccountNetwork
-from api_exporter.serving.page import ErrorPage, TextPage, error_line, visible_accounts
-from api_exporter.web.context import SiteContext
-from api_exporter.web.health import AllHealth
-from api_exporter.web.metrics import Metrics
-from api_exporter.web.ready import AllReady
-from api_exporter.web.status.findings import FINDINGS_PATH
-from api_exporter.web.status.overview import Overview
-from api_exporter.web.status.status_json import STATUS_PATH, StatusJson
-
-
-def summary_pages(
-    accounts: Mapping[str, AccountNetwork], context: SiteContext
-) -> Mapping[str, IResource]:
-    """Return the pages by path. The metrics are the process's."""
-    missing = "account is missing: request"
-    return {
-        "": Overview(accounts, context),
-        "health": AllHealth(accounts, context),
-        "ready": AllReady(accounts, context),
-        "sd": ErrorPage(400, f"{missing} /sd?account=NAME&port=9100"),
-        "sd/accounts": AccountTargets(accounts, metrics_path=context.metrics_path),
-        FINDINGS_PATH: ErrorPage(400, f"{missing} /findings?account=NAME"),
-        STATUS_PATH: StatusJson(accounts, context),
-        context.metrics_path: Metrics(
-            Pages([]), context.process.registry, context=context
-        ),
-    }
-
+from api_exporter.serving.page import TextPage, error_line, visible_accounts
 
 _ADDRESS = re.compile(
     r"(?:[A-Za-z0-9_.-]{1,253}|\[(?P<ip>[0-9A-Fa-f:.]{2,45})\])(?::(?P<port>\d{1,5}))?"
@@ -55,7 +25,7 @@ class AccountTargets(TextPage):
 
     def __init__(self, accounts: Iterable[str], *, metrics_path: str) -> None:
         super().__init__()
-        self._accounts = tuple(accounts)
+        self._accounts = accounts
         self._metrics_path = metrics_path
 
     def text(self, request: Request) -> str:

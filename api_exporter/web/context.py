@@ -18,7 +18,7 @@ from api_exporter.serving.channel import Channel
 from api_exporter.serving.sender import send
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
-from api_exporter.web.json_list import MAX_RESPONSE_BYTES
+from api_exporter.web.peer_table import MAX_RESPONSE_BYTES
 
 T = TypeVar("T")
 

@@ -7,7 +7,6 @@ from twisted.web.server import Request
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.subjects.watch import FindingList
-from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, verdict
 from api_exporter.web.status.document import LivePage, markup
 
@@ -18,26 +17,25 @@ FINDINGS_PER_PAGE = 1_000
 class Findings(LivePage):
     """All findings, a thousand a page: `page=2` is the second one."""
 
-    def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
-        super().__init__(context, network.account)
-        self._network = network
-        self._runbooks = context.runbooks
-
-    def text(self, request: Request) -> str:
+    def one(self, request: Request, network: AccountNetwork) -> str:
         """Return the page of `page=N`: the first by default, the last at most."""
-        found = self._network.attention.found
+        found = network.attention.found
         last = max(1, -(-len(found.lines) // FINDINGS_PER_PAGE))
         number = request.args.get(b"page", [b""])[0]
         requested = int(number) if number.isdigit() and len(number) < 6 else 1
         page = min(max(1, requested), last)
-        return self.cache.get(page, lambda: self._page(found, page, last))
+        return self.cache.get(
+            (network, page), lambda: self._page(network, found, page, last)
+        )
 
-    def _page(self, found: FindingList, page: int, last: int) -> str:
-        now, account = self._now(), self._network.account
-        state = verdict.network_verdict(found, self._network.telemetry.freshness[UP])
+    def _page(
+        self, network: AccountNetwork, found: FindingList, page: int, last: int
+    ) -> str:
+        now, account = self.now(), network.account
+        state = verdict.network_verdict(found, network.telemetry.freshness[UP])
         begin = (page - 1) * FINDINGS_PER_PAGE
         listed = found.lines[begin : begin + FINDINGS_PER_PAGE]
-        shown = findings.items(listed, now, self._runbooks)
+        shown = findings.items(listed, now, self.context.runbooks)
         if not listed:
             shown = findings.legend(
                 findings.NO_PROBLEM if found.counts else "None yet."
@@ -50,7 +48,7 @@ class Findings(LivePage):
         range_ = f"{begin + 1:,} to {begin + len(listed):,} of {len(found.lines):,}. "
         status = escape(f"./?account={account}" if account else "./")
         main = (
-            f"<main>{markup(self.top(now))}"
+            f"<main>{markup(self.top(now, account))}"
             f'<section class="verdict {state.tone}"><h1>{state.headline}</h1></section>'
             f"<section><h2>All findings</h2>{shown}"
             f"{findings.legend(range_ + ' '.join(links)) if links else ''}"
@@ -58,4 +56,4 @@ class Findings(LivePage):
             f'<p><a href="{status}">Status page</a></p></section></main>'
         )
         title = filter(None, (state.short, "findings", account, "api-exporter"))
-        return self.html(title=" – ".join(title), main=main)
+        return self.html(title=" – ".join(title), main=main, account=account)

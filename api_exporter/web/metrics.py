@@ -5,11 +5,12 @@ from twisted.web.server import Request
 
 from api_exporter.exposition import negotiation
 from api_exporter.exposition.pages import Pages, Piece, piece
-from api_exporter.serving.page import ErrorPage, ReadOnlyPage
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.page import error_line
 from api_exporter.serving.sender import send
 from api_exporter.telemetry.text import text
+from api_exporter.web.account_page import AccountPage
 from api_exporter.web.collector_filter import collector_filter
-from api_exporter.web.context import SiteContext
 
 _EMPTY_TAIL = {
     openmetrics: piece(text(in_openmetrics=openmetrics), last=True)
@@ -18,29 +19,35 @@ _EMPTY_TAIL = {
 """The end of a page without the exporter's own metrics."""
 
 
-class Metrics(ReadOnlyPage):
-    """The collectors' pages, then the exporter's own metrics, as negotiated."""
+class Metrics(AccountPage):
+    """The collectors' pages, then the exporter's own metrics, as negotiated.
 
-    def __init__(
-        self, pages: Pages, *registries: CollectorRegistry, context: SiteContext
-    ) -> None:
-        super().__init__()
-        self._pages = pages
-        self._registries = registries
-        self._in_flight = context.process.scrapes_in_flight
-        self._tails = context.metric_tails
+    With several accounts, the page without an account has the metrics of the process.
+    """
 
-    def render_GET(self, request: Request) -> bytes | int:
-        self._in_flight.inc()
-        request.notifyFinish().addBoth(lambda _: self._in_flight.dec())
+    def one(self, request: Request, network: AccountNetwork) -> bytes | int:
+        process = () if network.account else (self.context.process.registry,)
+        return self._send(request, network.pages, network.telemetry.registry, *process)
+
+    def many(self, request: Request) -> bytes | int:
+        return self._send(request, Pages([]), self.context.process.registry)
+
+    def _send(
+        self, request: Request, pages: Pages, *registries: CollectorRegistry
+    ) -> bytes | int:
+        in_flight = self.context.process.scrapes_in_flight
+        in_flight.inc()
+        request.notifyFinish().addBoth(lambda _: in_flight.dec())
         try:
-            chosen = collector_filter(request.args, self._pages.names)
+            chosen = collector_filter(request.args, pages.names)
         except ValueError as error:
-            return ErrorPage(400, str(error)).render(request)
+            return error_line(request, 400, str(error))
         content_type = negotiation.content_type(_header(request, b"accept"))
-        whole = self._pages.whole(chosen.collectors)
+        whole = pages.whole(chosen.collectors)
         openmetrics = content_type.format.openmetrics
-        tail = self._tail(openmetrics) if chosen.has_own else _EMPTY_TAIL[openmetrics]
+        tail = _EMPTY_TAIL[openmetrics]
+        if chosen.has_own:
+            tail = self._tail(registries, openmetrics)
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)
             request.setHeader(b"Content-Encoding", b"gzip")
@@ -50,12 +57,14 @@ class Metrics(ReadOnlyPage):
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         return send(request, body.slices, body.length)
 
-    def _tail(self, openmetrics: bool) -> Piece:
+    def _tail(
+        self, registries: tuple[CollectorRegistry, ...], openmetrics: bool
+    ) -> Piece:
         def make() -> Piece:
-            own = text(*self._registries, in_openmetrics=openmetrics)
+            own = text(*registries, in_openmetrics=openmetrics)
             return piece(own, last=True)
 
-        return self._tails.get((self, openmetrics), make)
+        return self.context.metric_tails.get((registries, openmetrics), make)
 
 
 def _header(request: Request, name: bytes) -> str | None:

@@ -23,7 +23,7 @@ NUMBERS = re.compile(r"( offline=\d+;\d*;\d*;0;\d+ age=\d+s;;;0)$")
 
 
 def document(watched: Watched) -> str:
-    return StatusJson({"": watched}, watched.context).document([""])
+    return StatusJson({"": watched}, watched.context).document([watched])
 
 
 class GroupHealthTests(HealthTestCase):

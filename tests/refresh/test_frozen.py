@@ -18,8 +18,7 @@ from api_exporter.events.position import Position
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RESOURCES
-from api_exporter.web.discovery.query import Query
-from api_exporter.web.discovery.targets import target_list
+from api_exporter.web.peer_table import Query, target_list
 from tests.bodies import body
 from tests.events import body as audit_events
 from tests.events.paging import START, Table

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from twisted.internet.task import Clock
 from twisted.web.resource import IResource, Resource
@@ -15,7 +14,6 @@ from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.telemetry.account import accounts_summary
 from api_exporter.telemetry.process import register_account_gauges
-from api_exporter.web.accounts import summary_pages
 from api_exporter.web.context import SiteContext
 from api_exporter.web.tree import tree
 from tests.web.connection import Connection
@@ -46,12 +44,13 @@ class Knowing(Resource):
 def several(
     accounts: Mapping[str, AccountNetwork],
     context: SiteContext,
-    others: Mapping[str, IResource] = MappingProxyType({}),
+    *,
+    lookup: bool = False,
 ) -> Resource:
     """Return the pages for any number of accounts."""
     telemetries = {name: network.telemetry for name, network in accounts.items()}
     register_account_gauges(context.process.registry, lambda: telemetries)
-    return tree(accounts, context, summary_pages(accounts, context), others)
+    return tree(accounts, context, lookup=lookup)
 
 
 class AccountsTestCase(ServedTestCase):

@@ -1,25 +1,20 @@
 """The pages of `/lookup`."""
 
-import gc
 import json
-import weakref
 from typing import Any
-
-from twisted.web.resource import Resource
 
 from api_exporter.netbird.records import Peer
 from api_exporter.ports import UpstreamError
 from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.web import lookup
-from api_exporter.web.lookup import MAX_QUERIES, LookupTables, lookup_pages
-from api_exporter.web.tree import tree
+from api_exporter.web.lookup import MAX_QUERIES
 from tests.logbook import logbook
 from tests.parts import DelayedCompute
 from tests.web.connection import Connection
-from tests.web.discovery.test_lists import SlowConnection
 from tests.web.served import ServedTestCase
 from tests.web.test_accounts import Knowing, several
+from tests.web.test_lists import SlowConnection
 from tests.web.watched import NOON, Watched
 
 PATHS = ("/lookup", "/lookup.json", "/lookup.csv")
@@ -27,13 +22,11 @@ PATHS = ("/lookup", "/lookup.json", "/lookup.csv")
 
 class LookupTests(ServedTestCase):
     def setUp(self) -> None:
-        self.watched = Watched()
-        self.tree = self.pages(self.watched)
+        self.watch(Watched(lookup=True))
 
-    def pages(self, watched: Watched) -> Resource:
-        tables = LookupTables(watched.context.compute)
-        others = lookup_pages({"": watched}, watched.context, tables, has_names=False)
-        return tree({"": watched}, watched.context, None, others)
+    def watch(self, watched: Watched) -> None:
+        self.watched = watched
+        self.tree = watched.tree
 
     def refused(self, path: str, status: int) -> str:
         """Return the line of a refusal."""
@@ -140,8 +133,7 @@ class LookupTests(ServedTestCase):
     def test_follows(self) -> None:
         """The table follows the publications, and no request computes it."""
         compute = DelayedCompute()
-        self.watched = Watched(compute=compute)
-        self.tree = self.pages(self.watched)
+        self.watch(Watched(compute=compute, lookup=True))
         self.watched.start()
         self.assertIn("being made", self.refused("/lookup.csv", 503))
         while compute.waiting:
@@ -160,8 +152,7 @@ class LookupTests(ServedTestCase):
 
     def test_reads(self) -> None:
         """The table follows each list from which it is made."""
-        self.watched = Watched(personal=frozenset({"email"}))
-        self.tree = self.pages(self.watched)
+        self.watch(Watched(personal=frozenset({"email"}), lookup=True))
         bodies = {
             name: b"".join(self.watched.network.body(f"/api/{name}", NOON) or ())
             for name in ("peers", "groups", "users")
@@ -202,25 +193,13 @@ class LookupTests(ServedTestCase):
         self.assertEqual(1, "\n".join(book.lines()).count("internal error"))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
-    def test_removed(self) -> None:
-        """Nothing of a removed account stays in memory."""
-        watched = Watched(name="beta")
-        tables = LookupTables(watched.context.compute)
-        table = weakref.ref(tables.of(watched))
-        watched.followers.clear()
-        lookup_pages({}, watched.context, tables, has_names=True)
-        gc.collect()
-        self.assertIsNone(table())
-
     def test_accounts(self) -> None:
         """With several accounts a request names one, and gets its peers."""
-        acme, beta = Watched(name="acme").start(), Watched(name="beta", peers=3)
-        accounts, context = {"acme": acme, "beta": beta}, acme.context
-        tables = LookupTables(context.compute)
-        others = lookup_pages(accounts, context, tables, has_names=True)
-        self.tree = Knowing(several(accounts, context, others), ALL_ACCOUNTS)
-        beta.start()
-        acme.advance(60)
+        acme = Watched(name="acme", lookup=True).start()
+        beta = Watched(name="beta", peers=3, lookup=True).start()
+        accounts = {"acme": acme, "beta": beta}
+        pages = several(accounts, acme.context, lookup=True)
+        self.tree = Knowing(pages, ALL_ACCOUNTS)
         for path in PATHS:
             line = self.refused(path, 400)
             self.assertEqual(f"account is missing: request {path}?account=NAME", line)

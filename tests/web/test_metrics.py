@@ -46,12 +46,7 @@ class MetricsTestCase(ServedTestCase):
         context = site_context(self.clock)
         self.process = context.process
         self.tree = Resource()
-        page = Metrics(
-            network.pages,
-            network.telemetry.registry,
-            self.process.registry,
-            context=context,
-        )
+        page = Metrics({"": network}, context)
         self.tree.putChild(b"metrics", page)
 
 

@@ -47,6 +47,18 @@ class PagesTests(ServedTestCase):
         for path in ("/nothing", "/health/", "/..", "/debug/pprof/"):
             self.assertEqual(404, self.request(path)[0], path)
 
+    def test_account(self) -> None:
+        """An exporter with a single account refuses the name of one on each page."""
+        self.tree = Watched(lookup=True).start().tree
+        for path in (
+            *("/", "/findings", "/health", "/metrics", "/ready", "/sd"),
+            *("/status.json", "/lookup", "/lookup.json", "/lookup.csv"),
+        ):
+            status, headers, body = self.request(f"{path}?account=acme")
+            self.assertEqual(400, status, path)
+            self.assert_headers(headers, content_type="text/plain; charset=utf-8")
+            self.assertIn(b"a single account", body)
+
     def test_health_at_the_start(self) -> None:
         """The process is healthy before the first refresh."""
         self.watched.clock.advance(12.3456)

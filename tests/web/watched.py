@@ -11,6 +11,7 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.ports import Attempt, Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.web.lookup import NewestTable
 from api_exporter.web.tree import tree
 from api_exporter.world import World
 from simulation.company.network import SimulatedNetwork
@@ -45,6 +46,7 @@ class Watched(AccountNetwork):
         compute: Compute = compute_at_once,
         personal: frozenset[str] = frozenset(),
         important_groups: tuple[str, ...] = (),
+        lookup: bool = False,
     ) -> None:
         self.clock = Clock()
         self.network = SimulatedNetwork(peers)
@@ -73,7 +75,9 @@ class Watched(AccountNetwork):
             now=self.now,
             compute=compute,
         )
-        self.tree = tree({name: self}, self.context)
+        if lookup:
+            self.followers.append(NewestTable(self, compute))
+        self.tree = tree({name: self}, self.context, lookup=lookup)
 
     def now(self) -> float:
         return NOON + self.clock.seconds()

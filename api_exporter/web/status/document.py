@@ -12,7 +12,8 @@ from pkgutil import get_data
 from twisted.web.server import Request
 from twisted.web.template import Tag, flattenString, tags
 
-from api_exporter.serving.page import TextPage, forbid_other_sites
+from api_exporter.serving.page import forbid_other_sites
+from api_exporter.web.account_page import AccountPage, Networks
 from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH, SiteContext, TTLCache
 from api_exporter.web.status import formatting
 
@@ -62,58 +63,47 @@ DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs
 """A placeholder in `.example` (deploy/addresses) gets no link."""
 
 
-def _footer(context: SiteContext, account: str) -> str:
-    """Return links to other pages, of this account if there are several."""
-    query = f"?account={account}" if account else ""
-    links = [
-        *([("./", "All accounts")] if account else []),
-        (context.metrics_path.lstrip("/") + query, "Metrics"),
-        (f"health{query}", "Health"),
-        (f"ready{query}", "Ready"),
-        *([(f"{PROFILES_PATH}/", "Profiles")] if context.profiles else []),
-        (RUNBOOKS_PATH, "Runbooks"),
-        *([] if ".example/" in DOCUMENTATION else [(DOCUMENTATION, "Documentation")]),
-    ]
-    return markup(tags.footer([tags.a(word, href=href) for href, word in links]))
-
-
-class LivePage(TextPage):
-    """A page that reloads itself; rendered once a second at most, for all clients.
-
-    Args:
-        account: its name, "" if there is only one, or for all accounts.
-    """
+class LivePage(AccountPage):
+    """A page that reloads itself; rendered once a second at most, for all clients."""
 
     media_type = b"text/html; charset=utf-8"
 
-    def __init__(self, context: SiteContext, account: str = "") -> None:
-        super().__init__()
-        self._version = context.build.details
-        self._account = account
-        self._footer = _footer(context, account)
-        self._now = context.now
+    def __init__(self, networks: Networks, context: SiteContext) -> None:
+        super().__init__(networks, context)
         self.cache = TTLCache[str](context.clock.seconds)
 
-    def document(self) -> str:
-        """Render the page; see `html`."""
-        raise NotImplementedError
-
-    def render_GET(self, request: Request) -> bytes:
+    def render_GET(self, request: Request) -> bytes | int:
         set_security_headers(request)
         return super().render_GET(request)
 
-    def text(self, _request: Request) -> str:
-        return self.cache.get(None, self.document)
-
-    def top(self, now: float) -> Tag:
+    def top(self, now: float, account: str) -> Tag:
         return tags.div(
-            tags.span(f"api-exporter {self._version}"),
-            tags.span("Account ", tags.b(self._account)) if self._account else "",
+            tags.span(f"api-exporter {self.context.build.details}"),
+            tags.span("Account ", tags.b(account)) if account else "",
             tags.span(f"{formatting.day(now)} ", formatting.time_of_day(now), " UTC"),
             class_="top",
         )
 
-    def html(self, *, title: str, main: str) -> str:
+    def _footer(self, account: str) -> str:
+        """Return links to other pages, of this account if there are several."""
+        query = f"?account={account}" if account else ""
+        profiles = [(f"{PROFILES_PATH}/", "Profiles")] if self.context.profiles else []
+        links = [
+            *([("./", "All accounts")] if account else []),
+            (self.context.metrics_path.lstrip("/") + query, "Metrics"),
+            (f"health{query}", "Health"),
+            (f"ready{query}", "Ready"),
+            *profiles,
+            (RUNBOOKS_PATH, "Runbooks"),
+            *(
+                []
+                if ".example/" in DOCUMENTATION
+                else [(DOCUMENTATION, "Documentation")]
+            ),
+        ]
+        return markup(tags.footer([tags.a(word, href=href) for href, word in links]))
+
+    def html(self, *, title: str, main: str, account: str = "") -> str:
         """Return the document around its variable part, which is markup."""
         return f"""<!DOCTYPE html>
 <html lang="en">
@@ -129,7 +119,7 @@ class LivePage(TextPage):
 {main}
 <p id="lost" role="status" hidden>The exporter does not answer.
 This page shows its last answer.</p>
-{self._footer}
+{self._footer(account)}
 <script>{SCRIPT}</script>
 </body>
 </html>

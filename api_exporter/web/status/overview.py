@@ -1,17 +1,13 @@
 """`/` for several accounts: a line for each, the worst first."""
 
-from collections.abc import Mapping
 from html import escape
 
-from twisted.web.server import Request
 from twisted.web.template import tags
 
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.serving.page import visible_accounts
-from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
-from api_exporter.web.context import SiteContext
+from api_exporter.web.account_page import Networks
 from api_exporter.web.status import findings, formatting
-from api_exporter.web.status.document import LivePage, markup
+from api_exporter.web.status.document import markup
 from api_exporter.web.status.verdict import (
     WORKING,
     WORST_FIRST,
@@ -40,50 +36,31 @@ _ATTENTION = '<td class="n" data-before="needs attention:">{counts}</td>'
 _VOID = f'<td class="n void">{formatting.MISSING}</td>'
 
 
-class Overview(LivePage):
-    """The list of accounts."""
+def accounts(networks: Networks, now: float) -> tuple[str, str]:
+    """Return the title, and the verdict and table of the accounts as markup."""
+    found = {
+        name: reading_verdict(network.telemetry.freshness, network.inventory, now)
+        for name, network in networks.items()
+    }
+    working = sum(one.tone in WORKING for one in found.values())
+    tone, headline = summary(found.values())
+    order = sorted(found, key=lambda n: (WORST_FIRST.index(found[n].tone), n))
+    verdicts = tags.section(tags.h1(headline), class_=f"verdict {tone}")
+    rows = "".join(_row(networks[name], found[name]) for name in order)
+    table = _TABLE.format(rows=rows) if rows else ""
+    return f"{working} of {len(found)} – api-exporter", f"{markup(verdicts)}{table}"
 
-    def __init__(
-        self, accounts: Mapping[str, AccountNetwork], context: SiteContext
-    ) -> None:
-        super().__init__(context)
-        self._accounts = accounts
 
-    def text(self, request: Request) -> str:
-        """Return the page. It is cached only for clients that may see all accounts."""
-        known = visible_accounts(request)
-        return super().text(request) if known is ALL_ACCOUNTS else self.document(known)
-
-    def document(self, known: Accounts = ALL_ACCOUNTS) -> str:
-        """Render a row for each account that the client may see."""
-        now = self._now()
-        found = {
-            name: reading_verdict(network.telemetry.freshness, network.inventory, now)
-            for name, network in self._accounts.items()
-            if name in known
-        }
-        working = sum(one.tone in WORKING for one in found.values())
-        tone, headline = summary(found.values())
-        order = sorted(found, key=lambda n: (WORST_FIRST.index(found[n].tone), n))
-        verdicts = tags.section(tags.h1(headline), class_=f"verdict {tone}")
-        rows = "".join(self._row(name, found[name]) for name in order)
-        table = _TABLE.format(rows=rows) if rows else ""
-        return self.html(
-            title=f"{working} of {len(found)} – api-exporter",
-            main=f"<main>{markup(self.top(now))}{markup(verdicts)}{table}</main>",
-        )
-
-    def _row(self, name: str, found: Verdict) -> str:
-        network = self._accounts[name]
-        peers, counts = (
-            network.inventory.peers,
-            findings.counts_text(network.attention.found),
-        )
-        return _ROW.format(
-            name=escape(name),
-            tone=found.tone,
-            short=escape(found.short),
-            peers=formatting.MISSING if peers is None else f"{len(peers):,}",
-            attention=_VOID if counts is None else _ATTENTION.format(counts=counts),
-            what=escape(found.why or found.headline),
-        )
+def _row(network: AccountNetwork, found: Verdict) -> str:
+    peers, counts = (
+        network.inventory.peers,
+        findings.counts_text(network.attention.found),
+    )
+    return _ROW.format(
+        name=escape(network.account),
+        tone=found.tone,
+        short=escape(found.short),
+        peers=formatting.MISSING if peers is None else f"{len(peers):,}",
+        attention=_VOID if counts is None else _ATTENTION.format(counts=counts),
+        what=escape(found.why or found.headline),
+    )

@@ -1,34 +1,53 @@
-"""`/`: the status page of an account."""
+"""`/`: the status page."""
 
 from collections.abc import Mapping, Sequence
 
+from twisted.web.server import Request
 from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.page import visible_accounts
+from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.subjects.users import ACCESS_TOKENS
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.web.context import SiteContext
-from api_exporter.web.status import document, findings, formatting, tables, verdict
+from api_exporter.web.status import (
+    document,
+    findings,
+    formatting,
+    overview,
+    tables,
+    verdict,
+)
 from api_exporter.web.status.chart import chart
 from api_exporter.web.status.document import LivePage
 from api_exporter.web.status.verdict import Verdict
 
 
 class Status(LivePage):
-    """The status page of an account."""
+    """The status of an account; of several a line for each, the worst first."""
 
-    def __init__(self, network: AccountNetwork, context: SiteContext) -> None:
-        super().__init__(context, network.account)
-        self._network = network
-        self._runbooks = context.runbooks
-        self._upstream = "a simulated network" if context.simulated else network.url
-        self._uptime = context.uptime
+    def one(self, _request: Request, network: AccountNetwork) -> str:
+        return self.cache.get(network, lambda: self._status(network))
 
-    def document(self) -> str:
+    def many(self, request: Request) -> str:
+        """Return the list of accounts, cached only for clients that may see all."""
+        known = visible_accounts(request)
+        if known is not ALL_ACCOUNTS:
+            return self._accounts(known)
+        return self.cache.get(None, lambda: self._accounts(known))
+
+    def _accounts(self, known: Accounts) -> str:
+        now = self.now()
+        visible = {name: one for name, one in self.networks.items() if name in known}
+        title, main = overview.accounts(visible, now)
+        top = document.markup(self.top(now, ""))
+        return self.html(title=title, main=f"<main>{top}{main}</main>")
+
+    def _status(self, network: AccountNetwork) -> str:
         """Render all sections, the most important first."""
-        now, network = self._now(), self._network
+        now = self.now()
         freshness, pages = network.telemetry.freshness, network.pages
         found = network.attention.found
         reading = verdict.reading_verdict(freshness, network.inventory, now)
@@ -41,43 +60,44 @@ class Status(LivePage):
             for resource in network.selection.resources
             if network.inventory.dormant(resource.name)
         ]
-        first = (self.top(now), _headline(verdicts, reading))
+        first = (self.top(now, network.account), _headline(verdicts, reading))
         last = (
-            self._facts(network.inventory, now),
-            self._peers(now),
+            self._facts(network, now),
+            _peers(network, now),
             tables.resources(freshness, dormant, now, note=network.intervals_note),
             tables.collectors(network.collectors, pages.series(), pages.lengths()),
             tables.newest_requests(network.telemetry.recent),
         )
-        attention = findings.section(found, now, self._runbooks, network.account)
+        attention = findings.section(found, now, self.context.runbooks, network.account)
         main = (
             f"<main>{''.join(map(document.markup, first))}{attention}"
             f"{''.join(map(document.markup, last))}</main>"
         )
         title = filter(None, (verdicts[0].short, network.account, "api-exporter"))
-        return self.html(title=" – ".join(title), main=main)
+        return self.html(title=" – ".join(title), main=main, account=network.account)
 
-    def _facts(self, inventory: Inventory, now: float) -> Tag:
-        uptime = self._uptime()
+    def _facts(self, network: AccountNetwork, now: float) -> Tag:
+        context, uptime = self.context, self.context.uptime()
+        upstream = "a simulated network" if context.simulated else network.url
         reachable: dict[bool | None, Flattenable] = {
             True: tables.state_mark("good", "reachable"),
             False: tables.state_mark("bad", "does not answer"),
             None: tables.state_mark("none", "no request yet"),
         }
-        freshness = self._network.telemetry.freshness
+        freshness = network.telemetry.freshness
         return tags.section(
             tags.dl(
                 _fact(
                     "NetBird API",
-                    tags.span(self._upstream, class_="path"),
-                    reachable[self._network.telemetry.reachable],
+                    tags.span(upstream, class_="path"),
+                    reachable[network.telemetry.reachable],
                 ),
                 _fact(
                     "Token",
                     tables.state_mark(*verdict.token_state(freshness[UP])),
-                    _token_expiry(inventory, freshness, now),
+                    _token_expiry(network.inventory, freshness, now),
                 ),
-                _fact("Series", f"{sum(self._network.pages.series().values()):,}"),
+                _fact("Series", f"{sum(network.pages.series().values()):,}"),
                 _fact(
                     "Running for",
                     formatting.long_duration(uptime),
@@ -86,14 +106,15 @@ class Status(LivePage):
             )
         )
 
-    def _peers(self, now: float) -> Tag:
-        runs = self._network.history.runs(now)
-        return tags.section(
-            tags.h2("Peers"),
-            chart(runs, now=now, step=self._network.history.step)
-            if runs
-            else tags.p("No successful refresh in the last hours.", class_="legend"),
-        )
+
+def _peers(network: AccountNetwork, now: float) -> Tag:
+    runs = network.history.runs(now)
+    return tags.section(
+        tags.h2("Peers"),
+        chart(runs, now=now, step=network.history.step)
+        if runs
+        else tags.p("No successful refresh in the last hours.", class_="legend"),
+    )
 
 
 def _headline(verdicts: Sequence[Verdict], reading: Verdict) -> Tag:

@@ -7,6 +7,7 @@ computed for each request.
 from collections.abc import Callable, Mapping, Sequence
 from pkgutil import get_data
 from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Raw, Struct
@@ -21,6 +22,7 @@ from api_exporter.serving.page import TextPage, visible_accounts
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.subjects.groups import GroupCount
 from api_exporter.subjects.watch import FindingList
+from api_exporter.web.account_page import AccountPage, Networks
 from api_exporter.web.context import SiteContext, TTLCache
 from api_exporter.web.status import verdict
 from api_exporter.web.status.formatting import rfc3339
@@ -137,16 +139,16 @@ class Document(Struct, frozen=True, kw_only=True):
 class AccountState:
     """The entry of one account."""
 
-    def __init__(self, network: AccountNetwork, runbooks: str) -> None:
-        self._network = network
+    def __init__(self, runbooks: str) -> None:
         self._runbooks = runbooks
         self._numbers = Newest(_numbers)
         self._groups = Newest(_groups)
         self._findings = Newest(self._encode)
 
-    def entry(self, now: float) -> tuple[Verdict, AccountEntry]:
+    def entry(
+        self, network: AccountNetwork, now: float
+    ) -> tuple[Verdict, AccountEntry]:
         """Return the verdict on reading NetBird, and the entry."""
-        network = self._network
         freshness, inventory = network.telemetry.freshness, network.inventory
         found, groups = network.attention.found, network.attention.last.groups
         reading = verdict.reading_verdict(freshness, inventory, now)
@@ -166,30 +168,8 @@ class AccountState:
             finding_counts=dict(found.counts) or None,
             findings=self._findings(found),
             unchecked=found.unknown,
-            resources=self._resources(now),
+            resources=_resource_entries(network, now),
         )
-
-    def _resources(self, now: float) -> list[ResourceEntry]:
-        network = self._network
-        freshness = network.telemetry.freshness
-        words = dict(verdict.state_words(freshness, now))
-        for resource in network.selection.resources:
-            if network.inventory.dormant(resource.name):
-                words.setdefault(resource.name, "dormant")
-        entries = []
-        for name, word in words.items():
-            known = freshness.get(name)
-            error = None if known is None or word != "failing" else known.error
-            entries.append(
-                ResourceEntry(
-                    name,
-                    word,
-                    None if error is None else error.reason,
-                    None if error is None else error.text_with_request_id,
-                    None if known is None else _instant(known.last_success),
-                )
-            )
-        return entries
 
     def _encode(self, found: FindingList) -> Raw:
         first = found.lines[:MAX_FINDINGS]
@@ -197,35 +177,54 @@ class AccountState:
         return Raw(msgspec.json.encode(entries))
 
 
-class StatusJson(TextPage):
+def _resource_entries(network: AccountNetwork, now: float) -> list[ResourceEntry]:
+    freshness = network.telemetry.freshness
+    words = dict(verdict.state_words(freshness, now))
+    for resource in network.selection.resources:
+        if network.inventory.dormant(resource.name):
+            words.setdefault(resource.name, "dormant")
+    entries = []
+    for name, word in words.items():
+        known = freshness.get(name)
+        error = None if known is None or word != "failing" else known.error
+        entries.append(
+            ResourceEntry(
+                name,
+                word,
+                None if error is None else error.reason,
+                None if error is None else error.text_with_request_id,
+                None if known is None else _instant(known.last_success),
+            )
+        )
+    return entries
+
+
+class StatusJson(AccountPage):
     """The state of the accounts that the client may see."""
 
-    media_type = b"application/json"
-
-    def __init__(
-        self, accounts: Mapping[str, AccountNetwork], context: SiteContext
-    ) -> None:
-        super().__init__()
-        self._states = {
-            name: AccountState(network, context.runbooks)
-            for name, network in accounts.items()
-        }
-        self._version = context.build.version
-        self._now = context.now
+    def __init__(self, networks: Networks, context: SiteContext) -> None:
+        super().__init__(networks, context)
+        self._states: WeakKeyDictionary[AccountNetwork, AccountState]
+        self._states = WeakKeyDictionary()
         self._cache = TTLCache[str](context.clock.seconds)
 
-    def text(self, request: Request) -> str:
-        """Return the document. That of many accounts is cached for a second."""
-        visible = visible_accounts(request)
-        if visible is ALL_ACCOUNTS and len(self._states) > 1:
-            return self._cache.get(None, lambda: self.document(list(self._states)))
-        # The only account without a name has no tokens that are limited to others.
-        names = [name for name in self._states if not name or name in visible]
-        return self.document(names)
+    def one(self, _request: Request, network: AccountNetwork) -> str:
+        return self.document([network])
 
-    def document(self, names: Sequence[str]) -> str:
-        now = self._now()
-        entries = [self._states[name].entry(now) for name in names]
+    def many(self, request: Request) -> str:
+        """Return the document, cached for a second for clients that may see all."""
+        visible, every = visible_accounts(request), self.networks
+        if visible is ALL_ACCOUNTS:
+            return self._cache.get(None, lambda: self.document([*every.values()]))
+        return self.document([one for name, one in every.items() if name in visible])
+
+    def _state(self, network: AccountNetwork) -> AccountState:
+        state = AccountState(self.context.runbooks)
+        return self._states.setdefault(network, state)
+
+    def document(self, networks: Sequence[AccountNetwork]) -> str:
+        now = self.now()
+        entries = [self._state(network).entry(network, now) for network in networks]
         accounts = [entry for _, entry in entries]
         _, text = verdict.summary([reading for reading, _ in entries])
         if len(accounts) == 1:
@@ -236,7 +235,7 @@ class StatusJson(TextPage):
         order = [_WORDS[tone] for tone in WORST_FIRST]
         verdicts = [entry.verdict for entry in accounts]
         document = Document(
-            version=self._version,
+            version=self.context.build.version,
             generated_at=rfc3339(now),
             verdict=min(verdicts, key=order.index, default="unknown"),
             text=text,

@@ -3,7 +3,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http import parse_qs
 
-from api_exporter.web.discovery.query import Query, QueryError, parse_query
+from api_exporter.web.discovery import QueryError, parse_query
+from api_exporter.web.peer_table import Query
 
 
 def asked(text: str, others: tuple[str, ...] = ()) -> Query:

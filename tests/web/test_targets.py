@@ -15,10 +15,8 @@ from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, NetBirdAccount, Peer
-from api_exporter.web.discovery import targets
-from api_exporter.web.discovery.membership import line
-from api_exporter.web.discovery.query import Query
-from api_exporter.web.discovery.targets import target_list
+from api_exporter.web import peer_table
+from api_exporter.web.peer_table import Query, line, target_list
 from tests.inventories import inventory_of
 from tests.netbird.test_bodies import decode
 from tests.pure import ROOT
@@ -183,7 +181,7 @@ class LabelTests(SynchronousTestCase):
         """Every label has its row in the documentation, in this order."""
         text = (ROOT / "docs/service-discovery.md").read_text(encoding="utf-8")
         rows = re.findall(r"^\| `(__meta_netbird_\w+)`", text, re.MULTILINE)
-        names = [field.encode_name for field in fields(targets.TargetLabels)]
+        names = [field.encode_name for field in fields(peer_table.TargetLabels)]
         self.assertEqual(names, rows)
 
 

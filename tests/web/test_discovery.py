@@ -6,8 +6,7 @@ from twisted.web.http_headers import Headers
 
 from api_exporter.ports import UpstreamError
 from api_exporter.serving.site import BoundedSite
-from api_exporter.web import json_list
-from api_exporter.web.discovery import page, targets
+from api_exporter.web import discovery, peer_table
 from tests.parts import DelayedCompute
 from tests.web.connection import Connection
 from tests.web.served import Asked, ServedTestCase, header
@@ -84,8 +83,8 @@ class AnswerTests(DiscoveryTestCase):
 
     def test_wrong(self) -> None:
         """An invalid query is 400, with the allowed parameters."""
-        line = "'account' is not allowed: the parameters are port, group, address"
-        self.assertEqual((400, line), self.refused("?port=1&account=a"))
+        line = "'gruop' is not allowed: the parameters are port, group, address"
+        self.assertEqual((400, line), self.refused("?port=1&gruop=a"))
         self.assertEqual([], self.compute.waiting)
 
     def test_head(self) -> None:
@@ -121,28 +120,28 @@ class AnswerTests(DiscoveryTestCase):
     def test_too_long(self) -> None:
         """A response above the limit of bytes is 400, with advice."""
         length = len(self.request("/sd?port=9100")[2])
-        self.patch(json_list, "MAX_RESPONSE_BYTES", length)
+        self.patch(peer_table, "MAX_RESPONSE_BYTES", length)
         self.assertEqual(20, len(self.listed()))
-        self.patch(json_list, "MAX_RESPONSE_BYTES", length - 1)
+        self.patch(peer_table, "MAX_RESPONSE_BYTES", length - 1)
         self.assertEqual((400, TOO_LONG), self.refused())
 
     def test_too_many(self) -> None:
         """A response with too many targets is refused before it is computed."""
         peers = len(self.watched.inventory.peers or ())
         ports = "&".join(f"port={port}" for port in range(1, 17))
-        self.patch(targets, "MAX_TARGETS", 16 * peers - 1)
+        self.patch(peer_table, "MAX_TARGETS", 16 * peers - 1)
         self.assertEqual((400, TOO_LONG), self.refused(f"?{ports}"))
         self.assertEqual([], self.compute.waiting)
-        self.patch(targets, "MAX_TARGETS", 16 * peers)
+        self.patch(peer_table, "MAX_TARGETS", 16 * peers)
         for query in (f"?{ports}", f"?group=servers&{ports}"):
             self.assertEqual(200, self.request(f"/sd{query}")[0])
 
     def test_defect(self) -> None:
         """A bug is logged and is 500; the next request succeeds."""
-        self.patch(page, "target_list", lambda *_: 1 / 0)
+        self.patch(discovery, "target_list", lambda *_: 1 / 0)
         self.assertEqual((500, "the exporter has a bug: see its log"), self.refused())
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-        self.patch(page, "target_list", targets.target_list)
+        self.patch(discovery, "target_list", peer_table.target_list)
         self.assertEqual(20, len(self.listed()))
 
 

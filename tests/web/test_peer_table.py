@@ -12,11 +12,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.records import Group, Member, Peer, User
-from api_exporter.web import lookup_table
-from api_exporter.web.lookup_table import (
+from api_exporter.web import peer_table
+from api_exporter.web.peer_table import (
+    LOOKUP_COLUMNS,
     MAX_FOUND,
     TABLE_READS,
-    PeerRow,
     Table,
     address_key,
     make_table,
@@ -102,7 +102,7 @@ class TableTests(SynchronousTestCase):
         self.assertEqual(["All", "servers"], server["groups"])
         self.assertEqual("u1", laptop["user_id"])
         self.assertEqual("Debian 12", laptop["os"])
-        self.assertEqual(list(PeerRow.__struct_fields__), list(laptop))
+        self.assertEqual(list(LOOKUP_COLUMNS), list(laptop))
         for row, line in zip((laptop, server), csv_rows(table), strict=True):
             self.assertEqual(list(row), list(line))
             for key, value in row.items():
@@ -123,7 +123,27 @@ class TableTests(SynchronousTestCase):
         table = make_table(inventory_of(peers=peers, groups=()))
         for row, line in zip(json_rows(table), csv_rows(table), strict=True):
             for key in ("dns_name", "address", "peer", "os"):
-                self.assertEqual(row[key], line[key])
+                self.assertIn(line[key], (row[key], f"'{row[key]}"))
+
+    def test_formulas(self) -> None:
+        """A cell that a spreadsheet would take for a formula begins with a quote."""
+        texts = (
+            "=1+1",
+            "+1",
+            "-1",
+            "@a",
+            "\ta",
+            "\ra",
+            "\uff1da",
+            'a"=',
+            "a-1",
+            "\u00e4",
+        )
+        peers = tuple(Peer(id=f"{n}", name=text) for n, text in enumerate(texts))
+        table = make_table(inventory_of(peers=peers, groups=()))
+        self.assertEqual([*texts], [row["peer"] for row in json_rows(table)])
+        cells = [row["peer"] for row in csv_rows(table)]
+        self.assertEqual([f"'{text}" for text in texts[:7]] + [*texts[7:]], cells)
 
     def test_reads(self) -> None:
         """The table names each list from which it is made."""
@@ -176,11 +196,11 @@ class TableTests(SynchronousTestCase):
         for form in (whole.json, whole.csv):
             assert form is not None
             for limit, is_known in ((form.length, True), (form.length - 1, False)):
-                self.patch(lookup_table, "MAX_TABLE_BYTES", limit)
+                self.patch(peer_table, "MAX_TABLE_BYTES", limit)
                 made = make_table(network)
                 found = made.json if form is whole.json else made.csv
                 self.assertEqual(is_known, found is not None)
-        self.patch(lookup_table, "MAX_TABLE_BYTES", 100_000)
+        self.patch(peer_table, "MAX_TABLE_BYTES", 100_000)
         long = make_table(network)
         self.assertEqual((None, None), (long.json, long.csv))
         for table in (whole, long):

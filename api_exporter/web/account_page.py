@@ -1,0 +1,62 @@
+"""A page of one account, or of all accounts if the request names none."""
+
+import json
+from collections.abc import Mapping
+
+from twisted.web.server import Request
+
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ReadOnlyPage, error_line
+from api_exporter.web.context import SiteContext
+
+Networks = Mapping[str, AccountNetwork]
+"""By the account's name, "" for the only account. A reload changes the mapping."""
+
+Answer = bytes | str | Mapping[str, object] | int
+"""A body, of which a mapping becomes JSON, or NOT_DONE_YET."""
+
+
+class AccountPage(ReadOnlyPage):
+    """A page that is made for each request.
+
+    Attributes:
+        usage: the parameters of a valid request, after the account.
+    """
+
+    media_type = b"application/json"
+    usage = ""
+
+    def __init__(self, networks: Networks, context: SiteContext) -> None:
+        super().__init__()
+        self.networks, self.context, self.now = networks, context, context.now
+
+    def one(self, request: Request, network: AccountNetwork) -> Answer:
+        """Return the page of an account. It sets the status if that is not 200."""
+        raise NotImplementedError
+
+    def many(self, request: Request) -> Answer:
+        """Return the page for requests that name none of several accounts."""
+        path = request.path.decode("ascii", "replace")
+        line = f"account is missing: request {path}?account=NAME{self.usage}"
+        return error_line(request, 400, line)
+
+    def render_GET(self, request: Request) -> bytes | int:
+        request.setHeader(b"Content-Type", self.media_type)
+        answer = self._answer(request, request.args.get(b"account"))
+        if isinstance(answer, Mapping):
+            answer = json.dumps(answer, indent=2) + "\n"
+        return answer.encode() if isinstance(answer, str) else answer
+
+    def _answer(self, request: Request, names: list[bytes] | None) -> Answer:
+        if "" in self.networks:
+            if names is None:
+                return self.one(request, self.networks[""])
+            line = "account is not allowed: this exporter has a single account"
+            return error_line(request, 400, line)
+        if names is None:
+            return self.many(request)
+        name = names[0].decode("utf-8", "replace")
+        network = self.networks.get(name) if len(names) == 1 else None
+        if network is None:
+            return error_line(request, 404, ACCOUNT_NOT_FOUND)
+        return self.one(request, network)

@@ -1,1 +1,0 @@
-"""`/sd`: the peers as targets, for Prometheus' HTTP service discovery."""

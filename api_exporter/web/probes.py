@@ -1,0 +1,100 @@
+"""`/health`: the process and its resources. `/ready`: whether the peers are reliable.
+
+A request starts no refresh.
+"""
+
+from collections.abc import Iterator
+
+from twisted.web.server import Request
+
+from api_exporter.netbird.resources import UP
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.telemetry.freshness import UNRELIABLE_PERIODS, Freshness
+from api_exporter.upstream.advice import advice
+from api_exporter.web.account_page import AccountPage
+
+
+class Health(AccountPage):
+    """The status is 200 whenever the process responds."""
+
+    def one(self, _request: Request, network: AccountNetwork) -> dict[str, object]:
+        telemetry = network.telemetry
+        return self._process(
+            upstream={"url": network.url, "reachable": telemetry.reachable},
+            resources={
+                name: _entry(known) for name, known in telemetry.freshness.items()
+            },
+        )
+
+    def many(self, _request: Request) -> dict[str, object]:
+        """Return the `up` of each account."""
+        return self._process(
+            accounts={
+                name: {"up": network.telemetry.freshness[UP].up}
+                for name, network in self.networks.items()
+            }
+        )
+
+    def _process(self, **more: object) -> dict[str, object]:
+        return {
+            "status": "ok",
+            "version": self.context.build.version,
+            "uptime_seconds": round(self.context.uptime(), 3),
+            **more,
+        }
+
+
+def _entry(freshness: Freshness) -> dict[str, object]:
+    error = freshness.error
+    entry: dict[str, object] = {
+        "up": freshness.up,
+        "supported": freshness.supported,
+        "last_success_timestamp_seconds": freshness.last_success,
+        "records": freshness.records if freshness.last_success else None,
+        "last_error_reason": error.reason if error else None,
+    }
+    if error is not None and error.request_id:
+        entry["last_error_request_id"] = error.request_id
+    return entry
+
+
+class Ready(AccountPage):
+    """200 if the records of the peers are reliable, otherwise 503 with the reasons."""
+
+    def one(self, request: Request, network: AccountNetwork) -> dict[str, object]:
+        found = [*reasons(network.telemetry.freshness[UP], self.now())]
+        request.setResponseCode(503 if found else 200)
+        return {"ready": not found, "reasons": found}
+
+    def many(self, request: Request) -> dict[str, object]:
+        """Return 200 if any account is ready, or if there is no account.
+
+        One customer's invalid token must not take the others out of service.
+        """
+        found = {
+            name: not [*reasons(network.telemetry.freshness[UP], self.now())]
+            for name, network in self.networks.items()
+        }
+        ready = any(found.values()) or not found
+        request.setResponseCode(200 if ready else 503)
+        return {"ready": ready, "accounts": found}
+
+
+def reasons(freshness: Freshness, now: float) -> Iterator[dict[str, str]]:
+    """Yield why the records of the peers are not reliable.
+
+    The metrics of the peers stay longer: until METRICS_MAX_AGE.
+    """
+    if (error := freshness.error) is not None:
+        yield {"reason": error.reason, "message": str(error), "advice": advice(error)}
+    if freshness.last_success is None:
+        message = "no refresh of the peers has succeeded yet"
+        yield {"reason": "never_read", "message": message}
+        return
+    age, period = now - freshness.last_success, freshness.period
+    if age > UNRELIABLE_PERIODS * period or freshness.withdrawn:
+        yield {
+            "reason": "too_old",
+            "message": f"the last refresh of the peers was {age:.0f} s ago,"
+            f" the interval is {period:g} s",
+        }
