@@ -13,7 +13,7 @@ from twisted.internet.error import UserError
 from twisted.internet.interfaces import IDelayedCall, IHostnameResolver, IPushProducer
 from twisted.internet.protocol import ClientFactory, Factory
 from twisted.internet.task import Clock
-from twisted.internet.testing import MemoryReactor, StringTransport
+from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
@@ -21,6 +21,7 @@ from api_exporter.ports import Compute
 from api_exporter.refresh.compute import ComputeThread
 from simulation.disk import Hangs
 from simulation.link import LATENCY, Link, Server
+from tests.memory_reactor import MemoryReactor
 
 MAX_CALLS_AT_ONCE = 100_000
 """The limit of calls in one instant. More are an endless loop."""

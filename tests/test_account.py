@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IProtocol
-from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import MAX_CLOSE_SECONDS, Account, SharedState
@@ -16,6 +16,7 @@ from api_exporter.refresh.pipeline import AccountFeature, BodyReader
 from api_exporter.settings import environment
 from api_exporter.upstream.tls_policy import UpstreamCertificate
 from tests.logbook import logbook
+from tests.memory_reactor import MemoryReactorClock
 
 URL = "http://10.0.0.1"
 

@@ -14,11 +14,7 @@ from twisted.application.service import Application, MultiService
 from twisted.internet.address import IPv4Address
 from twisted.internet.interfaces import IHostnameResolver
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.internet.testing import (
-    MemoryReactorClock,
-    StringTransport,
-    SynchronousResolver,
-)
+from twisted.internet.testing import StringTransport
 from twisted.logger import ILogObserver
 from twisted.python.threadpool import ThreadPool
 from twisted.scripts._twistd_unix import ServerOptions
@@ -47,6 +43,7 @@ from api_exporter.web.pprof import ProfileService
 from tests.daemon.test_life import replaced
 from tests.daemon.test_supervision import Systemd
 from tests.logbook import logbook
+from tests.memory_reactor import MemoryReactorClock, Resolver
 
 URL = "http://10.0.0.1"
 NOW = 1_800_000_000.0
@@ -211,7 +208,7 @@ class SeveralAccountsTests(ProgramTestCase):
 class PosixReactor(Reactor, PosixReactorBase):  # type: ignore[misc]
     """A reactor of the type that a process needs."""
 
-    nameResolver = SynchronousResolver()  # noqa: N815 - the name is Twisted's
+    nameResolver = Resolver()  # noqa: N815 - the name is Twisted's
 
 
 class MakeServiceTests(SynchronousTestCase):

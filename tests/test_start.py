@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import service
 from api_exporter.account import SharedState
 from api_exporter.accounts import AccountSet
 from api_exporter.settings import environment
+from tests.memory_reactor import MemoryReactorClock
 
 STEP = 0.05
 

@@ -129,6 +129,9 @@ def _set_ciphers(context: SSL.Context, tls: TlsConfig) -> None:
     if tls.ciphers is not None:
         context.set_cipher_list(f"{level}{':'.join(tls.ciphers)}".encode())
     if tls.ciphers_13:
+        if not hasattr(context, "set_tls13_ciphersuites"):
+            message = "suites of TLS 1.3 need pyOpenSSL 25.2 or newer; leave them out"
+            raise _error(tls, "cipher_suites", message)
         context.set_tls13_ciphersuites(":".join(tls.ciphers_13).encode())
 
 

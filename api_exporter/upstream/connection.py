@@ -147,7 +147,7 @@ class TlsConnection(BoundedConnection):
         super().connectionLost(reason)
 
 
-class _BoundedConnectionFactory(WrappingFactory[BoundedConnection]):
+class _BoundedConnectionFactory(WrappingFactory):
     noisy = False
 
     def __init__(

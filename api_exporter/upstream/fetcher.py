@@ -4,11 +4,12 @@ It does not decode the bodies.
 """
 
 from collections.abc import Callable
+from http.cookiejar import CookieJar
+from typing import Any, cast
 
 from hyperlink import EncodedURL
 from msgspec import Struct
 from treq.client import HTTPClient
-from treq.cookies import IndexableCookieJar
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -72,8 +73,11 @@ class _Address(EncodedURL):
         return self._text
 
 
-class _NoCookies(IndexableCookieJar):
-    """A cookie jar that stays empty: a cookie may hold bytes that are not text."""
+class _NoCookies(CookieJar):
+    """A cookie jar that stays empty: a cookie may hold bytes that are not text.
+
+    Its type in newer versions of treq, `IndexableCookieJar`, is missing in 24.9.
+    """
 
     def extract_cookies(self, response: object, request: object) -> None:
         """Ignore cookies; see CookieJar."""
@@ -126,7 +130,7 @@ class Fetcher:
     ) -> None:
         self._clocks_differ = False
         self.log = world.logger(self.log)
-        self._http = HTTPClient(GzipAgent(agent), _NoCookies())
+        self._http = HTTPClient(GzipAgent(agent), cast("Any", _NoCookies()))
         self._token = token
         self._options = options
         self._clock, self._now, self._jitter = world.clock, world.now, world.jitter

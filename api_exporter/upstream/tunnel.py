@@ -162,7 +162,9 @@ class _TunnelTransport(ProtocolWrapper):
     """Carries the CONNECT request first, and the tunnel's data afterwards."""
 
     def __init__(
-        self, factory: "_TunnelTransportFactory", connect_protocol: _ConnectProtocol
+        self,
+        factory: "WrappingFactory[_TunnelTransport]",
+        connect_protocol: _ConnectProtocol,
     ) -> None:
         super().__init__(factory, connect_protocol)
         self.connect_protocol = connect_protocol
@@ -172,7 +174,7 @@ class _ConnectFactory(Factory):
     noisy = False
 
 
-class _TunnelTransportFactory(WrappingFactory[_TunnelTransport]):
+class _TunnelTransportFactory(WrappingFactory):
     noisy = False
     protocol = _TunnelTransport
 

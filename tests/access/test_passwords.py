@@ -1,7 +1,6 @@
 """Passwords are compared one at a time, and few comparisons wait."""
 
 from twisted.internet.defer import Deferred
-from twisted.internet.testing import MemoryReactorClock
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
@@ -13,6 +12,7 @@ from api_exporter.access.passwords import (
     ComparisonQueue,
     compare_in_thread,
 )
+from tests.memory_reactor import MemoryReactorClock
 
 
 class ComparisonQueueTests(SynchronousTestCase):

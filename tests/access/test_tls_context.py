@@ -105,6 +105,11 @@ class ContextTests(SynchronousTestCase):
 
     def test_ciphers(self) -> None:
         """Only listed ciphers are accepted, for each version from its own names."""
+        if not hasattr(SSL.Context, "set_tls13_ciphersuites"):
+            words = "suites of TLS 1.3 need pyOpenSSL 25.2 or newer; leave them out"
+            suites = "  cipher_suites: [TLS_AES_128_GCM_SHA256]\n"
+            self.assertIn(words, self.why_not(suites))
+            raise SkipTest(words)
         some = "  cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,"
         some += " TLS_CHACHA20_POLY1305_SHA256]\n"
         for ciphers, expected in (

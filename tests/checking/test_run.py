@@ -19,13 +19,13 @@ from twisted.internet.interfaces import (
     IProtocolFactory,
 )
 from twisted.internet.task import react
-from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import LogBeginner, LogPublisher
 from twisted.test.iosim import FakeTransport, IOPump, connect
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import cli
 from api_exporter.checking import report
+from tests.memory_reactor import MemoryReactorClock
 
 CLIENT = IPv4Address("TCP", "127.0.0.1", 40000)
 

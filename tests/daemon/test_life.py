@@ -11,7 +11,6 @@ from pathlib import Path
 
 from twisted.application.service import Application, IServiceCollection, Service
 from twisted.internet.defer import Deferred
-from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import ILogObserver, Logger, LogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -20,6 +19,7 @@ from api_exporter.daemon.outlets import ROTATED_AT, ROTATED_FILES, LogFile
 from api_exporter.serving.listener import ListenError
 from api_exporter.settings.environment import read_settings
 from tests.logbook import logbook
+from tests.memory_reactor import MemoryReactorClock
 
 REQUIRED = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
 SETTINGS = read_settings(REQUIRED)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from treq.client import HTTPClient
 from treq.testing import RequestTraversalAgent
 from twisted.internet.interfaces import IPushProducer
-from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import UNKNOWN_LENGTH
@@ -20,6 +20,7 @@ from api_exporter.demo.server import customers, tokens
 from api_exporter.settings.token import Token
 from simulation.company.network import PATHS
 from simulation.company.people import EXPORTER_ID
+from tests.memory_reactor import MemoryReactorClock
 
 NOW = 1_787_425_800.0
 TOKEN = "nbp_0123456789012345678901234567890abcde"

@@ -1,11 +1,12 @@
 """The settings and the server of the simulation."""
 
-from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.internet.testing import StringTransport
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo import server
 from api_exporter.settings.environment import read_settings
+from tests.memory_reactor import MemoryReactorClock
 
 
 class EnvironTests(SynchronousTestCase):

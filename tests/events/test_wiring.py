@@ -4,7 +4,6 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 from twisted.internet.defer import Deferred
-from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
@@ -20,6 +19,7 @@ from api_exporter.settings.parsers import STANDARD_OUTPUT
 from tests.events.paging import Table
 from tests.events.shared import NOW
 from tests.inventories import inventory_of
+from tests.memory_reactor import MemoryReactorClock
 
 
 class JournalsTests(SynchronousTestCase):

@@ -117,7 +117,7 @@ class ReachingTestCase(TestCase):
         self.assertNotIn(SECRET, str(error))
 
 
-class Counting(WrappingFactory[ProtocolWrapper]):
+class Counting(WrappingFactory):
     """Knows how many connections there have been."""
 
     noisy = False

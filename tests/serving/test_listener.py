@@ -28,7 +28,6 @@ from twisted.internet.protocol import Factory
 from twisted.internet.ssl import CertificateOptions
 from twisted.internet.task import Clock
 from twisted.internet.tcp import Port
-from twisted.internet.testing import MemoryReactorClock
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -43,6 +42,7 @@ from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.addresses import Address, Endpoint
 from tests.authority import Authority
 from tests.logbook import logbook
+from tests.memory_reactor import MemoryReactorClock
 from tests.web.connection import CLIENT, Connection, Waiting, Wire
 
 

@@ -3,7 +3,7 @@
 from twisted.internet import error
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IProtocol
-from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,6 +13,7 @@ from api_exporter.upstream.agent import IDLE_SECONDS, RENEWAL_SECONDS, UpstreamA
 from api_exporter.upstream.connection import CLOSE_TIMEOUT
 from api_exporter.upstream.failures import ProxyTimeout, translate
 from api_exporter.upstream.tls_policy import TlsPolicy
+from tests.memory_reactor import MemoryReactorClock
 from tests.upstream.test_fetcher import NeverResolved
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

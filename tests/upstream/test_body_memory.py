@@ -10,7 +10,7 @@ from twisted.internet.interfaces import (
     IProtocolFactory,
     IStreamClientEndpoint,
 )
-from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import URI, Agent
@@ -23,6 +23,7 @@ from api_exporter.upstream import body as bodies
 from api_exporter.upstream.body import BodyMemory
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.world import World
+from tests.memory_reactor import MemoryReactorClock
 
 MIB = 1024 * 1024
 READ = 64 * 1024

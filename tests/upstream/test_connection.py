@@ -13,7 +13,6 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IProtocol, IProtocolFactory, ITransport
 from twisted.internet.protocol import Factory, Protocol, connectionDone
-from twisted.internet.testing import MemoryReactorClock
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from twisted.test.iosim import FakeTransport, connect
@@ -30,6 +29,7 @@ from api_exporter.upstream.connection import CLOSE_TIMEOUT, MAX_HEADER_BYTES
 from api_exporter.upstream.failures import translate
 from api_exporter.upstream.tls_policy import TlsPolicy, read_certificate
 from tests.authority import Authority
+from tests.memory_reactor import MemoryReactorClock
 
 ADDRESS, UNUSUAL = "10.0.0.1", "my_host.example"
 PEER = IPv4Address("TCP", ADDRESS, 443)

@@ -12,7 +12,6 @@ from twisted.internet.interfaces import (
     IResolutionReceiver,
 )
 from twisted.internet.task import Clock
-from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import Agent
 from twisted.web.server import NOT_DONE_YET, Request
@@ -26,6 +25,7 @@ from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.world import World
 from tests.logbook import logbook
+from tests.memory_reactor import MemoryReactorClock
 from tests.scripted import Answer, ScriptedApi, says, silence, stall
 
 TIMEOUT = 30.0

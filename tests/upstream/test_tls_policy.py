@@ -5,7 +5,6 @@ from errno import EACCES
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
-from twisted.internet.testing import MemoryReactorClock
 from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -17,6 +16,7 @@ from api_exporter.upstream.client import RELOAD_INTERVAL
 from api_exporter.upstream.tls_policy import TlsPolicy, UpstreamCertificate
 from tests.authority import Authority
 from tests.logbook import logbook
+from tests.memory_reactor import MemoryReactorClock
 
 NOW = 1_800_000_000.0
 UNUSABLE = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
