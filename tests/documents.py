@@ -11,6 +11,7 @@ from types import ModuleType
 
 from prometheus_client import CollectorRegistry
 
+from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Metric
@@ -19,7 +20,7 @@ from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, LIVE_SETTINGS, SECTIONS
 from api_exporter.settings.example import example_file
 from api_exporter.settings.setting import Setting
-from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
+from api_exporter.subjects.table import COLLECTORS, FINDERS, RESOURCE_BY_NAME
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
@@ -82,6 +83,27 @@ Made from the code by `make docs`: change it there.
 The column "API field" has paths below `/api/`.
 """
 
+FINDINGS = """\
+## Findings
+
+`api_exporter_finding_since_timestamp_seconds` has one sample for each finding. Its
+value is NetBird's own time where NetBird has one. Otherwise it is the time when the
+exporter first found it. That is the start of the exporter for what is found as soon
+as the lists are known, at the start or after one of them was unknown. So a finding
+that is newer than the start is new.
+
+`object` is the bare name of the object, `object_id` its id. `object_id` is empty for
+what concerns the whole account. A peer that `PEER_DETAIL` leaves out has no name, and
+neither has a user or an invite. The id of a route is its identifier and destination,
+that of a resource begins with its network, and that of a budget has all properties of
+the limit. No label has a number that changes.
+
+At most 50 findings of each name and 500 of an account have a sample: the most severe,
+then by name and id. `api_exporter_findings_omitted` counts the others by name;
+`api_exporter_attention` counts all. `METRICS_DENY` does not apply to these families.
+A scrape with `exclude[]=exporter` has none of them, and no alert follows from it.
+"""
+
 EXPORTER = """\
 ## The exporter itself
 
@@ -119,7 +141,25 @@ def code(*words: str) -> str:
 
 def metrics() -> str:
     """Return a table of all families: the collectors', then the exporter's own."""
-    return "\n".join([METRICS, *map(_collector, COLLECTORS), EXPORTER + "\n" + _own()])
+    collectors = map(_collector, COLLECTORS)
+    findings = f"{FINDINGS}\n{_findings()}"
+    return "\n".join([METRICS, *collectors, findings, EXPORTER + "\n" + _own()])
+
+
+def _findings() -> str:
+    """Return a table of all kinds of findings."""
+    severities = default_thresholds().severities
+    rows = (
+        (
+            code(kind.name),
+            severities.get(kind.name, "warning"),
+            code(kind.object_type),
+            code(*finder.reads),
+        )
+        for finder in FINDERS
+        for kind in finder.kinds
+    )
+    return table(("finding", "severity", "object_type", "reads"), rows)
 
 
 def _subject(collector: Collector) -> ModuleType:
@@ -240,7 +280,11 @@ def _own() -> str:
     access_log.set_services({"a": "web"})
     access_log.count_rows([b'{"service_id":"a","status_code":401}'], 0)
     register_network_gauges(
-        telemetry.registry, Pages(["peers"]), lambda: {"critical": 0}
+        telemetry.registry,
+        Pages(["peers"]),
+        findings=lambda: {"critical": 0},
+        series=lambda: {("NetBirdPolicyEmpty", "info", "policy", "p", "all"): 1.0},
+        omitted=lambda: {"NetBirdPolicyEmpty": 1},
     )
     process = process_telemetry()
     register_unauthorized_counter(process.registry)

@@ -21,7 +21,7 @@ from api_exporter.checking.report_json import CheckDocument
 from api_exporter.cli import CommandOptions
 from api_exporter.ports import REASONS
 from api_exporter.settings.definitions import SETTINGS
-from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
+from api_exporter.subjects.table import COLLECTORS, FINDERS, RESOURCE_BY_NAME
 from api_exporter.web.peer_table import TargetLabels
 from api_exporter.web.status.status_json import SCHEMA
 from tests.chart import VALUES
@@ -37,6 +37,7 @@ def promises() -> set[str]:
     found: set[str] = set()
     for kind, names in (
         ("metric", _metrics()),
+        ("finding", _findings()),
         ("setting", (setting.name for setting in SETTINGS)),
         ("collector", (collector.name for collector in COLLECTORS)),
         ("resource", RESOURCE_BY_NAME),
@@ -59,9 +60,15 @@ def promises() -> set[str]:
 def _metrics() -> Iterator[str]:
     """Yield name, type and labels of each family, personal labels too."""
     for row in metrics().split("\n"):
-        if row.startswith("| `"):
+        if row.startswith(("| `api_exporter", "| `netbird")):
             name, kind, labels, *_ = row[2:].replace("`", "").split(" | ")
             yield f"{name} {kind} {labels.replace('_,', ',').strip('–')}".strip()
+
+
+def _findings() -> Iterator[str]:
+    """Yield name and type of the object of each kind of finding."""
+    for finder in FINDERS:
+        yield from (f"{kind.name} {kind.object_type}" for kind in finder.kinds)
 
 
 def _paths() -> Iterator[str]:

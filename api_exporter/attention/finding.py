@@ -64,6 +64,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         message: the rest of the sentence.
         since: when it began, seconds since the epoch; None if unknown.
         until: when the object expires; None if it does not, or has expired.
+        found_at: when it was first found; the start, if it was there before.
     """
 
     kind: FindingKind
@@ -74,6 +75,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     message: str
     since: float | None = None
     until: float | None = None
+    found_at: float = 0.0
 
     @property
     def finding(self) -> str:

@@ -121,7 +121,11 @@ class AccountNetwork(MultiService):
             certificate_lifetimes=certificates,
         )
         register_network_gauges(
-            registry, self.pages, lambda: self.attention.found.counts
+            registry,
+            self.pages,
+            findings=lambda: self.attention.found.counts,
+            series=lambda: self.attention.found.series,
+            omitted=lambda: self.attention.found.omitted,
         )
         self.pipeline = self._make_pipeline(fetch, world, options, features)
         self.refresh_log = RefreshLog(

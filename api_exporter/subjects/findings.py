@@ -6,8 +6,14 @@ from api_exporter.attention.finding import Finder, Finding, Snapshot
 from api_exporter.subjects.table import FINDERS
 
 
+def can_find(finder: Finder, snapshot: Snapshot) -> bool:
+    """Return whether all that the finder needs is known."""
+    is_blind = finder.is_single and snapshot.peers_unreadable
+    return not is_blind and not _unknown(snapshot, finder)
+
+
 def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
-    if _unknown(snapshot, finder) or (finder.is_single and snapshot.peers_unreadable):
+    if not can_find(finder, snapshot):
         return
     if snapshot.inventory.rules.references.are_joined(finder.reads):
         snapshot = snapshot.joined

@@ -1,7 +1,9 @@
 """The findings of one account, updated after each refresh."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, islice
+from operator import attrgetter
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -19,7 +21,7 @@ from api_exporter.attention.thresholds import (
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now
-from api_exporter.subjects.findings import find, unknown_resources
+from api_exporter.subjects.findings import can_find, find, unknown_resources
 from api_exporter.subjects.groups import GroupCount, count_important
 from api_exporter.subjects.table import FINDERS
 from api_exporter.telemetry.freshness import Freshness
@@ -38,13 +40,24 @@ class FindingList(Struct, frozen=True, kw_only=True):
         lines: the findings with one line for many peers, for people.
         unknown: unknown resources, because of which findings may be missing.
         counts: by severity, the most severe first; empty before the peers are known.
+        series: the time since which a finding holds, by its labels: name, severity,
+            type, id and name of its object. There are at most 50 of each finding.
+        omitted: the number of findings without a series, by name.
     """
 
     findings: tuple[Finding, ...] = ()
     lines: tuple[Finding, ...] = ()
     unknown: tuple[str, ...] = ()
     counts: Mapping[str, int] = MappingProxyType({})
+    series: Mapping[tuple[str, ...], float] = MappingProxyType({})
+    omitted: Mapping[str, int] = MappingProxyType({})
 
+
+MAX_OF_FINDING = 50
+"""The maximum number of series of each finding."""
+
+MAX_SERIES = 500
+"""The maximum number of series of all findings of an account."""
 
 FindingsByFinder = Mapping[Finder, Mapping[Severity, Sequence[Finding]]]
 """The findings of each finder by severity; most finders have none."""
@@ -57,12 +70,16 @@ class AttentionState(Struct, frozen=True, kw_only=True):
 
     Attributes:
         changes: those of the inventory, which show what has changed since.
+        started_at: when the exporter started, seconds since the epoch.
         drop_at: when many of the newest peers went offline at once, or None.
+        known: the finders that knew all that they read.
         groups: the numbers of important groups; None while they are unknown.
     """
 
     changes: Mapping[str, object] = MappingProxyType({})
+    started_at: float = 0.0
     drop_at: float | None = None
+    known: frozenset[Finder] = frozenset()
     by_finder: FindingsByFinder = MappingProxyType({})
     found: FindingList = FindingList()
     groups: tuple[GroupCount, ...] | None = None
@@ -91,7 +108,7 @@ class Attention:
         self._important_groups = important_groups
         self._certificate_lifetimes = certificate_lifetimes
         self._thresholds = thresholds or default_thresholds()
-        self.last = AttentionState()
+        self.last = AttentionState(started_at=now())
 
     @property
     def found(self) -> FindingList:
@@ -137,7 +154,7 @@ def update_findings(
         drop = drop_at(inventory.peers or (), snapshot.now, snapshot.thresholds)
     snapshot = replace(snapshot, drop_at=drop)
     by_finder = {
-        finder: _by_severity(find(finder, snapshot))
+        finder: _by_severity(_dated(find(finder, snapshot), finder, snapshot.now, last))
         for finder in FINDERS
         if everything or not finder.reads or changed.intersection(finder.reads)
     }
@@ -147,11 +164,31 @@ def update_findings(
         groups = count_important(snapshot)
     return AttentionState(
         changes=changes,
+        started_at=last.started_at,
+        known=frozenset(f for f in every if can_find(f, snapshot)),
         drop_at=drop,
         by_finder=every,
         found=_combined(snapshot, every),
         groups=groups,
     )
+
+
+def _dated(
+    findings: Iterable[Finding], finder: Finder, now: float, last: AttentionState
+) -> Iterator[Finding]:
+    """Yield the findings with the time at which each one was first found.
+
+    That is the start for those of a finder that could find nothing before: nothing
+    says that these are new.
+    """
+    before = {
+        finding.key: finding.found_at
+        for few in last.by_finder.get(finder, _NO_FINDINGS).values()
+        for finding in few
+    }
+    new_at = now if finder in last.known else last.started_at
+    for finding in findings:
+        yield replace(finding, found_at=before.get(finding.key, new_at))
 
 
 def _by_severity(findings: Iterable[Finding]) -> Mapping[Severity, Sequence[Finding]]:
@@ -163,13 +200,34 @@ def _by_severity(findings: Iterable[Finding]) -> Mapping[Severity, Sequence[Find
     return MappingProxyType({severity: (*few,) for severity, few in found.items()})
 
 
+def _published(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings that have a series, the most severe first."""
+    order = sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.key))
+    few = (islice(own, MAX_OF_FINDING) for _, own in groupby(order, _name))
+    return islice(chain.from_iterable(few), MAX_SERIES)
+
+
+_name = attrgetter("finding")
+
+
+def _labels(f: Finding) -> tuple[str, ...]:
+    return f.finding, f.severity, f.object_type, f.object_id, f.object
+
+
 def _combined(snapshot: Snapshot, by_finder: FindingsByFinder) -> FindingList:
     every = [by_finder[finder] for finder in FINDERS if finder in by_finder]
     lists = {s: [few[s] for few in every if s in few] for s in SEVERITIES}
     counts: dict[str, int] = {s: sum(map(len, few)) for s, few in lists.items()}
     findings = tuple(chain.from_iterable(chain.from_iterable(lists.values())))
+    published = tuple(_published(findings))
+    omitted = Counter(map(_name, findings))
+    omitted.subtract(map(_name, published))
     return FindingList(
         findings=findings,
+        series=MappingProxyType(
+            {_labels(f): f.found_at if f.since is None else f.since for f in published}
+        ),
+        omitted=MappingProxyType(dict(+omitted)),
         lines=tuple(join_lines(findings)),
         unknown=unknown_resources(snapshot),
         counts=MappingProxyType(

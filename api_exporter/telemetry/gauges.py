@@ -139,6 +139,29 @@ def register_resource_gauges(
     registry.register(UnknownValues(freshness))
 
 
+class FindingTimes(Collector):
+    """The time since which each finding holds.
+
+    Args:
+        series: returns times by label values.
+    """
+
+    def __init__(self, series: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
+        self._series = series
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(
+            "api_exporter_finding_since_timestamp_seconds",
+            "Time since which the finding holds, in seconds since 1970: NetBird's own"
+            " time where it has one, else when the exporter first found it",
+            labels=("finding", "severity", "object_type", "object_id", "object"),
+        )
+        for label_values, since in self._series().items():
+            family.add_metric(label_values, since)
+        if family.samples:
+            yield family
+
+
 class UnknownValues(Collector):
     """The number of unknown values of each field that has some."""
 
@@ -208,12 +231,18 @@ _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ..
 
 
 def register_network_gauges(
-    registry: CollectorRegistry, pages: Pages, findings: Callable[[], Mapping[str, int]]
+    registry: CollectorRegistry,
+    pages: Pages,
+    findings: Callable[[], Mapping[str, int]],
+    series: Callable[[], Mapping[tuple[str, ...], float]],
+    omitted: Callable[[], Mapping[str, int]],
 ) -> None:
     """Register gauges of the page's size, as a help to set scrape limits, and findings.
 
     Args:
         findings: returns numbers by severity, empty before the first findings.
+        series: returns the findings' times by label values.
+        omitted: returns the number of findings without a series, by name.
     """
     CallbackMetric(
         registry,
@@ -237,9 +266,18 @@ def register_network_gauges(
     CallbackMetric(
         registry,
         "api_exporter_attention",
-        "Number of findings on the status page by severity",
+        "Number of findings by severity",
         findings,
         label="severity",
+    )
+    registry.register(FindingTimes(series))
+    CallbackMetric(
+        registry,
+        "api_exporter_findings_omitted",
+        "Number of findings without a series, beyond 50 of a name or 500 of an account"
+        " (absent if all have one)",
+        lambda: omitted() or None,
+        label="finding",
     )
 
 

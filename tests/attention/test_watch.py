@@ -1,6 +1,7 @@
 """When an account's findings are updated, and how many are kept."""
 
 import tracemalloc
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -8,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import with_changes
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer, User
 from api_exporter.subjects import watch
 from api_exporter.subjects.agent_network.records import AgentProvider, AgentSettings
@@ -193,6 +195,72 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual({"critical": 5, "warning": 3000, "info": 0}, found.counts)
         severities = [finding.severity for finding in found.findings]
         self.assertEqual(5 * ["critical"] + 3000 * ["warning"], severities)
+
+    def test_series(self) -> None:
+        """Fifty of a finding and five hundred of all have series; others are counted.
+
+        The most severe come first, then the names and the ids.
+        """
+        routes = tuple(
+            Route(id=f"{n}", network_id=f"{n:03}", network=f"10.{n}", enabled=True)
+            for n in range(60)
+        )
+        keys = tuple(replace(KEY, id=f"{n:03}", expires=at(-1)) for n in range(51))
+        self.known = inventory_of(peers=(), groups=(), routes=routes, setup_keys=keys)
+        found = self.look("peers")
+        self.assertEqual(
+            [("NetBirdRouteUnreachable", "critical", "route", "000|10.0", "10.0")],
+            list(found.series)[:1],
+        )
+        names = Counter(name for name, *_ in found.series)
+        self.assertEqual(
+            {"NetBirdRouteUnreachable": 50, "NetBirdSetupKeyExpiresSoon": 50}, names
+        )
+        self.assertEqual(
+            {"NetBirdRouteUnreachable": 10, "NetBirdSetupKeyExpiresSoon": 1},
+            found.omitted,
+        )
+        self.patch(watch, "MAX_SERIES", 70)
+        found = self.look("peers")
+        self.assertEqual(70, len(found.series))
+        self.assertEqual(31, found.omitted["NetBirdSetupKeyExpiresSoon"])
+
+    def test_found_at(self) -> None:
+        """A finding without a time of its own has that at which it was first found.
+
+        Whether it was there before is not known at the start, and after a list was
+        unknown: it has the time of the start.
+        """
+
+        def times() -> list[float]:
+            return [at - NOW for at in self.look("users").series.values()]
+
+        def waiting(*ids: str) -> Inventory:
+            users = tuple(User(id=id_, pending_approval=True) for id_ in ids)
+            return self.known.with_("users", users)
+
+        self.time += 60
+        self.assertEqual([], times())  # unknown
+        self.known = waiting("u")
+        self.assertEqual([0], times())
+        self.time += 60
+        self.known = waiting("u", "v")
+        self.assertEqual([0, 120], times())
+        self.time += 60
+        self.look("peers")
+        self.assertEqual([0, 120], times())
+        self.known = waiting("u")
+        self.assertEqual([0], times())
+        self.known = waiting("u", "v")
+        self.assertEqual([0, 180], times())
+        known, self.known = self.known, self.known.with_("users", None)
+        self.assertEqual([], times())
+        self.known = known.with_("users", known.users)
+        self.assertEqual([0, 0], times())
+        key = replace(KEY, expires=at(-DAY))
+        self.known = inventory_of(setup_keys=(key,))
+        self.look("peers")
+        self.assertEqual([-DAY], times())  # its own time
 
     def test_memory(self) -> None:
         """A finding takes less than a kilobyte: docs/operations.md says so."""
