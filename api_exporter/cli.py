@@ -60,7 +60,7 @@ class CommandOptions(Options):
         " [--account NAME]\n"
         "       api-exporter --rules [--config FILE]\n"
         "       api-exporter --runbook NAME\n"
-        "       api-exporter --health [--group GROUP] [--config FILE] [URL or /PAGE"
+        "       api-exporter --health [--config FILE] [URL or /PAGE"
         " [SECONDS]]"
     )
     optFlags: ClassVar = [

@@ -15,5 +15,4 @@ TARGETS = (
     "settings",
     "access_page",
     "lookup",
-    "status_json",
 )

@@ -129,9 +129,15 @@ class ProtectedSite(Frontend):
         decision: Decision = "full"
         if any(method.is_open(path) for method in self._access.methods):
             return decision
-        for account in (request.args or {}).get(b"account") or [None]:
-            name = None if account is None else account.decode("latin-1")
-            decision = authorize(allowed, path, name, metrics_path=metrics_path)
+        arguments = request.args or {}
+        for account in arguments.get(b"account") or [None]:
+            decision = authorize(
+                allowed,
+                path,
+                None if account is None else account.decode("latin-1"),
+                metrics_path=metrics_path,
+                has_group=b"group" in arguments,
+            )
             if decision != "full":
                 break
         return decision

@@ -24,7 +24,12 @@ DEBUG_PREFIX = "/debug"
 
 
 def authorize(
-    allowed: Accounts | None, path: str, account: str | None, *, metrics_path: str
+    allowed: Accounts | None,
+    path: str,
+    account: str | None,
+    *,
+    metrics_path: str,
+    has_group: bool = False,
 ) -> Decision:
     """Return the decision on a request for a path.
 
@@ -32,9 +37,10 @@ def authorize(
         allowed: the client's accounts; None without valid credentials.
         path: the decoded path.
         account: the requested account; None if the request names none.
+        has_group: whether the request names a group, whose state is no health probe.
     """
     if allowed is None:
-        probe = path in PROBE_PATHS and account is None
+        probe = path in PROBE_PATHS and account is None and not has_group
         return "status_only" if probe else "unauthorized"
     if allowed is ALL_ACCOUNTS:
         return "full"

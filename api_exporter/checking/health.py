@@ -12,7 +12,6 @@ from http.client import HTTPConnection, HTTPException
 
 from api_exporter.checking.health_request import (
     HEALTH_PAGE,
-    HEALTH_USAGE,
     NoRequest,
     Target,
     in_thread,
@@ -30,17 +29,13 @@ CERTIFICATE_ALERTS = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFIC
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     """Send the request, print one line, and return the exit status."""
-    if any(argument.partition("=")[0] == "--group" for argument in arguments):
-        from api_exporter.checking import group_health  # noqa: PLC0415
-
-        return group_health.main(arguments, environ)
     try:
-        options, words = parse_options(arguments, ("config",), HEALTH_USAGE)
+        config, words = parse_options(arguments)
         page = HEALTH_PAGE
         if words and words[0].startswith("/"):
             page = words[0]
             words = ["", *words[1:]]
-        found, seconds = targets(options.get("config"), words, environ, page=page)
+        found, seconds = targets(config, words, environ, page=page)
     except NoRequest as error:
         return _print(CRITICAL, str(error))
     except ConfigurationError as error:

@@ -5,7 +5,7 @@ Like all of `--health`, it imports no module that is slow to import.
 
 import re
 import ssl
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from socket import AF_UNIX, socket
@@ -55,11 +55,9 @@ class Target(NamedTuple):
     page: str
 
 
-def parse_options(
-    arguments: Iterable[str], allowed: Container[str], usage: str
-) -> tuple[dict[str, str], list[str]]:
-    """Return the options by name, and up to two other words; raise NoRequest."""
-    options: dict[str, str] = {}
+def parse_options(arguments: Iterable[str]) -> tuple[str | None, list[str]]:
+    """Return the file of --config, and up to two other words; raise NoRequest."""
+    config: str | None = None
     words: list[str] = []
     remaining = iter(arguments)
     for argument in remaining:
@@ -72,28 +70,22 @@ def parse_options(
             words.append(argument)
             continue
         value = value if equals else next(remaining, "")
-        if name not in allowed or not value:
-            raise NoRequest(usage)
-        options[name] = value
+        if name != "config" or not value:
+            raise NoRequest(HEALTH_USAGE)
+        config = value
     if len(words) > 2:
-        raise NoRequest(usage)
-    return options, words
+        raise NoRequest(HEALTH_USAGE)
+    return config, words
 
 
 def targets(
-    config: str | None,
-    words: Sequence[str],
-    environ: Mapping[str, str],
-    *,
-    page: str,
-    verified: bool = False,
+    config: str | None, words: Sequence[str], environ: Mapping[str, str], *, page: str
 ) -> tuple[Sequence[Target], float]:
     """Return the requests to try, and seconds for all of them.
 
     Args:
         words: the URL, "" for the exporter's own; then the seconds.
         page: the page of the own URL.
-        verified: whether a TLS server must have a valid certificate.
     """
     seconds = _parse_seconds(words[1]) if len(words) > 1 else DEFAULT_TIMEOUT
     is_own = not words or not words[0]
@@ -101,11 +93,11 @@ def targets(
     url = own_url(environ) if is_own else words[0]
     if is_own and not url.startswith("unix:"):
         url = url.removesuffix(HEALTH_PAGE) + page
-    found = [Target(url, *_connection(url, page, verified=verified))]
+    found = [Target(url, *_connection(url, page))]
     # The web configuration may require TLS, and it may be unreadable now.
     if environ.get("WEB_CONFIG_FILE", "").strip() and url.startswith("http:"):
         url = url.replace("http:", "https:", 1)
-        found.append(Target(url, *_connection(url, page, verified=verified)))
+        found.append(Target(url, *_connection(url, page)))
     return found, seconds
 
 
@@ -184,7 +176,7 @@ def _split(description: str) -> Iterator[str | tuple[str, str]]:
         yield (name, plain) if equals else plain
 
 
-def _connection(url: str, page: str, *, verified: bool) -> tuple[HTTPConnection, str]:
+def _connection(url: str, page: str) -> tuple[HTTPConnection, str]:
     if url.startswith("unix:"):
         return UnixConnection(url.removeprefix("unix:")), page
     try:
@@ -203,9 +195,7 @@ def _connection(url: str, page: str, *, verified: bool) -> tuple[HTTPConnection,
         )
     if parts.scheme == "http":
         return HTTPConnection(host, port), target
-    if verified:
-        context = ssl.create_default_context()
-    else:  # The server is this exporter, under any name. The request has no secret.
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    # The server is this exporter, under any name. The request has no secret.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return HTTPSConnection(host, port, context=context), target

@@ -3,15 +3,18 @@
 A request starts no refresh.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
+from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.subjects.groups import GroupCount
 from api_exporter.telemetry.freshness import UNRELIABLE_PERIODS, Freshness
 from api_exporter.upstream.advice import advice
-from api_exporter.web.account_page import AccountPage
+from api_exporter.web.account_page import AccountPage, Answer
 
 
 class Health(AccountPage):
@@ -59,18 +62,37 @@ def _entry(freshness: Freshness) -> dict[str, object]:
 
 
 class Ready(AccountPage):
-    """200 if the records of the peers are reliable, otherwise 503 with the reasons."""
+    """200 if the records of the peers are reliable, otherwise 503 with the reasons.
+
+    With `?group=NAME`, all peers of that important group must be connected, too.
+    """
 
     def one(self, request: Request, network: AccountNetwork) -> dict[str, object]:
         found = [*reasons(network.telemetry.freshness[UP], self.now())]
+        answer: dict[str, object] = {}
+        if names := [raw.decode("utf-8", "replace") for raw in _groups(request)]:
+            groups = [*chain.from_iterable(_find(network, name) for name in names)]
+            found += chain.from_iterable(_offline(network, name) for name in names)
+            answer["groups"] = [
+                {
+                    "name": group.name,
+                    "id": group.id,
+                    "total": group.peers,
+                    "connected": group.connected,
+                    "offline": group.peers - group.connected,
+                }
+                for group in groups
+            ]
         request.setResponseCode(503 if found else 200)
-        return {"ready": not found, "reasons": found}
+        return {"ready": not found, "reasons": found, **answer}
 
-    def many(self, request: Request) -> dict[str, object]:
+    def many(self, request: Request) -> Answer:
         """Return 200 if any account is ready, or if there is no account.
 
         One customer's invalid token must not take the others out of service.
         """
+        if _groups(request):
+            return super().many(request)
         found = {
             name: not [*reasons(network.telemetry.freshness[UP], self.now())]
             for name, network in self.networks.items()
@@ -98,3 +120,27 @@ def reasons(freshness: Freshness, now: float) -> Iterator[dict[str, str]]:
             "message": f"the last refresh of the peers was {age:.0f} s ago,"
             f" the interval is {period:g} s",
         }
+
+
+def _groups(request: Request) -> Sequence[bytes]:
+    groups: Sequence[bytes] = request.args.get(b"group", ())
+    return groups
+
+
+def _find(network: AccountNetwork, name: str) -> list[GroupCount]:
+    """Return the important groups with a name or id, which exist."""
+    known = network.attention.last.groups or ()
+    return [group for group in known if group.id and name in {group.name, group.id}]
+
+
+def _offline(network: AccountNetwork, name: str) -> Iterator[dict[str, str]]:
+    """Yield why not all peers of an important group are known to be connected."""
+    if network.attention.last.groups is None:
+        yield {"reason": "group_unknown", "message": f"{name!a}: not known yet"}
+    elif not _find(network, name):
+        message = f"{name!a}: no such group, or it is not in IMPORTANT_GROUPS"
+        yield {"reason": "group_unknown", "message": message}
+    for group in _find(network, name):
+        if offline := group.peers - group.connected:
+            message = f"{name!a}: {offline} of {with_noun(group.peers, 'peer')} offline"
+            yield {"reason": "group_offline", "message": message}

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.authorization import Decision, authorize
+from api_exporter.access.authorization import PROBE_PATHS, Decision, authorize
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 
 ACME = frozenset({"acme"})
@@ -56,6 +56,12 @@ class AuthorizationTests(SynchronousTestCase):
         found = verdict(None, f"/{path}", account)
         shown = account is None and path in {"health", "ready"}
         self.assertEqual("status_only" if shown else "unauthorized", found)
+
+    def test_group(self) -> None:
+        """The state of a group needs credentials, on each path of a probe."""
+        for path in PROBE_PATHS:
+            found = authorize(None, path, None, metrics_path="/metrics", has_group=True)
+            self.assertEqual("unauthorized", found)
 
     @given(PATHS, st.sampled_from(("acme", "")) | st.text())
     def test_limited(self, path: str, account: str) -> None:

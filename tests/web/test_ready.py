@@ -1,6 +1,7 @@
 """`/ready`: 200 while the peers are fresh, else 503 with the reasons."""
 
 import json
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -61,3 +62,49 @@ class ReadyTests(ServedTestCase):
         peers = self.watched.lives["peers"]
         peers.freshness = replace(peers.known_freshness, withdrawn=True)
         self.assertEqual((503, ["too_old"]), self.ready())
+
+
+class GroupTests(ServedTestCase):
+    def ready(self, query: str) -> tuple[int, Any]:
+        status, _, body = self.request(f"/ready?{query}")
+        return status, json.loads(body)
+
+    def setUp(self) -> None:
+        self.watched = Watched(important_groups=("servers", "gone"))
+        self.tree = self.watched.tree
+
+    def test_group(self) -> None:
+        """A group is ready while all its peers are connected; the counts are there."""
+        self.assertEqual(503, self.ready("group=servers")[0])
+        members = [{"id": "p1"}, {"id": "p2"}]
+        group = [{"id": "g", "name": "servers", "peers": members}]
+        self.watched.bodies["api/groups"] = json.dumps(group).encode()
+        for connected, expected in ((True, 200), (False, 503)):
+            peers = [
+                {"id": "p1", "connected": True},
+                {"id": "p2", "connected": connected},
+            ]
+            self.watched.bodies["api/peers"] = json.dumps(peers).encode()
+            if connected:
+                self.watched.start()
+            else:
+                self.watched.advance(30)
+            for name in ("servers", "g"):
+                status, found = self.ready(f"group={name}")
+                self.assertEqual((expected, connected), (status, found["ready"]))
+                [numbers] = found["groups"]
+                self.assertEqual(
+                    (2, 1 + connected), (numbers["total"], numbers["connected"])
+                )
+        [reason] = self.ready("group=g")[1]["reasons"]
+        self.assertEqual("'g': 1 of 2 peers offline", reason["message"])
+        self.assertEqual(200, self.request("/ready")[0])
+
+    def test_unknown(self) -> None:
+        """An unknown group is 503, and named without characters of a terminal."""
+        self.watched.start()
+        for name in ("gone", "other", "%1b[31m"):
+            status, found = self.ready(f"group={name}")
+            self.assertEqual((503, []), (status, found["groups"]))
+            self.assertEqual("group_unknown", found["reasons"][0]["reason"])
+            self.assertNotIn("\x1b", found["reasons"][0]["message"])
