@@ -58,7 +58,7 @@ class AccountSet(MultiService):
     ) -> None:
         super().__init__()
         self._reactor, self._shared = reactor, shared
-        self._now, self._jitter = now, jitter
+        self.now, self._jitter = now, jitter
         self.settings = settings.accounts
         self._lock = DeferredLock()
         self._adopting: Deferred[None] | None = None
@@ -76,7 +76,7 @@ class AccountSet(MultiService):
 
         shared = self._shared
         assert shared.log_threads is not None
-        return LogFactory(self._reactor, shared.log_threads, shared.compute, self._now)
+        return LogFactory(self._reactor, shared.log_threads, shared.compute, self.now)
 
     def _make(
         self, settings: AccountSettings, shared: SharedState, number: int
@@ -94,7 +94,7 @@ class AccountSet(MultiService):
             self._reactor,
             shared=shared,
             registry=registry,
-            now=self._now,
+            now=self.now,
             jitter=self._jitter,
             start_delay=number / STARTS_PER_SECOND,
             features=features,

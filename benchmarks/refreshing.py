@@ -28,12 +28,12 @@ from api_exporter.netbird.record_cache import KnownRecords
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, ResponseBody
-from api_exporter.refresh import network
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import SWITCH_INTERVAL, AccountCompute, ComputeThread
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.quotas import Quota
 from api_exporter.settings import environment
+from api_exporter.subjects import watch
 from api_exporter.subjects.selection import selection
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.subjects.watch import Attention, AttentionState, update_findings
@@ -109,7 +109,7 @@ class Exporter:
             compute=compute,
             options=NetworkOptions(detail=checked.peer_detail),
         )
-        network.update_findings = _keep_findings  # type: ignore[attr-defined, assignment]
+        watch.update_findings = _keep_findings  # type: ignore[assignment]
         sys.setswitchinterval(SWITCH_INTERVAL)
 
     def _attempted(self, attempt: Attempt) -> None:

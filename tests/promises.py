@@ -5,7 +5,6 @@ edit the file for that (docs/compatibility.md).
 """
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +16,13 @@ from twisted.web.resource import Resource
 
 from api_exporter.attention.rules import RULE_FILES
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.checking.report_json import CheckDocument
+from api_exporter.checking.report import CheckDocument
 from api_exporter.cli import CommandOptions
 from api_exporter.ports import REASONS
+from api_exporter.report.document import Document
 from api_exporter.settings.definitions import SETTINGS
 from api_exporter.subjects.table import COLLECTORS, FINDERS, RESOURCE_BY_NAME
 from api_exporter.web.peer_table import TargetLabels
-from api_exporter.web.status.status_json import SCHEMA
 from tests.chart import VALUES
 from tests.documents import ROOT, metrics
 from tests.web.watched import Watched
@@ -45,7 +44,7 @@ def promises() -> set[str]:
         ("threshold", (field.name for field in fields(Thresholds))),
         ("path", (f"/{path}" for path in _paths())),
         ("label of /sd", (field.encode_name for field in fields(TargetLabels))),
-        ("/status.json", _keys(json.loads(SCHEMA))),
+        ("/status.json", _keys(msgspec.json.schema(Document))),
         ("--check --json", _keys(msgspec.json.schema(CheckDocument))),
         ("option", _options()),
         ("alert", _rules("alert")),

@@ -14,6 +14,9 @@ from api_exporter.netbird.records import Peer
 DROP_WINDOW = 600
 """Seconds within which the peers of a drop go offline."""
 
+LULL_SECONDS = 60
+"""Seconds without a loss after which earlier losses are not part of a drop."""
+
 SHOWN_FOR = 3600
 """Seconds for which a drop is shown, unless the peers reconnect."""
 
@@ -46,6 +49,9 @@ def _first_drop(
 ) -> float | None:
     """Return the second at which a drop began, or None.
 
+    It is the last one after a lull from which enough peers are lost: a single peer that
+    went offline minutes before does not begin the drop.
+
     Args:
         connected: number of connected peers, and of those that a setup key enrolled.
         lost_at: number of lost peers by second.
@@ -57,19 +63,28 @@ def _first_drop(
     before = connected[0] + lost_at.total()
     before_keyed = connected[1] + lost_keyed_at.total()
     lost = lost_keyed = end = 0
-    for start in seconds:
+    found: int | None = None
+    for start, last in zip(seconds, [None, *seconds], strict=False):
+        if found is not None and start >= found + DROP_WINDOW:
+            break
         while end < len(seconds) and seconds[end] < start + DROP_WINDOW:
             lost += lost_at[seconds[end]]
             lost_keyed += lost_keyed_at[seconds[end]]
             end += 1
         left = (1 - shares["fleet_lost"]) * before_keyed
-        if before_keyed - lost_keyed < left and (
-            lost_keyed >= minimums["fleet_lost"]
-            or (lost >= minimums["all_lost"] and lost >= shares["all_lost"] * before)
+        if (
+            before_keyed - lost_keyed < left
+            and (
+                lost_keyed >= minimums["fleet_lost"]
+                or (
+                    lost >= minimums["all_lost"] and lost >= shares["all_lost"] * before
+                )
+            )
+            and (found is None or (last and start - last > LULL_SECONDS))
         ):
-            return start
+            found = start
         lost -= lost_at[start]
         lost_keyed -= lost_keyed_at[start]
         before -= lost_at[start]
         before_keyed -= lost_keyed_at[start]
-    return None
+    return found

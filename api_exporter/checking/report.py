@@ -1,72 +1,80 @@
-"""`--check` and `--once`: the printed report."""
+"""`--check` and `--once`: the daemon's own first refreshes, and their report."""
 
 import os
 import signal
 import sys
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from ipaddress import ip_address
-from itertools import chain
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
-from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
+from twisted.application.service import IService
+from twisted.internet.defer import maybeDeferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.logger import Logger, globalLogBeginner
+from twisted.logger import globalLogBeginner
 
 from api_exporter import service
 from api_exporter.account import Account, SharedState
-from api_exporter.checking.report_json import (
-    CheckDocument,
-    CheckedAccount,
-    checked_account,
-)
-from api_exporter.checking.survey import (
-    ResourceCheck,
-    attention_lines,
-    evaluate,
-    read_resources,
-    worst_status,
+from api_exporter.checking.first_refreshes import (
+    MAX_SECONDS,
+    UNREAD,
+    first_refreshes,
+    strict_status,
 )
 from api_exporter.daemon import logs
 from api_exporter.daemon.life import start_error
 from api_exporter.daemon.threads import install_name_resolver
-from api_exporter.netbird.resources import UP
-from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.refresh.refused_paths import LEAK_SECONDS, MAX_REFUSED
+from api_exporter.report.document import Document, ResourceEntry, document_of
+from api_exporter.report.lines import finding_lines
+from api_exporter.report.verdict import STATE_MEANINGS
 from api_exporter.serving.listener import bind_problems
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
-from api_exporter.subjects.watch import FindingList
 from api_exporter.upstream.advice import advice
-from api_exporter.upstream.fetcher import UNREACHABLE
+from api_exporter.version import this_build
 from api_exporter.web.runbooks import runbooks_address
 
 if TYPE_CHECKING:
     from api_exporter.access.configuration import AccessControl
 
-log = Logger()
-
-T = TypeVar("T")
-
-UNREAD = 3
-"""The status of an account whose peers could not be read."""
-
 SIGPIPE_STATUS = 128 + signal.SIGPIPE
 """The exit status that a shell reports after SIGPIPE."""
+
+WAIT_NOTICE = 2.0
+"""Seconds without a response after which the report says what it waits for."""
+
+
+class CheckedAccount(Struct, frozen=True, kw_only=True):
+    """An account of `--check`, beside its entry in the document of `/status.json`.
+
+    Attributes:
+        strict_status: the exit status of `--strict` for this account alone.
+        certificate: of the NetBird API.
+    """
+
+    account: str
+    strict_status: int
+    url: str
+    connection: str
+    certificate: str | None
+    reachable: bool | None
+    requests_per_minute: float
+
+
+class CheckDocument(Struct, frozen=True, kw_only=True):
+    """The output of `--check --json`; `status` is the document of `/status.json`."""
+
+    schema: int = 2
+    access: Sequence[str]
+    listening_problems: Sequence[str]
+    accounts: Sequence[CheckedAccount]
+    status: Document
 
 
 async def run(reactor: PosixReactorBase, options: Options) -> None:
@@ -86,50 +94,80 @@ async def run(reactor: PosixReactorBase, options: Options) -> None:
 
 async def _run(reactor: PosixReactorBase, options: Options) -> None:
     _, terminal = logs.to_streams("text", os.environ)
-    globalLogBeginner.beginLoggingTo(
-        [logs.LineObserver("warning", terminal, terminal)], redirectStandardIO=False
-    )
+    observer = logs.LineObserver("warning", terminal, terminal)
+    globalLogBeginner.beginLoggingTo([observer], redirectStandardIO=False)
     install_name_resolver(reactor)
     configured = service.configure(options, reactor)
     settings = configured.settings
     wanted = choose(settings.accounts, options["account"], single=options["once"])
     shared = SharedState(wanted.values(), settings.thresholds_file)
     runbooks = settings.runbooks_url or runbooks_address()
-    accounts = service.make_accounts(
-        replace(settings, accounts=wanted), reactor, shared
-    ).accounts
-    listening = () if options["once"] else settings.listen_address
-    access = access_lines(configured.access, listening)
-    problems = [*bind_problems(listening)]
-    if not options["once"] and not options["json"]:
-        for line in access:
-            _print(f"access: {line}")
-        for problem in problems:
-            own = " (or does the exporter run already?)" if "in use" in problem else ""
-            _print(f"listening: {problem}{own}")
-    if configured.simulation is not None:
-        configured.simulation.startService()
-    if options["json"]:
-        entries = {n: await _entry(a, reactor, runbooks) for n, a in accounts.items()}
+    every = service.make_accounts(replace(settings, accounts=wanted), reactor, shared)
+    services: list[IService] = [*filter(None, [configured.simulation]), every]
+    accounts = [*every.accounts.values()]
+    networks = [account.network for account in accounts]
+    access = access_lines(configured.access, settings.listen_address)
+    observer.set_level("error")  # the report has what a refresh logs
+    if options["once"]:
+        await _read(services, accounts, reactor)
+        _print_metrics(networks[0])
+    elif options["json"]:
+        problems = [*bind_problems(settings.listen_address)]
+        await _read(services, accounts, reactor)
         document = CheckDocument(
-            access=access, listening_problems=problems, accounts=[*entries.values()]
+            access=access,
+            listening_problems=problems,
+            accounts=[*map(_checked, accounts)],
+            status=_document(networks, every.now(), runbooks),
         )
-        _print_lines(document.text())
-        statuses = {name: entry.strict_status for name, entry in entries.items()}
+        encoded = msgspec.json.format(msgspec.json.encode(document), indent=2)
+        _print(encoded.decode().splitlines())
     else:
-        statuses = {
-            name: await _report(account, reactor, runbooks, once_only=options["once"])
-            for name, account in accounts.items()
-        }
-        if settings.has_names and not options["once"] and options["account"] is None:
-            _print_summary(statuses)
-    if configured.simulation is not None:
-        await maybeDeferred(configured.simulation.stopService)
-    worst = max(statuses.values(), default=0)
-    if options["strict"] and worst:
-        raise SystemExit(worst)
-    if worst == UNREAD:
+        _print(f"access: {line}" for line in access)
+        _print(map(_listening_line, bind_problems(settings.listen_address)))
+        await _read(services, accounts, reactor, runbooks)
+        if settings.has_names and options["account"] is None:
+            _print(_summary(accounts))
+    for one in reversed(services):
+        await maybeDeferred(one.stopService)
+    statuses = [*map(strict_status, networks)]
+    if options["strict"] and any(statuses):
+        raise SystemExit(max(statuses))
+    if UNREAD in statuses:
         raise SystemExit(1)
+
+
+async def _read(
+    services: Iterable[IService],
+    accounts: Iterable[Account],
+    clock: IReactorTime,
+    runbooks: str | None = None,
+) -> None:
+    """Start the services, and wait for the first refreshes of each account.
+
+    Args:
+        runbooks: their address; None to print no reports.
+    """
+    for one in services:
+        one.startService()
+    for account in accounts:
+        if runbooks is None:
+            await first_refreshes(account.network, clock)
+            continue
+        _print(_head(account))
+        notice = [f"waiting for {account.network.url}"]
+        wait = clock.callLater(WAIT_NOTICE, _print, notice)
+        await first_refreshes(account.network, clock)
+        if wait.active():
+            wait.cancel()
+        if (shown := account.client.server_certificate) is not None:
+            _print([f"certificate: {shown}"])
+        _print(report_lines(account.network, account.now(), runbooks))
+
+
+def _listening_line(problem: str) -> str:
+    own = " (or does the exporter run already?)" if "in use" in problem else ""
+    return f"listening: {problem}{own}"
 
 
 def choose(
@@ -160,68 +198,6 @@ def choose(
 _NO_ACCOUNTS = "this shard has no accounts"
 
 
-def _print_summary(statuses: Mapping[str, int]) -> None:
-    _print("" if statuses else _NO_ACCOUNTS)
-    for name, status in statuses.items():
-        readable = status != UNREAD
-        _print(f"{name}: {'ok' if readable else 'the peers cannot be read'}")
-
-
-async def _report(
-    account: Account, reactor: PosixReactorBase, runbooks: str, *, once_only: bool
-) -> int:
-    """Print the report of one account; return its status: 0, 1, 2 or UNREAD."""
-    client, network = account.client, account.network
-    if once_only:
-        read = await print_metrics(network, read_resources(network, reactor))
-        status = 0 if read else UNREAD
-    else:
-        if network.account:
-            _print(f"\naccount: {network.account}")
-        _print(f"NetBird API: {network.url}")
-        _print(f"connection: {client.proxy_selection}")
-        wait = reactor.callLater(WAIT_NOTICE, _print, f"waiting for {network.url}")
-        unreachable, checks = await _reach(account, reactor)
-        if wait.active():
-            wait.cancel()
-        if (shown := client.server_certificate) is not None:
-            _print(f"certificate: {shown}")
-        status = await print_check(unreachable, checks, network, account.now, runbooks)
-    await account.stopService()
-    return status
-
-
-async def _entry(
-    account: Account, reactor: PosixReactorBase, runbooks: str
-) -> CheckedAccount:
-    """Read one account; return its entry in the document."""
-    unreachable, checks = await _reach(account, reactor)
-    checked = [one async for one in checks]
-    found = evaluate(account.network, checked, account.now())
-    entry = checked_account(
-        account,
-        checked,
-        found,
-        unreachable=unreachable,
-        strict_status=_status(found, checked),
-        runbooks=runbooks,
-    )
-    await account.stopService()
-    return entry
-
-
-async def _reach(
-    account: Account, reactor: PosixReactorBase
-) -> tuple[str, AsyncIterator[ResourceCheck]]:
-    """Return why the NetBird API is unreachable, or "", and the checks to be made."""
-    network = account.network
-    reach = partial(within, reactor, account.client.fetcher.reachability_problem)
-    unreachable, checks = await try_reach(reach), read_resources(network, reactor)
-    if unreachable:
-        checks = only_first(checks, network, reactor)
-    return unreachable, checks
-
-
 def access_lines(
     access: "AccessControl | None", listening: Iterable[Address | Endpoint]
 ) -> list[str]:
@@ -246,179 +222,120 @@ def _is_local(listening: Address | Endpoint) -> bool:
         return listening.host == "localhost"
 
 
-async def try_reach(reach: Callable[[], Awaitable[str]]) -> str:
-    """Return why the NetBird API is unreachable; an internal error is a reason, too."""
-    try:
-        return await reach()
-    except CancelledError:
-        raise
-    except UpstreamError as error:
-        return str(error)
-    except Exception:  # noqa: BLE001 - the table follows in any case
-        log.failure("internal error while trying the connection")
-        return "internal error, see the log"
+def _document(
+    networks: Sequence[AccountNetwork], now: float, runbooks: str
+) -> Document:
+    return document_of(
+        networks,
+        runbooks=runbooks,
+        version=this_build().version,
+        now=now,
+        max_findings=None,
+    )
 
 
-MAX_WAIT = 9.0
-"""Seconds for each of the two requests to an API that is out of reach."""
-
-WAIT_NOTICE = 2.0
-"""Seconds without a response after which the report says what it waits for."""
-
-
-async def within(
-    clock: IReactorTime, work: Callable[[], Coroutine[Deferred[object], object, T]]
-) -> T:
-    """Return the result of work; after MAX_WAIT seconds raise UpstreamError."""
-
-    def fail(_: object, seconds: float) -> NoReturn:
-        raise UpstreamError("timeout", f"no response within {seconds:g} s")
-
-    return await Deferred.fromCoroutine(work()).addTimeout(MAX_WAIT, clock, fail)
+def _checked(account: Account) -> CheckedAccount:
+    client, network = account.client, account.network
+    certificate = client.server_certificate
+    return CheckedAccount(
+        account=network.account,
+        strict_status=strict_status(network),
+        url=network.url,
+        connection=str(client.proxy_selection),
+        certificate=None if certificate is None else str(certificate),
+        reachable=network.telemetry.reachable,
+        requests_per_minute=round(network.requests_per_minute, 2),
+    )
 
 
-async def only_first(
-    checks: AsyncIterator[ResourceCheck], network: AccountNetwork, clock: IReactorTime
-) -> AsyncIterator[ResourceCheck]:
-    """Yield the check of the first resource alone, in a limited time."""
-
-    async def first() -> ResourceCheck:
-        return await anext(checks)
-
-    try:
-        yield await within(clock, first)
-    except UpstreamError as error:
-        resource = network.selection.resources[0]
-        yield ResourceCheck(
-            resource=resource, seconds=MAX_WAIT, error=error.without_traceback()
-        )
+def _head(account: Account) -> Iterator[str]:
+    if account.network.account:
+        yield f"\naccount: {account.network.account}"
+    yield f"NetBird API: {account.network.url}"
+    yield f"connection: {account.client.proxy_selection}"
 
 
-async def print_check(
-    unreachable: str,
-    checks: AsyncIterator[ResourceCheck],
-    network: AccountNetwork,
-    now: Now,
-    runbooks: str,
-) -> int:
-    """Print a table of the resources, advice about failures, and the findings.
-
-    Args:
-        unreachable: why the NetBird API cannot be reached; "" if it can.
-
-    Returns:
-        UNREAD without the peers, else the severity of the worst finding.
-    """
-    _print(f"reachable: {'no' if unreachable else 'yes'}")
-    _print(_ROW.format("path", "outcome", "records", "ms"))
-    checked = []
-    async for one in checks:
-        _print(_row(one))
-        checked.append(one)
-        if unreachable:  # the next ones would fail, too
-            break
-    _print(f"cost: {network.describe_cost()}")
-    for line in chain.from_iterable(map(_record_lines, checked)):
-        _print(line)
-    for line in _failure_lines(unreachable, checked):
-        _print(line)
-    findings = evaluate(network, checked, now())
-    for line in attention_lines(findings, now(), runbooks):
-        _print(line)
-    return _status(findings, checked)
+def report_lines(network: AccountNetwork, now: float, runbooks: str) -> Iterator[str]:
+    """Yield the account's entry in the document as lines."""
+    [entry] = _document([network], now, runbooks).accounts
+    yield f"reachable: {'yes' if network.telemetry.reachable else 'no'}"
+    yield _ROW.format("path", "outcome", "records", "ms")
+    for one in entry.resources:
+        outcome = one.reason or one.state
+        records, time = _number(one.records), _number(one.milliseconds)
+        yield _ROW.format(one.path, outcome, records, time).rstrip()
+    yield f"cost: {network.describe_cost()}"
+    for one in entry.resources:
+        yield from _record_lines(one)
+    yield from _failure_lines(network)
+    for state in ("waiting", "held_back"):
+        if any(one.state == state for one in entry.resources):
+            yield f"{state}: {STATE_MEANINGS[state]}."
+    unread = [one.resource for one in entry.resources if one.state == "starting"]
+    if unread:
+        yield f"not read within {MAX_SECONDS:.0f} seconds: {', '.join(unread)}"
+    yield from finding_lines(network.attention.found, now, runbooks)
 
 
-def _failure_lines(unreachable: str, checked: Sequence[ResourceCheck]) -> Iterator[str]:
-    """Yield a line for each kind of failure, and one about paths not requested."""
-    failures: dict[str, tuple[UpstreamError, list[str]]] = {}
-    for one in checked:
-        if one.error is not None and not one.resource.optional:
-            _, names = failures.setdefault(str(one.error), (one.error, []))
-            names.append(one.resource.name)
-    if unreachable and unreachable not in failures:
-        yield f"not reachable at first: {unreachable}"
-    given = set[str]()
-    token_accepted = any(one.records is not None for one in checked)
-    for error, names in failures.values():
-        which = (
-            ", ".join(names) if len(names) <= _MAX_NAMED else f"{len(names)} resources"
-        )
-        said = f"{which}: {str(error).rstrip('.')}."
-        if (steps := advice(error, token_accepted=token_accepted)) not in given:
-            given.add(steps)
-            said += f" {steps}"
-        request = f" Request id: {error.request_id}." if error.request_id else ""
-        yield f"{said}{request}"
-    if any(one.held_back for one in checked):
-        refused = any(
-            one.resource.name == UP and one.outcome == "auth" for one in checked
-        )
-        yield _ALL_HELD_BACK if refused else _HELD_BACK
+_ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
 
 
-_ALL_HELD_BACK = "held_back: no other path was requested, because the token is refused."
-_HELD_BACK = (
-    f"held_back: not requested. {MAX_REFUSED} other paths were refused, and more"
-    " refusals at once look like a scan. The running exporter requests another path"
-    f" every {LEAK_SECONDS:g} seconds."
-)
+def _number(number: int | None) -> str:
+    return "" if number is None else str(number)
 
 
-def _record_lines(one: ResourceCheck) -> Iterator[str]:
+def _record_lines(one: ResourceEntry) -> Iterator[str]:
     """Yield lines about rejected records, and about unknown fields and values."""
-    name = one.resource.name
-    for problem in one.record_errors:
-        yield f"left out: {name}{problem}"
-    if omitted := one.rejected - len(one.record_errors):
-        yield f"left out: {omitted} more of {name}"
-    if names := one.unknown.names():
-        yield f"unknown to this version: {name}: {', '.join(names)}"
-
-
-async def print_metrics(
-    network: AccountNetwork, checks: AsyncIterator[ResourceCheck]
-) -> bool:
-    """Print the metrics of the NetBird API, as a scrape returns them.
-
-    Returns:
-        True if the peers could be read.
-    """
-    checked = []
-    async for one in checks:
-        checked.append(one)
-        if one.error is not None and one.error.reason in UNREACHABLE:
-            break  # the next ones would fail, too
-    for one in checked:
-        if one.error is not None and not one.resource.optional:
-            sys.stderr.write(f"{one.resource.name}: {one.error}\n")
-    _print_lines(network.text().decode())
-    return _has_peers(checked)
+    for problem in one.problems:
+        yield f"left out: {one.resource}{problem}"
+    if omitted := one.rejected - len(one.problems):
+        yield f"left out: {omitted} more of {one.resource}"
+    if one.unknown:
+        yield f"unknown to this version: {one.resource}: {', '.join(one.unknown)}"
 
 
 _MAX_NAMED = 3
 """The maximum number of failed resources that a line names; it counts more."""
 
-_ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
+
+def _failure_lines(network: AccountNetwork) -> Iterator[str]:
+    """Yield a line for each kind of failure, with advice that is not repeated."""
+    freshness = network.telemetry.freshness
+    failing = {n: one.error for n, one in freshness.items() if one.error is not None}
+    by_text: dict[str, list[str]] = {}
+    for name, error in failing.items():
+        by_text.setdefault(str(error), []).append(name)
+    given = set[str]()
+    token_accepted = any(one.last_success for one in freshness.values())
+    for text, names in by_text.items():
+        error = failing[names[0]]
+        few = len(names) <= _MAX_NAMED
+        which = ", ".join(names) if few else f"{len(names)} resources"
+        said = f"{which}: {text.rstrip('.')}."
+        if (steps := advice(error, token_accepted=token_accepted)) not in given:
+            given.add(steps)
+            said += f" {steps}"
+        request = f" Request id: {error.request_id}." if error.request_id else ""
+        yield f"{said}{request}"
 
 
-def _row(one: ResourceCheck) -> str:
-    records = "" if one.records is None else str(one.records)
-    time = f"{1000 * one.seconds:.0f}"
-    return _ROW.format(one.resource.path, one.outcome, records, time).rstrip()
+def _print_metrics(network: AccountNetwork) -> None:
+    """Print the metrics as a scrape returns them, and failures to standard error."""
+    for name, known in network.telemetry.freshness.items():
+        if known.error is not None:
+            sys.stderr.write(f"{name}: {known.error}\n")
+    _print(network.text().decode().splitlines())
 
 
-def _status(found: FindingList, checked: list[ResourceCheck]) -> int:
-    return worst_status(found, checked) if _has_peers(checked) else UNREAD
+def _summary(accounts: Sequence[Account]) -> Iterator[str]:
+    yield "" if accounts else _NO_ACCOUNTS
+    for account in accounts:
+        is_unread = strict_status(account.network) == UNREAD
+        state = "the peers cannot be read" if is_unread else "ok"
+        yield f"{account.network.account}: {state}"
 
 
-def _has_peers(checked: Sequence[ResourceCheck]) -> bool:
-    return any(one.resource.name == UP and one.error is None for one in checked)
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-
-
-def _print_lines(text: str) -> None:
+def _print(lines: Iterable[str]) -> None:
     # Line by line: one large write raises no error if the reader closes the pipe.
-    sys.stdout.writelines(text.splitlines(keepends=True))
+    for line in lines:
+        sys.stdout.write(f"{line}\n")

@@ -29,8 +29,9 @@ from api_exporter.refresh.rate_limits import describe_cost
 from api_exporter.refresh.refresh_log import RefreshLog, UnknownLog
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.refused_paths import RefusedPaths
+from api_exporter.subjects import watch
 from api_exporter.subjects.table import RULES
-from api_exporter.subjects.watch import Attention, CertificateLifetimes, update_findings
+from api_exporter.subjects.watch import Attention, CertificateLifetimes
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import register_network_gauges
 from api_exporter.telemetry.history import History
@@ -91,7 +92,7 @@ class AccountNetwork(MultiService):
     ) -> None:
         super().__init__()
         self.account, self.url = world.account, options.url
-        self.followers: list[Follower] = [self._update_findings]
+        self.followers: list[Follower] = [self.update_findings]
         self._defective: set[Follower] = set()
         self.intervals_note = quota.intervals_note
         self.requests_warning = quota.requests_warning
@@ -266,9 +267,13 @@ class AccountNetwork(MultiService):
         else:
             self._defective.discard(follower)
 
-    async def _update_findings(self, resource: str) -> None:
+    async def update_findings(self, resource: str) -> None:
+        """Evaluate the findings after a refresh of a resource."""
         self.attention.last = await self._compute(
-            update_findings, self.attention.snapshot(), resource, self.attention.last
+            watch.update_findings,
+            self.attention.snapshot(),
+            resource,
+            self.attention.last,
         )
 
 

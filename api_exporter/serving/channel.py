@@ -78,6 +78,7 @@ class Channel(http.HTTPChannel):
     is_refused = False
     _next_request_call: IDelayedCall | None = None
     _deadline: IDelayedCall | None = None
+    _has_data = False
 
     def connectionMade(self) -> None:
         if self.is_refused:
@@ -114,9 +115,19 @@ class Channel(http.HTTPChannel):
         """Do nothing: received bytes do not extend the timeout."""
 
     def dataReceived(self, data: bytes) -> None:
-        """Drop what a client sends after the close: TLS waits for its last record."""
-        if not getattr(self.transport, "disconnecting", False):
-            super().dataReceived(data)
+        """Drop what a client sends after the close: TLS waits for its last record.
+
+        A handshake of TLS, which begins with byte 22, gets a readable answer at once.
+        """
+        if getattr(self.transport, "disconnecting", False):
+            return
+        if data[:1] == b"\x16" and not self._has_data:
+            self.refuse(
+                "400 Bad Request", "Client sent TLS to an HTTP server: use http."
+            )
+            return
+        self._has_data = True
+        super().dataReceived(data)
 
     def rawDataReceived(self, data: bytes) -> None:  # noqa: N802 - the name is Twisted's
         """Pause a client that sends further requests meanwhile.
@@ -172,11 +183,16 @@ class Channel(http.HTTPChannel):
             else "414 URI Too Long"
         )
 
-    def refuse(self, status: str) -> None:
-        """Respond with a status alone, and close the connection."""
-        head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    def refuse(self, status: str, line: str = "") -> None:
+        """Respond with a status and a line, and close the connection."""
+        body = f"{line}\n" if line else ""
+        head = f"HTTP/1.1 {status}\r\nConnection: close\r\n"
+        if line:
+            head += "Content-Type: text/plain; charset=utf-8\r\n"
         assert self.transport is not None
-        self.transport.write(head.encode())
+        self.transport.write(
+            f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
         self.loseConnection()
 
     def writeHeaders(

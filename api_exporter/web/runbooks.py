@@ -8,7 +8,7 @@ from twisted.web.server import Request
 
 from api_exporter.serving.page import TextPage
 from api_exporter.web.context import RUNBOOKS_PATH
-from api_exporter.web.status import document
+from api_exporter.web.status import pages
 
 RUNBOOKS_FILE = Path(__file__).parents[1] / "doc/runbooks.html"
 """The page as made by the build. It has no style; `Runbooks` adds it."""
@@ -26,9 +26,9 @@ class Runbooks(TextPage):
         if not RUNBOOKS_FILE.exists():
             request.setResponseCode(404)
             return MISSING_MESSAGE
-        document.set_security_headers(request)
+        pages.set_security_headers(request)
         request.setHeader(b"Content-Type", b"text/html; charset=utf-8")
-        style = f"<style>{document.STYLE}</style>\n</head>"
+        style = f"<style>{pages.STYLE}</style>\n</head>"
         return RUNBOOKS_FILE.read_text(encoding="utf-8").replace("</head>", style, 1)
 
 

@@ -6,12 +6,10 @@ from twisted.web.resource import IResource, Resource
 from api_exporter.web.account_page import Networks
 from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH, SiteContext
 from api_exporter.web.discovery import Discovery
-from api_exporter.web.findings import Findings
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.probes import Health, Ready
 from api_exporter.web.runbooks import Runbooks
-from api_exporter.web.status.findings import FINDINGS_PATH
-from api_exporter.web.status.page import Status
+from api_exporter.web.status.pages import FINDINGS_PATH, Findings, Status
 from api_exporter.web.status.status_json import (
     SCHEMA_PATH,
     STATUS_PATH,

@@ -4,22 +4,23 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.template import flattenString
 
 from api_exporter.attention.finding import MAX_NAME_LENGTH, safe_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings
+from api_exporter.report import lines
 from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
 from api_exporter.subjects.reverse_proxy import ProxyCluster, ProxyService
 from api_exporter.subjects.routes import Route
 from api_exporter.subjects.setup_keys import SetupKey
 from api_exporter.subjects.watch import Attention, update_findings
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.web.status import findings as section
 from simulation.company.network import SimulatedNetwork as Demo
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
 from tests.attention.test_demo import known
 from tests.inventories import changed, inventory_of
+from tests.web.served import ServedTestCase
+from tests.web.watched import Watched
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -56,7 +57,7 @@ def named(name: str) -> Inventory:
     )
 
 
-class NamesTests(SynchronousTestCase):
+class NamesTests(ServedTestCase):
     def test_plain(self) -> None:
         """A shortened name is one visible line, and a plain name stays as it is."""
         for name, expected in (
@@ -79,7 +80,7 @@ class NamesTests(SynchronousTestCase):
             every = findings(seen(named(name), chosen=("servers",)))
             self.assertEqual(alerts, {one.alert for one in every})
             for one in every:
-                line = section.finding_line(one, NOW)
+                line = lines.finding_line(one, NOW)
                 self.assertEqual([line], line.splitlines())
                 self.assertLess(len(line), 250 + 4 * MAX_NAME_LENGTH)
                 for bad in "\x1b\x07\x9b\N{RIGHT-TO-LEFT OVERRIDE}":
@@ -93,8 +94,12 @@ class NamesTests(SynchronousTestCase):
             now=lambda: NOW,
         )
         attention.last = update_findings(attention.snapshot(), "peers", attention.last)
-        drawn = flattenString(None, section.section(attention.found, NOW, ""))
-        self.assertNotIn(b"<script", self.successResultOf(drawn))
+        watched = Watched()
+        watched.attention.last = attention.last
+        self.tree = watched.tree
+        page = self.request("/")[2]
+        self.assertIn(b"&lt;script", page)
+        self.assertEqual(1, page.count(b"<script"))
 
 
 class TimesTests(SynchronousTestCase):
@@ -122,14 +127,14 @@ class TimesTests(SynchronousTestCase):
                 chosen=("servers",),
             )
             for one in findings(looked):
-                self.assertTrue(section.finding_line(one, NOW))
+                self.assertTrue(lines.finding_line(one, NOW))
 
     def test_future(self) -> None:
         """A beginning in the future is not shown."""
         ahead = peer("p", connected=False, since=DAY)
         inventory = inventory_of(peers=(ahead,), groups=(group("servers", "p"),))
         [finding] = findings(seen(inventory, chosen=("servers",)))
-        self.assertEqual("", section.when(finding, NOW))
+        self.assertEqual("", lines.when(finding, NOW))
 
 
 class PersonalTests(SynchronousTestCase):

@@ -9,6 +9,7 @@ from functools import partial
 from socket import AddressFamily
 from typing import Any, TextIO
 
+import msgspec
 from twisted.internet._resolver import GAIResolver
 from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectError
@@ -25,6 +26,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import cli
 from api_exporter.checking import report
+from api_exporter.report.document import Document
 from tests.memory_reactor import MemoryReactorClock
 
 CLIENT = IPv4Address("TCP", "127.0.0.1", 40000)
@@ -129,8 +131,8 @@ class RunTests(SynchronousTestCase):
         for pattern in (
             r"^access: no authentication: .*\n(?:listening: .* in use.*\n)?"
             r"NetBird API: http://127.0.0.1:\d+\nconnection: direct\nreachable: yes\n",
-            r"\napi/peers  +ok  +15 +\d+\n",
-            r"\napi/users/current  +forbidden +\d+\n",
+            r"\napi/peers  +fresh  +15 +\d+\n",
+            r"\napi/users/current  +unsupported +\d+\n",
             r"\nneeds attention:\ncritical: ",
         ):
             self.assertRegex(text, pattern)
@@ -167,28 +169,30 @@ class RunTests(SynchronousTestCase):
     def test_json(self) -> None:
         """The output is one document, even without a connection or a valid token."""
         broken = {"UPSTREAM_API_URL": "http://127.0.0.1:1", "UPSTREAM_API_TOKEN": "s3c"}
-        read = (2, None, "ok", None)
-        why = "no connection: An error occurred while connecting"
+        read, refused = (2, True, "fresh", None), (3, True, "failing", "auth")
         several, first = {"DEMO_ACCOUNTS": "3"}, "--account=customer-001"
         for arguments, environ, expected, states in (
             ([], {}, 0, [read]),
             (["--strict", first], several, 2, [read]),
-            ([], several, 1, [read, *[(3, None, "failing", "auth")] * 2]),
-            (["--strict"], broken, 3, [(3, why, "failing", "connect")]),
+            ([], several, 1, [read, refused, refused]),
+            (["--strict"], broken, 3, [(3, False, "failing", "connect")]),
         ):
             status, text = self.printed("--check", "--json", *arguments, **environ)
             document = json.loads(text)
             self.assertEqual(expected, status, arguments)
-            self.assertEqual(1, document["schema"])
+            self.assertEqual(2, document["schema"])
             self.assertIn("no authentication", document["access"][0])
             self.assertNotIn("s3c", text)
             found = []
-            for account in document["accounts"]:
-                peers, reach = account["resources"][0], account["unreachable"]
-                state = peers["state"], peers["reason"]
-                found.append((account["strict_status"], reach, *state))
+            status_json = msgspec.convert(document["status"], Document)
+            for account, entry in zip(
+                document["accounts"], status_json.accounts, strict=True
+            ):
+                peers = entry.resources[0]
+                known = account["strict_status"], account["reachable"]
+                found.append((*known, peers.state, peers.reason))
                 self.assertGreater(account["requests_per_minute"], 2)
-                self.assertEqual("critical", account["findings"][0]["severity"])
+                self.assertEqual("critical", entry.findings[0].severity)
             self.assertEqual(states, found)
 
     def test_once(self) -> None:

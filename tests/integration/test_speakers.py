@@ -51,6 +51,6 @@ class SpeakersTests(ExporterTestCase):
             (says(401, PAGE, "text/html"), "something in front of NetBird answers 401"),
         ):
             text = self.checked("/api/users", answer)
-            self.assertRegex(text, r"(?m)^api/peers +ok ")
+            self.assertRegex(text, r"(?m)^api/peers +fresh ")
             self.assertIn(words, text)
             self.assertNotIn("token is wrong", text)

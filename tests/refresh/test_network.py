@@ -6,8 +6,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.finding import Snapshot
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, Fetch, ResponseBody, UpstreamError
-from api_exporter.refresh import network as network_
 from api_exporter.refresh.pipeline import AccountFeature
+from api_exporter.subjects import watch
 from api_exporter.subjects.watch import AttentionState
 from tests.logbook import logbook
 from tests.refresh.test_refresher import GOOD, Bench
@@ -135,7 +135,7 @@ class NetworkTests(SynchronousTestCase):
                 raise ValueError(resource)
             return last
 
-        self.patch(network_, "update_findings", look)
+        self.patch(watch, "update_findings", look)
         bench = Bench("peers").start()
         for broken, errors in ((True, 1), (True, 0), (False, 0), (True, 1)):
             is_broken = broken

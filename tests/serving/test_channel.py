@@ -332,3 +332,23 @@ class SocketTests(ChannelTestCase):
         self.assertTrue(50_000 < unsent < 101_000, unsent)
         client.close()
         channel.connectionLost()
+
+
+class TlsTests(ChannelTestCase):
+    def test_handshake(self) -> None:
+        """A TLS handshake on the plain port gets a plain 400, and the end, at once."""
+        connection = self.connection()
+        connection.send(b"\x16")
+        connection.send(b"\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+        heard = connection.heard()
+        self.assertEqual(b"HTTP/1.1 400 Bad Request", heard.splitlines()[0])
+        self.assertEqual(1, heard.count(b"HTTP/1.1"))
+        self.assertIn(b"Client sent TLS to an HTTP server", heard)
+        self.assertTrue(connection.transport.disconnecting)
+
+    def test_later(self) -> None:
+        """The byte is part of a request in all other places."""
+        connection = self.connection()
+        connection.send(b"GET /page HTTP/1.1\r\nHost: x\r\nA: ")
+        connection.send(b"\x16\r\n\r\n")
+        self.assertNotIn(b"TLS", connection.heard())

@@ -167,6 +167,17 @@ class FleetTests(FindingsTestCase):
             inventory = self.fleet(10, 700, *4 * [700 - seconds])
             self.assertEqual(since, self.drop(inventory), seconds)
 
+    def test_begin(self) -> None:
+        """A peer that was lost minutes before does not begin the drop."""
+        for before, drop, since in (
+            ((600,), 54 * [300], 300),
+            ((600, 590), 54 * [300], 300),
+            ((310,), 54 * [300], 310),  # within a minute
+            ((), [*range(250, 300)], 299),  # NetBird notices them one after the other
+        ):
+            inventory = self.fleet(20, *before, *drop)
+            self.assertEqual(since, self.drop(inventory), (before, since))
+
     def test_second_drop(self) -> None:
         """A second drop within the hour is found, with or without the first one."""
         second = 7 * [300]

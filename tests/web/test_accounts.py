@@ -134,8 +134,8 @@ class StateTests(AccountsTestCase):
     def test_attention(self) -> None:
         """The list, the account's page and its metrics count the same findings."""
         page = self.text("/")
-        [acme] = re.findall(r"account=acme.*?</tr>", page)
-        [gamma] = re.findall(r"account=gamma.*?</tr>", page)
+        [acme] = re.findall(r"account=acme.*?</tr>", page, re.DOTALL)
+        [gamma] = re.findall(r"account=gamma.*?</tr>", page, re.DOTALL)
         shown = re.search(r"attention:\">([^<]+)<", acme)
         assert shown is not None
         metrics = self.text("/metrics?account=acme")

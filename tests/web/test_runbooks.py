@@ -6,7 +6,7 @@ from pathlib import Path
 
 from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.web import runbooks
-from api_exporter.web.status.document import POLICY
+from api_exporter.web.status.pages import POLICY
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 

@@ -11,7 +11,7 @@ from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import parsers
 from api_exporter.upstream.advice import advice
-from api_exporter.web.status import document
+from api_exporter.web.status import pages
 from tests.roles import permissions
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import NOON, URL, VERSION, Watched
@@ -126,7 +126,7 @@ class StatusTests(ServedTestCase):
     def test_nothing_published(self) -> None:
         """Without metrics the peers are still refreshed, and the page says so."""
         self.watch(Watched(metric_filter=MetricFilter(deny=("*",))).start())
-        self.assertIn("CollectorsNo collector is enabled.", self.text())
+        self.assertIn("Collectors No collector is enabled.", self.text())
         self.assertIn("Reading NetBird: yes, ", self.text())
         self.assertNotIn("users", self.rows("Resources"))
         self.assertEqual(200, self.request("/ready")[0])
@@ -314,7 +314,7 @@ class StatusTests(ServedTestCase):
         """The footer has links to all pages that are enabled or published."""
         for pprof, forge in ((False, "forge.x.example"), (True, "git.example.org")):
             address = f"https://{forge}/api-exporter/tree/main/docs"
-            self.patch(document, "DOCUMENTATION", address)
+            self.patch(pages, "DOCUMENTATION", address)
             self.watch(Watched(pprof=pprof))
             links = re.findall(r'<a href="([^"]+)"', self.page())
             self.assertEqual(["metrics", "health", "ready"], links[:3])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.ports import UpstreamError
+from api_exporter.report.formatting import rfc3339
 from api_exporter.serving.visibility import ALL_ACCOUNTS
-from api_exporter.web.status.formatting import rfc3339
 from tests.web.served import ServedTestCase
 from tests.web.test_accounts import Knowing, several
 from tests.web.watched import Watched

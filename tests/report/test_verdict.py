@@ -10,12 +10,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import User
 from api_exporter.ports import UpstreamError
+from api_exporter.report import verdict
 from api_exporter.subjects.users import AccessToken
 from api_exporter.subjects.watch import FindingList
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.web.status import verdict
 from tests.inventories import inventory_of
-from tests.web.watched import NOON
+from tests.web.watched import NOON, Watched
 
 DAY = 86400.0
 PEERS = "refresh of the peers"
@@ -164,3 +164,12 @@ class VerdictTests(SynchronousTestCase):
             (Freshness(period=30, error=slow), "not known yet"),
         ):
             self.assertEqual(words, verdict.token_state(standing)[1])
+
+
+class WokenTests(SynchronousTestCase):
+    def test_woken(self) -> None:
+        """A resource that has just woken, before its first refresh, is starting."""
+        watched = Watched().start()
+        watched.lives["groups"].sleep()
+        words = verdict.state_words(watched, watched.now())
+        self.assertEqual("starting", words["groups"])

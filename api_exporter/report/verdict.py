@@ -9,11 +9,12 @@ from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.plurals import with_noun
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.report import formatting
 from api_exporter.subjects.users import ACCESS_TOKENS
 from api_exporter.subjects.watch import FindingList
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
-from api_exporter.web.status import formatting
 
 _MAX_NAMED = 5
 """The maximum number of failing resources that are listed by name."""
@@ -147,20 +148,63 @@ def summary(verdicts: Collection[Verdict]) -> tuple[Tone, str]:
     return worst(verdicts), headline
 
 
-def state_words(freshness: Mapping[str, Freshness], now: float) -> Mapping[str, str]:
-    """Return the state of each resource in a word.
+StateWord = Literal[
+    "starting",
+    "fresh",
+    "late",
+    "failing",
+    "expired",
+    "waiting",
+    "held_back",
+    "unsupported",
+    "restricted",
+    "dormant",
+]
+"""The state of a resource."""
+
+
+STATE_TONES: Mapping[StateWord, Tone] = {
+    "fresh": "good",
+    "late": "warn",
+    "failing": "bad",
+    "expired": "bad",
+}
+
+STATE_MEANINGS: Mapping[StateWord, str] = {
+    "starting": "no refresh yet: the exporter reads the resources one after another",
+    "late": "overdue: older than 1.5 intervals",
+    "expired": "no refresh for so long that the metrics have expired",
+    "waiting": "no refresh while the refresh of the peers fails",
+    "held_back": "not requested: NetBird refused other paths, and more refusals at once"
+    " look like a scan",
+    "unsupported": "the NetBird API does not offer this resource to this token, or"
+    " lists no object that needs it; next attempt within an hour",
+    "restricted": "the token's user may read only a part, so the exporter publishes"
+    " none of it; see the finding",
+}
+
+
+def state_words(network: AccountNetwork, now: float) -> Mapping[str, StateWord]:
+    """Return the state of each requested resource.
 
     While the refresh of the peers fails, other resources are not late but `waiting`.
     """
+    freshness, resources = network.telemetry.freshness, network.selection.resources
     since = freshness[UP].failing_since
     is_waiting = since is not None and all(
         (known.last_success or 0.0) <= since for known in freshness.values()
     )
-    words: dict[str, str] = {n: known.state(now) for n, known in freshness.items()}
-    if is_waiting:
-        for name, word in words.items():
-            if word in {"starting", "late"}:
-                words[name] = "waiting"
+    words: dict[str, StateWord] = {n: one.state(now) for n, one in freshness.items()}
+    for resource in resources:
+        name = resource.name
+        if network.inventory.dormant(name):
+            words.setdefault(name, "dormant")
+            continue
+        words.setdefault(name, "starting")  # it has just woken
+        if is_waiting and words[name] in {"starting", "late"}:
+            words[name] = "waiting"
+        elif words[name] == "starting" and network.is_held_back(resource):
+            words[name] = "held_back"
     return words
 
 

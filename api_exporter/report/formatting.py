@@ -2,12 +2,7 @@
 
 from datetime import UTC, datetime
 
-from twisted.web.template import Tag, tags
-
 from api_exporter.plurals import with_noun
-
-MISSING = "–"
-"""The text of a missing value."""
 
 _UNITS = (("day", "d", 86400), ("hour", "h", 3600), ("minute", "min", 60))
 
@@ -60,21 +55,13 @@ def clock_time(at: float, now: float) -> str:
     return _utc(at).strftime(form)
 
 
-def instant(at: float, shown: str) -> Tag:
-    """Return a time with its exact instant as a tooltip."""
-    exact = _utc(at)
-    return tags.time(
-        shown,
-        datetime=exact.isoformat(timespec="milliseconds"),
-        title=f"{exact:%Y-%m-%d %H:%M:%S} UTC",
-    )
-
-
-def ago(at: float, now: float) -> Tag:
-    """Return for example `3 s ago`."""
-    return instant(at, f"{short_duration(now - at)} ago")
-
-
-def time_of_day(at: float) -> Tag:
-    """Return for example `12:03:59`."""
-    return instant(at, f"{_utc(at):%H:%M:%S}")
+FILTERS = {
+    "short": short_duration,
+    "long": long_duration,
+    "ms": milliseconds,
+    "day": day,
+    "time_of_day": lambda at: f"{_utc(at):%H:%M:%S}",
+    "iso": lambda at: _utc(at).isoformat(timespec="milliseconds"),
+    "utc": lambda at: f"{_utc(at):%Y-%m-%d %H:%M:%S}",
+}
+"""For templates, by name."""

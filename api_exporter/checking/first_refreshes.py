@@ -1,0 +1,77 @@
+"""The first refreshes of an account: each resource is read once, as after a start."""
+
+from collections.abc import Iterator
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+
+from api_exporter.netbird.resources import UP
+from api_exporter.refresh.network import AccountNetwork
+
+MAX_SECONDS = 60.0
+"""The maximum seconds of all first refreshes: the rest is named, not read."""
+
+UNREAD = 3
+"""The status of an account whose peers could not be read."""
+
+_POLL_SECONDS = 0.02
+
+_SOON_SECONDS = 2.0
+"""Seconds within which a list that joins wait for is read again."""
+
+
+async def first_refreshes(network: AccountNetwork, clock: IReactorTime) -> None:
+    """Wait until a network that has started has read what it can.
+
+    This ends early if the peers cannot be read: no other resource is, then.
+    Findings are evaluated once more after the last refresh.
+    """
+    end = clock.seconds() + MAX_SECONDS
+    while clock.seconds() < end and _is_reading(network, clock.seconds()):
+        await deferLater(clock, _POLL_SECONDS)
+    await network.update_findings(UP)
+
+
+def _is_reading(network: AccountNetwork, now: float) -> bool:
+    peers = network.telemetry.freshness[UP]
+    if peers.error is not None and peers.ended_at is not None:
+        return False
+    if any(True for _ in unread(network)):
+        return True
+    due = {*network.inventory.joins.due}
+    return any(
+        life.began is not None
+        or (name in due and life.due is not None and life.due < now + _SOON_SECONDS)
+        for name, life in network.lives.items()
+    )
+
+
+def unread(network: AccountNetwork) -> Iterator[str]:
+    """Yield the resources that are still to be read."""
+    freshness = network.telemetry.freshness
+    for resource in network.selection.resources:
+        known = freshness.get(resource.name)
+        if (
+            (known is None or known.ended_at is None)
+            and not network.inventory.dormant(resource.name)
+            and network.pipeline.request_path(resource) is not None
+            and not network.is_held_back(resource)
+        ):
+            yield resource.name
+
+
+def strict_status(network: AccountNetwork) -> int:
+    """Return UNREAD without peers, 2 for a critical finding, 1 for less, else 0."""
+    freshness, found = network.telemetry.freshness, network.attention.found
+    if not freshness[UP].up:
+        return UNREAD
+    if found.counts.get("critical"):
+        return 2
+    held_back = {
+        resource.name
+        for resource in network.selection.resources
+        if network.is_held_back(resource)
+    }
+    failing = any(one.error is not None for one in freshness.values())
+    is_unread = failing or {*found.unknown} - held_back
+    return 1 if found.counts.get("warning") or is_unread else 0

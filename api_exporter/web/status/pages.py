@@ -1,0 +1,331 @@
+"""The pages for people: the status of an account, its findings, and all accounts.
+
+`pages.html` is their template. The browser accepts only its style and script: the
+policy has their hashes. The script reloads a visible page every few seconds.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from hashlib import sha256
+from pkgutil import get_data
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from twisted.web.server import Request
+
+from api_exporter.netbird.resources import CURRENT_USER, PROBE_PATH, UP, Resource
+from api_exporter.ports import Attempt
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.report import formatting, lines, verdict
+from api_exporter.report.verdict import StateWord, Tone
+from api_exporter.serving.page import forbid_other_sites, visible_accounts
+from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
+from api_exporter.subjects.table import RESOURCE_BY_NAME
+from api_exporter.subjects.users import ACCESS_TOKENS
+from api_exporter.telemetry.freshness import Freshness
+from api_exporter.upstream.advice import advice
+from api_exporter.web.account_page import AccountPage, Networks
+from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH, SiteContext, TTLCache
+from api_exporter.web.status.chart import chart
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+FINDINGS_PATH = "findings"
+
+FINDINGS_PER_PAGE = 1_000
+"""Findings on a page. The page is rendered at once, which takes 10 ms."""
+
+MAX_SHOWN = 50
+"""The maximum number of findings on the status page."""
+
+DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
+"""A placeholder in `.example` (deploy/addresses) gets no link."""
+
+
+def _read(name: str) -> str:
+    return (get_data("api_exporter.web.status", name) or b"").decode()
+
+
+STYLE, SCRIPT = _read("page.css"), _read("page.js")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        f"style-src {_hash(STYLE)}",
+        f"script-src {_hash(SCRIPT)}",
+        "connect-src 'self'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""The Content-Security-Policy. The icon is a `data:` image, which saves a request."""
+
+
+def set_security_headers(request: Request) -> None:
+    """Set headers that forbid other scripts, frames and sites."""
+    request.setHeader(b"Content-Security-Policy", POLICY.encode())
+    request.setHeader(b"Referrer-Policy", b"no-referrer")
+    forbid_other_sites(request)
+
+
+@cache
+def _template() -> "Template":
+    """Return the template. Only the first page imports Jinja2, which takes 2 MB."""
+    from jinja2 import Environment, StrictUndefined, pass_context  # noqa: PLC0415
+    from markupsafe import Markup  # noqa: PLC0415
+
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    environment.filters |= formatting.FILTERS
+    environment.filters["tone"] = verdict.TONES.get
+    environment.filters["clock"] = pass_context(
+        lambda c, at: formatting.clock_time(at, c["now"])
+    )
+    environment.filters["when"] = pass_context(lambda c, one: lines.when(one, c["now"]))
+    environment.globals = {
+        "style": Markup(STYLE),  # noqa: S704 - a file of the package
+        "script": Markup(SCRIPT),  # noqa: S704 - the same
+        "no_problem": lines.NO_PROBLEM,
+        "max_shown": MAX_SHOWN,
+        "tones": verdict.STATE_TONES,
+    }
+    return environment.from_string(_read("pages.html"))
+
+
+class LivePage(AccountPage):
+    """A page that reloads itself; rendered once a second at most, for all clients."""
+
+    media_type = b"text/html; charset=utf-8"
+
+    def __init__(self, networks: Networks, context: SiteContext) -> None:
+        super().__init__(networks, context)
+        self.cache = TTLCache[str](context.clock.seconds)
+
+    def render_GET(self, request: Request) -> bytes | int:
+        set_security_headers(request)
+        return super().render_GET(request)
+
+    def html(self, page: str, title: str, account: str = "", **values: Any) -> str:
+        """Return a page of the template.
+
+        Args:
+            title: begins the title, before the account's name.
+        """
+        return _template().render(
+            page=page,
+            title=[title, account, "api-exporter"],
+            now=self.now(),
+            version=self.context.build.details,
+            account=account,
+            runbooks=self.context.runbooks,
+            links=list(self._links(account)),
+            address=partial(findings_address, account),
+            **values,
+        )
+
+    def _links(self, account: str) -> Iterator[tuple[str, str]]:
+        """Yield links to other pages, of this account if there are several."""
+        query = f"?account={account}" if account else ""
+        if account:
+            yield "./", "All accounts"
+        yield self.context.metrics_path.lstrip("/") + query, "Metrics"
+        yield f"health{query}", "Health"
+        yield f"ready{query}", "Ready"
+        if self.context.profiles:
+            yield f"{PROFILES_PATH}/", "Profiles"
+        yield RUNBOOKS_PATH, "Runbooks"
+        if ".example/" not in DOCUMENTATION:
+            yield DOCUMENTATION, "Documentation"
+
+
+def findings_address(account: str, page: int = 1) -> str:
+    """Return the link to the page of all findings, from another page."""
+    query = [f"account={account}"] * bool(account) + [f"page={page}"] * (page > 1)
+    return "?".join(filter(None, (FINDINGS_PATH, "&".join(query))))
+
+
+class Status(LivePage):
+    """`/`: the status of an account; of several a line for each, the worst first."""
+
+    def one(self, _request: Request, network: AccountNetwork) -> str:
+        return self.cache.get(network, lambda: self._status(network))
+
+    def many(self, request: Request) -> str:
+        """Return the list of accounts, cached only for clients that may see all."""
+        known = visible_accounts(request)
+        if known is not ALL_ACCOUNTS:
+            return self._accounts(known)
+        return self.cache.get(None, lambda: self._accounts(known))
+
+    def _status(self, network: AccountNetwork) -> str:
+        now, context = self.now(), self.context
+        freshness, inventory = network.telemetry.freshness, network.inventory
+        found, runs = network.attention.found, network.history.runs(now)
+        reading = verdict.reading_verdict(freshness, inventory, now)
+        verdicts = sorted(
+            (reading, verdict.network_verdict(found, freshness[UP])),
+            key=lambda one: verdict.WORST_FIRST.index(one.tone),
+        )
+        end = verdict.token_expiry(inventory)
+        is_refused = verdict.is_refused(freshness[UP])
+        words = verdict.state_words(network, now)
+        return self.html(
+            "status",
+            verdicts[0].short,
+            network.account,
+            verdicts=verdicts,
+            reading=reading,
+            found=found,
+            upstream="a simulated network" if context.simulated else network.url,
+            reachable={
+                True: ("good", "reachable"),
+                False: ("bad", "does not answer"),
+                None: ("none", "no request yet"),
+            }[network.telemetry.reachable],
+            token_state=verdict.token_state(freshness[UP]),
+            token_end=end,
+            token_expiry=None if end is None else verdict.expiry_text(end, now),
+            token_read=freshness[ACCESS_TOKENS.name].last_success
+            if is_refused and end is not None
+            else None,
+            uptime=context.uptime(),
+            chart=chart(runs, now=now, step=network.history.step) if runs else None,
+            resources=[*_resources(freshness, words, now)],
+            note=network.intervals_note,
+            notes=[*_notes(words, network)],
+            collectors=network.collectors,
+            series=network.pages.series(),
+            lengths=network.pages.lengths(),
+            requests=[*_requests(network)],
+        )
+
+    def _accounts(self, known: Accounts) -> str:
+        now = self.now()
+        found = {
+            name: verdict.reading_verdict(one.telemetry.freshness, one.inventory, now)
+            for name, one in self.networks.items()
+            if name in known
+        }
+        working = sum(one.tone in verdict.WORKING for one in found.values())
+        tone, heading = verdict.summary(found.values())
+        order = sorted(
+            found, key=lambda n: (verdict.WORST_FIRST.index(found[n].tone), n)
+        )
+        rows = [
+            (
+                name,
+                found[name],
+                self.networks[name].inventory.peers,
+                lines.counts_text(self.networks[name].attention.found),
+            )
+            for name in order
+        ]
+        title = f"{working} of {len(found)}"
+        return self.html("accounts", title, tone=tone, heading=heading, rows=rows)
+
+
+class _ResourceRow(NamedTuple):
+    """A resource. While it fails, with the error, and advice that is not repeated."""
+
+    resource: Resource[Any]
+    known: Freshness
+    word: StateWord
+    since: float
+    error: str = ""
+    advice: str = ""
+
+
+def _resources(
+    freshness: Mapping[str, Freshness], words: Mapping[str, StateWord], now: float
+) -> Iterator[_ResourceRow]:
+    """Yield a row of each requested resource. The headline advises about the peers."""
+    peers = freshness[UP]
+    advised = set() if peers.error is None else {advice(peers.error)}
+    for name, resource in RESOURCE_BY_NAME.items():
+        if (known := freshness.get(name)) is None:
+            continue
+        if name == CURRENT_USER and words[name] == "unsupported":
+            continue  # the token of a service user, which reads everything
+        row = resource, known, words[name], known.failing_since or now
+        if (error := known.error) is None or words[name] != "failing":
+            yield _ResourceRow(*row)
+            continue
+        steps = advice(error, token_accepted=peers.up is True)
+        shown = "" if steps in advised else steps
+        advised.add(steps)
+        yield _ResourceRow(*row, error.text_with_request_id, shown)
+
+
+def _notes(
+    words: Mapping[str, StateWord], network: AccountNetwork
+) -> Iterator[tuple[str, str]]:
+    """Yield words of the table and what they mean."""
+    freshness = network.telemetry.freshness
+    shown = {word for name, word in words.items() if name in freshness}
+    for state, text in verdict.STATE_MEANINGS.items():
+        if state in shown:
+            yield state, f": {text}."
+    dormant = [name for name, word in words.items() if word == "dormant"]
+    off = [name for name in RESOURCE_BY_NAME if name not in words]
+    for word, text, names in (
+        ("dormant", "NetBird lists no Agent Network provider", dormant),
+        ("off", "the settings leave out this resource", off),
+    ):
+        if names:
+            yield word, f" ({text}): {', '.join(names)}."
+    unknown = {name: one.unknown.names() for name, one in freshness.items()}
+    if listed := [f"{name}: {', '.join(n)}" for name, n in unknown.items() if n]:
+        text = " (a newer api-exporter may use these fields and values): "
+        yield "unknown", f"{text}{'; '.join(listed)}."
+
+
+def _requests(network: AccountNetwork) -> Iterator[tuple[Attempt, Tone, str]]:
+    """Yield the newest requests first. An error is not repeated."""
+    shown = ""
+    for attempt in reversed(network.telemetry.recent):
+        problem = attempt.error
+        tone: Tone = "bad" if problem else "good"
+        if attempt.path == PROBE_PATH and attempt.status is not None:
+            tone, problem = "none", "Connection test: any response is good."
+        yield attempt, tone, "" if problem == shown else problem
+        shown = problem
+
+
+class Findings(LivePage):
+    """`/findings`: all findings, a thousand a page: `page=2` is the second one."""
+
+    def one(self, request: Request, network: AccountNetwork) -> str:
+        """Return the page of `page=N`: the first by default, the last at most."""
+        found = network.attention.found.lines
+        last = max(1, -(-len(found) // FINDINGS_PER_PAGE))
+        number = request.args.get(b"page", [b""])[0]
+        requested = int(number) if number.isdigit() and len(number) < 6 else 1
+        page = min(max(1, requested), last)
+        return self.cache.get((network, page), lambda: self._page(network, page, last))
+
+    def _page(self, network: AccountNetwork, number: int, last: int) -> str:
+        found, freshness = network.attention.found, network.telemetry.freshness
+        state = verdict.network_verdict(found, freshness[UP])
+        begin = (number - 1) * FINDINGS_PER_PAGE
+        listed: Sequence[object] = found.lines[begin : begin + FINDINGS_PER_PAGE]
+        total = len(found.lines)
+        return self.html(
+            "findings",
+            f"{state.short} – findings",
+            network.account,
+            verdict=state,
+            found=found,
+            listed=listed,
+            number_=number,
+            last=last,
+            range=f"{begin + 1:,} to {begin + len(listed):,} of {total:,}",
+        )
