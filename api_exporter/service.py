@@ -45,7 +45,7 @@ from api_exporter.web.context import RUNBOOKS_PATH, SiteContext
 from api_exporter.web.tree import tree
 
 if TYPE_CHECKING:  # imported only if access control is configured
-    from api_exporter.access.configuration import AccessControl
+    from api_exporter.access.control import AccessControl
 
 log = Logger()
 

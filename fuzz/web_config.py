@@ -1,6 +1,6 @@
 """Fuzz target: the web configuration file.
 
-* Only ConfigurationError is raised, with one line for each mistake.
+* Only ConfigurationError is raised, with a line for a mistake.
 * No line repeats a user's password or its hash.
 * Accepted users and headers are valid, and loading the file again changes nothing.
 """
@@ -8,6 +8,8 @@
 import re
 from pathlib import Path
 
+from api_exporter.access.passwords import make_decoy
+from api_exporter.access.tls import make_context
 from api_exporter.access.web_config import BCRYPT_HASH, changes_needing_restart, load
 from api_exporter.settings.errors import ConfigurationError
 
@@ -19,14 +21,13 @@ SEEDS = (
     b"basic_auth_users: {a: '" + HASHED + b"', a: x}\n",
     b"http_server_config:\n  http2: true\n  headers:\n    X-Frame-Options: deny\n",
     b"http_server_config: {headers: {Content-Security-Policy: \"default-src 'self'\"}}",
-    b"rate_limit:\n  interval: 1m30s\n  burst: 20\n",
+    b"rate_limit:\n  interval: 1m30s\n",
     b"tls_server_config:\n  cert_file: a.pem\n  key_file: b.pem\n"
     b"  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: c.pem\n",
-    b"tls_server_config: {cert: x, key: y, min_version: TLS12, max_version: TLS10,"
+    b"tls_server_config: {cert_file: x, key_file: y, min_version: TLS12,"
     b" cipher_suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256],"
-    b" curve_preferences: [X25519], client_allowed_sans: [a],"
-    b" prefer_server_cipher_suites: no}",
-    b'tls_server_config: {cert_file: "\\e[2J\\n\xd7\x8f.pem", key: x}',
+    b" client_allowed_sans: [a], prefer_server_cipher_suites: no}",
+    b'tls_server_config: {cert_file: "\\e[2J\\n\xd7\x8f.pem", key_file: x}',
     b"a: &a [*a, *a]\n? [b]\n: !!binary x\n",
     b"# nothing\n---\n~\n",
 )
@@ -40,6 +41,9 @@ def attempt(data: bytes) -> None:
 
     try:
         made = load(PATH, read)
+        if made.tls is not None:
+            make_context(made.tls, PATH, read)
+            raise AssertionError("there is no such certificate")
     except ConfigurationError as error:
         assert error.problems
         for problem in error.problems:
@@ -50,9 +54,10 @@ def attempt(data: bytes) -> None:
             assert len(problem) < 5000, problem  # it includes the whole path
         return
     for user, digest in made.users.items():
-        assert b":" not in user, user
-        assert BCRYPT_HASH.fullmatch(digest.decode()), digest
-    for name, value in made.headers:
-        assert re.fullmatch(rb"[\x20-\x7e]*", name + value), (name, value)
-    assert BCRYPT_HASH.fullmatch(made.decoy.decode()), made.decoy
+        assert ":" not in user, user
+        assert re.search(BCRYPT_HASH, digest), digest
+    for name, value in made.headers.items():
+        assert re.fullmatch(r"[\x20-\x7e]*", name + value), (name, value)
+    if made.users:
+        assert re.search(BCRYPT_HASH, make_decoy(made.users)), made.users
     assert changes_needing_restart(made, load(PATH, read)) == []

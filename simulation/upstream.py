@@ -11,10 +11,10 @@ from msgspec import Struct
 from twisted.internet.error import ConnectionDone, ConnectionLost
 
 from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER
-from api_exporter.serving.token_bucket import TokenBucket
 from simulation.account import PATHS, Account
 from simulation.link import LATENCY, Response
 from simulation.weather import WELL, Weather
+from tests.token_bucket import TokenBucket
 
 _TOKENS = re.compile(r"api/users/[^/]+/tokens")
 

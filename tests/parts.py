@@ -14,11 +14,11 @@ from api_exporter.ports import Attempt, Compute, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.quotas import Quota
-from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.subjects.selection import selection
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.context import SiteContext
+from tests.token_bucket import TokenBucket
 
 P = ParamSpec("P")
 T = TypeVar("T")

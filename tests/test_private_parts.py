@@ -30,7 +30,7 @@ ATTRIBUTES = {
     ),
     "serving/listener.py": ("_sslContextFactory",),  # of an SSL4ServerEndpoint
     "daemon/outlets.py": ("_file",),  # of a LogFile
-    "access/tls_context.py": ("_lib", "_context"),  # of pyOpenSSL
+    "access/tls.py": ("_lib", "_context"),  # of pyOpenSSL
     "profiling/stacks.py": ("_current_frames",),  # of sys, documented
 }
 """Private attributes, by the file that uses them."""

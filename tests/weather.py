@@ -18,7 +18,6 @@ from zope.interface import implementer
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
-from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
@@ -27,6 +26,7 @@ from simulation.company.network import SimulatedNetwork
 from tests.bodies import body
 from tests.parts import CURRENT_USER, quota
 from tests.scripted import refusal
+from tests.token_bucket import TokenBucket
 
 START = 1_800_000_000
 LATENCY = 0.05

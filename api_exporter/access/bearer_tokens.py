@@ -7,11 +7,8 @@ from hmac import compare_digest
 from pathlib import Path
 
 from msgspec import Struct
-from twisted.web.server import Request
 
-from api_exporter.access.credentials import Credentials
-from api_exporter.access.methods import REALM, Allowed, AuthenticationMethod
-from api_exporter.access.reloading import ReadFile, Reloader, unreadable
+from api_exporter.access.reloading import ReadFile, unreadable
 from api_exporter.plurals import with_noun
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.settings.errors import ConfigurationError
@@ -29,7 +26,7 @@ class Tokens(Struct, frozen=True):
 
     entries: tuple[tuple[bytes, Accounts], ...]
 
-    def authenticate(self, token: bytes) -> Allowed:
+    def authenticate(self, token: bytes) -> Accounts | None:
         """Return the accounts of a token. The time is the same for every token."""
         digest, found = sha256(token).digest(), None
         for known, accounts in self.entries:
@@ -37,32 +34,13 @@ class Tokens(Struct, frozen=True):
                 found = accounts
         return found
 
+    def describe(self) -> str:
+        limited = sum(accounts is not ALL_ACCOUNTS for _, accounts in self.entries)
+        count = with_noun(len(self.entries), "token")
+        return f"{count}, {limited} limited to some accounts"
+
     def __repr__(self) -> str:
         return "<tokens>"
-
-
-class BearerTokens(AuthenticationMethod):
-    """Bearer tokens. Each gives access to all accounts or to some."""
-
-    def __init__(self, tokens: Reloader[Tokens]) -> None:
-        self._tokens = tokens
-
-    @property
-    def challenge(self) -> bytes:
-        return b"Bearer " + REALM
-
-    def authenticate(
-        self, _request: Request, credentials: Credentials | None, *, may_wait: bool
-    ) -> Allowed:
-        del may_wait  # a look-up takes no time
-        if credentials is None or credentials.scheme != "bearer":
-            return None
-        return self._tokens().authenticate(credentials.secret)
-
-    def describe(self) -> str:
-        entries = self._tokens.value.entries
-        limited = sum(accounts is not ALL_ACCOUNTS for _, accounts in entries)
-        return f"{with_noun(len(entries), 'token')}, {limited} limited to some accounts"
 
 
 def load_tokens(

@@ -12,7 +12,7 @@ from api_exporter.serving.site import Frontend, OpenSite
 from api_exporter.settings.definitions import ACCESS_SECTION, SECTIONS, Settings
 
 if TYPE_CHECKING:
-    from api_exporter.access.configuration import AccessControl
+    from api_exporter.access.control import AccessControl
 
 
 def load(
@@ -25,10 +25,10 @@ def load(
     """
     if not any(getattr(settings, s.name.lower()) for s in SECTIONS[ACCESS_SECTION]):
         return None
-    from api_exporter.access import configuration, passwords  # noqa: PLC0415
+    from api_exporter.access import control, passwords  # noqa: PLC0415
 
     compare = passwords.compare_in_thread(reactor, threads)
-    return configuration.load(settings, reactor.seconds, compare)
+    return control.load(settings, reactor.seconds, compare)
 
 
 def make_site(
@@ -42,7 +42,7 @@ def make_site(
     """Return the HTTP server of the pages, with access control if it is configured."""
     if access is None:
         return OpenSite(tree, reactor, max_connections)
-    from api_exporter.access.authentication import ProtectedSite  # noqa: PLC0415
+    from api_exporter.access.site import ProtectedSite  # noqa: PLC0415
 
     return ProtectedSite(
         tree, reactor, access, max_connections=max_connections, registry=registry

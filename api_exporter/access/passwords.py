@@ -3,148 +3,115 @@
 A thread compares them with their hashes, one at a time.
 """
 
-from collections import Counter
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from functools import cache
 from secrets import token_bytes
-from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred, fail, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
-from twisted.web.server import Request
-
-from api_exporter.access.credentials import Credentials
-from api_exporter.access.methods import (
-    REALM,
-    Allowed,
-    AuthenticationMethod,
-    Compare,
-    QueueFull,
-    client_address,
-)
-from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
-from api_exporter.access.reloading import Reloader
-from api_exporter.plurals import with_noun
-from api_exporter.serving.visibility import ALL_ACCOUNTS
-
-if TYPE_CHECKING:
-    from api_exporter.access.web_config import WebConfig
 
 _log = Logger()
+
+Compare = Callable[[bytes, bytes], Deferred[bool]]
+"""An asynchronous function that returns whether a password matches a hash."""
 
 MAX_WAITING = 64
 """The maximum number of comparisons that wait for the running one."""
 
+MAX_RESULTS = 1000
+"""The maximum number of known right passwords."""
 
-class Passwords(AuthenticationMethod):
-    """Users with passwords. Each user has access to all accounts."""
+MAX_PASSWORD_BYTES = 72
+"""The maximum number of bytes of a password in bcrypt; longer ones are wrong."""
 
-    def __init__(self, web: "Reloader[WebConfig]", compare: Compare) -> None:
-        self._web = web
-        self._cache = PasswordCache(token_bytes(32))
-        self._queue = ComparisonQueue(self._cache, compare)
-
-    @property
-    def is_required(self) -> bool:
-        return bool(self._web().users)
-
-    @property
-    def challenge(self) -> bytes:
-        return b"Basic " + REALM + b', charset="UTF-8"' if self.is_required else b""
-
-    def authenticate(
-        self, request: Request, credentials: Credentials | None, *, may_wait: bool
-    ) -> Allowed | Deferred[Allowed]:
-        config = self._web()
-        if credentials is None or credentials.scheme != "basic" or not config.users:
-            return None
-        attempt = self._cache.attempt(
-            config.users, config.decoy, credentials.user, credentials.secret
-        )
-        known = self._cache.find_result(attempt)
-        if known is not None:
-            return ALL_ACCOUNTS if known else None
-        if self._queue.busy and not may_wait:
-            return fail(QueueFull())
-        right = self._queue.compare(attempt, client_address(request))
-        return right.addCallback(lambda right: ALL_ACCOUNTS if right else None)
-
-    def describe(self) -> str:
-        users = self._web.value.users
-        return f"passwords of {with_noun(len(users), 'user')}" if users else ""
+_MAX_DECOY_COST = "12"
+"""The maximum cost of the decoy: unknown users must not delay others."""
 
 
-class _Comparison:
-    def __init__(self, attempt: PasswordAttempt, address: str) -> None:
-        self.attempt = attempt
-        self.address = address
-        self.answers: list[Deferred[bool]] = []
+class QueueFull(Exception):
+    """Too many passwords wait for a comparison."""
 
 
-class ComparisonQueue:
-    """A queue of password comparisons. Equal attempts share one comparison.
+class _Comparison(Struct, frozen=True):
+    password: bytes
+    digest: bytes
+    answers: list[Deferred[bool]]
 
-    Users that exist go first, then the address with the fewest attempts, then the
-    oldest attempt. If too many wait, the last in that order fails with QueueFull.
+
+class Passwords:
+    """Comparisons of passwords, which are slow, and the known right ones.
+
+    Equal requests share one comparison. No password is kept, only a hash whose key is
+    lost when the process ends.
     """
 
-    def __init__(self, cache: PasswordCache, compare: Compare) -> None:
-        self._cache = cache
+    def __init__(self, compare: Compare) -> None:
         self._compare = compare
-        self._running: _Comparison | None = None
-        self._waiting: list[_Comparison] = []
+        self._key = token_bytes(32)
+        self._right: dict[bytes, None] = {}
+        self._waiting: dict[bytes, _Comparison] = {}
+        self._is_busy = False
 
-    @property
-    def busy(self) -> bool:
-        """True if the next comparison has to wait."""
-        return self._running is not None
+    async def check(
+        self, users: Mapping[str, str], user: bytes, password: bytes, *, may_wait: bool
+    ) -> bool:
+        """Return whether a password is right; raise QueueFull.
 
-    def compare(self, attempt: PasswordAttempt, address: str) -> Deferred[bool]:
-        """Compare a password with its hash. The result may fail with QueueFull."""
+        The password of an unknown user is compared with a decoy, which takes as long.
+
+        Args:
+            users: the hash of each user's password; at least one.
+            may_wait: True if the request may wait for the running comparison.
+        """
+        expected = users.get(user.decode("utf-8", "surrogateescape"))
+        digest = (expected or make_decoy(users)).encode()
+        if len(password) > MAX_PASSWORD_BYTES:
+            return False
+        # All hashes have the same length, so that the parts cannot merge.
+        key = hashlib.blake2b(digest + password, key=self._key, digest_size=32).digest()
+        if key in self._right:
+            return True
+        if self._is_busy and not may_wait:
+            raise QueueFull
+        if key not in self._waiting:
+            if len(self._waiting) >= MAX_WAITING:
+                raise QueueFull
+            self._waiting[key] = _Comparison(password, digest, [])
         answer: Deferred[bool] = Deferred()
-        for comparison in (self._running, *self._waiting):
-            if comparison is not None and comparison.attempt.key == attempt.key:
-                comparison.answers.append(answer)
-                return answer
-        comparison = _Comparison(attempt, address)
-        comparison.answers.append(answer)
-        self._waiting.append(comparison)
-        if self._running is None:
-            self._start_next()
-        elif len(self._waiting) > MAX_WAITING:
-            last = max(reversed(self._waiting), key=self._rank())
-            self._waiting.remove(last)
-            for answer_of_last in last.answers:
-                answer_of_last.errback(QueueFull())
-        return answer
+        self._waiting[key].answers.append(answer)
+        if not self._is_busy:
+            Deferred.fromCoroutine(self._compare_all())
+        if not await answer or expected is None:
+            return False
+        self._right[key] = None
+        if len(self._right) > MAX_RESULTS:
+            del self._right[next(iter(self._right))]
+        return True
 
-    def _rank(self) -> Callable[[_Comparison], tuple[bool, int]]:
-        counts = Counter(waiting.address for waiting in self._waiting)
-        return lambda one: (not one.attempt.user_exists, counts[one.address])
+    async def _compare_all(self) -> None:
+        """Compare one after the other. A failed comparison means a wrong password."""
+        self._is_busy = True
+        while self._waiting:
+            comparison = self._waiting.pop(next(iter(self._waiting)))
+            right = False
+            try:
+                right = await self._compare(comparison.password, comparison.digest)
+            except Exception:  # noqa: BLE001 - without memory for a thread, for one
+                _log.failure("cannot compare a password")
+            for answer in comparison.answers:
+                answer.callback(right)
+        self._is_busy = False
 
-    def _start_next(self) -> None:
-        self._running = min(self._waiting, key=self._rank(), default=None)
-        if self._running is not None:
-            self._waiting.remove(self._running)
-            attempt = self._running.attempt
-            # Without memory for a thread, the call itself raises.
-            compared = maybeDeferred(self._compare, attempt.password, attempt.digest)
-            compared.addBoth(self._finish, self._running)
 
-    def _finish(self, result: bool | Failure, comparison: _Comparison) -> None:
-        """End a comparison. A failed one means a wrong password, but is not cached."""
-        right = False
-        if isinstance(result, Failure):
-            _log.failure("cannot compare a password", result)
-        else:
-            right = self._cache.add_result(comparison.attempt, matches=result)
-        self._start_next()
-        for answer in comparison.answers:
-            answer.callback(right)
+def make_decoy(users: Mapping[str, str]) -> str:
+    """Return a hash that matches no password. Its cost is the lowest of all users."""
+    cost = min(_MAX_DECOY_COST, *(digest[4:6] for digest in users.values()))
+    return f"$2b${cost}${'.' * 53}"
 
 
 def compare_in_thread(

@@ -1,75 +1,200 @@
-"""The web configuration file of Prometheus' exporter-toolkit, checked."""
+"""The web configuration file, in the format of Prometheus' exporter-toolkit."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Struct
+import msgspec
+import yaml
+from msgspec import Meta, Struct, field
+from msgspec.structs import astuple
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from api_exporter.access import tls_config
 from api_exporter.access.reloading import ReadFile, unreadable
-from api_exporter.access.tls_config import TlsConfig
-from api_exporter.access.yaml_document import Section, YamlDocument
-from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings.errors import ConfigurationError, quote_value
 
 if TYPE_CHECKING:
     from OpenSSL import SSL
 
-TOP_KEYS = ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit")
-
-ALLOWED_HEADERS: Mapping[str, tuple[str, ...]] = {
-    "Strict-Transport-Security": (),
-    "X-Content-Type-Options": ("nosniff",),
-    "X-Frame-Options": ("deny", "sameorigin"),
-    "X-XSS-Protection": (),
-    "Content-Security-Policy": (),
-}
-"""Headers that may be set, with their allowed values; empty for any value."""
-
 MAX_BYTES = 64 * 1024
 """The maximum size of the file in bytes: 800 users. Parsing blocks the event loop."""
 
-BCRYPT_HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
-"""A bcrypt hash. Its group is the cost: the logarithm of the number of rounds."""
+FILES = ("cert_file", "key_file", "client_ca_file")
+"""Keys whose values are names of files, relative to the folder of this one."""
+
+CIPHERS = {
+    # Authenticated, with forward secrecy: clients of the last ten years have these.
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
+    # Without forward secrecy: Go itself lists them only if GODEBUG enables them.
+    "TLS_RSA_WITH_AES_128_GCM_SHA256": "AES128-GCM-SHA256",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
+    "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
+    "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
+}
+"""OpenSSL's names of ciphers of TLS 1.2, by Go's names."""
+
+CIPHERS_13 = (
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+)
+"""Ciphers of TLS 1.3; Go and OpenSSL have the same names."""
+
+BCRYPT_HASH = r"^\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}\Z"
+"""A bcrypt hash. The number is the cost: the logarithm of the number of rounds."""
+
+User = Annotated[str, Meta(pattern=r"^[^:]*\Z")]
+Hash = Annotated[str, Meta(pattern=BCRYPT_HASH)]
+Line = Annotated[str, Meta(pattern=r"^[\x20-\x7e]*\Z")]
+Cipher = Annotated[str, Meta(pattern=rf"^({'|'.join((*CIPHERS_13, *CIPHERS))})\Z")]
+Boolean = Literal["true", "True", "yes", "on", "false", "False", "no", "off"]
+
+Policy = Literal[
+    "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
+]
+
+_POLICIES: dict[Policy, str] = {
+    "NoClientCert": "no client certificates",
+    "VerifyClientCertIfGiven": "client certificates verified, but not required",
+    "RequireAndVerifyClientCert": "client certificates required and verified",
+}
 
 
-_MAX_DECOY_COST = b"12"
-"""The maximum cost of the decoy: unknown users must not delay others."""
+class TlsConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """TLS of the server, and its policy for client certificates."""
 
-_MAX_USUAL_COST = 14
-"""The maximum cost without a warning; above it a comparison takes seconds."""
+    cert_file: str | None = None
+    key_file: str | None = None
+    client_ca_file: str | None = None
+    client_auth_type: Policy | None = None
+    client_allowed_sans: Annotated[frozenset[str], Meta(min_length=1)] | None = None
+    min_version: Literal["TLS12", "TLS13"] | None = None
+    cipher_suites: tuple[Cipher, ...] | None = None
+    prefer_server_cipher_suites: Boolean | None = None  # ignored, as by Go
+
+    @property
+    def description(self) -> str:
+        """The policy for client certificates in words."""
+        return _POLICIES[self.client_auth_type or "NoClientCert"]
+
+    @property
+    def requests_certificates(self) -> bool:
+        return self.client_auth_type not in {None, "NoClientCert"}
+
+    @property
+    def requires_certificates(self) -> bool:
+        return self.client_auth_type == "RequireAndVerifyClientCert"
+
+
+class Headers(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Headers of every response; an empty one is not sent."""
+
+    hsts: Line = field(name="Strict-Transport-Security", default="")
+    options: Literal["nosniff"] | None = field(
+        name="X-Content-Type-Options", default=None
+    )
+    frame: Literal["deny", "sameorigin"] | None = field(
+        name="X-Frame-Options", default=None
+    )
+    xss: Line = field(name="X-XSS-Protection", default="")
+    csp: Line = field(name="Content-Security-Policy", default="")
+
+
+class HttpConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of HTTP."""
+
+    http2: Boolean | None = None  # ignored: there is no HTTP/2
+    headers: Headers | None = None
+
+
+class WebFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of the file. A key without a value counts as missing, as in Go."""
+
+    tls_server_config: TlsConfig | None = None
+    http_server_config: HttpConfig | None = None
+    basic_auth_users: dict[User, Hash] | None = None
 
 
 class WebConfig(Struct, frozen=True, kw_only=True):
-    """The content of the file.
+    """The web configuration.
 
     Attributes:
+        tls: None without TLS.
         headers: for every response.
         users: the hash of each user's password; empty if passwords are not used.
-        decoy: the hash that passwords of unknown users are compared with.
-        warnings: values that are allowed, but harmful.
-        limit: seconds between two requests, and the number of requests in a burst.
         context: the OpenSSL context made from `tls`.
     """
 
     tls: TlsConfig | None
-    headers: tuple[tuple[bytes, bytes], ...]
-    users: Mapping[bytes, bytes]
-    decoy: bytes
-    warnings: tuple[str, ...]
-    limit: tuple[float, int] | None
-    bucket: TokenBucket | None
+    headers: Mapping[str, str]
+    users: Mapping[str, str]
     context: "SSL.Context | None" = None
 
     def __repr__(self) -> str:
         return "<web configuration>"
 
 
+_REFUSED = {
+    "rate_limit": "requests are not limited here: use a proxy or a firewall",
+    **{
+        f"tls_server_config.{key}": "PEM is not read from here: write it into a file,"
+        f" and name that in {key}_file"
+        for key in ("cert", "key", "client_ca")
+    },
+    "tls_server_config.max_version": "the newest version is always allowed",
+    "tls_server_config.curve_preferences": "the curves cannot be chosen",
+}
+"""Why keys of the toolkit are refused, by their places."""
+
+_BOOLEAN = "it must be true or false"
+
+_ALLOWED = {
+    "tls_server_config.client_auth_type": "it must be NoClientCert,"
+    " VerifyClientCertIfGiven or RequireAndVerifyClientCert: other policies verify no"
+    " certificate",
+    "tls_server_config.client_allowed_sans": "it must be a list of at least one name:"
+    " an empty list rejects all clients",
+    "tls_server_config.min_version": "it must be TLS12 or TLS13: older versions are not"
+    " secure",
+    "tls_server_config.cipher_suites": "it must be a list; each must be one of "
+    + ", ".join((*CIPHERS_13, *CIPHERS)),
+    "tls_server_config.prefer_server_cipher_suites": _BOOLEAN,
+    "http_server_config.http2": _BOOLEAN,
+    "http_server_config.headers.X-Content-Type-Options": "it must be nosniff",
+    "http_server_config.headers.X-Frame-Options": "it must be deny or sameorigin",
+    **{
+        f"http_server_config.headers.{name}": "it must be one line of ASCII"
+        for name in (
+            "Strict-Transport-Security",
+            "X-XSS-Protection",
+            "Content-Security-Policy",
+        )
+    },
+    "basic_auth_users": "it must be a mapping of users, whose names have no colon, to"
+    " bcrypt hashes of 60 characters",
+}
+"""The allowed values, by the place, where msgspec's own words do not name them."""
+
+_NAMES = [
+    info.encode_name
+    for struct in (WebFile, TlsConfig, HttpConfig, Headers)
+    for info in msgspec.structs.fields(struct)
+]
+
+
 def load(path: Path, read: ReadFile) -> WebConfig:
-    """Load the file; raise ConfigurationError."""
+    """Load the file; raise ConfigurationError, which repeats no value."""
     try:
         content = read(path)
         text = content.decode()
@@ -79,113 +204,81 @@ def load(path: Path, read: ReadFile) -> WebConfig:
         raise unreadable(path, error) from None
     if len(content) > MAX_BYTES:
         raise ConfigurationError(f"{path}: the file has more than {MAX_BYTES} bytes")
-    document = YamlDocument(str(path), text)
-    root = Section(document, document.root, "", TOP_KEYS)
-    users = _users(root)
-    tls = tls_config.parse(root, path.parent, read)
-    headers = _headers(root.section("http_server_config", ("http2", "headers")))
-    limit = _limit(root.section("rate_limit", ("interval", "burst")))
-    config = WebConfig(
+    try:
+        document = _parse(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        message = re.sub(r"'[^']{4,}'", "…", error.problem or "no YAML")
+        raise ConfigurationError(f"{path}:{line}: {message}") from None
+    except yaml.YAMLError:
+        message = "the file contains a character that YAML forbids"
+        raise ConfigurationError(f"{path}: {message}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path}: the file is nested too deeply") from None
+    try:
+        file = msgspec.convert({} if document is None else document, WebFile)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{path}: {_explain(str(error))}") from None
+    tls = file.tls_server_config
+    if tls is not None and not any(astuple(tls)):
+        tls = None
+    if tls is not None and (problems := _contradictions(tls)):
+        raise ConfigurationError(*(f"{path}: tls_server_config.{x}" for x in problems))
+    http = file.http_server_config or HttpConfig()
+    return WebConfig(
         tls=tls,
-        headers=headers,
-        users=users,
-        decoy=_decoy(users),
-        warnings=_warnings(path, users),
-        limit=limit,
-        bucket=None if limit is None else TokenBucket(*limit),
-    )
-    if document.problems:
-        raise ConfigurationError(*document.problems, retryable=document.retryable)
-    return config
-
-
-def _headers(section: Section) -> tuple[tuple[bytes, bytes], ...]:
-    section.check_boolean("http2")
-    given = section.section("headers", ALLOWED_HEADERS)
-    headers = []
-    for name in given.found:
-        text, allowed = given.text(name), ALLOWED_HEADERS[name]
-        if allowed and text not in allowed:
-            message = (
-                f"it must be {' or '.join(allowed)}, not {quote_value(text, allowed)}"
-            )
-            given.reject(name, message)
-        elif not re.fullmatch(r"[\x20-\x7e]*", text):
-            given.reject(name, "it must be one line of ASCII")
-        headers.append((name.encode(), text.encode("ascii", "replace")))
-    return tuple(headers)
-
-
-def _users(root: Section) -> dict[bytes, bytes]:
-    key, document = "basic_auth_users", root.document
-    users = {}
-    for name, value in document.entries(root.found.get(key), key):
-        digest = document.text(value, key)
-        if not BCRYPT_HASH.fullmatch(digest):
-            message = "the password of a user must be a bcrypt hash of 60 characters"
-            document.reject(value, key, message)
-        elif ":" in name:
-            document.reject(value, key, "the name of a user must not contain a colon")
-        else:
-            users[name.encode()] = digest.encode()
-    return users
-
-
-def _decoy(users: Mapping[bytes, bytes]) -> bytes:
-    """Return a hash that matches no password. Its cost is the most frequent one."""
-    costs = Counter(digest[4:6] for digest in users.values()) or {b"10": 1}
-    cost = min(max(costs, key=lambda cost: (costs[cost], cost)), _MAX_DECOY_COST)
-    return b"$2b$" + cost + b"$" + b"." * 53
-
-
-def _warnings(path: Path, users: Mapping[bytes, bytes]) -> tuple[str, ...]:
-    cost = max((int(digest[4:6]) for digest in users.values()), default=0)
-    if cost <= _MAX_USUAL_COST:
-        return ()
-    return (
-        f"{path}: basic_auth_users: a hash has cost {cost}. One comparison takes"
-        f" about {2**cost // 10_000} seconds and delays all others. Use a cost from"
-        " 10 to 12",
+        headers=msgspec.to_builtins(http.headers or Headers()),
+        users=file.basic_auth_users or {},
     )
 
 
-def _limit(section: Section) -> tuple[float, int] | None:
-    interval, burst = 0.0, 0
-    if "interval" in section.found:
-        try:
-            interval = parse_duration(section.text("interval"))
-        except ValueError:
-            message = "it must be a duration such as 1s, 1m30s or 100ms; 0 for none"
-            section.reject("interval", message)
-    if "burst" in section.found:
-        text = section.text("burst")
-        if re.fullmatch(r"\d{1,9}", text, re.ASCII):
-            burst = int(text)
-        else:
-            section.reject("burst", "it must be a whole number")
-    return (interval, burst) if interval else None
+def _parse(text: str) -> object:
+    """Return a YAML document, in which each scalar is a text or None."""
+
+    @cache  # so that aliases cannot multiply
+    def value(node: Node) -> object:
+        if isinstance(node, SequenceNode):
+            return [value(item) for item in node.value]
+        if not isinstance(node, MappingNode):
+            return None if node.tag == "tag:yaml.org,2002:null" else node.value
+        found: dict[str, object] = {}
+        for key, item in node.value:
+            if not isinstance(key, ScalarNode) or key.value in found:
+                problem = "a key must be a text that occurs once"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            found[key.value] = value(item)
+        return found
+
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    return None if root is None else value(root)
 
 
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_MAX_SECONDS = 2**63 / 1e9
-"""Seconds of the longest duration in Go."""
-
-_DURATION_PART = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
-
-
-def parse_duration(text: str) -> float:
-    """Return the seconds of a Go duration such as `1m30s` or `0`; raise ValueError."""
-    if text == "0":
-        return 0.0
-    if not re.fullmatch(f"({_DURATION_PART})+", text, re.ASCII):
-        raise ValueError
-    seconds = sum(
-        float(number) * _UNITS[re.sub("[µμ]", "u", unit)]
-        for number, unit in re.findall(_DURATION_PART, text)
+def _explain(message: str) -> str:
+    """Return msgspec's message: the place first, no value, and what is allowed."""
+    unknown = re.fullmatch(
+        r"Object contains unknown field `(.*?)`"
+        r"(?: - at `\$\.((?:tls|http)_server_config(?:\.headers)?)`)?",
+        message,
+        re.DOTALL,
     )
-    if seconds > _MAX_SECONDS:
-        raise ValueError
-    return seconds
+    if unknown is not None:
+        key, section = unknown[1], unknown[2]
+        place = f"{section}.{key}" if section else key
+        if place in _REFUSED:
+            return f"{place}: {_REFUSED[place]}"
+        return f"{section or 'the file'}: no such key: {quote_value(key, _NAMES)}"
+    what, _, at = message.partition(" - at `")
+    place = re.sub(r".*\$\.?|\[.*|`", "", at)
+    return f"{place or 'the file'}: {_ALLOWED.get(place, what)}"
+
+
+def _contradictions(tls: TlsConfig) -> list[str]:
+    problems = [f"{x}: it is missing" for x in FILES[:2] if not getattr(tls, x)]
+    if tls.client_allowed_sans and not tls.requires_certificates:
+        problems.append("client_allowed_sans: it needs RequireAndVerifyClientCert")
+    if tls.client_ca_file and not tls.requests_certificates:
+        problems.append("client_ca_file: it needs a client_auth_type that verifies it")
+    return problems
 
 
 def changes_needing_restart(before: WebConfig, now: WebConfig) -> list[str]:
@@ -195,27 +288,25 @@ def changes_needing_restart(before: WebConfig, now: WebConfig) -> list[str]:
     """
     problems = []
     if (before.tls is None) != (now.tls is None):
-        message = "a reload cannot switch TLS on or off: restart the exporter"
-        problems.append(f"tls_server_config: {message}")
+        problems.append("tls_server_config: a reload cannot switch TLS on or off")
     elif before.tls is not None and now.tls is not None:
         kept = _certificate_checks(now.tls)
         problems += [
-            f"tls_server_config.{key}: a reload cannot stop {message}: restart the"
-            " exporter"
+            f"tls_server_config.{key}: a reload cannot stop {message}"
             for message, key in _certificate_checks(before.tls).items()
             if message not in kept
         ]
     if before.users and not now.users:
-        message = "a reload cannot remove all users: restart the exporter"
-        problems.append(f"basic_auth_users: {message}")
-    return problems
+        problems.append("basic_auth_users: a reload cannot remove all users")
+    return [f"{problem}: restart the exporter" for problem in problems]
 
 
 def _certificate_checks(tls: TlsConfig) -> dict[str, str]:
+    if not tls.requires_certificates:
+        return {}
     checks = {
-        "requiring client certificates": ("client_auth_type", tls.client_auth.required),
-        "verifying client certificates": ("client_auth_type", tls.is_mutual),
-        "using client_ca_file": ("client_ca_file", tls.is_mutual and tls.client_ca),
-        "checking client_allowed_sans": ("client_allowed_sans", tls.allowed_sans),
+        "requiring client certificates": "client_auth_type",
+        "using client_ca_file": "client_ca_file",
+        "checking client_allowed_sans": "client_allowed_sans",
     }
-    return {message: key for message, (key, enabled) in checks.items() if enabled}
+    return {message: key for message, key in checks.items() if getattr(tls, key)}

@@ -41,7 +41,7 @@ from api_exporter.version import this_build
 from api_exporter.web.runbooks import runbooks_address
 
 if TYPE_CHECKING:
-    from api_exporter.access.configuration import AccessControl
+    from api_exporter.access.control import AccessControl
 
 SIGPIPE_STATUS = 128 + signal.SIGPIPE
 """The exit status that a shell reports after SIGPIPE."""

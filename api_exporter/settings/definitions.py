@@ -385,7 +385,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     web_config_file: Path | None = setting(
         parsers.optional(parsers.named_file),
         "a YAML file in the format of Prometheus' exporter-toolkit",
-        "TLS, client certificates, passwords, headers and a rate limit, for all"
+        "TLS, client certificates, passwords and headers, for all"
         " addresses ([authentication](security.md)). A change applies from the next"
         " connection on.",
         section=ACCESS_SECTION,

@@ -32,11 +32,6 @@ def rsa_key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(65537, 2048)
 
 
-def lines(pem: bytes, indent: int = 4) -> str:
-    """Return PEM as a block of YAML."""
-    return "|\n" + "\n".join(" " * indent + x for x in pem.decode().splitlines())
-
-
 class Folder:
     """A folder with certificates and a web configuration file."""
 

@@ -1,118 +1,180 @@
 """Passwords are compared one at a time, and few comparisons wait."""
 
+from hypothesis import example, given
+from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.methods import QueueFull
-from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
 from api_exporter.access.passwords import (
+    MAX_PASSWORD_BYTES,
+    MAX_RESULTS,
     MAX_WAITING,
-    ComparisonQueue,
+    Passwords,
+    QueueFull,
     compare_in_thread,
+    make_decoy,
 )
+from tests.access.folder import HASH
 from tests.memory_reactor import MemoryReactorClock
 
+OTHER = HASH[:-1] + "u"
+USERS = {"alice": HASH, "bob": OTHER}
 
-class ComparisonQueueTests(SynchronousTestCase):
+
+class PasswordsTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.compared: list[tuple[bytes, Deferred[bool]]] = []
-        self.cache = PasswordCache(b"k" * 32)
-        self.queue = ComparisonQueue(self.cache, self.compare)
+        self.compared: list[tuple[bytes, bytes, Deferred[bool]]] = []
+        self.failure: Failure | None = None
+        self.passwords = Passwords(self.compare)
 
-    def compare(self, password: bytes, _digest: bytes) -> Deferred[bool]:
+    def compare(self, password: bytes, digest: bytes) -> Deferred[bool]:
         answer: Deferred[bool] = Deferred()
-        self.compared.append((password, answer))
+        self.compared.append((password, digest, answer))
+        if self.failure is not None:
+            answer.errback(self.failure)
         return answer
 
-    def attempt(self, password: bytes, user: bytes = b"alice") -> PasswordAttempt:
-        users = {b"alice": b"digest"}
-        return self.cache.attempt(users, b"decoy", user, password)
+    def check(
+        self, password: bytes, user: bytes = b"alice", *, may_wait: bool = True
+    ) -> Deferred[bool]:
+        checked = self.passwords.check(USERS, user, password, may_wait=may_wait)
+        return Deferred.fromCoroutine(checked)
 
-    def ask(self, password: bytes, address: str = "a") -> Deferred[bool]:
-        return self.queue.compare(self.attempt(password), address)
+    def learn(self, password: bytes, user: bytes = b"alice") -> None:
+        """Let a password of a user be right."""
+        answer = self.check(password, user)
+        self.compared[-1][2].callback(True)
+        self.assertIs(True, self.successResultOf(answer))
+
+    def is_known(self, password: bytes, user: bytes = b"alice") -> bool:
+        """Return whether a password is right without a comparison."""
+        count, answer = len(self.compared), self.check(password, user)
+        if len(self.compared) == count:
+            return self.successResultOf(answer)
+        self.compared[-1][2].callback(False)
+        self.assertIs(False, self.successResultOf(answer))
+        return False
 
     def test_one_at_a_time(self) -> None:
         """A comparison begins when the one before has ended, in order."""
-        answers = [self.ask(password) for password in (b"1", b"2", b"3")]
+        answers = [self.check(password) for password in (b"1", b"2", b"3")]
         for number, matches in enumerate((False, True, False)):
             self.assertEqual(number + 1, len(self.compared))
-            self.compared[number][1].callback(matches)
+            self.compared[number][2].callback(matches)
             self.assertEqual(matches, self.successResultOf(answers[number]))
-        order = [password for password, _ in self.compared]
-        self.assertEqual([b"1", b"2", b"3"], order)
-        self.ask(b"4")
-        self.assertEqual(b"4", self.compared[-1][0])
+        self.assertEqual([b"1", b"2", b"3"], [one[0] for one in self.compared])
 
     def test_same(self) -> None:
-        """Equal attempts share one comparison and one place."""
-        answers = [self.ask(b"1") for _ in range(50)]
-        [(_, compared)] = self.compared
-        compared.callback(True)
-        self.assertEqual([True] * 50, [self.successResultOf(a) for a in answers])
-        self.assertIs(True, self.cache.find_result(self.attempt(b"1")))
+        """Equal requests share one comparison and one place."""
+        for password, right in ((b"1", True), (b"2", False)):
+            running = self.check(b"running")
+            answers = [self.check(password) for _ in range(5 * MAX_WAITING)]
+            for matches in (False, right):
+                self.compared[-1][2].callback(matches)
+            self.assertIs(False, self.successResultOf(running))
+            self.assertEqual({right}, {self.successResultOf(one) for one in answers})
+            self.assertIs(right, self.is_known(password))
+        self.assertEqual(5, len(self.compared))
 
-    def test_busy(self) -> None:
-        """If too many wait, the last one of the address with the most fails."""
-        first = self.ask(b"first", "guesser")
-        guesses = [self.ask(b"%d" % n, "guesser") for n in range(MAX_WAITING)]
-        self.failureResultOf(self.ask(b"x", "guesser"), QueueFull)
-        self.assertNoResult(self.ask(b"3", "another"))
-        other = self.ask(b"right", "prometheus")
-        self.failureResultOf(guesses.pop(), QueueFull)
-        for answer in (first, other, *guesses):
-            self.assertNoResult(answer)
-            self.compared[-1][1].callback(False)
+    def test_full(self) -> None:
+        """If too many wait, the next fails; one that may not wait fails at once."""
+        answers = [self.check(b"%d" % n) for n in range(MAX_WAITING + 1)]
+        self.failureResultOf(self.check(b"x"), QueueFull)
+        for number, answer in enumerate(answers):
+            self.failureResultOf(self.check(b"x", may_wait=False), QueueFull)
+            self.compared[number][2].callback(False)
             self.assertIs(False, self.successResultOf(answer))
+        self.assertNoResult(self.check(b"x", may_wait=False))
 
-    def test_crowd(self) -> None:
-        """If each attempt has an address of its own, the newest fails."""
-        for number in range(MAX_WAITING + 1):
-            self.ask(b"%d" % number, f"host{number}")
-        self.failureResultOf(self.ask(b"x", "another"), QueueFull)
+    def test_many_failures(self) -> None:
+        """If the threads fail, all that wait get their answers."""
+        answers = [self.check(b"%d" % n) for n in range(MAX_WAITING + 1)]
+        failure = Failure(OSError())
+        self.failure = failure
+        self.compared[0][2].errback(failure)
+        self.assertEqual({False}, {self.successResultOf(one) for one in answers})
+        self.assertEqual(MAX_WAITING + 1, len(self.flushLoggedErrors(OSError)))
 
-    def test_order(self) -> None:
-        """Existing users are first, then the address with the fewest, then age."""
-        for password, address, user in (
-            (b"running", "guesser", b"alice"),
-            (b"eve1", "a", b"eve"),
-            (b"g1", "guesser", b"alice"),
-            (b"g2", "guesser", b"alice"),
-            (b"p", "prometheus", b"alice"),
-            (b"g3", "guesser", b"alice"),
-            (b"q", "grafana", b"alice"),
-            (b"eve2", "b", b"eve"),
+    def test_unknown_user(self) -> None:
+        """An unknown user is compared with the decoy, and wrong even if it matches."""
+        for user in (b"eve", b"\xff"):
+            answer = self.check(b"fakepassword", user)
+            password, digest, compared = self.compared[-1]
+            self.assertEqual(
+                (b"fakepassword", make_decoy(USERS).encode()), (password, digest)
+            )
+            compared.callback(True)
+            self.assertIs(False, self.successResultOf(answer))
+            self.assertFalse(self.is_known(b"fakepassword", user))
+
+    def test_long(self) -> None:
+        """A password that bcrypt would cut off is wrong, for unknown users as well."""
+        for user in (b"alice", b"eve"):
+            longer = self.check(b"x" * (MAX_PASSWORD_BYTES + 1), user)
+            self.assertIs(False, self.successResultOf(longer))
+        self.assertEqual([], self.compared)
+        self.assertNoResult(self.check(b"x" * MAX_PASSWORD_BYTES))
+
+    def test_other_pairs(self) -> None:
+        """A right password makes no other pair right, and no other user's."""
+        self.learn(b"right")
+        for user, password in (
+            (b"bob", b"right"),
+            (b"eve", b"right"),
+            (b"eve", HASH.encode() + b"right"),
+            (b"alice" + HASH.encode(), b"right"),
+            (b"alice", b""),
         ):
-            self.queue.compare(self.attempt(password, user), address)
-        while not self.compared[-1][1].called:
-            self.compared[-1][1].callback(False)
-        self.assertEqual(
-            [b"running", b"p", b"q", b"g1", b"g2", b"g3", b"eve1", b"eve2"],
-            [password for password, _ in self.compared],
-        )
+            self.assertFalse(self.is_known(password, user), user)
+        self.assertTrue(self.is_known(b"right"))
 
-    def test_strangers(self) -> None:
-        """Attempts of unknown users do not displace those of existing users."""
-        running = self.ask(b"running")
-        attempts = [self.attempt(b"%d" % n, b"eve") for n in range(MAX_WAITING)]
-        strangers = [self.queue.compare(x, f"host{n}") for n, x in enumerate(attempts)]
-        known = self.ask(b"right", "guesser")
-        self.failureResultOf(strangers[-1], QueueFull)
-        self.compared[0][1].callback(False)
-        self.successResultOf(running)
-        self.compared[1][1].callback(True)
-        self.assertIs(True, self.successResultOf(known))
+    @given(st.binary(max_size=72), st.binary(max_size=72))
+    @example(b"", HASH.encode())
+    def test_keys(self, one: bytes, two: bytes) -> None:
+        """A right password makes no other password right."""
+        self.passwords = Passwords(self.compare)
+        self.learn(one)
+        self.assertEqual(one == two, self.is_known(two))
+
+    def test_changed(self) -> None:
+        """A new hash makes the old password wrong, until it is compared."""
+        self.learn(b"right")
+        changed = self.passwords.check(
+            {"alice": OTHER}, b"alice", b"right", may_wait=True
+        )
+        self.assertNoResult(Deferred.fromCoroutine(changed))
+
+    def test_bounded(self) -> None:
+        """The newest right passwords stay, and guesses remove none."""
+        for number in range(MAX_RESULTS + 1):
+            self.learn(b"%d" % number)
+        for guess in (b"a", b"b"):
+            self.assertFalse(self.is_known(guess))
+        self.assertFalse(self.is_known(b"0"))
+        self.assertTrue(self.is_known(b"1"))
 
     def test_failure(self) -> None:
-        """A comparison that fails is logged and not cached; the next ones go on."""
-        first, second = self.ask(b"1"), self.ask(b"2")
-        self.compared[0][1].errback(Failure(OSError()))
+        """A comparison that fails is logged and not kept; the next ones go on."""
+        first, second = self.check(b"1"), self.check(b"2")
+        self.compared[0][2].errback(Failure(OSError()))
         self.assertIs(False, self.successResultOf(first))
-        self.assertIsNone(self.cache.find_result(self.attempt(b"1")))
         self.assertEqual(1, len(self.flushLoggedErrors(OSError)))
-        self.compared[1][1].callback(True)
+        self.compared[1][2].callback(True)
         self.assertIs(True, self.successResultOf(second))
+        self.assertFalse(self.is_known(b"1"))
+
+    def test_decoy(self) -> None:
+        """The decoy costs as much as the cheapest hash, up to a limit."""
+        for costs, expected in (
+            (("05", "12", "10"), "05"),
+            (("11", "10"), "10"),
+            (("18",), "12"),
+        ):
+            users = {cost: HASH.replace("$04$", f"${cost}$") for cost in costs}
+            decoy = make_decoy(users)
+            self.assertEqual((f"$2b${expected}$", 60), (decoy[:7], len(decoy)))
 
     def test_thread(self) -> None:
         """The event loop does not wait for a comparison."""
@@ -126,7 +188,7 @@ class ComparisonQueueTests(SynchronousTestCase):
         def fail(_password: bytes, _digest: bytes) -> Deferred[bool]:
             raise RuntimeError("can't start new thread")
 
-        self.queue = ComparisonQueue(self.cache, fail)
+        self.passwords = Passwords(fail)
         for _ in range(2):
-            self.assertIs(False, self.successResultOf(self.ask(b"1")))
+            self.assertIs(False, self.successResultOf(self.check(b"1")))
         self.assertEqual(2, len(self.flushLoggedErrors(RuntimeError)))

@@ -8,9 +8,9 @@ from twisted.trial.unittest import TestCase
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from api_exporter.access.authentication import ProtectedSite
-from api_exporter.access.configuration import AccessControl, load
+from api_exporter.access.control import AccessControl, load
 from api_exporter.access.passwords import compare_in_thread
+from api_exporter.access.site import ProtectedSite
 from api_exporter.serving.page import TextPage
 from api_exporter.settings.environment import read_settings
 from tests.access.folder import Folder
@@ -79,7 +79,7 @@ class DoorsTestCase(TestCase):
         site = ProtectedSite(
             tree, reactor, access, max_connections=100, registry=self.registry
         )
-        self.scheme = "https" if access.encrypted else "http"
+        self.scheme = "https" if access.tls is not None else "http"
         factory = site if site.encrypt is None else site.encrypt(site)
         self.port = listening(self, factory)
         return access

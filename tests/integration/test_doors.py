@@ -15,7 +15,7 @@ from pathlib import Path
 
 import bcrypt
 
-from tests.access.folder import SERVER, Folder, lines
+from tests.access.folder import SERVER, Folder
 from tests.integration.exporter import ExporterTestCase
 from tests.integration.programs import (
     SOON,
@@ -232,11 +232,7 @@ class CanaryTests(CanaryTestCase, DoorTestCase):
         super().setUp()
         self.hash = bcrypt.hashpw(self.SECRETS[0].encode(), bcrypt.gensalt(4)).decode()
         server = self.folder.server
-        self.web = (
-            f"tls_server_config:\n  cert: {lines(server.pem)}\n"
-            f"  key: {lines(server.key)}\n"
-            f'basic_auth_users:\n  alice: "{self.hash}"\n'
-        )
+        self.web = f'{SERVER}basic_auth_users:\n  alice: "{self.hash}"\n'
         key = [line for line in server.key.decode().splitlines() if "--" not in line]
         hidden = [form for secret in self.SECRETS for form in forms(secret)]
         self.hidden = [*key, *hidden, self.hash, self.hash[7:]]
@@ -271,9 +267,11 @@ class CanaryTests(CanaryTestCase, DoorTestCase):
             client.close()  # the server ends what is idle for long
 
         visit()
+        key = self.folder.server.key.decode().replace("\n", "\n    ")
         for broken in (
-            self.web.replace("  key: |", "  key |"),
-            self.web.replace("    -----BEGIN PRIVATE", "    -----BEGIN PUBLIC"),
+            self.web.replace("key_file: server.key", f"key: |\n    {key}"),
+            self.web.replace("key_file: server.key", f"key |\n    {key}"),
+            self.web.replace("key_file: server.key", f"key_file: |\n    {key}"),
             self.web.replace(f'"{self.hash}"', f'"{self.hash}x"'),
             self.web.replace(f'alice: "{self.hash}"', f'"{self.hash}": alice'),
             f"{self.web}  alice: *{self.hash[7:20]}\n",

@@ -8,7 +8,7 @@ from tests.integration.programs import environment
 
 OPTIONAL = {
     *("demo", "events", "web.accounts", "web.lookup", "web.pprof"),
-    *("access.authorization", "access.tls_context", "yaml"),
+    *("access.authorization", "access.tls", "yaml"),
 }
 """Modules that only a setting or an option needs."""
 

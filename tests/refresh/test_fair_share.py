@@ -14,10 +14,10 @@ from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.life import lives
 from api_exporter.refresh.rate_limits import stretched
 from api_exporter.refresh.schedule import Schedule
-from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.subjects.table import RESOURCES
 from tests import tries
 from tests.parts import limiter as bucket
+from tests.token_bucket import TokenBucket
 
 DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
 FEW = {"peers": 30.0, "groups": 300.0, "users": 600.0}

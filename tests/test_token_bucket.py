@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.serving.token_bucket import TokenBucket
+from tests.token_bucket import TokenBucket
 
 
 class TokenBucketTests(SynchronousTestCase):

@@ -4,7 +4,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.configuration import AccessControl, load
+from api_exporter.access.control import AccessControl, load
 from api_exporter.access.reloading import Reloader
 from api_exporter.access.web_config import WebConfig
 from api_exporter.settings.environment import read_settings
@@ -20,11 +20,14 @@ REQUIRED = (
 )
 
 
+VERIFIED = REQUIRED.replace("RequireAndVerifyClientCert", "VerifyClientCertIfGiven")
+
+
 def compare(_password: bytes, _digest: bytes) -> Deferred[bool]:
     raise AssertionError("nobody shows a password")
 
 
-class ConfigurationTests(SynchronousTestCase):
+class AccessControlTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         self.folder = Folder(self, self.mktemp())
@@ -62,7 +65,7 @@ class ConfigurationTests(SynchronousTestCase):
         for problem, start in zip(
             problems,
             (
-                f"WEB_CONFIG_FILE: {self.folder.file}:1: x: no such",
+                f"WEB_CONFIG_FILE: {self.folder.file}: the file: no such key: 'x'",
                 "WEB_BEARER_TOKENS_FILE: /none: No such file or directory",
                 "WEB_OPEN_PATHS: '/debug/pprof' is not allowed: it must be /metrics",
             ),
@@ -104,18 +107,18 @@ class ConfigurationTests(SynchronousTestCase):
         """A server is protected if a credential or a certificate is required."""
         tokens = self.folder.path / "tokens"
         tokens.write_text("token-that-is-long-enough\n")
-        optional = REQUIRED.replace("RequireAndVerify", "RequestClientCert # ")
         for web, more, protected, encrypted in (
             ("", {}, False, False),
             (SERVER, {}, False, True),
-            (optional, {}, False, True),
+            (VERIFIED, {}, False, True),
             (REQUIRED, {}, True, True),
             (USERS, {}, True, False),
             (None, {"WEB_BEARER_TOKENS_FILE": str(tokens)}, True, False),
         ):
             found = self.load(web, **more)
             assert found is not None
-            self.assertEqual((protected, encrypted), (found.protected, found.encrypted))
+            is_encrypted = found.tls is not None
+            self.assertEqual((protected, encrypted), (found.protected, is_encrypted))
 
     def test_new_certificate(self) -> None:
         """A renewed certificate makes a new context; a damaged one does not."""
@@ -132,7 +135,7 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertEqual(
             [
                 "info WEB_CONFIG_FILE: reloaded",
-                f"error WEB_CONFIG_FILE: {self.folder.file}:3:"
+                f"error WEB_CONFIG_FILE: {self.folder.file}:"
                 " tls_server_config.key_file: the key does not belong to the"
                 " certificate; the previous configuration stays in use",
             ],
@@ -163,9 +166,14 @@ class ConfigurationTests(SynchronousTestCase):
             (SERVER, "", "a reload cannot switch TLS on or off"),
             ("", SERVER, "a reload cannot switch TLS on or off"),
             (REQUIRED, SERVER, f"{stop} requiring client certificates"),
-            (REQUIRED, REQUIRED.replace("AndVerify", "Any"), f"type: {stop} verifying"),
+            (
+                REQUIRED,
+                REQUIRED.replace("RequireAndVerifyClientCert", "NoClientCert"),
+                "it needs a client_auth_type",
+            ),
+            (REQUIRED, VERIFIED, f"type: {stop} requiring"),
             (named, REQUIRED, f"{sans}{stop} checking"),
-            (named, named.replace("test3", ""), f"{sans}an empty list rejects all"),
+            (named, named.replace("test3", ""), "an empty list rejects all"),
             (
                 REQUIRED,
                 REQUIRED.replace("  client_ca_file: ca.pem\n", ""),
@@ -201,6 +209,11 @@ class ConfigurationTests(SynchronousTestCase):
         for web, more, expected in (
             ("", {}, [nobody]),
             (SERVER, {}, ["TLS, no client certificates", nobody]),
+            (
+                VERIFIED,
+                {},
+                ["TLS, client certificates verified, but not required", nobody],
+            ),
             (REQUIRED, {}, ["TLS, client certificates required and verified"]),
             (
                 USERS,
