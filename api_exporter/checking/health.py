@@ -3,21 +3,25 @@
 It imports neither Twisted nor other modules that are slow to import.
 """
 
+import json
 import re
 import ssl
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 
 from api_exporter.checking.health_request import (
     HEALTH_PAGE,
     NoRequest,
     Target,
+    health_url,
     in_thread,
     parse_options,
     targets,
 )
+from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.errors import ConfigurationError
 
 OK, CRITICAL = 0, 2
@@ -45,6 +49,35 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
         url = found[-1].url
         return _print(CRITICAL, f"{url}: no response within {seconds:g} s")
     return _print(*answer)
+
+
+RUNNING_SECONDS = 2.0
+"""Seconds in which an exporter that runs beside a check must answer."""
+
+
+def running_at(addresses: Iterable[Address | Endpoint]) -> str:
+    """Return the URL at which an exporter answers; "" if none does."""
+    for url in filter(None, map(health_url, addresses)):
+        for candidate in (url, url.replace("http:", "https:", 1)):
+            [(_, connection, path)], _ = targets(
+                None, [candidate], {}, page=HEALTH_PAGE
+            )
+            if in_thread(partial(_is_exporter, connection, path), RUNNING_SECONDS):
+                return candidate.removesuffix(HEALTH_PAGE)
+    return ""
+
+
+def _is_exporter(connection: HTTPConnection, path: str) -> bool:
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        answer = json.loads(response.read(MAX_HEALTH_BYTES))
+    except (OSError, HTTPException, ValueError):
+        return False
+    return isinstance(answer, dict) and answer.get("status") == "ok"
+
+
+MAX_HEALTH_BYTES = 1024 * 1024
 
 
 def _first(found: Sequence[Target]) -> tuple[int, str]:

@@ -126,7 +126,7 @@ def own_url(environ: Mapping[str, str]) -> str:
         found = parse_addresses(text)
     except ValueError as error:
         raise NoRequest(f"LISTEN_ADDRESS is not allowed: {error}") from None
-    for url in map(_url, found):
+    for url in map(health_url, found):
         if url is not None:
             return url
     raise NoRequest(
@@ -146,7 +146,8 @@ _LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 """Loopback addresses for wildcards, to which some systems cannot connect."""
 
 
-def _url(address: Address | Endpoint) -> str | None:
+def health_url(address: Address | Endpoint) -> str | None:
+    """Return the URL of `/health` at an address; None if none can be requested."""
     if isinstance(address, Address):
         return _page("http", address.host, address.port)
     kind, *parts = _split(address)

@@ -1,9 +1,11 @@
 """`--check` and `--once`: the daemon's own first refreshes, and their report."""
 
 import os
+import pwd
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -25,6 +27,7 @@ from api_exporter.checking.first_refreshes import (
     first_refreshes,
     strict_status,
 )
+from api_exporter.checking.health import running_at
 from api_exporter.daemon import logs
 from api_exporter.daemon.life import start_error
 from api_exporter.daemon.threads import install_name_resolver
@@ -112,7 +115,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         await _read(services, accounts, reactor)
         _print_metrics(networks[0])
     elif options["json"]:
-        problems = [*bind_problems(settings.listen_address)]
+        problems, _ = listening_lines(settings.listen_address)
         await _read(services, accounts, reactor)
         document = CheckDocument(
             access=access,
@@ -124,7 +127,9 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         _print(encoded.decode().splitlines())
     else:
         _print(f"access: {line}" for line in access)
-        _print(map(_listening_line, bind_problems(settings.listen_address)))
+        problems, running = listening_lines(settings.listen_address)
+        _print(f"listening: {line}" for line in (*problems, *running))
+        _print(user_lines())
         await _read(services, accounts, reactor, runbooks)
         if settings.has_names and options["account"] is None:
             _print(_summary(accounts))
@@ -165,9 +170,32 @@ async def _read(
         _print(report_lines(account.network, account.now(), runbooks))
 
 
-def _listening_line(problem: str) -> str:
-    own = " (or does the exporter run already?)" if "in use" in problem else ""
-    return f"listening: {problem}{own}"
+def listening_lines(
+    addresses: Sequence[Address | Endpoint],
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the problems of a start, and the exporter that has the ports, if any."""
+    problems = [*bind_problems(addresses)]
+    if any("in use" in problem for problem in problems) and (
+        url := running_at(addresses)
+    ):
+        others = [problem for problem in problems if "in use" not in problem]
+        return others, [f"an exporter runs at {url}"]
+    return problems, []
+
+
+def user_lines() -> Iterator[str]:
+    """Yield a warning if the service's user may lack a permission that root has."""
+    if os.geteuid() == 0:
+        with suppress(KeyError):
+            pwd.getpwnam(SERVICE_USER)
+            yield (
+                f"user: root may read files that {SERVICE_USER}, the user of the"
+                f" service, may not: run sudo -u {SERVICE_USER} api-exporter --check"
+            )
+
+
+SERVICE_USER = "api-exporter"
+"""The user of the unit that the package installs."""
 
 
 def choose(

@@ -11,8 +11,9 @@ from threading import Thread
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.health import main
+from api_exporter.checking.health import main, running_at
 from api_exporter.checking.health_request import HEALTH_USAGE, NoRequest, own_url
+from api_exporter.settings.addresses import parse_addresses
 from tests.integration.exporter import key_and_certificate
 from tests.integration.programs import free_port
 
@@ -225,3 +226,23 @@ class WhereTests(HealthTestCase):
         self.assertEqual(f"LISTEN_ADDRESS={systemd} {words}", str(error))
         line = "CRITICAL: LISTEN_ADDRESS is not allowed: write host:port"
         self.assertEqual((2, line), self.asked(LISTEN_ADDRESS="?"))
+
+
+class RunningTests(HealthTestCase):
+    def running(self, body: bytes) -> bool:
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+        port = self.answered(head + body)
+        url = running_at(parse_addresses(f"127.0.0.1:{port}"))
+        self.assertIn(url, ("", f"http://127.0.0.1:{port}"))
+        return bool(url)
+
+    def test_running(self) -> None:
+        """An exporter answers `/health` as one; another program does not."""
+        self.assertTrue(self.running(b'{"status": "ok"}'))
+        for body in (b"ok", b"[]", b'{"status": "fail"}', b"\x1b[2J", b""):
+            self.assertFalse(self.running(body), body)
+
+    def test_nothing(self) -> None:
+        """Without an answer, or an address to ask, no exporter runs."""
+        for address in (f"127.0.0.1:{free_port()}", "systemd:domain=INET:index=0"):
+            self.assertEqual("", running_at(parse_addresses(address)))
