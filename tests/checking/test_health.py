@@ -11,6 +11,7 @@ from threading import Thread
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.checking import health
 from api_exporter.checking.health import main, running_at
 from api_exporter.checking.health_request import HEALTH_USAGE, NoRequest, own_url
 from api_exporter.settings.addresses import parse_addresses
@@ -230,6 +231,7 @@ class WhereTests(HealthTestCase):
 
 class RunningTests(HealthTestCase):
     def running(self, body: bytes) -> bool:
+        self.patch(health, "RUNNING_SECONDS", 0.5)
         head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
         port = self.answered(head + body)
         url = running_at(parse_addresses(f"127.0.0.1:{port}"))

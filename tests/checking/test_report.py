@@ -201,7 +201,7 @@ class AccessLinesTests(SynchronousTestCase):
 
 class UserTests(SynchronousTestCase):
     def test_root(self) -> None:
-        """Root is told that the service's user may read less, if there is that user."""
+        """A line warns root that the service's user may read less, if it exists."""
         for uid, has_user, warned in (
             (0, True, True),
             (0, False, False),
