@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help run test units simulation programs lowest pythons with check format demo docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check version clean
 
 # The longest come first, so that none is left over at the end.
-LONGEST := tests.deploy.test_agreement $(addprefix tests.integration.test_,operations events doors)
+LONGEST := $(addprefix tests.integration.test_,operations events doors)
 PROGRAMS := $(LONGEST) $(filter-out $(LONGEST),$(subst /,.,$(basename \
 	$(wildcard tests/deploy/test_*.py tests/integration/test_*.py))))
 # How many of them run at once: they mostly wait.
@@ -125,7 +125,7 @@ docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual
 	@$(BIN)/python -m tests.golden
 	@$(BIN)/python -m tests.chart
 
-rules: $(VENV)/dev ## Make Prometheus' rules from api_exporter/thresholds.json.
+rules: $(VENV)/dev ## Make Prometheus' alerts of the findings.
 	@$(BIN)/python -m tests.prometheus
 	@$(BIN)/python -m tests.chart
 

@@ -15,10 +15,8 @@ import yaml
 from acceptance import schemas
 from acceptance.check import ROOT, Failed, expect, go_tool, run, run_refused
 from acceptance.pages import checkout, script
-from api_exporter.attention.rules import RULE_FILES, rules
-from api_exporter.attention.thresholds import with_changes
 from tests.chart import CHART, DASHBOARDS, VALUES
-from tests.prometheus import THRESHOLDS
+from tests.prometheus import ALERTS, EXPORTER_RUNBOOKS, RULES
 
 NAMESPACE = "monitoring"
 
@@ -300,33 +298,33 @@ def score(folder: Path) -> str:
 
 def monitoring(_folder: Path) -> str:
     """Check that rules and dashboards equal those of `deploy`. The rules have the
-    values' thresholds and no disabled alert.
+    values' runbooks and no disabled alert.
     """
     on = "--set=prometheusRule.enabled=true,dashboards.enabled=true"
     objects = rendered(on)
-    thresholds = json.loads(THRESHOLDS.read_text())
-    _check_rules(objects, thresholds, set())
+    _check_rules(objects, set())
     shown = [o["data"] for o in objects if o["metadata"]["name"].find("dashboard") > 0]
     if shown != [{f"netbird-{p.name}": p.read_text()} for p in DASHBOARDS]:
         raise Failed("the dashboards are not those of deploy/grafana")
     example = CHART / "ci/monitoring-values.yaml"
     every = yaml.safe_load(example.read_text())
     values, runbooks = every["prometheusRule"], every["settings"]["RUNBOOKS_URL"]
-    for name, own in values["thresholds"].items():
-        thresholds[name] = {**thresholds[name], **own}
     off = set(values["disabled"])
-    left = _check_rules(rendered("--values", example), thresholds, off, runbooks)
+    left = _check_rules(rendered("--values", example), off, runbooks)
     if not rendered("--set=prometheusRule=null"):
         raise Failed("nothing where there are no values of rules")
     return f"{left} alerts with values, {len(shown)} dashboards"
 
 
 def _check_rules(
-    objects: list[Any], thresholds: Any, off: set[str], runbooks: str | None = None
+    objects: list[Any], off: set[str], runbooks: str = EXPORTER_RUNBOOKS
 ) -> int:
     made = [o["spec"]["groups"] for o in objects if o["kind"] == "PrometheusRule"]
-    checked = with_changes(json.dumps(thresholds).encode())
-    wanted = [yaml.safe_load(rules(n, checked, runbooks))["groups"] for n in RULE_FILES]
+    texts = (path.read_text() for path in (RULES, ALERTS))
+    wanted = [
+        yaml.safe_load(text.replace(EXPORTER_RUNBOOKS, runbooks))["groups"]
+        for text in texts
+    ]
     for groups in wanted:
         for group in groups:
             own = deepcopy(group["rules"]) or []

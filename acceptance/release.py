@@ -63,7 +63,7 @@ def _install(folder: Path, made: Path) -> str:
     where = "import api_exporter; print(*api_exporter.__path__)"
     package = Path(run(venv / "bin/python", "-c", where, cwd=folder).strip())
     documents = ("accounts", "events", "metrics", "operations", "security")
-    names = ("thresholds.json", "alerts.in.yml", "doc/runbooks.html")
+    names = ("thresholds.json", "doc/alerts.yml", "doc/runbooks.html")
     for name in (*names, *(f"doc/{document}.md" for document in documents)):
         if not (package / name).exists():
             raise Failed(f"{name} is not there")

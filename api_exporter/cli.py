@@ -58,7 +58,6 @@ class CommandOptions(Options):
     synopsis = (
         f"{Options.synopsis} [--check [--strict] [--json] | --once]"
         " [--account NAME]\n"
-        "       api-exporter --rules [--config FILE]\n"
         "       api-exporter --runbook NAME\n"
         "       api-exporter --health [--config FILE] [URL or /PAGE"
         " [SECONDS]]"
@@ -69,7 +68,6 @@ class CommandOptions(Options):
         ["strict", None, _STRICT],
         ["json", None, "With --check: print the report as one JSON document."],
         ["once", None, "Read everything once, print the metrics, and exit."],
-        ["rules", None, "Print recording rules and alerts, and exit."],
         ["health", None, "Check that a running exporter works, and exit."],
         ["settings", None, "Print an example file with all settings, and exit."],
     ]
@@ -106,8 +104,8 @@ def main() -> None:
     config = _Twistd()
     try:
         options.parseOptions(sys.argv[1:])
-        if sum(options[name] for name in ("check", "once", "rules")) > 1:
-            raise usage.UsageError("use only one of --check, --once and --rules")  # noqa: TRY301
+        if options["check"] and options["once"]:
+            raise usage.UsageError("use only one of --check and --once")  # noqa: TRY301
         reading = options["check"] or options["once"]
         if options["account"] is not None and not reading:
             raise usage.UsageError("--account requires --check or --once")  # noqa: TRY301
@@ -123,11 +121,6 @@ def main() -> None:
             return
         if options["runbook"] is not None:
             _print(_runbook(options["runbook"]))
-            return
-        if options["rules"]:
-            from api_exporter.checking import rules  # noqa: PLC0415
-
-            _print(rules.rules_text(options))
             return
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:

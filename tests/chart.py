@@ -1,29 +1,23 @@
 """The copies that the Helm chart holds: `python -m tests.chart` writes them.
 
-A chart reads no file outside of its folder, so it holds copies: of the rules, with
-names in place of thresholds, of the thresholds, and of the dashboards. Its schema
+A chart reads no file outside of its folder, so it holds copies: of the rules, of the
+thresholds, and of the dashboards. Its schema
 names the settings and the alerts, its README the values. All copies are committed;
 a test fails if one is stale.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import yaml
 
-from api_exporter.attention.rules import (
-    GROUP,
-    SETTING_RULE,
-    TARGET,
-    fill_template,
-    numbers,
-)
 from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.netbird.facts.account import CHOICES
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, SETTINGS
 from api_exporter.settings.setting import Setting
-from tests.prometheus import ROOT, THRESHOLDS, add_severities
+from tests.prometheus import ALERTS, ROOT, RULES, THRESHOLDS, add_severities
 
 CHART = ROOT / "deploy/helm/api-exporter"
 
@@ -50,19 +44,6 @@ OF_FILES = {"UPSTREAM_CA_FILE", "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KE
 """Settings without a value that the file of an account may contain."""
 
 
-def rules(name: str) -> str:
-    """Return a rule file with the chart's templates for thresholds and groups."""
-    thresholds = default_thresholds()
-    words = {number: f"@{{{number}}}" for number, _ in numbers(thresholds)}
-    words["groups"] = "\n" + GROUP.format(target=TARGET, group='""', role="important")
-    wanted = {"target": TARGET, "value": "@{wanted}", "setting": '""'}
-    words["settings"] = "\n" + SETTING_RULE.format(**wanted)
-    source = f"api_exporter/{name}.in.yml"
-    return f"# Made by `make rules` from {source}.\n" + fill_template(
-        name, thresholds, words
-    )
-
-
 def schema() -> str:
     """Return the schema with the current names."""
     found = json.loads(SCHEMA.read_text(encoding="utf-8"))
@@ -74,15 +55,16 @@ def schema() -> str:
     own["settings"]["properties"] = {name: _property(settings[name]) for name in both}
     mine = {name: _property(settings[name]) for name in of_account}
     own["accountSettings"]["properties"] = mine
-    own["alert"]["enum"] = list(thresholds.severities)
-    names = own["thresholds"]["properties"]
+    names = re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8"))
+    own["alert"]["enum"] = names
+    tables = own["thresholds"]["properties"]
     severity = {"$ref": "#/$defs/severity"}
-    names["severities"]["properties"] = dict.fromkeys(thresholds.severities, severity)
-    names["settings"]["properties"] = {name: {"type": "boolean"} for name in CHOICES}
+    tables["severities"]["properties"] = dict.fromkeys(thresholds.severities, severity)
+    tables["settings"]["properties"] = {name: {"type": "boolean"} for name in CHOICES}
     for table in ("hours", "days", "shares", "peers"):
         one = {"$ref": f"#/$defs/{'share' if table == 'shares' else 'whole'}"}
         known = getattr(thresholds, table)
-        names[table]["properties"] = dict.fromkeys(known, one)
+        tables[table]["properties"] = dict.fromkeys(known, one)
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -147,8 +129,8 @@ DASHBOARDS = sorted((ROOT / "deploy/grafana/dashboards").glob("*.json"))
 
 FILES: dict[Path, Callable[[], str]] = {
     CHART / "files/thresholds.json": _copy(THRESHOLDS),
-    CHART / "files/rules.yml": lambda: rules("rules"),
-    CHART / "files/alerts.yml": lambda: rules("alerts"),
+    CHART / "files/rules.yml": _copy(RULES),
+    CHART / "files/alerts.yml": _copy(ALERTS),
     **{CHART / "files/dashboards" / path.name: _copy(path) for path in DASHBOARDS},
     SCHEMA: schema,
     README: readme,

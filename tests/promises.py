@@ -14,7 +14,6 @@ import yaml
 from msgspec.structs import fields
 from twisted.web.resource import Resource
 
-from api_exporter.attention.rules import RULE_FILES
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.checking.report import CheckDocument
 from api_exporter.cli import CommandOptions
@@ -25,6 +24,7 @@ from api_exporter.subjects.table import COLLECTORS, FINDERS, RESOURCE_BY_NAME
 from api_exporter.web.peer_table import TargetLabels
 from tests.chart import VALUES
 from tests.documents import ROOT, metrics
+from tests.prometheus import ALERTS, RULES
 from tests.web.watched import Watched
 
 FILE = ROOT / "tests/promises.txt"
@@ -105,8 +105,8 @@ def _options() -> Iterator[str]:
 
 
 def _rules(kind: str) -> Iterator[str]:
-    for name in RULE_FILES:
-        text = (ROOT / f"api_exporter/{name}.in.yml").read_text(encoding="utf-8")
+    for path in (ALERTS, RULES):
+        text = path.read_text(encoding="utf-8")
         yield from re.findall(rf"^ *-? *{kind}: (\S+)$", text, re.MULTILINE)
 
 

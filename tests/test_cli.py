@@ -4,14 +4,11 @@ import io
 import os
 import signal
 import sys
-from pathlib import Path
 
-import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
 from api_exporter.settings.definitions import SETTING_BY_NAME
-from api_exporter.settings.errors import quote_value
 from api_exporter.settings.options import Options
 from api_exporter.version import this_build
 from tests.documents import ROOT
@@ -37,7 +34,7 @@ class CommandOptionsTests(SynchronousTestCase):
         self.assertIn(Options.synopsis, text)
         for word in (
             *("--check", "--once", "--demo", "--enable-pprof", "--config", "--health"),
-            *("--account", "--rules", "--runbook", "--settings", *SETTING_BY_NAME),
+            *("--account", "--runbook", "--settings", *SETTING_BY_NAME),
         ):
             self.assertIn(word, text)
 
@@ -74,7 +71,7 @@ class MainTests(SynchronousTestCase):
 
     def test_broken_pipe(self) -> None:
         """A reader that ends early is no error."""
-        for command in ("--settings", "--rules", "--runbook=ApiExporterDown"):
+        for command in ("--settings", "--runbook=ApiExporterDown"):
             self.patch(sys, "argv", ["api-exporter", command])
             reader, writer = os.pipe()
             os.close(reader)
@@ -84,20 +81,12 @@ class MainTests(SynchronousTestCase):
             self.assertEqual(128 + signal.SIGPIPE, ended.code)
 
     def test_rules(self) -> None:
-        """Rules have the values of any source of settings, and need no others."""
-        folder = Path(self.mktemp())
-        folder.mkdir()
-        (folder / "own.json").write_text('{"days": {"login_soon": 23}}')
-        config = folder / "config"
-        config.write_text(f"THRESHOLDS_FILE={folder / 'own.json'}\n")
-        self.patch(os, "environ", {"IMPORTANT_GROUPS": "db"})
-        _, printed = self.ended("--rules", "--config", str(config))
-        groups = yaml.safe_load(printed)["groups"]
-        rules = [rule for group in groups for rule in group["rules"] or ()]
-        labels = {"group": "db", "role": "important"}
-        self.assertIn(labels, [rule.get("labels") for rule in rules])
-        alerts = {rule["alert"]: rule for rule in rules if "alert" in rule}
-        self.assertIn("23", alerts["NetBirdLoginExpiresSoon"]["expr"])
+        """`--rules` was removed: a line says what to use."""
+        stderr = io.StringIO()
+        self.patch(sys, "stderr", stderr)
+        self.assertEqual((os.EX_CONFIG, ""), self.ended("--rules"))
+        [line] = stderr.getvalue().splitlines()
+        self.assertIn("use deploy/prometheus/rules.yml and alerts.yml as they", line)
 
     def test_runbook(self) -> None:
         """A runbook is printed as text. The case of its name does not matter."""
@@ -108,23 +97,11 @@ class MainTests(SynchronousTestCase):
         self.assertTrue(ends.startswith("* Ends when: "), ends)
         self.assertNotRegex(printed, r"\*\*|\]\(")
 
-    def test_rules_wrong(self) -> None:
-        """A wrong file is reported in one line that says where the error is."""
-        own = Path(self.mktemp()).absolute()
-        own.write_text('{"days": {"login_soon": 0}}')
-        self.patch(os, "environ", {"THRESHOLDS_FILE": str(own), "RUNBOOKS_URL": "wiki"})
-        stderr = io.StringIO()
-        self.patch(sys, "stderr", stderr)
-        self.assertEqual((os.EX_CONFIG, ""), self.ended("--rules"))
-        first, second = stderr.getvalue().splitlines()
-        self.assertIn(f"THRESHOLDS_FILE: {quote_value(str(own))} is not allowed", first)
-        self.assertIn("RUNBOOKS_URL: 'wiki' is not allowed", second)
-
     def test_wrong(self) -> None:
         """A wrong command line is reported in one line that names the help."""
         for arguments in (
             *(["--nonsense"], ["--config"], ["peers"], ["--check", "x"]),
-            *(["--account=acme"], ["--runbook=NoSuchAlert"], ["--check", "--rules"]),
+            *(["--account=acme"], ["--runbook=NoSuchAlert"], ["--check", "--once"]),
             ["--demo", "--account", "acme"],
         ):
             stderr = io.StringIO()

@@ -37,6 +37,30 @@ class Members(Struct, frozen=True):
     expired: list[Peer]
 
 
+Label = tuple[str, str, str]
+"""A label of an alert, its source (`object_id` or `object`), and a pattern.
+
+The group of the pattern is the value of the label.
+"""
+
+
+class Alert(Struct, frozen=True):
+    """The alert of a kind of finding: `make rules` writes its rule.
+
+    Attributes:
+        lasts: how long a finding must last until the alert fires, such as `5m`.
+        summary: a template over the alert's labels, as the description.
+        keep: how long the alert goes on after the finding has ended.
+        labels: None for `TYPE_id` and `TYPE`, the id and the name of the object.
+    """
+
+    lasts: str
+    summary: str
+    description: str
+    keep: str = "5m"
+    labels: tuple[Label, ...] | None = None
+
+
 class FindingKind(Struct, frozen=True):
     """A kind of finding. Its name is also the name of its alert.
 
@@ -44,14 +68,24 @@ class FindingKind(Struct, frozen=True):
         noun: begins the sentence, before the name of the object: `Network`.
         object_type: `account` for what concerns the whole account.
         many: subject and verb of the line that joins several findings: `{} peers`.
-        has_alert: false if the message of the finding says what to do.
+        alert: None if the message of the finding says what to do.
     """
 
     name: str
     noun: str
     object_type: str = "account"
     many: tuple[str, str] | None = None
-    has_alert: bool = True
+    alert: Alert | None = None
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels of the alert that identify the object."""
+        if self.alert is not None and self.alert.labels is not None:
+            return self.alert.labels
+        if self.object_type == "account":
+            return ()
+        kind = self.object_type
+        return ((f"{kind}_id", "object_id", "(.+)"), (kind, "object", "(.+)"))
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -94,7 +128,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     @property
     def alert(self) -> str:
         """The matching alert; "" if the message says what to do."""
-        return self.kind.name if self.kind.has_alert else ""
+        return "" if self.kind.alert is None else self.kind.name
 
     @property
     def text(self) -> str:
@@ -207,7 +241,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         of_one = f"1 {kind.noun.lower()}" if object_id else kind.noun
         return Finding(
             kind=kind,
-            severity=self.thresholds.severities.get(kind.name, "warning"),
+            severity=self.thresholds.severities[kind.name],
             object_id=object_id,
             object=name,
             subject=subject or (f"{kind.noun} {safe_line(name)}" if name else of_one),

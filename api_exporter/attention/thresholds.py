@@ -40,7 +40,7 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
         dollars: None for no limit.
         requests: None for no limit.
         settings: the required values of account settings.
-        severities: by alert, in the order of the alerts.
+        severities: by finding.
     """
 
     groups: Groups
@@ -52,6 +52,18 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     requests: dict[str, Requests]
     settings: dict[str, bool]
     severities: dict[str, Severity]
+
+    @property
+    def of_alerts(self) -> dict[str, float]:
+        """The thresholds that alerts compare with, as no finding does, by their names.
+
+        They have no series where there is no limit.
+        """
+        numbers = {
+            "days.management_update": self.days["management_update"],
+            "requests.logins_refused": self.requests["logins_refused"],
+        }
+        return {name: value for name, value in numbers.items() if value is not None}
 
 
 def runbook_url(runbooks: str, alert: str) -> str:
@@ -91,7 +103,11 @@ def with_changes(text: bytes) -> Thresholds:
         for name, value in own.items():
             if name not in names_of[table]:
                 names = ", ".join(names_of[table])
-                raise ValueError(f"{table}: {name!r:.60} is not one of {names}")
+                problem = f"{table}: {name!r:.60} is not one of {names}"
+                if table == "severities":
+                    problem += "; an alert without a finding has its severity in the"
+                    problem += " rules of Prometheus: change it there"
+                raise ValueError(problem)
             try:
                 known[table][name] = msgspec.convert(value, type=_KINDS[table])
             except msgspec.ValidationError as error:

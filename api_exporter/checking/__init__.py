@@ -1,1 +1,1 @@
-"""The options that check and exit: `--check`, `--once`, `--health` and `--rules`."""
+"""The options that check and exit: `--check`, `--once` and `--health`."""

@@ -15,7 +15,7 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger
 
-from api_exporter.attention.thresholds import Thresholds
+from api_exporter.attention.thresholds import Thresholds, default_thresholds
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
@@ -127,6 +127,7 @@ class AccountNetwork(MultiService):
             findings=lambda: self.attention.found.counts,
             series=lambda: self.attention.found.series,
             omitted=lambda: self.attention.found.omitted,
+            thresholds=(options.thresholds or default_thresholds()).of_alerts,
         )
         self.pipeline = self._make_pipeline(fetch, world, options, features)
         self.refresh_log = RefreshLog(

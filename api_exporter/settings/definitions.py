@@ -201,9 +201,9 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "names or ids of groups, separated by commas, such as servers,databases",
         "Groups in which every peer matters. The status page, `--check` and"
         " `api_exporter_attention` report each offline peer and each missing group."
-        " Without it, the groups of `THRESHOLDS_FILE` apply; the default has none."
-        " Alerts from `--rules` use the value in the environment, not values of"
-        " single accounts. Use the id of a group whose name contains a comma.",
+        " Alerts follow from these findings. Without it, the groups of"
+        " `THRESHOLDS_FILE` apply; the default has none. Use the id of a group whose"
+        " name contains a comma.",
     )
     metrics_deny: tuple[str, ...] = setting(
         parsers.patterns,
@@ -334,19 +334,18 @@ class Settings(Struct, frozen=True, kw_only=True):
         parsers.optional(parsers.thresholds),
         "a readable JSON file in the format of `thresholds.json`",
         "Thresholds, severities and groups for findings and alerts, such as"
-        ' `{"days": {"certificate_soon": 14}}`. The status page, `--check`,'
-        " `api_exporter_attention` and `--rules` use them. Values that the file does"
-        " not name keep their default. The exporter reads the file at the start and on"
-        " SIGHUP.",
+        ' `{"days": {"certificate_soon": 14}}`. The status page, `--check` and the'
+        " metrics of findings use them, and so do the alerts, without a change of"
+        " Prometheus' rules. Values that the file does not name keep their default."
+        " The exporter reads the file at the start and on SIGHUP.",
         section="Metrics and findings",
         is_path=True,
     )
     runbooks_url: str | None = setting(
         parsers.optional(parsers.page),
         "the http or https address of a page, such as https://wiki.example/netbird",
-        "Address of your runbooks. The status page, `--check` and the alerts from"
-        " `--rules` link to it. Without it, they link to the exporter's own runbooks"
-        " at `/runbooks`.",
+        "Address of your runbooks. The status page and `--check` link to it. Without"
+        " it, they link to the exporter's own runbooks at `/runbooks`.",
     )
     listen_address: tuple[Address | Endpoint, ...] = setting(
         parse_addresses,

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from twisted.logger import Logger
 
@@ -97,16 +97,6 @@ def _secret_files(settings: Settings) -> Iterator[Path]:
             yield account.upstream_api_token_file.path
         if account.identity is not None:
             yield account.identity.key
-
-
-def load_only(options: Options, *names: str) -> list[Any]:
-    """Return the values of these settings only; raises ConfigurationError."""
-    environ = _environment(options).settings
-    errors: list[ConfigurationError] = []
-    values = [SETTING_BY_NAME[name].read(environ, errors) for name in names]
-    if errors:
-        raise ConfigurationError(*(p for error in errors for p in error.problems))
-    return values
 
 
 def _is_pipe(path: str) -> bool:

@@ -58,6 +58,8 @@ _FOREIGN_OPTIONS = {
     "token": "UPSTREAM_API_TOKEN",
     **dict.fromkeys(("V", "v"), "--version"),
     "config.file": "--config",
+    "rules": "deploy/prometheus/rules.yml and alerts.yml as they are: the exporter"
+    " applies THRESHOLDS_FILE to the findings that they read",
 }
 """Options of other programs, and the setting or option for each here."""
 

@@ -5,7 +5,7 @@ from ipaddress import IPv4Network
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
+from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import Family, Metric, labels, timestamp
 from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
@@ -148,8 +148,27 @@ FAMILIES = (
 )
 
 
-ADDRESS_POOL_FULL = FindingKind("NetBirdAddressPoolNearlyFull", "The address range")
-SETTING_DIFFERS = FindingKind("NetBirdSettingDiffers", "Setting", "setting")
+ADDRESS_POOL_FULL = FindingKind(
+    "NetBirdAddressPoolNearlyFull",
+    "The address range",
+    alert=Alert(
+        "1h",
+        "The address range is nearly full",
+        "Peers use nearly all addresses of the account's range.",
+    ),
+)
+SETTING_DIFFERS = FindingKind(
+    "NetBirdSettingDiffers",
+    "Setting",
+    "setting",
+    alert=Alert(
+        "15m",
+        "Setting {{ $labels.setting }} must be on or off, but is not",
+        "The thresholds of the exporter require another value of the "
+        "account's setting {{ $labels.setting }}.",
+        labels=(("setting", "object", "(.+)"),),
+    ),
+)
 
 
 def address_pool(snapshot: Snapshot) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import (
+    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -22,19 +23,49 @@ TOKEN_USER = Resource(
     CURRENT_USER, "api/users/current", DocumentDecoder(CurrentUser), place=1
 )
 
-UPSTREAM_FAILING = FindingKind("ApiExporterUpstreamFailing", "The peers")
-USER_RESTRICTED = FindingKind(
-    "ApiExporterUserRestricted", "The token's user", has_alert=False
+UPSTREAM_FAILING = FindingKind(
+    "ApiExporterUpstreamFailing",
+    "The peers",
+    alert=Alert(
+        "5m",
+        "The peers cannot be read from the NetBird API",
+        "{{ $labels.instance }} has read no peers from the NetBird API "
+        "for five minutes. Its status page names the reason.",
+    ),
 )
-DETAIL_GROUP_MISSING = FindingKind(
-    "ApiExporterDetailGroupMissing", "Group", "group", has_alert=False
+USER_RESTRICTED = FindingKind("ApiExporterUserRestricted", "The token's user")
+DETAIL_GROUP_MISSING = FindingKind("ApiExporterDetailGroupMissing", "Group", "group")
+RECORDS_REJECTED = FindingKind(
+    "ApiExporterRecordsRejected",
+    "Resource",
+    "resource",
+    alert=Alert(
+        "30m",
+        "Resource {{ $labels.resource }} has unreadable records",
+        "{{ $labels.instance }} leaves unreadable records of {{ "
+        "$labels.resource }} out of the metrics.",
+        labels=(("resource", "object", "(.+)"),),
+    ),
 )
-RECORDS_REJECTED = FindingKind("ApiExporterRecordsRejected", "Resource", "resource")
 UPSTREAM_CERTIFICATE_EXPIRES = FindingKind(
-    "ApiExporterUpstreamCertificateExpiresSoon", "The certificate of the NetBird API"
+    "ApiExporterUpstreamCertificateExpiresSoon",
+    "The certificate of the NetBird API",
+    alert=Alert(
+        "1h",
+        "The certificate of the NetBird API expires soon",
+        "The certificate that {{ $labels.instance }} sees expires soon,"
+        " or has expired.",
+    ),
 )
 CLIENT_CERTIFICATE_EXPIRES = FindingKind(
-    "ApiExporterClientCertificateExpiresSoon", "The exporter's client certificate"
+    "ApiExporterClientCertificateExpiresSoon",
+    "The exporter's client certificate",
+    alert=Alert(
+        "1h",
+        "The exporter's client certificate expires soon",
+        "The client certificate of {{ $labels.instance }} expires soon,"
+        " or has expired.",
+    ),
 )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from api_exporter.attention.finding import (
+    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -149,14 +150,52 @@ def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
     return tuple(found)
 
 
-PEER_OFFLINE = FindingKind("NetBirdImportantPeerOffline", "Group", "group")
-ROUTERS_DOWN = FindingKind("NetBirdRouterGroupDown", "Group", "group")
-GROUP_MISSING = FindingKind("NetBirdImportantGroupMissing", "Group", "group")
+PEER_OFFLINE = FindingKind(
+    "NetBirdImportantPeerOffline",
+    "Group",
+    "group",
+    alert=Alert(
+        "15m",
+        "Group {{ $labels.group }} has offline peers",
+        "The important group {{ $labels.group }} has offline peers.",
+        keep="10m",
+    ),
+)
+ROUTERS_DOWN = FindingKind(
+    "NetBirdRouterGroupDown",
+    "Group",
+    "group",
+    alert=Alert(
+        "5m",
+        "Group {{ $labels.group }} has no connected routing peer",
+        "Networks behind group {{ $labels.group }} cannot be reached.",
+        keep="10m",
+    ),
+)
+GROUP_MISSING = FindingKind(
+    "NetBirdImportantGroupMissing",
+    "Group",
+    "group",
+    alert=Alert(
+        "30m",
+        "Group {{ $labels.group }} does not exist",
+        "The settings name group {{ $labels.group }}, but no group has "
+        "that name or id.",
+        labels=(("group", "object", "(.+)"),),
+    ),
+)
 LOGIN_EXPIRED = FindingKind(
     "NetBirdImportantLoginExpired",
     "Peer",
     "peer",
     many=("Logins of {} important peers", "have expired"),
+    alert=Alert(
+        "5m",
+        "The login of {{ with $labels.peer }}{{ . }}{{ else }}a peer{{ "
+        "end }} has expired",
+        "{{ with $labels.peer }}{{ . }}{{ else }}A peer{{ end }} of an "
+        "important group cannot connect until its user logs in.",
+    ),
 )
 
 

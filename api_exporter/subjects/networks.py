@@ -6,13 +6,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import (
-    Finder,
-    Finding,
-    FindingKind,
-    Snapshot,
-    list_names,
-)
+from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
 from api_exporter.collectors.rows import ObjectKind, distinct_count, length
 from api_exporter.exposition.text import boolean, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
@@ -32,7 +26,6 @@ from api_exporter.netbird.references import (
     routing_peer,
 )
 from api_exporter.netbird.resources import MINUTE, Resource
-from api_exporter.plurals import with_noun
 from api_exporter.subjects.subject import Subject
 
 
@@ -306,14 +299,56 @@ FAMILIES = (
 )
 
 
-NETWORK_UNREACHABLE = FindingKind("NetBirdNetworkUnreachable", "Network", "network")
+NETWORK_UNREACHABLE = FindingKind(
+    "NetBirdNetworkUnreachable",
+    "Network",
+    "network",
+    alert=Alert(
+        "5m",
+        "Network {{ $labels.network }} cannot be reached",
+        "None of the routing peers of network {{ $labels.network }} is connected.",
+        keep="10m",
+    ),
+)
 NETWORK_REDUNDANCY_LOST = FindingKind(
-    "NetBirdNetworkRedundancyLost", "Network", "network"
+    "NetBirdNetworkRedundancyLost",
+    "Network",
+    "network",
+    alert=Alert(
+        "15m",
+        "Network {{ $labels.network }} has only one connected routing peer",
+        "All other routing peers of network {{ $labels.network }} are "
+        "offline: there is no redundancy.",
+        keep="10m",
+    ),
+)
+
+
+RESOURCE_UNREACHABLE = FindingKind(
+    "NetBirdResourceUnreachable",
+    "Network resource",
+    "network_resource",
+    many=("{} network resources", "are unreachable"),
+    alert=Alert(
+        "5m",
+        "Resource {{ $labels.network_resource }} is unreachable",
+        "The network of resource {{ $labels.network_resource }} has no connected"
+        " routing peer.",
+        keep="10m",
+        labels=(
+            ("network_id", "object_id", "(.*)/.*"),
+            ("network_resource_id", "object_id", ".*/(.*)"),
+            ("network_resource", "object", "(.+)"),
+        ),
+    ),
 )
 
 
 def findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report networks with no connected routing peer, or only one of several."""
+    """Report networks with no connected routing peer, or only one of several.
+
+    The resources of the first ones are unreachable.
+    """
     inventory = snapshot.inventory
     routing = network_routing_peers(inventory)
     enabled_of: dict[str, list[NetworkResource]] = {}
@@ -339,15 +374,19 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         if not enabled.isdisjoint(network.resources or ()):
             disabled = [r for r in routers_of(network, routers) if not r.enabled]
-            resources = enabled_of.get(network.id, ())
-            number = with_noun(len(resources), "unreachable resource")
-            names = list_names(r.name or r.address or r.id for r in resources)
             yield snapshot.finding(
                 NETWORK_UNREACHABLE,
-                f"cannot be reached: {why_unreachable(counts, len(disabled))}"
-                + (f"; {number}{names}." if resources else "."),
+                f"cannot be reached: {why_unreachable(counts, len(disabled))}.",
                 object_id=network.id,
                 name=name,
+                since=since,
+            )
+        for resource in enabled_of.get(network.id, ()):
+            yield snapshot.finding(
+                RESOURCE_UNREACHABLE,
+                "is unreachable: its network has no connected routing peer.",
+                object_id=f"{network.id}/{resource.id}",
+                name=resource.name or resource.address or resource.id,
                 since=since,
             )
 
@@ -355,7 +394,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
 FINDERS = (
     Finder(
         findings,
-        (NETWORK_UNREACHABLE, NETWORK_REDUNDANCY_LOST),
+        (NETWORK_UNREACHABLE, NETWORK_REDUNDANCY_LOST, RESOURCE_UNREACHABLE),
         ("networks", "network_routers", "network_resources", "groups", "peers"),
         is_single=True,
     ),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import ceil
 
-from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
+from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.thresholds import DAY, HOUR
 from api_exporter.collectors.rows import ObjectKind, or_unknown, personal_kinds
 from api_exporter.exposition.text import (
@@ -271,15 +271,41 @@ FAMILIES = (
 )
 
 
-FLEET_DROPPED = FindingKind("NetBirdFleetDropped", "Many peers")
+FLEET_DROPPED = FindingKind(
+    "NetBirdFleetDropped",
+    "Many peers",
+    alert=Alert(
+        "2m",
+        "Many peers lost their connection within ten minutes",
+        "Within ten minutes many peers that a setup key enrolled went "
+        "offline, from {{ $value | humanizeTimestamp }} on.",
+    ),
+)
 LOGIN_EXPIRES = FindingKind(
     "NetBirdLoginExpiresSoon",
     "Connected peer",
     "peer",
     many=("Logins of {} connected peers", "expire soon"),
+    alert=Alert(
+        "30m",
+        "The login of a connected peer expires soon",
+        "{{ with $labels.peer }}{{ . }}{{ else }}The peer{{ end }} "
+        "stays connected until its login expires, unless its user logs "
+        "in.",
+        keep="10m",
+    ),
 )
 PEER_AWAITS_APPROVAL = FindingKind(
-    "NetBirdPeerAwaitsApproval", "Peer", "peer", many=("{} peers", "wait for approval")
+    "NetBirdPeerAwaitsApproval",
+    "Peer",
+    "peer",
+    many=("{} peers", "wait for approval"),
+    alert=Alert(
+        "1m",
+        "A peer waits for approval",
+        "{{ with $labels.peer }}{{ . }}{{ else }}The peer{{ end }} has "
+        "waited for approval since {{ $value | humanizeTimestamp }}.",
+    ),
 )
 
 

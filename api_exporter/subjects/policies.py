@@ -9,6 +9,7 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from api_exporter.attention.finding import (
+    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -327,11 +328,39 @@ FAMILIES = (
 )
 
 
-POLICY_EMPTY = FindingKind("NetBirdPolicyEmpty", "Policy", "policy")
-CHECK_UNUSED = FindingKind(
-    "NetBirdPostureCheckUnused", "Posture check", "posture_check"
+POLICY_EMPTY = FindingKind(
+    "NetBirdPolicyEmpty",
+    "Policy",
+    "policy",
+    alert=Alert(
+        "1h",
+        "Policy {{ $labels.policy }} has rule sides without members",
+        "Policy {{ $labels.policy }} has sources or destinations that "
+        "match no peer and no resource.",
+    ),
 )
-PEERS_OUTDATED = FindingKind("NetBirdPeersOutdated", "Posture check", "posture_check")
+CHECK_UNUSED = FindingKind(
+    "NetBirdPostureCheckUnused",
+    "Posture check",
+    "posture_check",
+    alert=Alert(
+        "6h",
+        "Posture check {{ $labels.posture_check }} has no effect",
+        "No enabled policy uses posture check {{ $labels.posture_check }}.",
+    ),
+)
+PEERS_OUTDATED = FindingKind(
+    "NetBirdPeersOutdated",
+    "Posture check",
+    "posture_check",
+    alert=Alert(
+        "6h",
+        "Posture check {{ $labels.posture_check }} excludes peers with "
+        "a version below its minimum",
+        "Peers have a version below the minimum of posture check {{ "
+        "$labels.posture_check }}.",
+    ),
+)
 
 
 def empty_policies(snapshot: Snapshot) -> Iterator[Finding]:

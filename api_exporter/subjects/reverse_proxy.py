@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from api_exporter.attention.finding import (
+    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -337,17 +338,61 @@ FAMILIES = (
 
 
 PROXY_TOKEN_SOON = FindingKind(
-    "NetBirdProxyTokenExpiresSoon", "Proxy token", "proxy_token"
+    "NetBirdProxyTokenExpiresSoon",
+    "Proxy token",
+    "proxy_token",
+    alert=Alert(
+        "1h",
+        "Proxy token {{ $labels.proxy_token }} expires soon",
+        "Proxy token {{ $labels.proxy_token }} is in use and expires "
+        "soon, or has expired.",
+    ),
 )
 CERTIFICATE_FAILED = FindingKind(
-    "NetBirdProxyCertificateFailed", "Proxy service", "proxy_service"
+    "NetBirdProxyCertificateFailed",
+    "Proxy service",
+    "proxy_service",
+    alert=Alert(
+        "15m",
+        "Proxy service {{ $labels.proxy_service }} has no certificate",
+        "NetBird could not get a certificate for proxy service {{ "
+        "$labels.proxy_service }}.",
+    ),
 )
 TUNNEL_FAILED = FindingKind(
-    "NetBirdProxyTunnelFailed", "Proxy service", "proxy_service"
+    "NetBirdProxyTunnelFailed",
+    "Proxy service",
+    "proxy_service",
+    alert=Alert(
+        "15m",
+        "Proxy service {{ $labels.proxy_service }} cannot be reached",
+        "Proxy service {{ $labels.proxy_service }} has no tunnel to its"
+        " target, or the status error.",
+    ),
 )
-SERVICE_OPEN = FindingKind("NetBirdProxyServiceOpen", "Proxy service", "proxy_service")
+SERVICE_OPEN = FindingKind(
+    "NetBirdProxyServiceOpen",
+    "Proxy service",
+    "proxy_service",
+    alert=Alert(
+        "15m",
+        "Proxy service {{ $labels.proxy_service }} is open to the internet",
+        "Proxy service {{ $labels.proxy_service }} requires no "
+        "authentication, on all paths or on one, and no access list "
+        "restricts its clients. A list that allows 0.0.0.0/0 or ::/0 "
+        "restricts none.",
+    ),
+)
 CLUSTER_OFFLINE = FindingKind(
-    "NetBirdProxyClusterOffline", "Proxy cluster", "proxy_cluster"
+    "NetBirdProxyClusterOffline",
+    "Proxy cluster",
+    "proxy_cluster",
+    alert=Alert(
+        "10m",
+        "Proxy cluster {{ $labels.proxy_cluster }} has no connected proxy",
+        "The services of proxy cluster {{ $labels.proxy_cluster }} cannot be reached.",
+        labels=(("proxy_cluster", "object", "(.+)"),),
+    ),
 )
 
 

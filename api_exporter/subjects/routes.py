@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from api_exporter.attention.finding import (
+    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -122,8 +123,34 @@ FAMILIES = (
 )
 
 
-ROUTE_UNREACHABLE = FindingKind("NetBirdRouteUnreachable", "Route", "route")
-ROUTE_REDUNDANCY_LOST = FindingKind("NetBirdRouteRedundancyLost", "Route", "route")
+_LABELS = (("network_id", "object_id", r"(.*)\|.*"), ("network", "object", "(.+)"))
+
+ROUTE_UNREACHABLE = FindingKind(
+    "NetBirdRouteUnreachable",
+    "Route",
+    "route",
+    alert=Alert(
+        "5m",
+        "Route {{ $labels.network_id }} leads to no connected peer",
+        "None of the routing peers of route {{ $labels.network_id }} to"
+        " {{ $labels.network }} is connected.",
+        keep="10m",
+        labels=_LABELS,
+    ),
+)
+ROUTE_REDUNDANCY_LOST = FindingKind(
+    "NetBirdRouteRedundancyLost",
+    "Route",
+    "route",
+    alert=Alert(
+        "15m",
+        "Route {{ $labels.network_id }} has only one connected routing peer",
+        "All other routing peers of route {{ $labels.network_id }} to "
+        "{{ $labels.network }} are offline: there is no redundancy.",
+        keep="10m",
+        labels=_LABELS,
+    ),
+)
 
 
 def findings(snapshot: Snapshot) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
+from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.lifetime import SOON, Lifetime
 from api_exporter.attention.thresholds import DAY
 from api_exporter.collectors.rows import ObjectKind, distinct_count
@@ -116,8 +116,28 @@ FAMILIES = (
 )
 
 
-EXPIRES_SOON = FindingKind("NetBirdSetupKeyExpiresSoon", "Setup key", "setup_key")
-USED_UP = FindingKind("NetBirdSetupKeyUsedUp", "Setup key", "setup_key")
+EXPIRES_SOON = FindingKind(
+    "NetBirdSetupKeyExpiresSoon",
+    "Setup key",
+    "setup_key",
+    alert=Alert(
+        "1h",
+        "Setup key {{ $labels.setup_key }} expires soon",
+        "Setup key {{ $labels.setup_key }} expires soon, or has "
+        "expired: machines used this key recently.",
+    ),
+)
+USED_UP = FindingKind(
+    "NetBirdSetupKeyUsedUp",
+    "Setup key",
+    "setup_key",
+    alert=Alert(
+        "15m",
+        "Setup key {{ $labels.setup_key }} is used up, or nearly",
+        "Machines have used all uses of setup key {{ $labels.setup_key "
+        "}}, or nearly all.",
+    ),
+)
 
 
 def findings(snapshot: Snapshot) -> Iterator[Finding]:

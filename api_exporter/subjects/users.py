@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
+from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.lifetime import SOON, VERY_SOON, Lifetime
 from api_exporter.attention.thresholds import DAY
 from api_exporter.collectors.rows import ObjectKind, distinct_count, personal_kinds
@@ -214,21 +214,61 @@ FAMILIES = (
 )
 
 
+_TOKEN_LABELS = (("token_id", "object_id", "(.+)"), ("token", "object", "(.+)"))
+
 ACCESS_TOKEN_SOON = FindingKind(
-    "ApiExporterTokenExpiresSoon", "Access token", "access_token"
+    "ApiExporterTokenExpiresSoon",
+    "Access token",
+    "access_token",
+    alert=Alert(
+        "1h",
+        "An access token of the exporter's user expires soon",
+        "The token {{ $labels.token }}, used today, expires soon, or has expired.",
+        labels=_TOKEN_LABELS,
+    ),
 )
 ACCESS_TOKEN_VERY_SOON = FindingKind(
-    "ApiExporterTokenExpiresVerySoon", "Access token", "access_token"
+    "ApiExporterTokenExpiresVerySoon",
+    "Access token",
+    "access_token",
+    alert=Alert(
+        "5m",
+        "An access token of the exporter's user expires very soon",
+        "The token {{ $labels.token }}, used today, expires very soon, or has expired.",
+        labels=_TOKEN_LABELS,
+    ),
 )
-TOKEN_NOT_WATCHED = FindingKind("ApiExporterTokenNotWatched", "The exporter's token")
+TOKEN_NOT_WATCHED = FindingKind(
+    "ApiExporterTokenNotWatched",
+    "The exporter's token",
+    alert=Alert(
+        "1h",
+        "The exporter's token has an unknown expiry date",
+        "{{ $labels.instance }} cannot list the tokens of its user: no "
+        "alert warns before the token expires.",
+    ),
+)
 USER_AWAITS_APPROVAL = FindingKind(
-    "NetBirdUserAwaitsApproval", "User", "user", many=("{} users", "wait for approval")
+    "NetBirdUserAwaitsApproval",
+    "User",
+    "user",
+    many=("{} users", "wait for approval"),
+    alert=Alert(
+        "2h",
+        "A user waits for approval",
+        "User {{ $labels.user_id }} has waited for approval for two hours.",
+    ),
 )
 INVITE_EXPIRED = FindingKind(
     "NetBirdInviteExpired",
     "Invite",
     "user_invite",
     many=("{} invites", "have expired and cannot be accepted"),
+    alert=Alert(
+        "1h",
+        "An invite has expired",
+        "Invite {{ $labels.user_invite_id }} cannot be accepted any more.",
+    ),
 )
 """Users and invites have no name in findings: it is personal data."""
 

@@ -233,9 +233,11 @@ _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ..
 def register_network_gauges(
     registry: CollectorRegistry,
     pages: Pages,
+    *,
     findings: Callable[[], Mapping[str, int]],
     series: Callable[[], Mapping[tuple[str, ...], float]],
     omitted: Callable[[], Mapping[str, int]],
+    thresholds: Mapping[str, float],
 ) -> None:
     """Register gauges of the page's size, as a help to set scrape limits, and findings.
 
@@ -243,6 +245,7 @@ def register_network_gauges(
         findings: returns numbers by severity, empty before the first findings.
         series: returns the findings' times by label values.
         omitted: returns the number of findings without a series, by name.
+        thresholds: those of alerts without a finding, by name.
     """
     CallbackMetric(
         registry,
@@ -278,6 +281,13 @@ def register_network_gauges(
         " (absent if all have one)",
         lambda: omitted() or None,
         label="finding",
+    )
+    CallbackMetric(
+        registry,
+        "api_exporter_threshold",
+        "Threshold of an alert without a finding (absent without a limit)",
+        lambda: thresholds or None,
+        label="threshold",
     )
 
 

@@ -75,7 +75,7 @@ class NamesTests(ServedTestCase):
         """A finding with any name is one line of limited length."""
         fine = seen(named("fine"), chosen=("servers",))
         alerts = {one.alert for one in findings(fine)}
-        self.assertEqual(7, len(alerts))
+        self.assertEqual(8, len(alerts))
         for name in HOSTILE:
             every = findings(seen(named(name), chosen=("servers",)))
             self.assertEqual(alerts, {one.alert for one in every})

@@ -23,7 +23,7 @@ VARIABLES = {
 
 SELECTOR = re.compile(
     r"\b(?:up|(?:netbird_api|api_exporter|process|python|scrape)_\w+"
-    r"|instance(?:_resource|_group|_setting)?:[\w:]+)\b(?:\{[^}]*\})?"
+    r"|instance(?:_resource)?:[\w:]+)\b(?:\{[^}]*\})?"
 )
 
 

@@ -4,14 +4,11 @@ import json
 import re
 import sys
 from collections import Counter
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.rules import EXPORTER_RUNBOOKS, RULE_FILES, all_rules
-from api_exporter.attention.rules import rules as made
-from api_exporter.attention.thresholds import default_thresholds, with_changes
+from api_exporter.attention.thresholds import SEVERITIES, default_thresholds
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from tests.deploy.programs import DEPLOY, Exporter, blocks, documents, new_folder, run
 from tests.deploy.prometheus import FILES, Prometheus
@@ -32,6 +29,7 @@ from tests.integration.programs import (
     start,
     until,
 )
+from tests.prometheus import EXPORTER_RUNBOOKS, KINDS
 
 MONITORING = DEPLOY / "monitoring"
 
@@ -39,16 +37,6 @@ TESTS = (FILES / "alerts_test.yml", FILES / "alerts_slow_test.yml")
 
 OLD_NAMES = FILES / "netbird-api-exporter.rules.yml"
 """Rules that generate the metrics of another exporter."""
-
-OFF = Path(__file__).with_name("alerts_off_test.yml")
-"""The tests of alerts that the shipped thresholds turn off."""
-
-ON = b"""{
-    "dollars": {"agent_month": 8},
-    "requests": {"logins_refused": 50},
-    "settings": {"local_mfa_enabled": true}
-}"""
-"""Thresholds that turn these alerts on."""
 
 QUIET = {
     "exporter: Failed refreshes",
@@ -63,17 +51,13 @@ QUIET = {
 ELSEWHERE = {
     "api_exporter_audit_events_missed_total",
     "api_exporter_audit_events_writable",
+    "api_exporter_findings_omitted",
+    'api_exporter_threshold{threshold="requests.logins_refused"}',
     "api_exporter_token_readable",
-    "api_exporter_upstream_certificate_expiration_timestamp_seconds",
-    "api_exporter_client_certificate_expiration_timestamp_seconds",
     "api_exporter_web_config_last_reload_successful",
-    "instance_group:netbird_api_group_matters:info",
-    'instance_group:netbird_api_group_matters:info{role="important"}',
-    'instance_group:netbird_api_group_matters:info{role="routers"}',
-    "instance_setting:netbird_api_account_setting_wanted:bool",
 }
 """Metrics that the demo does not have: its token has no file, and it has neither TLS,
-authentication nor audit log. The shipped thresholds name no group and no setting."""
+authentication nor audit log. The shipped thresholds limit no refused logins."""
 
 SHOWN = {
     "NetBirdNetworkUnreachable",
@@ -87,7 +71,8 @@ SHOWN = {
 """Alerts that always fire in the demo. The others need a failure, an expiry or weeks:
 promtool tests them."""
 
-DROPPED = "instance:netbird_api_fleet_dropped:bool"
+FINDING = "api_exporter_finding_since_timestamp_seconds"
+"""A family that has only what is wrong."""
 
 NEIGHBOURS = """\
 # TYPE management_grpc_connected_streams_ratio gauge
@@ -125,14 +110,13 @@ class PromtoolTests(SynchronousTestCase):
         an OpenTelemetry Collector included.
         """
         folder = new_folder(self)
-        one, collector, socket = (folder / f"{n}.yml" for n in ("one", "otel", "unix"))
-        one.write_text(all_rules(default_thresholds(), "https://wiki.example/netbird"))
+        collector, socket = folder / "otel.yml", folder / "unix.yml"
         [received] = documents(MONITORING / "collector.yml")
         config = json.dumps(received["receivers"]["prometheus"]["config"])
         collector.write_text(config.replace("$$", "$"))
         [block] = blocks("unix-socket.md", "yaml")
         socket.write_text(block)
-        rule_files = [FILES / "rules.yml", FILES / "alerts.yml", OLD_NAMES, one]
+        rule_files = [FILES / "rules.yml", FILES / "alerts.yml", OLD_NAMES]
         for kind, files in (
             ("rules", [*rule_files, MONITORING / "rules.yml"]),
             ("config", [*MONITORING.glob("[ps]*.yml"), collector, socket]),
@@ -150,25 +134,30 @@ class PromtoolTests(SynchronousTestCase):
         """The same holds for alerts that need hours or days."""
         run(program("promtool"), "test", "rules", *TESTS[1:])
 
-    def test_alerts_off(self) -> None:
-        """Alerts that are off by default fire with an operator's thresholds."""
-        folder = new_folder(self)
-        for name in RULE_FILES:
-            (folder / f"{name}.yml").write_text(made(name, with_changes(ON)))
-        tests = folder / OFF.name
-        tests.write_text(OFF.read_text())
-        run(program("promtool"), "test", "rules", tests)
-
     def test_alerts_tested(self) -> None:
-        """Each alert fires in one test, and in another one nothing does."""
-        files = [file for path in (*TESTS, OFF) for file in documents(path)]
+        """Each alert by hand fires in one test, and in another one nothing does.
+
+        Those of findings have one shape: one of each severity and of each kind of
+        labels is tested.
+        """
+        files = [file for path in TESTS for file in documents(path)]
         fired: Counter[str] = Counter()
         for test in (test for file in files for test in file["tests"]):
             for case in test["promql_expr_test"]:
                 for sample in case["exp_samples"]:
                     fired.update(re.findall(r'alertname="(\w+)"', sample["labels"]))
-            self.assertIn([], [c["exp_samples"] for c in test["promql_expr_test"]])
-        self.assertEqual({rule["alert"] for rule in rules("alerts.yml")}, set(fired))
+        [*by_hand, of_findings] = documents(FILES / "alerts.yml")[0]["groups"]
+        names = {rule["alert"] for group in by_hand for rule in group["rules"]}
+        self.assertEqual(set(), names - set(fired))
+        tested = {r["alert"] for r in of_findings["rules"]} & set(fired)
+        usual = default_thresholds().severities
+        self.assertEqual(set(SEVERITIES), {usual[name] for name in tested})
+        shapes = {
+            kind.name: (kind.object_type == "account", kind.alert.labels)
+            for kind in KINDS
+            if kind.alert is not None
+        }
+        self.assertEqual(set(shapes.values()), {shapes[name] for name in tested})
 
 
 class RunbookTests(SynchronousTestCase):
@@ -181,9 +170,8 @@ class RunbookTests(SynchronousTestCase):
             re.findall(r"^## (\w+)\n((?:(?!## ).*\n)*)", text, re.MULTILINE)
         )
         alerts = {rule["alert"]: rule for rule in rules("alerts.yml")}
-        self.assertEqual(list(alerts), list(sections))
+        self.assertEqual(set(alerts), set(sections))
         for name, alert in alerts.items():
-            self.assertIn(alert["labels"]["severity"], {"critical", "warning", "info"})
             self.assertIn("for", alert)
             notes = alert["annotations"]
             self.assertEqual({"summary", "description", "runbook_url"}, set(notes))
@@ -246,6 +234,7 @@ class PrometheusTests(SynchronousTestCase):
         for file in ("rules.yml", "alerts.yml"):
             sources += [(file, rule["expr"]) for rule in rules(file)]
         names = {name for _, expression in sources for name in selectors(expression)}
+        names = {name for name in names if FINDING not in name}
         self.assertGreater(len(names), 60)
         becomes(ELSEWHERE, lambda: {name for name in names if not self.query(name)})
         examples = blocks("which-metrics.md", "promql")
@@ -272,9 +261,5 @@ class PrometheusTests(SynchronousTestCase):
         becomes({("ok", None)}, self.prometheus.health)
 
     def missing(self, alerts: dict[str, str]) -> set[str]:
-        """Return expected alerts without data. Many are silent when the fleet drops."""
-        dropped = self.query(f"{DROPPED} == 1")
-        expected = {
-            name for name in SHOWN if not dropped or DROPPED not in alerts[name]
-        }
-        return {name for name in expected if not self.query(alerts[name])}
+        """Return expected alerts without data."""
+        return {name for name in SHOWN if not self.query(alerts[name])}

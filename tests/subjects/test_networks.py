@@ -17,6 +17,12 @@ FAILING = {
 }
 
 
+PRINTER = (
+    "NetBirdResourceUnreachable: Network resource printer is unreachable: its network"
+    " has no connected routing peer."
+)
+
+
 class RoutingTests(FindingsTestCase):
     def depot(self, *connected: bool) -> Inventory:
         """Return a network with a resource and some routing peers."""
@@ -53,8 +59,9 @@ class RoutingTests(FindingsTestCase):
         ):
             self.tells(
                 self.depot(*states),
-                f"NetBirdNetworkUnreachable: Network depot cannot be reached: {words};"
-                f" 1 unreachable resource: printer.{time}",
+                f"NetBirdNetworkUnreachable: Network depot cannot be reached: {words}."
+                f"{time}",
+                f"{PRINTER}{time}",
             )
         # Without an enabled resource, nothing is unreachable.
         self.tells(changed(self.depot(False), network_resources=()))
@@ -113,9 +120,10 @@ class RoutingTests(FindingsTestCase):
         self.tells(
             changed(self.depot(), networks=networks, routes=(office,)),
             "NetBirdNetworkUnreachable: Network depot cannot be reached: it has no"
-            " routing peer; 1 unreachable resource: printer.",
+            " routing peer.",
             "NetBirdRouteUnreachable: Route office to 10.0.0.0/8 leads to no connected"
             " peer: it has no routing peer.",
+            PRINTER,
         )
 
     def test_unreadable(self) -> None:

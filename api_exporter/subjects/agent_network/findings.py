@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from api_exporter.attention.finding import (
+    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -32,24 +33,115 @@ from api_exporter.subjects.agent_network.resources import (
     AGENT_USAGE,
 )
 
-BUDGET_EXHAUSTED = FindingKind("NetBirdAgentBudgetExhausted", "Budget", "agent_limit")
-BUDGET_NEARLY_USED = FindingKind(
-    "NetBirdAgentBudgetNearlyUsed", "Budget", "agent_limit"
+_PARTS = ("limit_of", "limit_id", "per", "unit", "window_seconds")
+"""The parts of a limit's id."""
+
+
+def _pattern(place: int) -> str:
+    parts = ["[^/]*"] * len(_PARTS)
+    parts[place] = "([^/]*)"
+    return "/".join(parts)
+
+
+_LIMIT_LABELS = (
+    *((name, "object_id", _pattern(place)) for place, name in enumerate(_PARTS)),
+    ("limit", "object", "(.+)"),
 )
-COST_HIGH = FindingKind("NetBirdAgentCostHigh", "The Agent Network")
+
+BUDGET_EXHAUSTED = FindingKind(
+    "NetBirdAgentBudgetExhausted",
+    "Budget",
+    "agent_limit",
+    alert=Alert(
+        "5m",
+        "The budget of {{ $labels.limit }} is used up",
+        "A {{ $labels.per }} has used all {{ $labels.unit }} that {{ "
+        "$labels.limit }} allows in {{ with $labels.window_seconds }}{{"
+        " . | humanizeDuration }}{{ end }}. NetBird denies further "
+        "requests.",
+        labels=_LIMIT_LABELS,
+    ),
+)
+BUDGET_NEARLY_USED = FindingKind(
+    "NetBirdAgentBudgetNearlyUsed",
+    "Budget",
+    "agent_limit",
+    alert=Alert(
+        "5m",
+        "The budget of {{ $labels.limit }} is nearly used up",
+        "A {{ $labels.per }} has used nearly all {{ $labels.unit }} "
+        "that {{ $labels.limit }} allows in {{ with "
+        "$labels.window_seconds }}{{ . | humanizeDuration }}{{ end }}.",
+        labels=_LIMIT_LABELS,
+    ),
+)
+COST_HIGH = FindingKind(
+    "NetBirdAgentCostHigh",
+    "The Agent Network",
+    alert=Alert(
+        "15m",
+        "The Agent Network has cost more this month than its threshold",
+        "The Agent Network has cost more this month than "
+        "dollars.agent_month of the exporter's thresholds.",
+    ),
+)
 TLS_UNVERIFIED = FindingKind(
-    "NetBirdAgentTlsUnverified", "The certificate of agent provider", "agent_provider"
+    "NetBirdAgentTlsUnverified",
+    "The certificate of agent provider",
+    "agent_provider",
+    alert=Alert(
+        "1h",
+        "The certificate of agent provider {{ $labels.agent_provider }}"
+        " is not verified",
+        "An attacker on the network can read prompts and the key of "
+        "agent provider {{ $labels.agent_provider }}.",
+    ),
 )
 WITHOUT_PROVIDER = FindingKind(
-    "NetBirdAgentPolicyWithoutProvider", "Agent policy", "agent_policy"
+    "NetBirdAgentPolicyWithoutProvider",
+    "Agent policy",
+    "agent_policy",
+    alert=Alert(
+        "1h",
+        "Agent policy {{ $labels.agent_policy }} has no enabled provider",
+        "NetBird denies the requests of agent policy {{ $labels.agent_policy }}.",
+    ),
 )
 POLICY_REFERENCE_MISSING = FindingKind(
-    "NetBirdAgentReferenceMissing", "Agent policy", "agent_policy"
+    "NetBirdAgentReferenceMissing",
+    "Agent policy",
+    "agent_policy",
+    alert=Alert(
+        "1h",
+        "{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} "
+        "names missing objects",
+        "{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} "
+        "names groups, users, providers or guardrails that do not "
+        "exist.",
+    ),
 )
 RULE_REFERENCE_MISSING = FindingKind(
-    "NetBirdAgentReferenceMissing", "Budget rule", "agent_budget_rule"
+    "NetBirdAgentReferenceMissing",
+    "Budget rule",
+    "agent_budget_rule",
+    alert=Alert(
+        "1h",
+        "{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} "
+        "names missing objects",
+        "{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} "
+        "names groups, users, providers or guardrails that do not "
+        "exist.",
+    ),
 )
-PROMPTS_UNREDACTED = FindingKind("NetBirdAgentPromptsUnredacted", "The Agent Network")
+PROMPTS_UNREDACTED = FindingKind(
+    "NetBirdAgentPromptsUnredacted",
+    "The Agent Network",
+    alert=Alert(
+        "1h",
+        "The Agent Network keeps prompts without redaction",
+        "The access log of the Agent Network contains all that people type.",
+    ),
+)
 
 _NOUNS = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 

@@ -1,0 +1,70 @@
+"""The alerts: those of findings are made from their kinds, few others are by hand."""
+
+import re
+
+import yaml
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.prometheus import ALERTS, EXPORTER_RUNBOOKS, KINDS, MARK, RULES, alerts
+
+TARGET = "cluster, account, job, instance"
+"""The labels that identify a target. Several accounts of one exporter share `instance`.
+A missing label changes nothing."""
+
+MATCHING = re.compile(r"\b(?:on|by) \(([^)]*)\)")
+
+OF_ONE_LIST = {
+    "netbird_api_up",
+    "netbird_api_management_update_available",
+    "netbird_api_proxy_service_enabled",
+}
+"""The only metrics of the network that alerts read: none of them joins lists."""
+
+
+class AlertTests(SynchronousTestCase):
+    maxDiff = None
+
+    def test_fresh(self) -> None:
+        """The committed alerts are made from the kinds of findings (`make rules`)."""
+        written = ALERTS.read_text(encoding="utf-8")
+        self.assertEqual(alerts().split("\n"), written.split("\n"))
+
+    def test_findings(self) -> None:
+        """Each finding with an alert has one rule; its severity is the finding's.
+
+        An alert outlasts a restart of the exporter.
+        """
+        made = yaml.safe_load(ALERTS.read_text())["groups"][-1]["rules"]
+        names = dict.fromkeys(kind.name for kind in KINDS if kind.alert is not None)
+        self.assertEqual(list(names), [rule["alert"] for rule in made])
+        for rule in made:
+            self.assertNotIn("labels", rule)
+            self.assertRegex(rule["keep_firing_for"], r"^([5-9]|\d\d)m$")
+
+    def test_by_hand(self) -> None:
+        """The other alerts have a severity, and read no family of several lists."""
+        text = ALERTS.read_text().partition(MARK)[0]
+        rules = [r for group in yaml.safe_load(text)["groups"] for r in group["rules"]]
+        self.assertEqual(15, len(rules))
+        for rule in rules:
+            self.assertIn(rule["labels"]["severity"], {"critical", "warning", "info"})
+        read = set(re.findall(r"netbird_api_\w+", text))
+        self.assertEqual(OF_ONE_LIST, read)
+
+    def test_runbooks(self) -> None:
+        """Each alert links to its section of the exporter's own runbooks."""
+        text = ALERTS.read_text()
+        names = re.findall(r"- alert: (\w+)", text)
+        links = re.findall(r"runbook_url: (.+)", text)
+        self.assertEqual([f"{EXPORTER_RUNBOOKS}#{n.lower()}" for n in names], links)
+
+    def test_targets(self) -> None:
+        """Each join and each sum keeps targets apart.
+
+        The only exceptions are alerts about a process and all its accounts.
+        """
+        texts = "".join(path.read_text() for path in (ALERTS, RULES))
+        found = MATCHING.findall(texts)
+        self.assertGreater(len(found), 15)
+        loose = [labels for labels in found if not labels.startswith(TARGET)]
+        self.assertEqual(["cluster, instance"] * 4, loose)
