@@ -188,6 +188,7 @@ class AccountNetwork(MultiService):
         self._refresher.adopt(before._refresher, names)
         if self.history.step == before.history.step:
             self.history = before.history
+        self.attention.last = before.attention.last
         await self._on_refreshed(UP)
 
     def count_attempt(self, attempt: Attempt) -> None:

@@ -73,6 +73,18 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(1, len(after.inventory.peers or ()))
         self.assertIsNone(after.inventory.records.get("events"))
 
+    def test_found_before_a_reload(self) -> None:
+        """A reload does not change when a finding was first found."""
+        before = Bench("peers", "users", users=b"[]").start()
+        before.replies["users"] = b'[{"id":"u","pending_approval":true}]'
+        before.advance(660)
+        [found_at] = before.attention.found.series.values()
+        self.assertGreater(found_at, before.attention.last.started_at)
+        self.successResultOf(before.stopService())
+        after = Bench("peers", "users")
+        self.successResultOf(Deferred.fromCoroutine(after.adopt(before)))
+        self.assertEqual([found_at], [*after.attention.found.series.values()])
+
     def test_cost(self) -> None:
         """Only a resource with a known path costs requests."""
         bench = Bench("peers", "users", users=GOOD["users"])
