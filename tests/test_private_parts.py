@@ -31,7 +31,7 @@ ATTRIBUTES = {
     "serving/listener.py": ("_sslContextFactory",),  # of an SSL4ServerEndpoint
     "daemon/outlets.py": ("_file",),  # of a LogFile
     "access/tls.py": ("_lib", "_context"),  # of pyOpenSSL
-    "profiling/stacks.py": ("_current_frames",),  # of sys, documented
+    "profiling/recorders.py": ("_current_frames",),  # of sys, documented
 }
 """Private attributes, by the file that uses them."""
 

@@ -5,11 +5,8 @@ Field numbers are those of pprof's `profile.proto`.
 """
 
 import gzip
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
-
-from msgspec import Struct
 
 
 class Frame(NamedTuple):
@@ -24,114 +21,58 @@ Stack = tuple[Frame, ...]
 """Frames of a stack, leaf first."""
 
 
-class ValueType(NamedTuple):
-    """The name and unit of a measured value."""
-
-    name: str
-    unit: str
-
-
-class ProfileSample(NamedTuple):
-    """The values of one stack, one for each type, none of them negative."""
-
-    stack: Stack
-    values: tuple[int, ...]
-    thread: str = ""
-
-
-class Profile(Struct, frozen=True, kw_only=True):
-    """The content of a profile.
-
-    Attributes:
-        types: the types of each sample's values; tools show the last one by default.
-        period: the amount of the last type between two samples.
-        duration: nanoseconds; 0 for a profile without a duration.
-    """
-
-    types: tuple[ValueType, ...]
-    samples: Iterable[ProfileSample]
-    period: int
-    duration: int = 0
-    comment: str = ""
-
-
-def encode(profile: Profile, started: float) -> bytes:
+def encode(
+    types: Sequence[tuple[str, str]],
+    samples: Mapping[Stack, Sequence[int]],
+    *,
+    period: int,
+    started: float,
+    duration: int,
+) -> bytes:
     """Return the gzipped profile.
 
     Args:
+        types: name and unit of each value of a sample; tools show the last one.
+        samples: the values of each stack, none of them negative.
+        period: the amount of the last type between two samples.
         started: seconds since the epoch.
+        duration: nanoseconds.
     """
-    tables = _Tables()
-    default = profile.types[-1]
-    head = [_bytes(1, tables.value_type(kind)) for kind in profile.types]
-    samples = [_bytes(2, tables.sample(sample)) for sample in profile.samples]
-    tail = [
+    strings = {"": 0}
+    functions: dict[tuple[str, str], int] = {}
+    locations: dict[Frame, int] = {}
+
+    def string(text: str) -> int:
+        return strings.setdefault(text, len(strings))
+
+    def value_type(field: int, name: str, unit: str) -> bytes:
+        return _bytes(field, _number(1, string(name)) + _number(2, string(unit)))
+
+    parts = [value_type(1, *kind) for kind in types]
+    for stack, values in samples.items():
+        # 0 means "none" in the tables of locations and functions.
+        at = [locations.setdefault(frame, len(locations) + 1) for frame in stack]
+        parts.append(_bytes(2, _numbers(1, at) + _numbers(2, values)))
+    # One mapping that claims all symbols; otherwise tools search for a binary.
+    mapping = _number(1, 1) + _number(5, string("api-exporter"))
+    parts.append(_bytes(3, mapping + _number(7, 1) + _number(8, 1) + _number(9, 1)))
+    for frame, location in locations.items():
+        function = functions.setdefault(frame[:2], len(functions) + 1)
+        line = _bytes(4, _number(1, function) + _number(2, frame.line))
+        parts.append(_bytes(4, _number(1, location) + _number(2, 1) + line))
+    for (name, file), function in functions.items():
+        named = _number(2, string(name)) + _number(3, string(name))
+        parts.append(_bytes(5, _number(1, function) + named + _number(4, string(file))))
+    parts += [
         _number(9, int(started * 1e9)),
-        _number(10, profile.duration),
-        _bytes(11, tables.value_type(default)),
-        _number(12, profile.period),
-        _numbers(13, [tables.string(profile.comment)] if profile.comment else []),
-        _number(14, tables.string(default.name)),
+        _number(10, duration),
+        value_type(11, *types[-1]),
+        _number(12, period),
+        _number(14, string(types[-1][0])),
     ]
-    # The tables come last: all other messages add to them.
-    shared = tables.encode()
-    return gzip.compress(b"".join((*head, *samples, *shared, *tail)), 6, mtime=0)
-
-
-class _Tables:
-    """Tables of strings, functions and locations; samples refer to them by number."""
-
-    def __init__(self) -> None:
-        self._strings = {"": 0}
-        self._functions: dict[tuple[str, str], int] = {}
-        self._locations: dict[Frame, int] = {}
-
-    def string(self, text: str) -> int:
-        return self._strings.setdefault(text, len(self._strings))
-
-    def value_type(self, kind: ValueType) -> bytes:
-        return _number(1, self.string(kind.name)) + _number(2, self.string(kind.unit))
-
-    def sample(self, sample: ProfileSample) -> bytes:
-        encoded = _numbers(1, [self._location(frame) for frame in sample.stack])
-        encoded += _numbers(2, sample.values)
-        if sample.thread:
-            label = _number(1, self.string("thread"))
-            label += _number(2, self.string(sample.thread))
-            encoded += _bytes(3, label)
-        return encoded
-
-    def _location(self, frame: Frame) -> int:
-        # 0 means "none" in these two tables.
-        return self._locations.setdefault(frame, len(self._locations) + 1)
-
-    def _function(self, frame: Frame) -> int:
-        key = (frame.function, frame.file)
-        return self._functions.setdefault(key, len(self._functions) + 1)
-
-    def encode(self) -> list[bytes]:
-        """Return the encoded tables, ordered so that each adds only to later ones."""
-        # One mapping that claims all symbols; otherwise tools search for a binary.
-        mapping = _number(1, 1) + _number(5, self.string("api-exporter"))
-        mapping += _number(7, 1) + _number(8, 1) + _number(9, 1)
-        encoded = [_bytes(3, mapping)]
-        for frame, location in self._locations.items():
-            line = _number(1, self._function(frame)) + _number(2, frame.line)
-            message = _number(1, location) + _number(2, 1)
-            message += _number(3, address(frame)) + _bytes(4, line)
-            encoded.append(_bytes(4, message))
-        for (name, file), function in self._functions.items():
-            named = self.string(name)
-            message = _number(1, function) + _number(2, named) + _number(3, named)
-            encoded.append(_bytes(5, message + _number(4, self.string(file))))
-        texts = [text.encode("utf-8", "replace") for text in self._strings]
-        return [*encoded, *[_bytes(6, text) for text in texts]]
-
-
-def address(frame: Frame) -> int:
-    """Return a number that is the same for a line in all profiles."""
-    name = repr(tuple(frame)).encode()
-    return int.from_bytes(hashlib.blake2b(name, digest_size=6).digest(), "big")
+    # The strings come last: all other messages add to them.
+    parts += [_bytes(6, text.encode("utf-8", "replace")) for text in strings]
+    return gzip.compress(b"".join(parts), 6, mtime=0)
 
 
 def _number(field: int, value: int) -> bytes:

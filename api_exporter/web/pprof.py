@@ -1,24 +1,19 @@
-"""`/debug/pprof/`: profiles of this process on demand, one of each kind at a time."""
+"""`/debug/pprof/`: profiles of this process on demand, one at a time."""
 
 import re
 from collections.abc import Awaitable, Callable
-from functools import partial
-from math import ceil
 
-from msgspec import Struct
 from twisted.application.service import Service
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.ports import Now
-from api_exporter.profiling import cpu, heap, stacks
-from api_exporter.profiling.pprof import Profile, encode
+from api_exporter.profiling.recorders import Encode, record_cpu, record_heap
 from api_exporter.serving.page import (
     ReadOnlyPage,
     TextPage,
@@ -26,14 +21,22 @@ from api_exporter.serving.page import (
     forbid_other_sites,
 )
 
-InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
-"""A function that runs blocking work in another thread."""
+Record = Callable[[IReactorTime, int], Awaitable[Encode]]
+"""Records for some seconds. Cancelling ends it and leaves nothing behind."""
 
-DURATIONS = range(1, 301)
-"""The allowed duration of a profile in seconds."""
+InThread = Callable[[Encode, float], Awaitable[bytes]]
+"""A function that makes a profile in another thread."""
 
-DEBUG_VALUES = range(1)
-"""The supported values of Go's `debug` parameter: 0 is the binary format."""
+KINDS: dict[str, tuple[Record, int, str]] = {
+    "profile": (record_cpu, 30, "CPU time of the next 30 seconds"),
+    "heap": (
+        record_heap,
+        5,
+        "live memory that is allocated within 5 seconds; if tracemalloc has run from"
+        " the start, all live memory at once",
+    ),
+}
+"""The kinds of profiles by their names in Go: recorder, default seconds, title."""
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -51,147 +54,102 @@ _INDEX = """<!DOCTYPE html>
 _log = Logger()
 
 
-class ProfileKind(Struct, frozen=True, kw_only=True):
-    """A kind of profile; one of each kind can run at a time.
+class Pprof(TextPage):
+    """The index, and below it a page for each kind of profile.
 
     Attributes:
-        uses: the resource that only one profile can use at a time.
-        seconds: the default duration.
-        record: records for a number of seconds. Cancelling ends it and leaves nothing
-            behind. The result makes the profile, in any thread.
+        recording: the response that is being made; None without one.
     """
 
-    title: str
-    uses: str
-    seconds: int
-    record: Callable[[IReactorTime, int], Awaitable[Callable[[], Profile]]]
-
-
-PROFILE_KINDS = {
-    "profile": ProfileKind(
-        title="CPU time of the next 30 seconds",
-        uses="the CPU sampler",
-        seconds=30,
-        record=cpu.profile,
-    ),
-    "heap": ProfileKind(
-        title="live memory that is allocated within 5 seconds; "
-        "if tracemalloc has run from the start, all live memory at once",
-        uses="tracemalloc",
-        seconds=5,
-        record=heap.profile,
-    ),
-    "goroutine": ProfileKind(
-        title="the stacks of all threads now",
-        uses="the threads' stacks",
-        seconds=1,
-        record=stacks.profile,
-    ),
-}
-"""The kinds of profiles by their names in Go."""
-
-
-class ProfilePage(ReadOnlyPage):
-    """A page that records a profile of one kind; a disconnect cancels it."""
-
-    _ends_at: float
-
-    def __init__(
-        self, kind: ProfileKind, clock: IReactorTime, now: Now, in_thread: InThread
-    ) -> None:
-        super().__init__()
-        self._kind = kind
-        self._clock = clock
-        self._now = now
-        self._in_thread = in_thread
-        self._running: Deferred[bytes] | None = None
-
-    def render_GET(self, request: Request) -> bytes | int:
-        forbid_other_sites(request)
-        try:
-            _whole_number(request, "debug", DEBUG_VALUES, 0)
-            seconds = _whole_number(request, "seconds", DURATIONS, self._kind.seconds)
-        except ValueError as error:
-            return _refuse(request, 400, str(error))
-        if self._running is not None:
-            wait = max(1, ceil(self._ends_at - self._clock.seconds()))
-            request.setHeader(b"Retry-After", b"%d" % wait)
-            return _refuse(request, 409, f"{self._kind.uses} is in use; retry later")
-        if request.method == b"HEAD":
-            return _attach(request, b"")
-        self._ends_at = self._clock.seconds() + seconds
-        running = self._running = Deferred.fromCoroutine(self._make(seconds))
-        disconnected = request.notifyFinish()
-        disconnected.addErrback(lambda _: running.cancel())
-
-        def on_failed(failure: Failure) -> bytes:
-            if failure.check(CancelledError):
-                return _refuse(request, 503, "the exporter is stopping")
-            kind = _name(request).decode()
-            _log.failure("cannot make the {kind} profile", failure, kind=kind)
-            return _refuse(
-                request, 500, "the exporter cannot make the profile; see the log"
-            )
-
-        def send(body: bytes) -> None:
-            if not disconnected.called:
-                request.write(body)
-                request.finish()
-
-        running.addBoth(self._on_ended)
-        running.addCallbacks(partial(_attach, request), on_failed).addCallback(send)
-        return NOT_DONE_YET
-
-    async def _make(self, seconds: int) -> bytes:
-        started = self._now()
-        profile = await self._kind.record(self._clock, seconds)
-        return await self._in_thread(lambda: encode(profile(), started))
-
-    def _on_ended(self, result: bytes | Failure) -> bytes | Failure:
-        self._running = None
-        return result
-
-    def stop(self) -> None:
-        if self._running is not None:
-            self._running.cancel()
-
-
-class Pprof(TextPage):
-    """The index, and below it a page for each kind of profile."""
-
     media_type = b"text/html; charset=utf-8"
+    recording: Deferred[None] | None = None
 
     def __init__(self, clock: IReactorTime, now: Now, in_thread: InThread) -> None:
         super().__init__()
-        self._pages = [
-            (name, ProfilePage(kind, clock, now, in_thread))
-            for name, kind in PROFILE_KINDS.items()
-        ]
+        self.clock, self.now, self.in_thread = clock, now, in_thread
         self.putChild(b"", self)
-        for name, page in self._pages:
-            self.putChild(name.encode(), page)
-
-    def stop(self) -> None:
-        for _, page in self._pages:
-            page.stop()
+        for name, (record, seconds, _) in KINDS.items():
+            self.putChild(name.encode(), ProfilePage(self, name, record, seconds))
 
     def render_GET(self, request: Request) -> bytes:
         """Return the index, whose links work only below the slash."""
         forbid_other_sites(request)
-        if name := _name(request):
+        if name := (request.prepath or [b""])[-1]:
             request.redirect(name + b"/")
         return super().render_GET(request)
 
     def text(self, _request: Request) -> str:
         items = "".join(
-            f'<li><a href="{name}">{name}</a>: {kind.title}</li>\n'
-            for name, kind in PROFILE_KINDS.items()
+            f'<li><a href="{name}">{name}</a>: {title}</li>\n'
+            for name, (_, _, title) in KINDS.items()
         )
         return _INDEX.format(items=items)
 
+    def stop(self) -> None:
+        if self.recording is not None:
+            self.recording.cancel()
+
+
+class ProfilePage(ReadOnlyPage):
+    """A page that records a profile; a disconnect cancels it."""
+
+    def __init__(self, pprof: Pprof, name: str, record: Record, seconds: int) -> None:
+        super().__init__()
+        self._pprof = pprof
+        self._name = name
+        self._record = record
+        self._seconds = seconds
+
+    def render_GET(self, request: Request) -> bytes | int:
+        forbid_other_sites(request)
+        values = (request.args or {}).get(b"seconds", [b"%d" % self._seconds])
+        # A repeated parameter is invalid too: no number has a comma.
+        seconds = b",".join(values)
+        if not re.fullmatch(rb"[1-9]\d?|[12]\d\d|300", seconds):
+            line = "seconds must be a whole number from 1 to 300"
+            return self._refuse(request, 400, line)
+        if self._pprof.recording is not None:
+            return self._refuse(request, 409, "another profile runs; retry later")
+        if request.method == b"HEAD":
+            return self._attach(request, b"")
+        answering = Deferred.fromCoroutine(self._answer(request, int(seconds)))
+        self._pprof.recording = answering
+        answering.addBoth(self._on_ended)
+        return NOT_DONE_YET
+
+    def _on_ended(self, _: object) -> None:
+        self._pprof.recording = None
+
+    async def _answer(self, request: Request, seconds: int) -> None:
+        disconnected = request.notifyFinish()
+        disconnected.addErrback(lambda _: self._pprof.stop())
+        pprof, started = self._pprof, self._pprof.now()
+        try:
+            encode = await self._record(pprof.clock, seconds)
+            body = self._attach(request, await pprof.in_thread(encode, started))
+        except CancelledError:
+            body = self._refuse(request, 503, "the exporter is stopping")
+        except Exception:  # noqa: BLE001 - the client gets a response
+            _log.failure("cannot make the {kind} profile", kind=self._name)
+            line = "the exporter cannot make the profile; see the log"
+            body = self._refuse(request, 500, line)
+        if not disconnected.called:
+            request.write(body)
+            request.finish()
+
+    def _attach(self, request: Request, body: bytes) -> bytes:
+        request.setHeader(b"Content-Type", b"application/octet-stream")
+        file = b"attachment; filename=%s.pb.gz" % self._name.encode()
+        request.setHeader(b"Content-Disposition", file)
+        return body
+
+    def _refuse(self, request: Request, status: int, line: str) -> bytes:
+        request.setHeader(b"X-Go-Pprof", b"1")  # `go tool pprof` shows the line
+        return error_line(request, status, line)
+
 
 class ProfileService(Service):
-    """The pages of profiles; stopping the service cancels running profiles.
+    """The pages of profiles; stopping the service cancels a running profile.
 
     Args:
         threads: where profiles are encoded.
@@ -201,44 +159,11 @@ class ProfileService(Service):
     """
 
     def __init__(self, reactor: ReactorBase, threads: ThreadPool, now: Now) -> None:
-        def in_thread(work: Callable[[], bytes]) -> Deferred[bytes]:
-            return deferToThreadPool(reactor, threads, work)
+        def in_thread(encode: Encode, started: float) -> Deferred[bytes]:
+            return deferToThreadPool(reactor, threads, encode, started)
 
         self.pages = Pprof(reactor, now, in_thread)
 
     def stopService(self) -> None:
         super().stopService()
         self.pages.stop()
-
-
-def _name(request: Request) -> bytes:
-    return (request.prepath or [b""])[-1]
-
-
-def _whole_number(request: Request, name: str, allowed: range, default: int) -> int:
-    """Return a parameter of the query; raise ValueError with a line for the client."""
-    values = (request.args or {}).get(name.encode())
-    if values is None:
-        return default
-    # A repeated parameter is invalid too: no number has a comma.
-    value = b",".join(values)
-    if re.fullmatch(rb"[0-9]{1,3}", value) and int(value) in allowed:
-        return int(value)
-    wanted = (
-        f"a whole number from {allowed[0]} to {allowed[-1]}" if allowed[-1] else "0"
-    )
-    shown = ascii(value[:30].decode("latin-1"))
-    raise ValueError(f"{name} must be {wanted}, not {shown}")
-
-
-def _attach(request: Request, body: bytes) -> bytes:
-    request.setHeader(b"Content-Type", b"application/octet-stream")
-    file = b"attachment; filename=%s.pb.gz" % _name(request)
-    request.setHeader(b"Content-Disposition", file)
-    return body
-
-
-def _refuse(request: Request, status: int, line: str) -> bytes:
-    # With this header, `go tool pprof` shows the line.
-    request.setHeader(b"X-Go-Pprof", b"1")
-    return error_line(request, status, line)

@@ -40,7 +40,7 @@ PAGES = (
     "/nothing",
     f"/{CANARY[:4]}",
     "/debug/pprof/",
-    "/debug/pprof/goroutine?seconds=0",
+    "/debug/pprof/heap?seconds=0",
 )
 
 

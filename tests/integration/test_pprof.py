@@ -130,10 +130,3 @@ class GoToolPprofTests(TestCase):
         raw = await self.tool("-raw", file)
         self.assertIn("inuse_objects/count inuse_space/bytes[dflt]", raw)
         self.assertNotIn("alloc_", raw)
-
-    async def test_threads(self) -> None:
-        """Every thread's stack is there, that of a sleeping one too."""
-        self.run_thread(doze)
-        traces = await self.tool("-traces", f"{self.url}/goroutine")
-        self.assertIn("Type: goroutine", traces)
-        self.assertRegex(traces, r"thread: +doze\n +1 +threading\.\S+\n[^-]+\.doze\n")

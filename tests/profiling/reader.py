@@ -15,23 +15,21 @@ class Read(Struct, frozen=True, kw_only=True):
 
     Attributes:
         types: name and unit.
-        samples: stack, values and labels.
+        samples: stack and values.
     """
 
     types: list[tuple[str, str]]
-    samples: list[tuple[tuple[Frame, ...], tuple[int, ...], dict[str, str]]]
+    samples: list[tuple[tuple[Frame, ...], tuple[int, ...]]]
     period_type: tuple[str, str]
     period: int
     started: int
     duration: int
-    comments: list[str]
     default_type: str
-    addresses: dict[Frame, int]
 
     def by_leaf(self, value: int = -1) -> dict[str, int]:
         """Return the sum of one value for each function on top of a stack."""
         sums: dict[str, int] = {}
-        for stack, values, _ in self.samples:
+        for stack, values in self.samples:
             name = stack[0].function
             sums[name] = sums.get(name, 0) + values[value]
         return sums
@@ -51,20 +49,14 @@ def read(body: bytes) -> Read:
         assert strings[_one(mapping, 5)] == "api-exporter"
         assert [_one(mapping, field) for field in (7, 8, 9)] == [1, 1, 1]
     frames = {}
-    addresses = {}
     for location in _parsed(fields, 4):
         assert _one(location, 2) in mappings
         (line,) = _parsed(location, 4)
-        frame = Frame(*functions[_one(line, 1)], _one(line, 2))
-        frames[_one(location, 1)] = frame
-        addresses[frame] = _one(location, 3)
+        frames[_one(location, 1)] = Frame(*functions[_one(line, 1)], _one(line, 2))
     assert 0 not in {*functions, *frames, *mappings}
 
     def value_type(message: list[Field]) -> tuple[str, str]:
         return strings[_one(message, 1)], strings[_one(message, 2)]
-
-    def labels(sample: list[Field]) -> dict[str, str]:
-        return dict(value_type(label) for label in _parsed(sample, 3))
 
     return Read(
         types=[value_type(kind) for kind in _parsed(fields, 1)],
@@ -72,7 +64,6 @@ def read(body: bytes) -> Read:
             (
                 tuple(frames[number] for number in _packed(sample, 1)),
                 tuple(_packed(sample, 2)),
-                labels(sample),
             )
             for sample in _parsed(fields, 2)
         ],
@@ -80,9 +71,7 @@ def read(body: bytes) -> Read:
         period=_one(fields, 12),
         started=_one(fields, 9),
         duration=_one(fields, 10),
-        comments=[strings[number] for number in _packed(fields, 13)],
         default_type=strings[_one(fields, 14)],
-        addresses=addresses,
     )
 
 
