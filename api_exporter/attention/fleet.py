@@ -1,4 +1,4 @@
-"""A drop of the fleet: many peers went offline at once, as in `rules.in.yml`.
+"""A drop of the fleet: many peers went offline at once.
 
 A drop requires that a share of the peers with a setup key is lost: peers with a login
 go offline daily. Ephemeral peers are ignored.

@@ -22,6 +22,9 @@ HASTE = "global: {scrape_interval: 30s, evaluation_interval: 30s}\n"
 READ = 'api_exporter_resource_up{resource="network_resources"} == 1'
 
 
+DROPPED = 'api_exporter_finding_since_timestamp_seconds{finding="NetBirdFleetDropped"}'
+
+
 class AccountsTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Four accounts, two of them with a dead token, and the documented jobs."""
@@ -54,7 +57,7 @@ class AccountsTests(SynchronousTestCase):
 
         def told() -> set[str]:
             """Return accounts whose fleet has not dropped, as it does every week."""
-            fallen = query("instance:netbird_api_fleet_dropped:bool == 1")
+            fallen = query(DROPPED)
             return alive - {sample["metric"]["account"] for sample in fallen}
 
         until(lambda: accounts("NetBirdNetworkUnreachable") == told(), "alerts")
