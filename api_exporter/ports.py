@@ -114,6 +114,26 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class DelayedCall(Protocol):
+    """A call that Twisted makes later."""
+
+    def active(self) -> bool: ...
+
+    def cancel(self) -> None: ...
+
+    def getTime(self) -> float: ...  # noqa: N802 - Twisted's name
+
+
+class Clock(Protocol):
+    """The part of Twisted's reactor that waits."""
+
+    def seconds(self) -> float: ...
+
+    def callLater(  # noqa: N802 - Twisted's name
+        self, delay: float, call: Callable[..., object], /, *args: object
+    ) -> DelayedCall: ...
+
+
 class Compute(Protocol):
     """Computes without blocking the event loop; see `refresh.compute`.
 

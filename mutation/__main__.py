@@ -60,7 +60,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
 """The files of each room, and additional tests of other rooms."""
 
 LONG = (
-    *("refresh.test_fair_share", "refresh.test_schedule", "refresh.test_agent_network"),
+    *("refresh.test_turns", "refresh.test_schedule", "refresh.test_agent_network"),
     *("netbird.test_elements", "netbird.test_bodies", "subjects.test_agent_bodies"),
     "events.test_access_log",
 )

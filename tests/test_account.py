@@ -54,6 +54,7 @@ class AccountTests(SynchronousTestCase):
 
     def started(self, account: Account) -> Account:
         account.startService()
+        self.reactor.advance(0)
         self.addCleanup(self.stop, account)
         return account
 

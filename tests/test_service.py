@@ -88,6 +88,7 @@ class ProgramTestCase(SynchronousTestCase):
         for service in program.services:
             service.privilegedStartService()
             service.startService()
+        self.reactor.advance(0)
         self.addCleanup(self.stop, program)
         return program
 

@@ -32,6 +32,7 @@ class StartTests(SynchronousTestCase):
 
     def begun(self, reactor: MemoryReactorClock, seconds: float) -> list[int]:
         """Return how many connections had begun at the end of each step."""
+        reactor.advance(0)
         found = [len(reactor.tcpClients)]
         for _ in range(round(seconds / STEP)):
             reactor.advance(STEP)
@@ -55,6 +56,7 @@ class StartTests(SynchronousTestCase):
     def test_stopped(self) -> None:
         """An account that stops before its start never starts."""
         reactor = self.started(30, tokens=30)
+        reactor.advance(0)
         self.doCleanups()
         self.begun(reactor, 2.0)
         self.assertEqual(2, len(reactor.tcpClients))

@@ -9,8 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import Account
 from api_exporter.refresh import pipeline
-from api_exporter.refresh.fair_share import Share
 from api_exporter.refresh.refresh_log import RefreshLog
+from api_exporter.refresh.schedule import Schedule
 from simulation.invariants import INVARIANTS
 from simulation.run import Run, run
 
@@ -67,8 +67,7 @@ class PlantedTests(SynchronousTestCase):
 
     def test_slot(self) -> None:
         """Too many concurrent requests of an account are found."""
-        self.patch(Share, "begin", lambda *_, **__: None)
-        self.patch(Share, "end", lambda *_, **__: None)
+        self.patch(Schedule, "_is_busy", lambda _: False)
         self.assertEqual("slots", self.name())
 
     def test_up(self) -> None:

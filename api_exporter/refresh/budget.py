@@ -1,173 +1,222 @@
-"""The budget of one token: slots, pauses, and an estimate of its rate limit. Pure.
+"""The budget of one token: slots, pauses and a token bucket.
 
-All accounts with the token share a budget; `fair_share` divides it among them.
-Times are arguments, in seconds of any clock. NetBird's limiter may allow only six
-requests a minute. No response header states the limit or when to retry.
+All accounts with the token share a budget, which starts their requests. NetBird's
+limiter may allow only six requests a minute. No response header states the limit or
+when to retry.
+
+Note [Whose turn]. Of the requests that are due, the one that is late by the most of its
+intervals is first. So intervals that do not fit into the budget grow by about the same
+factor. Peers are ahead by one interval, and an access log comes last.
 """
 
-from collections import deque
-from typing import Any
+from collections.abc import Iterator
+from typing import Protocol
 
-from api_exporter.ports import Attempt
-from api_exporter.refresh.rate_limits import BURST_FRACTION, RATE_FRACTION, RateLimit
+from msgspec import Struct
+
+from api_exporter.ports import Attempt, Clock, DelayedCall
+from api_exporter.refresh.outage import NEVER
+from api_exporter.refresh.rate_limits import (
+    BURST_FRACTION,
+    RATE_FRACTION,
+    STRICTEST,
+    RateLimit,
+)
 from api_exporter.telemetry.freshness import CONTENDED_PERIOD
 
 SLOTS = 4
 """The maximum of concurrent requests for peers, and the same for all others."""
 
-MIN_PAUSE = 15.0
-MAX_PAUSE = 240.0
-"""Seconds without requests after a 429 without Retry-After.
-
-The pause doubles with each further 429, from the shortest to the longest. During a
-longer Retry-After, one request for the peers is sent in each `MAX_PAUSE`.
-"""
+MIN_PAUSE, MAX_PAUSE = 15.0, 240.0
+"""Seconds without requests after a 429 without Retry-After; each further one doubles
+them. During a longer Retry-After, the peers are requested once in each `MAX_PAUSE`."""
 
 MIN_RETRY_AFTER = 1.0
 """Seconds: a shorter Retry-After is ignored."""
 
-ESTIMATE_WINDOW = 120.0
-"""A new estimate counts the requests in so many seconds before a 429."""
+MIN_RATE, MAX_RATE = 3.0, 240.0
+"""Limits of an estimate, in requests a minute. The first one is NetBird's strictest."""
 
-MIN_RATE = 3.0
-"""Requests a minute that the estimate never falls below: the peers and one other."""
+DECREASE = 0.75
+"""The part of an estimate that is left by a 429 after good answers."""
 
-QUICK_GROWTH = 1.0
-GROWTH = 0.1
-"""Requests a minute by which the estimate grows in each minute.
+QUICK_GROWTH, GROWTH = 1.0, 0.05
+"""Requests a minute by which an estimate grows each minute, before and after that."""
 
-The first estimate rests on few requests, so it also doubles with each good answer
-until the next 429. The second estimate grows quickly, all later ones slowly.
-"""
-
-MAX_RATE = 240.0
-"""Requests a minute above which an estimate limits nothing."""
-
-MAX_SAVED = 10.0
+SAVED = 10.0
 """The maximum of unused requests that an estimated budget saves for a burst."""
 
-PEERS_FRACTION = 2 / 3
-"""The part of the rate that is for peers while another resource is overdue."""
+PEERS_LEAD, PEERS_WEIGHT = 1.0, 4.0
+"""Peers count as later than they are: by one interval, and each one counts fourfold."""
+
+LAST = -1e9
+"""The lead of a request that comes after all others."""
+
+
+class Candidate(Struct, frozen=True):
+    """A request that an account may send.
+
+    Its urgency is `lead` + `weight` for each second after `due`: the intervals of its
+    resource by which it is late, but for peers and the access log.
+    """
+
+    name: str
+    due: float
+    peers: bool
+    lead: float
+    weight: float
+
+
+def candidate(
+    name: str, due: float, period: float, *, peers: bool = False, is_last: bool = False
+) -> Candidate:
+    """Return a request that may be sent from a time on.
+
+    Args:
+        period: the interval of its resource, in seconds.
+        is_last: true if all other due requests come first.
+    """
+    if peers:
+        weight = PEERS_WEIGHT / max(period, CONTENDED_PERIOD)
+        return Candidate(name, due, peers, PEERS_LEAD, weight)
+    return Candidate(name, due, peers, LAST if is_last else 0.0, 1.0 / (period or 1.0))
+
+
+class Requester(Protocol):
+    """An account that sends requests with the token."""
+
+    def candidates(self, now: float) -> Iterator[Candidate]:
+        """Yield the requests that may be sent when they are due: at most two."""
+
+    def start(self, name: str, now: float) -> None:
+        """Start a request; `Budget.end` follows."""
 
 
 class Budget:
     """The requests that one token may send.
 
     If the limit is stated, a token bucket allows less than the limit, so that NetBird
-    refuses no request: nine tenths of the rate, half of the burst. The rest is for
-    other users of the token, and for a restart.
-
-    Args:
-        limit: the stated limit of the token; None if it is unknown.
+    refuses no request. The rest is for other users of the token, and for a restart.
 
     Attributes:
         per_minute: allowed requests a minute; None before the first 429 if the limit
             is unknown.
-        shares: the shares of the accounts with the token; `fair_share` maintains them.
     """
 
     def __init__(self, limit: RateLimit | None = None) -> None:
         self.limit = limit
         self.per_minute: float | None = None
-        self.shares: list[Any] = []
+        self._offers: dict[Requester, tuple[Candidate, ...]] = {}
+        """The requests of each account with the token, in the order of the accounts."""
         self._free_slots = {True: SLOTS, False: SLOTS}
-        self._sent_at: deque[float] = deque()
-        self._max_rate = MAX_RATE
-        self._growth, self._later_growth = QUICK_GROWTH, GROWTH
-        self._is_doubling = limit is None
-        self._answered_since_pause = False
+        self._saved = self._max_saved = SAVED
+        self._growth = QUICK_GROWTH
+        self._answered = False
         """True if a good answer has come since the newest pause began."""
-        self._saved, self._max_saved = 0.0, MAX_SAVED
-        self._saved_at = self._full_at = 0.0
         if limit is not None:
-            rate, burst = limit
-            self.per_minute = self._max_rate = RATE_FRACTION * rate
-            # After a 429 the estimate returns to the limit within an hour.
-            self._growth = self._later_growth = self._max_rate / 60.0
-            self._saved = self._max_saved = max(1.0, BURST_FRACTION * burst)
+            self.per_minute = RATE_FRACTION * limit[0]
+            self._saved = self._max_saved = max(1.0, BURST_FRACTION * limit[1])
+            self._growth = 0.0
+        self._saved_at = 0.0
         self._next_pause = MIN_PAUSE
-        self._paused_at = self._paused_until = self._probed_at = float("-inf")
-        self._refused_attempt_at = float("-inf")
-        """When the newest attempt that got a 429 was sent."""
+        self._paused_at = self._paused_until = self._probed_at = -NEVER
+        self._refused_at = -NEVER
+        self._alarm: DelayedCall | None = None
 
-    def has_free_slot(self, *, peers: bool) -> bool:
-        """Return whether a slot is free. Half of the slots are for peers alone."""
-        return self._free_slots[peers] > 0
+    def offer(self, requester: Requester, clock: Clock) -> None:
+        """Start the requests of a requester in their turn, instead of its former ones.
 
-    def is_contended(self, at: float) -> bool:
-        """Return whether requests are so scarce at a time that accounts compete."""
-        if self.per_minute is None:
-            return False
-        return self._max_saved <= MAX_SAVED or self._affordable_at(MAX_SAVED) > at
-
-    @property
-    def contended_period(self) -> float:
-        """Minimum seconds between requests for an account's peers under contention."""
-        needed = 60.0 / (PEERS_FRACTION * (self.per_minute or MAX_RATE))
-        return max(CONTENDED_PERIOD, len(self.shares) * needed)
-
-    def allowed_at(self, *, peers: bool, reserved: float | None = None) -> float:
-        """Return the earliest time of a request, if no other one is sent before it.
-
-        Args:
-            reserved: a time at which a request for peers must still be possible.
+        A request does not start at once: inside the answer of the one before it would
+        open another connection.
         """
-        allowed_at = self._affordable_at(1.0)
-        both = min(2.0, self._max_saved)  # this request, and one for peers
-        if reserved is not None and self._affordable_at(both) > reserved:
-            allowed_at = self._affordable_at(both)
-        paused = self._paused_until
-        if peers:
-            paused = min(paused, self._probed_at + MAX_PAUSE)
-        return max(allowed_at, paused)
+        now = clock.seconds()
+        self._offers[requester] = tuple(requester.candidates(now))
+        self._wake(now, clock)
 
-    def begin(self, now: float, *, peers: bool) -> None:
-        """Count a request that is sent now. `end` must follow."""
-        self._free_slots[peers] -= 1
-        if peers:
+    def withdraw(self, requester: Requester, clock: Clock) -> None:
+        """Start no more requests of a requester."""
+        self._offers.pop(requester, None)
+        self._wake(clock.seconds(), clock)
+
+    def _wake(self, at: float, clock: Clock) -> None:
+        if self._alarm is not None and self._alarm.active():
+            if self._alarm.getTime() <= at:
+                return
+            self._alarm.cancel()
+        if at < NEVER and self._offers:
+            delay = max(0.0, at - clock.seconds())
+            self._alarm = clock.callLater(delay, self._start_due, clock)
+
+    def _start_due(self, clock: Clock) -> None:
+        now = clock.seconds()
+        while self.start_next(now):
+            pass
+        self._wake(self.next_at(now), clock)
+
+    def next_at(self, now: float) -> float:
+        """Return when the next request may start; NEVER if one must end first."""
+        return self._next(now)[0]
+
+    def start_next(self, now: float) -> bool:
+        """Start the request whose turn it is; return False without one."""
+        while (best := self._next(now)[1]) is not None:
+            requester, one = best
+            self._offers[requester] = offers = tuple(requester.candidates(now))
+            if one in offers:  # otherwise something has changed since it was offered
+                self._begin(one, now)
+                requester.start(one.name, now)
+                self._offers[requester] = tuple(requester.candidates(now))
+                return True
+        return False
+
+    def _begin(self, one: Candidate, now: float) -> None:
+        self._free_slots[one.peers] -= 1
+        if one.peers:
             self._probed_at = now
-        self.spend(now)
+        self._spend(now)
+
+    def _next(self, now: float) -> tuple[float, tuple[Requester, Candidate] | None]:
+        """Return when a request may start, and the one that starts if that is now."""
+        allowed = {peers: self._allowed_at(peers=peers) for peers in (True, False)}
+        soonest, best, most = NEVER, None, -NEVER
+        for requester, offers in self._offers.items():
+            for one in offers:
+                due, at = one.due, allowed[one.peers]
+                if due > now or at > now:
+                    if due < soonest and at < soonest:
+                        soonest = max(due, at)
+                elif (urgency := one.lead + one.weight * (now - due)) > most:
+                    best, most = (requester, one), urgency
+        if best is None:
+            return soonest, None
+        affordable_at = self._affordable_at()
+        return affordable_at, best if affordable_at <= now else None
+
+    def is_contended(self, now: float) -> bool:
+        return self.per_minute is not None and self._saved_by(now) < self._max_saved
 
     def end(self, *, peers: bool) -> None:
         self._free_slots[peers] += 1
 
-    def spend(self, now: float) -> None:
-        self._sent_at.append(now)
-        while self._sent_at[0] <= now - ESTIMATE_WINDOW:
-            self._sent_at.popleft()
-        self._refill(now)
-        self._saved -= 1
-
-    def observe(self, attempt: Attempt, now: float) -> None:
-        """Count a retry, which `begin` has not counted."""
-        if attempt.status == 429:
-            self._refused_attempt_at = now - attempt.seconds
-        if attempt.number > 1 and not attempt.unsent:
-            self.spend(now)
-
-    def refund(self, began: float) -> None:
-        """Take back a request that did not reach the upstream.
-
-        Args:
-            began: when it was counted. If the bucket was full since then, nothing is
-                given back to it.
-        """
-        if self._sent_at:
-            self._sent_at.pop()
-        if self._full_at <= began:
-            self._saved += 1
+    def refund(self) -> None:
+        """Take back a request that did not reach the upstream."""
+        self._saved = min(self._max_saved, self._saved + 1)
         if self._probed_at > self._paused_at:  # the probe was not sent
             self._probed_at = self._paused_at - MAX_PAUSE
+
+    def observe(self, attempt: Attempt, now: float) -> None:
+        """Count a retry, and note a refusal, which ends the refresh later."""
+        if attempt.status == 429:
+            self._refused_at = now - attempt.seconds
+        if attempt.number > 1 and not attempt.unsent:
+            self._spend(now)
 
     def record_answer(self, began: float) -> None:
         """Record a good answer. It ends the pause in which its request was sent."""
         if began > self._paused_at:
             self._next_pause = MIN_PAUSE
             self._paused_until = min(self._paused_until, began)
-            if self.per_minute is not None:
-                self._answered_since_pause = True
-                if self._is_doubling:
-                    self.per_minute = min(self._max_rate, 2.0 * self.per_minute)
+            self._answered = True
 
     def record_429(self, began: float, now: float, retry_after: float | None) -> float:
         """Record a 429, and return the remaining seconds of the pause.
@@ -175,43 +224,50 @@ class Budget:
         Args:
             began: when the request was sent. A request from before the pause starts no
                 new pause, unless a retry of it was sent in the pause.
-            retry_after: the Retry-After of the response in seconds, or None.
         """
-        if max(began, self._refused_attempt_at) > self._paused_at:
+        if max(began, self._refused_at) > self._paused_at:
             if retry_after is None or retry_after < MIN_RETRY_AFTER:
                 retry_after = self._next_pause
                 self._next_pause = min(2 * self._next_pause, MAX_PAUSE)
             self._paused_at = self._probed_at = now
             self._paused_until = now + retry_after
             self._refill(now)
-            if self._answered_since_pause:
-                if not self._is_doubling:
-                    self._growth = self._later_growth
-                    self._max_saved = max(1.0, min(self._max_saved, MAX_SAVED) / 2)
-                self._is_doubling = False
-            self._answered_since_pause = False
-            recent = sum(at > now - ESTIMATE_WINDOW for at in self._sent_at)
-            rate, known = 60.0 / ESTIMATE_WINDOW * recent, self.per_minute
-            half = min(rate, known or rate) / 2
-            self.per_minute = min(self._max_rate, max(MIN_RATE, half))
-            self._max_saved = min(self._max_saved, MAX_SAVED)
+            if self.limit is None and self.per_minute is not None and self._answered:
+                self.per_minute = max(MIN_RATE, DECREASE * self.per_minute)
+                self._growth = GROWTH
+            self._answered = False
+            self.per_minute = self.per_minute or STRICTEST
             # At the end of the pause one request is allowed, for the peers.
-            left = 1.0 - min(retry_after, MAX_PAUSE) / 60.0 * self.per_minute
-            self._saved = left if known is None else min(self._saved, left)
+            self._saved = 1.0 - min(retry_after, MAX_PAUSE) / 60.0 * self.per_minute
         return max(0.0, self._paused_until - now)
 
-    def _refill(self, now: float) -> None:
-        passed = max(0.0, now - self._saved_at)
-        self._saved_at = now
-        if self.per_minute is not None:
-            grown = self._saved + passed / 60.0 * self.per_minute
-            if grown >= self._max_saved:
-                grown, self._full_at = self._max_saved, now
-            self._saved = grown
-            more = passed / 60.0 * self._growth
-            self.per_minute = min(self._max_rate, self.per_minute + more)
+    def _allowed_at(self, *, peers: bool) -> float:
+        """Return when slots and pauses allow a request."""
+        if not self._free_slots[peers]:
+            return NEVER
+        if peers:
+            return min(self._paused_until, self._probed_at + MAX_PAUSE)
+        return self._paused_until
 
-    def _affordable_at(self, requests: float) -> float:
+    def _affordable_at(self) -> float:
+        """Return when a request is saved."""
         if self.per_minute is None:
-            return float("-inf")
-        return self._saved_at + (requests - self._saved) / self.per_minute * 60.0
+            return -NEVER
+        return self._saved_at + (1.0 - self._saved) / self.per_minute * 60.0
+
+    def _spend(self, now: float) -> None:
+        self._refill(now)
+        self._saved -= 1
+
+    def _refill(self, now: float) -> None:
+        self._saved = self._saved_by(now)
+        if self.per_minute is not None:
+            grown = self._growth * max(0.0, now - self._saved_at) / 60.0
+            self.per_minute = min(MAX_RATE, self.per_minute + grown)
+        self._saved_at = max(now, self._saved_at)
+
+    def _saved_by(self, now: float) -> float:
+        if self.per_minute is None:
+            return self._max_saved
+        passed = max(0.0, now - self._saved_at)
+        return min(self._max_saved, self._saved + passed / 60.0 * self.per_minute)

@@ -77,10 +77,10 @@ class Refresher(Service):
         super().startService()
         self._schedule = Schedule(
             self._lives,
-            now=self._clock.seconds(),
+            clock=self._clock,
             jitter=self._jitter,
             budget=self._budget,
-            on_available=self._set_alarm,
+            on_start=self._start_refresh,
             allowed_at=self._allowed_at,
             has_connection_test=self._test_connection is not None,
         )
@@ -127,7 +127,7 @@ class Refresher(Service):
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
         if self.running:
-            self._schedule.stop(self._clock.seconds())
+            self._schedule.stop()
         super().stopService()
         if self._alarm is not None:
             self._alarm.cancel()
@@ -160,14 +160,14 @@ class Refresher(Service):
                 work = self._end_window(self._resources[name])
                 work = self._with_follow_up(name, work)
                 self._start(work, f"ending windows of {name}")
-        while (started := self._schedule.start_next(now)) is not None:
-            if started == CONNECTION_TEST:
-                self._start(self._run_connection_test(), "probing the NetBird API")
-                continue
-            work = self._refresh(self._resources[started])
-            work = self._with_follow_up(started, work)
-            self._start(work, f"refreshing {started}")
         self._set_alarm()
+
+    def _start_refresh(self, name: str) -> None:
+        if name == CONNECTION_TEST:
+            self._start(self._run_connection_test(), "probing the NetBird API")
+            return
+        work = self._with_follow_up(name, self._refresh(self._resources[name]))
+        self._start(work, f"refreshing {name}")
 
     async def _with_follow_up(self, name: str, work: Work) -> None:
         """Do the work, then start follow-up work without delaying the next refresh."""
@@ -189,16 +189,11 @@ class Refresher(Service):
         self._set_alarm()
 
     def _set_alarm(self) -> None:
-        now = self._clock.seconds()
+        self._schedule.offer()
         if not self.running:
-            self._schedule.notify_next(now)
             return
+        now = self._clock.seconds()
         times = [min(life.expires, life.window_ends) for life in self._lives.values()]
-        wake_at = self._schedule.wake_at()
-        # The account that is next notifies this one later, so no alarm is needed.
-        other_is_next = self._schedule.notify_next(now)
-        if wake_at is not None and not (other_is_next and wake_at <= now):
-            times.append(wake_at)
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None

@@ -7,12 +7,11 @@ all other resources continue as usual. The first good answer of the peers makes
 resources due that were missed or have failed. See docs/decisions/0008.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from api_exporter.netbird.resources import ACCESS_LOG
-from api_exporter.ports import Jitter, Reason, UpstreamError
-from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.fair_share import Share
+from api_exporter.ports import Clock, Jitter, Reason, UpstreamError
+from api_exporter.refresh.budget import Budget, Candidate, candidate
 from api_exporter.refresh.life import Lives, ResourceLife
 from api_exporter.refresh.outage import NEVER, Outage
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY, retry_delay, with_jitter
@@ -25,6 +24,9 @@ MAX_SILENT = 3
 
 They may be hung, or the server is slow on all paths: more would double its load.
 """
+
+UNREAD_PERIOD = 300.0
+"""The interval, in seconds, by which a resource counts until its first good answer."""
 
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds between requests of a path that the upstream lacks."""
@@ -40,6 +42,7 @@ class Schedule:
     Args:
         lives: in the order of the first refreshes.
         budget: of the token, which other accounts may share.
+        on_start: called with the name of what starts: a resource or CONNECTION_TEST.
         allowed_at: returns when a resource without a good answer may be requested; see
             Note [Not a scanner].
     """
@@ -48,69 +51,94 @@ class Schedule:
         self,
         lives: Lives,
         *,
-        now: float,
+        clock: Clock,
         jitter: Jitter,
         budget: Budget,
-        on_available: Callable[[], object] = lambda: None,
+        on_start: Callable[[str], object],
         allowed_at: Callable[[str], float] = lambda _: -NEVER,
         has_connection_test: bool = False,
     ) -> None:
+        now = clock.seconds()
         self.peers_name = next(iter(lives))
         self._lives = lives
+        self._clock = clock
         self._jitter = jitter
         self._budget = budget
+        self._on_start = on_start
         self._allowed_at = allowed_at
-        self._share = Share(budget, on_available)
         self._connection_test = (
             ResourceLife(period=0.0, due=now) if has_connection_test else None
         )
         for life in lives.values():
             life.due = now if life.due is None else life.due
         lives[self.peers_name].due = now
-        self._peers_began = -NEVER
         self._waiting_since: float | None = -NEVER
         """When others began to wait for the peers (start or pause), or None."""
         self._outage: Outage | None = None
         self._is_stopped = False
         self._recovered_at = -NEVER
 
-    def start_next(self, now: float) -> str | None:
-        """Return the resource or CONNECTION_TEST that starts now, or None."""
-        self._update_share()
-        peers = self._share.next_is_for_peers(now)
-        if peers is None:
-            return None
-        if peers:
-            name = self.peers_name
-            self._peers_began = now
+    def offer(self) -> None:
+        """Offer the next requests to the budget, which starts them."""
+        if self._is_stopped:
+            self._budget.withdraw(self, self._clock)
         else:
-            others = self._others_due()
-            # The access log comes after all other due resources.
-            name = min(
-                others,
-                key=lambda n: (max(others[n], now), n == ACCESS_LOG, self._life(n).due),
-            )
-            if self._outage is not None:
-                self._outage.others_at = now + self._lives[self.peers_name].period
+            self._budget.offer(self, self._clock)
+
+    def candidates(self, now: float) -> Iterator[Candidate]:
+        """Yield the request for the peers, and the most urgent one of all others."""
+        peers = self._lives[self.peers_name]
+        if peers.due is not None:
+            yield candidate(self.peers_name, peers.due, peers.period, peers=True)
+        others = list(self._others(now))
+        due = [one for one in others if one.due <= now]
+        if due:
+            yield max(due, key=lambda one: one.lead + one.weight * (now - one.due))
+        elif others:
+            yield min(others, key=lambda one: one.due)
+
+    def _others(self, now: float) -> Iterator[Candidate]:
+        """Yield the requests, except those for the peers, that may start."""
+        if self._is_busy():
+            return
+        test = self._connection_test
+        if test is not None and test.due is not None:
+            yield candidate(CONNECTION_TEST, test.due, 0.0)
+            return
+        if self._waiting_since is not None:
+            return
+        probe_at = -NEVER
+        if self._outage is not None and not self._outage.only_peers_fail:
+            probe_at = self._outage.others_at
+        for name, life in self._lives.items():
+            if name != self.peers_name and life.due is not None:
+                known = life.body is not None
+                allowed_at = -NEVER if known else self._allowed_at(name)
+                due = max(life.due, life.rests_until, allowed_at)
+                if probe_at > now:
+                    due = max(due, probe_at)
+                period = life.period if known else min(life.period, UNREAD_PERIOD)
+                yield candidate(name, due, period, is_last=name == ACCESS_LOG)
+
+    def _is_busy(self) -> bool:
+        """Return whether the request for another resource must end first."""
+        others = [v for name, v in self._lives.items() if name != self.peers_name]
+        every = (*others, self._connection_test)
+        running = [one for one in every if one and one.began is not None]
+        silent = sum(one.is_silent for one in running)
+        return silent < len(running) or silent > (0 if self._outage else MAX_SILENT)
+
+    def start(self, name: str, now: float) -> None:
+        if name != self.peers_name and self._outage is not None:
+            self._outage.others_at = now + self._lives[self.peers_name].period
         life = self._life(name)
         life.due, life.began = None, now
-        self._share.begin(now, peers=peers)
-        return name
+        self._on_start(name)
 
-    def wake_at(self) -> float | None:
-        """Return when a refresh may start; None if a running one must end first."""
-        self._update_share()
-        at = self._share.allowed_at()
-        return None if at == NEVER else at
-
-    def notify_next(self, now: float) -> bool:
-        return self._share.notify_next(now)
-
-    def stop(self, now: float) -> None:
+    def stop(self) -> None:
         """Start no more refreshes; running ones may finish."""
         self._is_stopped = True
-        self._share.remove()
-        self._share.notify_next(now)
+        self.offer()
 
     def refreshed(self, name: str, now: float) -> None:
         """End a successful refresh: the next one is due a period after its start.
@@ -147,7 +175,7 @@ class Schedule:
         wait = retry_delay(life.failures, life.period, self._jitter, error.retry_after)
         life.due = now + wait
         if error.unsent:
-            self._budget.refund(began)
+            self._budget.refund()
         if name == self.peers_name:
             if error.unsupported or error.reason == "forbidden":
                 self._recheck_absent()
@@ -178,7 +206,7 @@ class Schedule:
             life.failures += 1
             life.due = now + retry_delay(life.failures, life.period, self._jitter)
             if life.failures == 1:  # it keeps its place in the queue
-                life.due = min(self._others_due().values())
+                life.due = now
             self.make_due(self.peers_name, now)
         return pause
 
@@ -206,7 +234,8 @@ class Schedule:
 
     def skipped(self, name: str, now: float) -> None:
         """End a refresh without a request, because its path is unknown or not due."""
-        self._budget.refund(self._end_request(name))
+        self._end_request(name)
+        self._budget.refund()
         life = self._lives[name]
         life.due = now + with_jitter(life.period, self._jitter)
 
@@ -215,7 +244,7 @@ class Schedule:
         life = self._life(name)
         if life.began is not None and name != self.peers_name and not life.is_silent:
             life.is_silent = True
-            self._share.end(peers=False)
+            self._budget.end(peers=False)
 
     def make_due(self, name: str, now: float) -> None:
         """Make a resource due now, unless a refresh is running."""
@@ -229,46 +258,10 @@ class Schedule:
             return self._connection_test
         return self._lives[name]
 
-    def _update_share(self) -> None:
-        share, peers = self._share, self._lives[self.peers_name]
-        share.peers_due = NEVER if peers.due is None else peers.due
-        share.peers_began = self._peers_began
-        silent = sum(life.is_silent for life in self._lives.values())
-        if self._connection_test is not None:
-            silent += self._connection_test.is_silent
-        max_silent = MAX_SILENT if self._outage is None else 0
-        share.max_running_others = int(silent <= max_silent)
-        others = self._others_due()
-        share.access_log_due = others.pop(ACCESS_LOG, NEVER)
-        due = min(others.values(), default=NEVER)
-        share.others_due = share.others_overdue_at = due
-        if CONNECTION_TEST in others:
-            share.others_overdue_at = NEVER
-        elif self._waiting_since is not None:
-            share.others_due = share.access_log_due = share.others_overdue_at = NEVER
-        elif self._outage is not None and not self._outage.only_peers_fail:
-            share.others_due = max(due, self._outage.others_at)
-            share.access_log_due = max(share.access_log_due, self._outage.others_at)
-            share.others_overdue_at = NEVER
-
-    def _others_due(self) -> dict[str, float]:
-        """Return due times by resource; equal times in their first order."""
-        if self._connection_test is not None and self._connection_test.due is not None:
-            return {CONNECTION_TEST: self._connection_test.due}
-        return {
-            name: max(
-                life.due,
-                life.rests_until,
-                self._allowed_at(name) if life.body is None else -NEVER,
-            )
-            for name, life in self._lives.items()
-            if name != self.peers_name and life.due is not None
-        }
-
     def _end_request(self, name: str) -> float:
         life = self._life(name)
         if not life.is_silent:
-            self._share.end(peers=name == self.peers_name)
+            self._budget.end(peers=name == self.peers_name)
         began, life.began, life.is_silent = life.began, None, False
         assert began is not None
         return began
@@ -283,6 +276,7 @@ class Schedule:
     def _peers_tried(self, began: float) -> None:
         if self._waiting_since is not None and began > self._waiting_since:
             self._waiting_since = None
+            self._forget_lateness(self._clock.seconds())
         elif self._waiting_since is not None:
             self.make_due(self.peers_name, self._waiting_since)
 
@@ -302,6 +296,13 @@ class Schedule:
         for name, life in self._lives.items():
             if life.failures:
                 self.make_due(name, now)
+        self._forget_lateness(now)
+
+    def _forget_lateness(self, now: float) -> None:
+        """Count from now on how late all are: no peers wait for what was missed."""
+        for life in self._lives.values():
+            if life.due is not None:
+                life.due = max(life.due, now)
 
     def _recheck_absent(self) -> None:
         for life in self._lives.values():

@@ -596,7 +596,7 @@ class RefresherTests(SynchronousTestCase):
         last = Bench("groups", budget=budget).start()
         self.assertNotIn("groups", last.asked)
         self.successResultOf(hung[0].stopService())
-        last.advance(0)
+        hung[0].advance(0)  # the clock of the newest change
         self.assertIn("groups", last.asked)
 
     def test_ended(self) -> None:

@@ -1,12 +1,12 @@
 """Several accounts with one token, with numbers for times."""
 
 from collections.abc import Mapping
-from heapq import heappop, heappush
-from itertools import count
+from functools import partial
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import UpstreamError
@@ -18,18 +18,17 @@ from api_exporter.subjects.table import RESOURCES
 from tests import tries
 from tests.parts import limiter as bucket
 from tests.token_bucket import TokenBucket
+from tests.weather import events_until
 
 DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
 FEW = {"peers": 30.0, "groups": 300.0, "users": 600.0}
 HUNG = UpstreamError("timeout", "no answer")
 HOUR = 3600.0
 TIMEOUT = 30.0
-PROMPT = 0.01
-"""Seconds within which each request that is allowed has been sent."""
 
 
 class Crowd:
-    """Schedules on one budget, woken as by their refreshers.
+    """The schedules of several accounts on one budget.
 
     Args:
         seconds: duration of a request.
@@ -51,8 +50,7 @@ class Crowd:
         seconds: float = 0.1,
         hung: frozenset[int] = frozenset(),
     ) -> None:
-        self.now = 0.0
-        self.budget = Budget() if budget is None else budget
+        self.clock = Clock()
         self.requests: list[tuple[float, int, str, bool]] = []
         self.read: dict[tuple[int, str], float] = {}
         self.oldest: dict[tuple[int, str], float] = {}
@@ -61,81 +59,65 @@ class Crowd:
         self._limiter = limiter
         self._seconds = seconds
         self._hung = hung
-        self._events: list[tuple[float, int, int, str | None, bool, float]] = []
-        self._order = count()
-        self._alarms: dict[int, int] = {}
-        chance = Random(1)
-        self.schedules: list[Schedule] = []
-        for number, mine in enumerate(periods):
-            self.schedules.append(
-                Schedule(
-                    lives(mine),
-                    now=0.0,
-                    jitter=chance.random,
-                    budget=self.budget,
-                    on_available=lambda number=number: self.sleep(number),  # type: ignore[misc]
-                )
+        self.retry_after: float | None = None
+        chance, budget = Random(1), budget or Budget()
+        self.schedules = [
+            Schedule(
+                lives(mine),
+                clock=self.clock,
+                jitter=chance.random,
+                budget=budget,
+                on_start=partial(self._started, number),
             )
-        for number in range(len(periods)):
-            self.sleep(number)
-
-    def _at(self, at: float, number: int, name: str | None, *, ok: bool = True) -> int:
-        order = next(self._order)
-        heappush(self._events, (at, order, number, name, ok, self.now))
-        return order
-
-    def sleep(self, number: int) -> None:
-        schedule = self.schedules[number]
-        at = schedule.wake_at()
-        other_is_next = schedule.notify_next(self.now)
-        self._alarms.pop(number, None)
-        if at is not None and not (other_is_next and at <= self.now):
-            self._alarms[number] = self._at(max(at, self.now), number, None)
+            for number, mine in enumerate(periods)
+        ]
+        for schedule in self.schedules:
+            schedule.offer()
 
     def until(self, end: float) -> "Crowd":
-        while self._events and self._events[0][0] <= end:
-            self.now, order, number, name, ok, began = heappop(self._events)
-            if name is not None:
-                self._ended(number, name, ok=ok, began=began)
-            elif self._alarms.get(number) == order:
-                self._wake(number)
-        self.now = end
+        for _ in events_until(self.clock, end):
+            pass
         return self
 
-    def _wake(self, number: int) -> None:
-        while (name := self.schedules[number].start_next(self.now)) is not None:
-            self._flying[name == "peers"] += 1
-            for peers, flying in self._flying.items():
-                self.in_flight[peers] = max(self.in_flight[peers], flying)
-            ok = self._limiter is None or self._limiter.take(self.now) == 0
-            self.requests.append((self.now, number, name, ok))
-            takes = TIMEOUT if number in self._hung else self._seconds
-            self._at(self.now + takes, number, name, ok=ok)
-        self.sleep(number)
+    def _started(self, number: int, name: str) -> None:
+        now, peers = self.clock.seconds(), name == "peers"
+        self._flying[peers] += 1
+        self.in_flight[peers] = max(self.in_flight[peers], self._flying[peers])
+        ok = self._limiter is None or self._limiter.take(now) == 0
+        self.requests.append((now, number, name, ok))
+        takes = TIMEOUT if number in self._hung else self._seconds
+        self.clock.callLater(takes, self._ended, number, name, ok=ok, began=now)
 
     def _ended(self, number: int, name: str, *, ok: bool, began: float) -> None:
+        now, schedule = self.clock.seconds(), self.schedules[number]
         self._flying[name == "peers"] -= 1
-        schedule = self.schedules[number]
         if not ok:
-            schedule.rate_limited(name, self.now, None)
+            schedule.rate_limited(name, now, self.retry_after)
         elif number in self._hung:
-            schedule.failed(name, self.now, HUNG)
+            schedule.failed(name, now, HUNG)
         else:
-            schedule.refreshed(name, self.now)
+            schedule.refreshed(name, now)
             age = began - self.read.get((number, name), 0.0)
             self.oldest[number, name] = max(age, self.oldest.get((number, name), 0.0))
             self.read[number, name] = began
-        self.sleep(number)
+        schedule.offer()
 
     def refused(self, since: float = 0.0) -> int:
         return sum(not ok and at >= since for at, *_, ok in self.requests)
 
     def ages(self, name: str = "peers") -> list[float]:
         return [
-            self.now - self.read.get((number, name), -HOUR)
+            self.clock.seconds() - self.read.get((number, name), -HOUR)
             for number in range(len(self.schedules))
             if number not in self._hung
         ]
+
+
+class Closed(TokenBucket):
+    """A limiter that allows nothing in the second minute."""
+
+    def take(self, now: float) -> float:
+        return float(60.0 < now < 120.0)
 
 
 class SlotTests(SynchronousTestCase):
@@ -182,22 +164,31 @@ class TurnTests(SynchronousTestCase):
         late = [(number, name) for _, number, name, ok in crowd.requests if ok]
         for name in FEW:
             made = [late.count((number, name)) for number in range(12)]
-            self.assertGreater(min(made), 10, name)
-            self.assertLess(max(made), 1.5 * min(made), name)
+            self.assertGreaterEqual(min(made), 2, name)
+            self.assertLessEqual(max(made), 2 * min(made), name)
 
     def test_pause_that_ends(self) -> None:
         """A good answer in a pause wakes all accounts that share the token."""
-        crowd = Crowd([FEW] * 5).until(20.0)
-        [slept, *_] = crowd.schedules
-        self.assertEqual("peers", slept.start_next(40.0))
-        crowd.now = 40.0
-        slept.rate_limited("peers", 40.0, 2 * HOUR)
-        crowd.sleep(0)
-        asked = len(crowd.requests)
-        crowd.until(40.0 + 239.0)
-        self.assertEqual(asked, len(crowd.requests))
-        crowd.until(40.0 + 400.0)
+        crowd = Crowd([FEW] * 5, limiter=Closed(60, 60))
+        crowd.retry_after = 2 * HOUR
+        crowd.until(90.0)
+        refused = next(at for at, *_, ok in crowd.requests if not ok)
+        sent = len(crowd.requests)
+        crowd.until(refused + 239.0)
+        self.assertEqual(sent, len(crowd.requests))
+        crowd.until(refused + 400.0)
         self.assertLess(max(crowd.ages()), 240.0)
+
+    def test_changed(self) -> None:
+        """A request that has changed since it was offered does not start."""
+        crowd = Crowd([FEW])
+        [schedule] = crowd.schedules
+        schedule.make_due("peers", 0.0)
+        schedule._lives["peers"].due = 10.0
+        crowd.until(9.9)
+        self.assertEqual([], crowd.requests)
+        crowd.until(10.1)
+        self.assertEqual("peers", crowd.requests[0][2])
 
 
 class LimitTests(SynchronousTestCase):
