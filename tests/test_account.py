@@ -111,6 +111,7 @@ class AccountTests(SynchronousTestCase):
                 UPSTREAM_API_URL=url, UPSTREAM_PROXY=via, HTTP_TIMEOUT="1s"
             )
             account.startService()
+            self.reactor.advance(0)
             protocol, _ = self.connected()
             protocol.dataReceived(answer)
             self.reactor.pump([0.0, 1.0])
