@@ -12,7 +12,6 @@ from pathlib import Path
 import msgspec
 import yaml
 from msgspec.structs import fields
-from twisted.web.resource import Resource
 
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.checking.report import CheckDocument
@@ -21,6 +20,7 @@ from api_exporter.ports import REASONS
 from api_exporter.report.document import Document
 from api_exporter.settings.definitions import SETTINGS
 from api_exporter.subjects.table import COLLECTORS, FINDERS, RESOURCE_BY_NAME
+from api_exporter.web.context import PROFILES_PATH
 from api_exporter.web.peer_table import TargetLabels
 from tests.chart import VALUES
 from tests.documents import ROOT, metrics
@@ -71,14 +71,9 @@ def _findings() -> Iterator[str]:
 
 
 def _paths() -> Iterator[str]:
-    yield from _children(Watched(pprof=True, lookup=True).tree)
-
-
-def _children(page: Resource, parent: str = "") -> Iterator[str]:
-    for name, child in page.children.items():
-        path = f"{parent}{name.decode()}"
-        yield path
-        yield from _children(child, f"{path}/")
+    tree = Watched(pprof=True, lookup=True).tree
+    yield from tree.pages
+    yield PROFILES_PATH
 
 
 def _keys(schema: object) -> Iterator[str]:

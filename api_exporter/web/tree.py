@@ -1,12 +1,15 @@
-"""The tree of pages, by path."""
+"""The table of pages, by path."""
 
-from twisted.web.pages import notFound
+from collections.abc import Mapping
+
 from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request
 
 from api_exporter.web.account_page import Networks
 from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH, SiteContext
 from api_exporter.web.discovery import Discovery
 from api_exporter.web.metrics import Metrics
+from api_exporter.web.not_found import NotFound
 from api_exporter.web.probes import Health, Ready
 from api_exporter.web.runbooks import Runbooks
 from api_exporter.web.status.pages import FINDINGS_PATH, Findings, Status
@@ -18,8 +21,41 @@ from api_exporter.web.status.status_json import (
 )
 
 
-def tree(networks: Networks, context: SiteContext, *, lookup: bool = False) -> Resource:
-    """Return all pages; any other path is 404.
+class Tree(Resource):
+    """The pages by path, without a slash in front; any other path is 404.
+
+    Attributes:
+        profiles: the pages below PROFILES_PATH; None if they are disabled.
+    """
+
+    def __init__(
+        self,
+        pages: Mapping[str, IResource],
+        metrics_path: str,
+        profiles: Resource | None,
+    ) -> None:
+        super().__init__()
+        self.pages, self.profiles = pages, profiles
+        self._not_found = NotFound(pages, metrics_path)
+
+    def getChildWithDefault(  # noqa: N802 - the name is Twisted's
+        self, path: bytes, request: Request
+    ) -> IResource:
+        """Return the page of the whole path."""
+        before, after = request.prepath or [], request.postpath or []
+        if self.profiles is not None and [path, *after[:1]] == _PROFILES:
+            request.prepath, request.postpath = [*before, *after[:1]], after[1:]
+            return self.profiles
+        request.prepath, request.postpath = [*before, *after], []
+        whole = b"/".join((path, *after)).decode("utf-8", "replace")
+        return self.pages.get(whole, self._not_found)
+
+
+_PROFILES = PROFILES_PATH.encode().split(b"/")
+
+
+def tree(networks: Networks, context: SiteContext, *, lookup: bool = False) -> Tree:
+    """Return all pages.
 
     Args:
         lookup: whether there are look-up pages.
@@ -33,26 +69,15 @@ def tree(networks: Networks, context: SiteContext, *, lookup: bool = False) -> R
         STATUS_PATH: StatusJson(networks, context),
         SCHEMA_PATH: Schema(),
         RUNBOOKS_PATH: Runbooks(),
-        context.metrics_path: Metrics(networks, context),
+        context.metrics_path.strip("/"): Metrics(networks, context),
     }
     if "" not in networks:
         from api_exporter.web.accounts import AccountTargets  # noqa: PLC0415
 
-        targets = AccountTargets(networks, metrics_path=context.metrics_path)
-        pages["sd"].putChild(b"accounts", targets)
+        metrics_path = context.metrics_path
+        pages["sd/accounts"] = AccountTargets(networks, metrics_path=metrics_path)
     if lookup:
         from api_exporter.web.lookup import LOOKUP_PAGES  # noqa: PLC0415
 
         pages |= {path: make(networks, context) for path, make in LOOKUP_PAGES.items()}
-    if context.profiles is not None:
-        pages[PROFILES_PATH] = context.profiles
-    root = Resource()
-    for path, page in pages.items():
-        *parents, name = path.strip("/").encode().split(b"/")
-        parent: IResource = root
-        for segment in parents:
-            child = notFound()
-            parent.putChild(segment, child)
-            parent = child
-        parent.putChild(name, page)
-    return root
+    return Tree(pages, context.metrics_path, context.profiles)

@@ -294,9 +294,15 @@ class StatusPageTests(TestCase):
                     self.assertEqual(width, await browser.value("innerWidth"), shown)
 
     async def test_keyboard(self) -> None:
-        """The tab key reaches each link, and a refresh leaves it where it was."""
+        """The tab key reaches each visible link and fold, and a refresh leaves it where
+        it was, and folds as they were.
+        """
         browser = await self.needy()
-        links = await browser.value("document.links.length")
+        stops = (
+            "[...document.querySelectorAll('a, summary')]"
+            ".filter(one => one.checkVisibility())"
+        )
+        links = await browser.value(f"{stops}.length")
         assert isinstance(links, int)
         reached = set()
         for _ in range(links):
@@ -308,16 +314,16 @@ class StatusPageTests(TestCase):
                     code="Tab",
                     windowsVirtualKeyCode=9,
                 )
-            reached.add(
-                await browser.value(
-                    "[...document.links].indexOf(document.activeElement)"
-                )
-            )
+            reached.add(await browser.value(f"{stops}.indexOf(document.activeElement)"))
         self.assertEqual(set(range(links)), reached)
         await browser.value("document.querySelector('.findings a').focus()")
         name = await browser.value("document.activeElement.ariaLabel")
         await browser.value("window.old = document.activeElement")
+        await browser.value("document.querySelector('details').open = true")
         await self.until(browser, "!old.isConnected")
+        self.assertIs(
+            True, await browser.value("document.querySelector('details').open")
+        )
         self.assertEqual(name, await browser.value("document.activeElement.ariaLabel"))
 
     async def test_refresh(self) -> None:
@@ -377,7 +383,7 @@ class StatusPageTests(TestCase):
         many = Watched(collectors=default, peers=4000)
         many.clock.advance(GATEWAYS_UPDATE.start(many.now() + WEEK) + 300 - many.now())
         working = "Reading NetBird: yes"
-        attention = "section:nth-of-type(2)"
+        attention = "section.attention"
         browser = await self.opened(whole.start(5.2 * 3600 + 4))
         few.start(700)
         many.start(60)

@@ -44,8 +44,25 @@ class PagesTests(ServedTestCase):
             self.assertEqual(404, self.request(path)[0], path)
 
     def test_unknown(self) -> None:
-        for path in ("/nothing", "/health/", "/..", "/debug/pprof/"):
-            self.assertEqual(404, self.request(path)[0], path)
+        """Any other path lists the pages, and says why it is none of them."""
+        for path, words in (
+            ("/nothing", "There is no page '/nothing'."),
+            ("/%1b[2J<b>", r"There is no page '/\x1b[2J<b>'."),
+            ("/..", "'/..'"),
+            ("/health/", "Write /health without a slash at its end."),
+            ("/debug/pprof/", "It needs the option --enable-pprof."),
+            ("/lookup", "It needs the setting LOOKUP=true."),
+            ("/sd/accounts", "It needs several accounts (ACCOUNTS_DIR)."),
+            ("/-/healthy", "Request /health."),
+            ("/metrics/", "Write /metrics without"),
+        ):
+            status, headers, body = self.request(path)
+            self.assertEqual(404, status, path)
+            self.assertIn(words, body.decode())
+            self.assertIn(" /health /metrics /ready ", body.decode())
+            self.assert_headers(headers, content_type="text/plain; charset=utf-8")
+        self.serve("/a/b/c")
+        self.assertIn(b"METRICS_PATH is /a/b/c.", self.request("/metrics")[2])
 
     def test_account(self) -> None:
         """An exporter with a single account refuses the name of one on each page."""

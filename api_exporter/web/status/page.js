@@ -8,16 +8,21 @@
     const main = document.querySelector("main");
     const boxes = () => [...main.querySelectorAll(".box")];
     const scrolled = boxes().map((box) => box.scrollLeft);
+    const folds = () => [...main.querySelectorAll("details")];
+    const opened = folds().map((fold) => fold.open);
     const links = () => [...main.querySelectorAll("a")];
     const focused = links().indexOf(document.activeElement);
     const held = focused < 0 ? "" : document.activeElement.ariaLabel;
     main.replaceChildren(...page.querySelector("main").childNodes);
+    folds().forEach((fold, index) => { fold.open = opened[index] ?? false; });
     boxes().forEach((box, index) => { box.scrollLeft = scrolled[index]; });
     if (focused >= 0) {
       const same = links().find((link) => link.ariaLabel === held);
       (same || links()[focused])?.focus({ preventScroll: true });
     }
     document.title = page.title;
+    const icon = "link[rel=icon]";
+    document.querySelector(icon).replaceWith(page.querySelector(icon));
   };
   const refresh = async () => {
     clearTimeout(timer);

@@ -10,9 +10,12 @@ from functools import cache, partial
 from hashlib import sha256
 from pkgutil import get_data
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from twisted.web.server import Request
 
+from api_exporter.attention.finding import safe_line
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import CURRENT_USER, PROBE_PATH, UP, Resource
 from api_exporter.ports import Attempt
 from api_exporter.refresh.network import AccountNetwork
@@ -38,6 +41,9 @@ FINDINGS_PER_PAGE = 1_000
 
 MAX_SHOWN = 50
 """The maximum number of findings on the status page."""
+
+MAX_MACHINES = 10
+"""The maximum number of offline machines that the page names."""
 
 DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
 """A placeholder in `.example` (deploy/addresses) gets no link."""
@@ -90,10 +96,13 @@ def _template() -> "Template":
     environment.filters["clock"] = pass_context(
         lambda c, at: formatting.clock_time(at, c["now"])
     )
-    environment.filters["when"] = pass_context(lambda c, one: lines.when(one, c["now"]))
+    environment.filters["age"] = pass_context(
+        lambda c, one: lines.age(one, c["started_at"], c["now"])
+    )
     environment.globals = {
         "style": Markup(STYLE),  # noqa: S704 - a file of the package
         "script": Markup(SCRIPT),  # noqa: S704 - the same
+        "headline_of": lines.headline,
         "no_problem": lines.NO_PROBLEM,
         "max_shown": MAX_SHOWN,
         "tones": verdict.STATE_TONES,
@@ -114,11 +123,14 @@ class LivePage(AccountPage):
         set_security_headers(request)
         return super().render_GET(request)
 
-    def html(self, page: str, title: str, account: str = "", **values: Any) -> str:
+    def html(
+        self, page: str, title: str, account: str = "", *, tone: Tone, **values: Any
+    ) -> str:
         """Return a page of the template.
 
         Args:
             title: begins the title, before the account's name.
+            tone: the colour of the icon.
         """
         return _template().render(
             page=page,
@@ -126,9 +138,11 @@ class LivePage(AccountPage):
             now=self.now(),
             version=self.context.build.details,
             account=account,
+            tone=tone,
             runbooks=self.context.runbooks,
             links=list(self._links(account)),
             address=partial(findings_address, account),
+            icon=icon(tone),
             **values,
         )
 
@@ -137,6 +151,9 @@ class LivePage(AccountPage):
         query = f"?account={account}" if account else ""
         if account:
             yield "./", "All accounts"
+        if account or "" in self.networks:
+            yield findings_address(account), "Findings"
+        yield f"status.json{query}", "status.json"
         yield self.context.metrics_path.lstrip("/") + query, "Metrics"
         yield f"health{query}", "Health"
         yield f"ready{query}", "Ready"
@@ -145,6 +162,23 @@ class LivePage(AccountPage):
         yield RUNBOOKS_PATH, "Runbooks"
         if ".example/" not in DOCUMENTATION:
             yield DOCUMENTATION, "Documentation"
+
+
+_ICON_COLOURS: Mapping[Tone, str] = {
+    "good": "18794a",
+    "warn": "8f5f00",
+    "bad": "b3261e",
+    "none": "6b747b",
+}
+
+
+def icon(tone: Tone) -> str:
+    """Return a disc in the colour of the verdict, as the address of an image."""
+    return (
+        "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'"
+        " viewBox='0 0 16 16'%3E%3Ccircle cx='8' cy='8' r='7'"
+        f" fill='%23{_ICON_COLOURS[tone]}'/%3E%3C/svg%3E"
+    )
 
 
 def findings_address(account: str, page: int = 1) -> str:
@@ -171,10 +205,15 @@ class Status(LivePage):
         freshness, inventory = network.telemetry.freshness, network.inventory
         found, runs = network.attention.found, network.history.runs(now)
         reading = verdict.reading_verdict(freshness, inventory, now)
+        of_network = verdict.network_verdict(found, freshness[UP])
         verdicts = sorted(
-            (reading, verdict.network_verdict(found, freshness[UP])),
-            key=lambda one: verdict.WORST_FIRST.index(one.tone),
+            (reading, of_network), key=lambda one: verdict.WORST_FIRST.index(one.tone)
         )
+        worst = None
+        if of_network.tone in {"bad", "warn"}:
+            worst = lines.newest_of_the_worst(found, now)
+        started_at = network.attention.last.started_at
+        new, longer, infos = lines.by_age(found.lines[:MAX_SHOWN], started_at, now)
         end = verdict.token_expiry(inventory)
         is_refused = verdict.is_refused(freshness[UP])
         words = verdict.state_words(network, now)
@@ -182,10 +221,28 @@ class Status(LivePage):
             "status",
             verdicts[0].short,
             network.account,
+            tone=verdicts[0].tone,
             verdicts=verdicts,
             reading=reading,
+            of_network=of_network,
+            worst=worst,
+            counts=lines.other_counts(found, worst),
             found=found,
+            finding_groups=[
+                ("New (24 h)", "", new),
+                ("Longer" if new else "", "", longer),
+                ("", with_count(len(infos), "info"), infos),
+            ],
+            started_at=started_at,
             upstream="a simulated network" if context.simulated else network.url,
+            host="a simulated network"
+            if context.simulated
+            else urlsplit(network.url).netloc,
+            peers=inventory.peers,
+            offline=[*_offline_machines(inventory, now)],
+            max_machines=MAX_MACHINES,
+            fresh=sum(word == "fresh" for word in words.values()),
+            per_minute=network.requests_per_minute,
             reachable={
                 True: ("good", "reachable"),
                 False: ("bad", "does not answer"),
@@ -199,7 +256,8 @@ class Status(LivePage):
             else None,
             uptime=context.uptime(),
             chart=chart(runs, now=now, step=network.history.step) if runs else None,
-            resources=[*_resources(freshness, words, now)],
+            resources=[*_resources(freshness, words)],
+            causes=[*_causes(freshness, words, now)],
             note=network.intervals_note,
             notes=[*_notes(words, network)],
             collectors=network.collectors,
@@ -233,36 +291,71 @@ class Status(LivePage):
         return self.html("accounts", title, tone=tone, heading=heading, rows=rows)
 
 
-class _ResourceRow(NamedTuple):
-    """A resource. While it fails, with the error, and advice that is not repeated."""
+def with_count(number: int, word: str) -> str:
+    return f"{number:,} {word}"
 
+
+def _offline_machines(inventory: Inventory, now: float) -> Iterator[tuple[str, float]]:
+    """Yield the names of offline machines that PEER_DETAIL allows, and for how long.
+
+    A machine is a peer without a login, which should be connected. The newest is first.
+    """
+    offline = [
+        (peer.last_seen.timestamp() if peer.last_seen else 0.0, peer.name or peer.id)
+        for peer in inventory.detailed_peers()
+        if not peer.connected and not peer.user_id and not peer.ephemeral
+    ]
+    for last_seen, name in sorted(offline, reverse=True):
+        yield safe_line(name), max(0.0, now - last_seen) if last_seen else 0.0
+
+
+class _ResourceRow(NamedTuple):
     resource: Resource[Any]
     known: Freshness
     word: StateWord
-    since: float
-    error: str = ""
-    advice: str = ""
 
 
 def _resources(
-    freshness: Mapping[str, Freshness], words: Mapping[str, StateWord], now: float
+    freshness: Mapping[str, Freshness], words: Mapping[str, StateWord]
 ) -> Iterator[_ResourceRow]:
-    """Yield a row of each requested resource. The headline advises about the peers."""
-    peers = freshness[UP]
-    advised = set() if peers.error is None else {advice(peers.error)}
+    """Yield a row of each requested resource."""
     for name, resource in RESOURCE_BY_NAME.items():
         if (known := freshness.get(name)) is None:
             continue
         if name == CURRENT_USER and words[name] == "unsupported":
             continue  # the token of a service user, which reads everything
-        row = resource, known, words[name], known.failing_since or now
-        if (error := known.error) is None or words[name] != "failing":
-            yield _ResourceRow(*row)
-            continue
+        yield _ResourceRow(resource, known, words[name])
+
+
+class _Cause(NamedTuple):
+    """Resources that fail for one reason; `since` is when the first began to fail."""
+
+    names: str
+    error: str
+    since: float
+    advice: str
+
+
+def _causes(
+    freshness: Mapping[str, Freshness], words: Mapping[str, StateWord], now: float
+) -> Iterator[_Cause]:
+    """Yield the causes of failing resources. The headline advises about the peers."""
+    peers = freshness[UP]
+    advised = set() if peers.error is None else {advice(peers.error)}
+    failing: dict[str, list[str]] = {}
+    for name, known in freshness.items():
+        if known.error is not None and words[name] == "failing":
+            failing.setdefault(str(known.error), []).append(name)
+    for names in failing.values():
+        error = freshness[names[0]].error
+        assert error is not None
         steps = advice(error, token_accepted=peers.up is True)
         shown = "" if steps in advised else steps
         advised.add(steps)
-        yield _ResourceRow(*row, error.text_with_request_id, shown)
+        since = min(freshness[name].failing_since or now for name in names)
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        listed = f"{', '.join(names[:3])}{more}"
+        yield _Cause(listed, error.text_with_request_id, since, shown)
 
 
 def _notes(
@@ -322,6 +415,8 @@ class Findings(LivePage):
             "findings",
             f"{state.short} – findings",
             network.account,
+            tone=state.tone,
+            started_at=network.attention.last.started_at,
             verdict=state,
             found=found,
             listed=listed,

@@ -71,7 +71,38 @@ class SectionTests(ServedTestCase):
         )
         for fields, expected in cases:
             self.assertEqual(expected, lines.when(finding(0, **fields), NOON))
-        self.assertIn("Since 11:59 UTC.", self.markup(of(finding(since=NOON - 60))))
+        shown = self.markup(of(finding(since=NOON - 60)))
+        self.assertIn('<span class="when">60 seconds (11:59 UTC)</span>', shown)
+
+    def test_ages(self) -> None:
+        """New is what was seen to begin within a day; a start is no begin."""
+        start = NOON - 90_000
+        cases: tuple[tuple[dict[str, object], bool, str], ...] = (
+            ({"since": NOON - 120}, True, "2 minutes (11:58 UTC)"),
+            ({"since": NOON - 86_401}, False, "24 hours (2027-01-14)"),
+            ({"found_at": NOON - 120}, True, "2 minutes (11:58 UTC)"),
+            ({"found_at": start}, False, "since the start or before"),
+            ({"until": NOON + 7_200}, False, "in 2 hours (14:00 UTC)"),
+        )
+        for fields, is_new, shown in cases:
+            one = finding(0, **fields)
+            new, longer, infos = lines.by_age([one], start, NOON)
+            self.assertEqual(([one], []) if is_new else ([], [one]), (new, longer))
+            self.assertEqual(([], shown), (infos, lines.age(one, start, NOON)))
+
+    def test_headline(self) -> None:
+        """The headline names the newest finding of the worst severity, and the rest."""
+        old = finding(1, severity="critical", since=NOON - 9e6, message="Lost: 1 of 2.")
+        new = finding(2, severity="critical", since=NOON - 60, message="Lost: 1 of 2.")
+        found = of(old, new, finding(3, since=NOON - 1), critical=2, warning=1, info=3)
+        worst = lines.newest_of_the_worst(found, NOON)
+        assert worst is not None
+        self.assertEqual("Network 2 Lost", lines.headline(worst))
+        counts = lines.other_counts(found, worst)
+        self.assertEqual("1 more critical · 1 warning · 3 info", counts)
+        alone = of(new, critical=1, warning=0)
+        self.assertEqual("", lines.other_counts(alone, new))
+        self.assertIsNone(lines.newest_of_the_worst(of(), NOON))
 
     def test_line(self) -> None:
         """A terminal's line has the time and the alert, where there are any."""
