@@ -577,7 +577,7 @@ class Checker:
                 continue
             # Names in a finding's text may be outdated until the peers' refresh.
             current, new, old = (
-                {*Counter(finding.alert for finding in found.findings).items()}
+                {finding.key for finding in found.findings}
                 for found in (published, now_found, then_found)
             )
             if wrong := (current - new - old) | ((new & old) - current):
