@@ -178,6 +178,27 @@ class StateTests(AccountsTestCase):
         self.assertIn('<span class="state warn">Working', page)
         self.assertIn("1 of 1 account working", page)
 
+    def test_state(self) -> None:
+        """An account that can be read, but has a critical finding, is not green."""
+        row = {
+            "id": "r",
+            "network_id": "x",
+            "network": "10.0.0.0/8",
+            "network_type": "IPv4",
+            "enabled": True,
+            "peer": "gone",
+        }
+        acme = Watched(name="acme", collectors=("peers", "groups", "routes"))
+        acme.bodies["api/routes"] = json.dumps([row]).encode()
+        acme.start()
+        accounts = {"acme": acme, "beta": self.beta, "gamma": self.gamma}
+        self.tree = Knowing(several(accounts, Watched().context), ALL_ACCOUNTS)
+        page = self.text("/")
+        self.assertIn('<span class="state bad">1 critical', page)
+        self.assertIn("Route x to 10.0.0.0/8 leads to no connected peer", page)
+        links = re.findall(r'href="\?account=(\w+)"', page)
+        self.assertEqual(["beta", "gamma", "acme"], links)
+
     def test_page_of_one(self) -> None:
         """An account's page has its name in title and links, and a link to `/`."""
         page = self.text("/?account=acme")

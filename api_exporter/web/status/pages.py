@@ -16,11 +16,12 @@ from twisted.web.server import Request
 
 from api_exporter.attention.finding import safe_line
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import CURRENT_USER, PROBE_PATH, UP, Resource
 from api_exporter.ports import Attempt
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report import formatting, lines, verdict
-from api_exporter.report.verdict import StateWord, Tone
+from api_exporter.report.verdict import StateWord, Tone, Verdict
 from api_exporter.serving.page import forbid_other_sites, visible_accounts
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.subjects.table import RESOURCE_BY_NAME
@@ -268,27 +269,62 @@ class Status(LivePage):
 
     def _accounts(self, known: Accounts) -> str:
         now = self.now()
-        found = {
-            name: verdict.reading_verdict(one.telemetry.freshness, one.inventory, now)
-            for name, one in self.networks.items()
-            if name in known
-        }
-        working = sum(one.tone in verdict.WORKING for one in found.values())
-        tone, heading = verdict.summary(found.values())
-        order = sorted(
-            found, key=lambda n: (verdict.WORST_FIRST.index(found[n].tone), n)
-        )
         rows = [
-            (
-                name,
-                found[name],
-                self.networks[name].inventory.peers,
-                lines.counts_text(self.networks[name].attention.found),
-            )
-            for name in order
+            _account_row(network, now)
+            for name, network in self.networks.items()
+            if name in known
         ]
-        title = f"{working} of {len(found)}"
-        return self.html("accounts", title, tone=tone, heading=heading, rows=rows)
+        order = verdict.WORST_FIRST.index
+        rows.sort(
+            key=lambda row: (
+                order(row.reading.tone)
+                if row.reading.tone in _UNREAD
+                else len(_UNREAD),
+                order(row.verdict.tone),
+                row.name,
+            )
+        )
+        readings = [row.reading for row in rows]
+        working = sum(one.tone in verdict.WORKING for one in readings)
+        tone, heading = verdict.summary(readings)
+        worst = verdict.worst([row.verdict for row in rows]) if rows else tone
+        title = f"{working} of {len(rows)}"
+        return self.html("accounts", title, tone=worst, heading=heading, rows=rows)
+
+
+_UNREAD: Sequence[Tone] = ("bad", "none")
+"""The tones of accounts whose peers are not read."""
+
+
+class _AccountRow(NamedTuple):
+    """An account; its verdict is the worse of both."""
+
+    name: str
+    reading: Verdict
+    verdict: Verdict
+    peers: Sequence[Peer] | None
+    counts: str | None
+    what: str
+
+
+def _account_row(network: AccountNetwork, now: float) -> _AccountRow:
+    freshness, inventory = network.telemetry.freshness, network.inventory
+    found = network.attention.found
+    reading = verdict.reading_verdict(freshness, inventory, now)
+    of_network = verdict.network_verdict(found, freshness[UP])
+    is_worse = reading.tone in verdict.WORKING and of_network.tone in {"bad", "warn"}
+    worst = lines.newest_of_the_worst(found, now) if is_worse else None
+    return _AccountRow(
+        network.account,
+        reading,
+        min(
+            (reading, of_network) if is_worse else (reading,),
+            key=lambda one: verdict.WORST_FIRST.index(one.tone),
+        ),
+        inventory.peers,
+        lines.counts_text(found),
+        lines.headline(worst) if worst else reading.why or reading.headline,
+    )
 
 
 def with_count(number: int, word: str) -> str:
@@ -418,6 +454,7 @@ class Findings(LivePage):
             tone=state.tone,
             started_at=network.attention.last.started_at,
             verdict=state,
+            reading=verdict.reading_verdict(freshness, network.inventory, self.now()),
             found=found,
             listed=listed,
             number_=number,
