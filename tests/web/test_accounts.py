@@ -186,7 +186,6 @@ class StateTests(AccountsTestCase):
             "network": "10.0.0.0/8",
             "network_type": "IPv4",
             "enabled": True,
-            "peer": "gone",
         }
         acme = Watched(name="acme", collectors=("peers", "groups", "routes"))
         acme.bodies["api/routes"] = json.dumps([row]).encode()

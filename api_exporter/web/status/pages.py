@@ -277,7 +277,7 @@ class Status(LivePage):
         order = verdict.WORST_FIRST.index
         rows.sort(
             key=lambda row: (
-                order(row.reading.tone)
+                _UNREAD.index(row.reading.tone)
                 if row.reading.tone in _UNREAD
                 else len(_UNREAD),
                 order(row.verdict.tone),
