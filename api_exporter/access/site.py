@@ -11,7 +11,7 @@ from api_exporter.access.authorization import Decision, authorize
 from api_exporter.access.control import AccessControl
 from api_exporter.access.passwords import QueueFull
 from api_exporter.access.rejections import Rejections
-from api_exporter.serving.channel import BodilessRequest
+from api_exporter.serving.channel import BodilessRequest, client_host
 from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage, forbid_caching
 from api_exporter.serving.site import Frontend
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
@@ -100,8 +100,7 @@ class ProtectedSite(Frontend):
         given = request.requestHeaders.hasHeader(b"authorization")
         if allowed is None and (given or decision == "unauthorized"):
             why = "wrong password or token" if given else "no password or token"
-            address = str(getattr(request.getClientAddress(), "host", ""))
-            self.record_rejection(address, why)
+            self.record_rejection(client_host(request), why)
         match decision:
             case "status_only":
                 return _StatusOnlyPage(page)

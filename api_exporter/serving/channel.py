@@ -17,7 +17,6 @@ from twisted.web import http
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request
 
-from api_exporter.serving.idle_connections import IdleConnections
 from api_exporter.serving.visibility import NO_ACCOUNTS, Accounts
 
 MAX_UNSENT_BYTES = 256 * 1024
@@ -34,6 +33,11 @@ _ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 """The part before the path in a request target of absolute form (RFC 9112, 3.2.2)."""
 
 _log = Logger("api_exporter.serving")  # Twisted logs with this module's name
+
+
+def client_host(request: http.Request) -> str:
+    """Return the client's address, "" for a client on this machine without one."""
+    return str(getattr(request.getClientAddress(), "host", ""))
 
 
 class BodilessRequest(Request):
@@ -67,14 +71,10 @@ class Channel(http.HTTPChannel):
 
     Attributes:
         connections: all connections of the site.
-        idle: the site's connections without a request under way.
-        host: the client's address, "" for a client on this machine without one.
         is_refused: True to close the connection at once.
     """
 
     connections: "set[Channel]"
-    idle: "IdleConnections[Channel]"
-    host = ""
     is_refused = False
     _next_request_call: IDelayedCall | None = None
     _deadline: IDelayedCall | None = None
@@ -85,7 +85,6 @@ class Channel(http.HTTPChannel):
             self.abort()
             return
         self.connections.add(self)
-        self.idle.add(self, self.host)
         tcp = self._tcp_transport()
         if isinstance(tcp, Server):  # Twisted's port accepts more and more at once
             port = tcp.server
@@ -96,19 +95,14 @@ class Channel(http.HTTPChannel):
         super().connectionMade()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self.forget()
+        self.connections.discard(self)
         for timer in filter(None, (self._next_request_call, self._deadline)):
             timer.cancel()
         super().connectionLost(reason)
 
-    def forget(self) -> None:
-        """Stop counting the connection."""
-        self.connections.discard(self)
-        self.idle.discard(self, self.host)
-
     def abort(self) -> None:
         """Abort the connection, and stop counting it."""
-        self.forget()
+        self.connections.discard(self)
         cast(ITCPTransport, self.transport).abortConnection()
 
     def resetTimeout(self) -> None:
@@ -143,8 +137,6 @@ class Channel(http.HTTPChannel):
         if self.persistent and (self._buffer or self._dataBuffer):
             self.paused = True  # LineReceiver keeps the bytes
         super().requestDone(request)
-        if self in self.connections:
-            self.idle.add(self, self.host)
         self._schedule_next_request()
 
     def resumeProducing(self) -> None:

@@ -3,23 +3,22 @@
 import resource as system
 from collections.abc import Callable
 
-from twisted.internet import defer
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IProtocolFactory, IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 from twisted.web import http
 from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 
-from api_exporter.serving.channel import BodilessRequest, Channel
-from api_exporter.serving.idle_connections import IdleConnections
+from api_exporter.serving.channel import BodilessRequest, Channel, client_host
 from api_exporter.serving.page import ErrorPage
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 
 STOP_GRACE = 5.0
 """Seconds for which a stop waits for requests under way."""
+
+DRAIN_INTERVAL = 0.02
+"""Seconds between two looks at what is still to be sent."""
 
 RESERVED_CONNECTIONS = 16
 """Connections above the limit that still get a response: 503, or `/health`."""
@@ -66,9 +65,9 @@ def connection_limit(wanted: int, accounts: int = 1) -> int:
 class BoundedSite(Site):
     """An HTTP server that limits connections and their time.
 
-    At `max_connections`, each new connection closes an idle one. If none is idle, every
-    request but `/health` gets 503. RESERVED_CONNECTIONS above that, a connection is
-    closed without a response.
+    Above `max_connections`, every request but `/health` gets 503. RESERVED_CONNECTIONS
+    above that, a connection is closed without a response. An idle one is closed after
+    REQUEST_TIMEOUT.
 
     Attributes:
         full_page: the page for a client above the limit.
@@ -84,35 +83,20 @@ class BoundedSite(Site):
         super().__init__(resource, requestFactory=BodilessRequest, reactor=reactor)
         self.timeOut = REQUEST_TIMEOUT
         self.connections: set[Channel] = set()
-        self._idle: IdleConnections[Channel] = IdleConnections()
         self.running_requests: set[Request] = set()
         self.max_connections = max_connections
         self.full_page: IResource = ErrorPage(503, "Too many connections: retry later.")
-        self._drained: Deferred[None] | None = None
 
     def startFactory(self) -> None:
         """Do nothing: Twisted would start a timer for the times of its access log."""
 
     def buildProtocol(self, addr: IAddress) -> Channel:  # type: ignore[override]
         """Return a channel. With None, Twisted's TLS would leave a connection open."""
-        if len(self.connections) >= self.max_connections:
-            self._make_room()
         max_connections = self.max_connections + RESERVED_CONNECTIONS
         channel: Channel = super().buildProtocol(addr)
-        channel.connections, channel.idle = self.connections, self._idle
-        channel.host = getattr(addr, "host", "")
+        channel.connections = self.connections
         channel.is_refused = len(self.connections) >= max_connections
         return channel
-
-    def _make_room(self) -> None:
-        kept = []
-        while (channel := self._idle.pop()) is not None:
-            if not channel.unsent_bytes():
-                channel.abort()
-                break
-            kept.append(channel)
-        for channel in kept:
-            self._idle.add(channel, channel.host)
 
     def acceptableProtocols(self) -> list[bytes]:
         """Return TLS's protocols: HTTP/1 alone, even if Twisted could speak HTTP/2."""
@@ -122,8 +106,7 @@ class BoundedSite(Site):
         """Count the request, and return its page. Called once for each request."""
         self.running_requests.add(request)
         assert isinstance(request.channel, Channel)
-        self._idle.discard(request.channel, request.channel.host)
-        request.notifyFinish().addBoth(self._finished, request)
+        request.notifyFinish().addBoth(lambda _: self.running_requests.discard(request))
         is_full = len(self.connections) > self.max_connections
         if is_full and request.path != HEALTH_PATH:
             request.setHeader(b"Connection", b"close")
@@ -133,12 +116,6 @@ class BoundedSite(Site):
         found: IResource = super().getResourceFor(request)
         return found
 
-    def _finished(self, _result: object, request: Request) -> None:
-        self.running_requests.discard(request)
-        if self._drained is not None and not self.running_requests:
-            drained, self._drained = self._drained, None
-            drained.callback(None)
-
     def log(self, request: http.Request) -> None:
         """Log the request for debugging, instead of Twisted's access log."""
         log.debug(
@@ -146,24 +123,18 @@ class BoundedSite(Site):
             method=request.method.decode("latin-1"),
             path=request.path.decode("latin-1"),
             status=request.code,
-            client=str(getattr(request.getClientAddress(), "host", "")),
+            client=client_host(request),
             bytes=request.sentLength,
         )
 
-    def drain(self, clock: IReactorTime) -> Deferred[None]:
-        """Return a Deferred that fires when all is sent, or after STOP_GRACE."""
-        drained = Deferred.fromCoroutine(self._drain(clock))
-        return drained.addTimeout(STOP_GRACE, clock).addErrback(_ignore_timeout)
-
-    async def _drain(self, clock: IReactorTime) -> None:
+    async def drain(self, clock: IReactorTime) -> None:
+        """Return when all is sent, or after STOP_GRACE."""
+        end = clock.seconds() + STOP_GRACE
         is_sent = not self.connections
-        while not is_sent:
-            if self.running_requests:
-                self._drained = Deferred()
-                await self._drained
+        while not is_sent and clock.seconds() < end:
             # Twisted finishes a request before the client has received the response,
             # and buffers the end of a response with TLS until the next turn.
-            await deferLater(clock, 0.02)
+            await deferLater(clock, DRAIN_INTERVAL)
             is_sent = not self.running_requests and not any(
                 connection.unsent_bytes() for connection in self.connections
             )
@@ -196,7 +167,3 @@ class OpenSite(Frontend):
         assert isinstance(request, BodilessRequest)
         request.accounts = ALL_ACCOUNTS
         return super().getResourceFor(request)
-
-
-def _ignore_timeout(failure: Failure) -> None:
-    failure.trap(defer.TimeoutError)

@@ -374,11 +374,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_connections: int = setting(
         parsers.whole(1, 65536),
         "a whole number from 1 to 65536",
-        "Maximum number of connections. Above it, the exporter closes an idle"
-        " connection of the address that has most of them. If no connection is idle,"
-        " every request except `/health` is answered with 503. From 16 connections"
-        " above the maximum on, the exporter closes new connections without an"
-        " answer.",
+        "Maximum number of connections. Above it, every request except `/health` is"
+        " answered with 503. From 16 connections above the maximum on, the exporter"
+        " closes new connections without an answer. An idle connection is closed"
+        " after a minute.",
         default="512",
     )
     web_config_file: Path | None = setting(

@@ -14,7 +14,7 @@ from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Piece
 from api_exporter.ports import Compute, Now
-from api_exporter.serving.channel import Channel
+from api_exporter.serving.channel import Channel, client_host
 from api_exporter.serving.sender import send
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
@@ -119,7 +119,7 @@ class PendingLists:
         if not self._transfers or self._sending <= room:
             return True
         stalled = [other for other in self._transfers if self._is_stalled(other)]
-        stalled.sort(key=lambda other: _host(other) != _host(request))
+        stalled.sort(key=lambda other: client_host(other) != client_host(request))
         while self._transfers and self._sending > room:
             if not stalled:
                 return False
@@ -142,7 +142,7 @@ class PendingLists:
         _log.info(
             "closed the connection of a client that does not read: other lists need"
             " its memory",
-            client=_host(request),
+            client=client_host(request),
             bytes_left=channel.unsent_bytes(),
         )
         del self._transfers[request]
@@ -152,10 +152,6 @@ class PendingLists:
 
 def _channel(request: Request) -> Channel:
     return cast(Channel, request.channel)
-
-
-def _host(request: Request) -> str:
-    return _channel(request).host
 
 
 class SiteContext(Struct, frozen=True, kw_only=True, dict=True):

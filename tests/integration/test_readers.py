@@ -17,13 +17,13 @@ from twisted.internet.endpoints import (
 )
 from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import CertificateOptions
-from twisted.internet.task import deferLater
+from twisted.internet.task import Clock, deferLater
 from twisted.internet.threads import deferToThread
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.trial.unittest import TestCase
+from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.netbird.resources import UP
 from api_exporter.serving.channel import MAX_RESPONSE_SECONDS
 from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
@@ -34,7 +34,6 @@ from tests.integration.exporter import ExporterTestCase
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, get, scraped, until
 from tests.logbook import logbook
-from tests.web.watched import Watched
 
 SLOW = (
     "info closed the connection of a slow client: the response took longer than 120 s"
@@ -128,11 +127,11 @@ class DeadlineTests(TestCase):
     timeout = 2 * PATIENCE
 
     def setUp(self) -> None:
-        watched = Watched(collectors=[UP])
-        self.clock, self.pages = watched.clock, watched.pages
+        self.clock = Clock()
         self.endless = Endless()
-        watched.tree.putChild(b"endless", self.endless)
-        self.site = BoundedSite(watched.tree, self.clock)
+        tree = Resource()
+        tree.putChild(b"endless", self.endless)
+        self.site = BoundedSite(tree, self.clock)
         self.book = logbook(self)
         self.port = listening(self, self.site)
         self.timers = len(self.clock.getDelayedCalls())

@@ -3,7 +3,7 @@
 import gc
 from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 
-from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.logger import LogLevel
 from twisted.trial.unittest import SynchronousTestCase
@@ -27,6 +27,10 @@ class SiteTests(SynchronousTestCase):
         connection.ask()
         return connection
 
+    def drain(self) -> Deferred[None]:
+        """Begin to wait for what is still to be sent."""
+        return Deferred.fromCoroutine(self.site.drain(self.clock))
+
     def assert_quiet(self) -> None:
         """Assert that only deadlines of responses are left, and no error is logged."""
         gc.collect()
@@ -36,10 +40,10 @@ class SiteTests(SynchronousTestCase):
 
     def test_idle(self) -> None:
         """Without requests, a stop waits a turn: for what TLS may still buffer."""
-        self.successResultOf(self.site.drain(self.clock))
+        self.successResultOf(self.drain())
         Connection(self.site)
         for _ in range(2):
-            drained = self.site.drain(self.clock)
+            drained = self.drain()
             self.assertNoResult(drained)
             self.clock.advance(0.02)
             self.successResultOf(drained)
@@ -53,7 +57,7 @@ class SiteTests(SynchronousTestCase):
             self.setUp()
             self.request()
             connection = self.request()
-            drained = self.site.drain(self.clock)
+            drained = self.drain()
             self.page.finish()
             self.clock.advance(4.9)
             self.assertNoResult(drained)
@@ -72,7 +76,7 @@ class SiteTests(SynchronousTestCase):
         """Requests after the stop, on open connections, raise no error."""
         for late in (False, True):
             connection = self.request()
-            drained = self.site.drain(self.clock)
+            drained = self.drain()
             if late:
                 self.clock.advance(5)
             self.page.finish()
@@ -115,64 +119,23 @@ class RoomTests(SynchronousTestCase):
         self.site = BoundedSite(self.page, Clock(), max_connections=3)
         self.site.timeOut = None
 
-    def connected(self, *hosts: int) -> list[Connection]:
-        """Return a connection from each of these addresses."""
-        return [
-            Connection(self.site, IPv4Address("TCP", f"10.0.0.{host}", 40000))
-            for host in hosts
-        ]
-
-    def dropped(self, *connections: Connection) -> list[bool]:
-        """Return for each connection whether it has been aborted."""
-        return [connection.transport.disconnected for connection in connections]
-
-    def test_greedy(self) -> None:
-        """A full site closes the oldest idle connection of the host with most."""
-        clients = self.connected(1, 2, 2)
-        new = self.connected(3)
-        self.assertEqual([False, True, False, False], self.dropped(*clients, *new))
-        new[0].ask()
-        self.page.finish()
-        self.assertIn(b"done", new[0].heard())
-        self.assertEqual(3, len(self.site.connections))
-
-    def test_under_way(self) -> None:
-        """A client that waits for or receives a response keeps its connection."""
-        asking, taking, idle = self.connected(1, 1, 2)
-        for client in (taking, idle):
-            client.ask()
-            self.page.finish()
-        asking.ask()
-        self.patch(taking.channel, "unsent_bytes", lambda: 1)
-        self.connected(3)
-        self.assertEqual([False, False, True], self.dropped(asking, taking, idle))
-        self.patch(taking.channel, "unsent_bytes", lambda: 0)
-        self.connected(4)
-        self.assertEqual([False, True], self.dropped(asking, taking))
-
-    def test_trickling(self) -> None:
-        """An incomplete request does not keep its connection open."""
-        [client] = self.connected(1)
-        client.send(b"GET / HTTP/1.1\r\nHost:")
-        self.connected(1, 1, 2)
-        self.assertEqual([True], self.dropped(client))
-
-    def test_nobody_idle(self) -> None:
-        """If none is idle, clients within the reserve get 503, others no connection."""
-        for client in self.connected(1, 1, 1):
-            client.ask()
-        [refused] = self.connected(2)
+    def test_full(self) -> None:
+        """Clients within the reserve get 503, except for /health; others are closed."""
+        for _ in range(3):
+            Connection(self.site).ask()
+        refused = Connection(self.site)
         refused.ask()
         fields = b"\r\nConnection: close\r\nRetry-After: 10\r\n"
         self.assertRegex(refused.heard(), b"HTTP/1.1 503 (?s:.*)" + fields)
         self.assertTrue(refused.transport.disconnecting)
-        self.connected(2)[0].ask("/health")
+        Connection(self.site).ask("/health")
         self.assertEqual(4, len(self.page.requests))
-        for _ in range(15):
-            for client in self.connected(3):
-                self.patch(client.channel, "unsent_bytes", lambda: 1)
-        self.assertEqual([True], self.dropped(*self.connected(4)))
+        for _ in range(14):
+            self.assertFalse(Connection(self.site).transport.disconnected)
+        self.assertTrue(Connection(self.site).transport.disconnected)
         self.assertEqual(19, len(self.site.connections))
+        refused.lose()
+        self.assertFalse(Connection(self.site).transport.disconnected)
 
     def test_http1(self) -> None:
         """TLS offers HTTP/1 alone, even if HTTP/2 is installed."""
