@@ -1,5 +1,7 @@
 # Everything a developer does, one goal each. `make run` and `make test` set up what they need.
 
+# What ships has the system's Python: a Python of pyenv leads to a user's home folder.
+SHIPPED_PYTHON := $(or $(PYTHON),/usr/bin/python3)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(abspath $(VENV))/bin
@@ -48,8 +50,8 @@ $(VENV)/dev: $(VENV)/run
 		--editable '.[dev]' --config-settings editable_mode=compat
 	@touch $@
 
-run: $(VENV)/run ## Show a simulated network on http://localhost:8080/
-	@$(BIN)/api-exporter --demo
+run: $(VENV)/run ## Show a simulated network on http://localhost:8080/, or another port with PORT=.
+	@$(if $(PORT),LISTEN_ADDRESS=:$(PORT)) $(BIN)/api-exporter --demo
 
 test: export TEST_DURATIONS = $(abspath build/durations.txt)
 test: check $(VENV)/dev ## Run all checks and tests: five minutes on two processors. Skips what needs root or a missing program, and says so.
@@ -166,7 +168,7 @@ executable: export PYTHONNODEBUGRANGES = 1
 executable: export ARCH := $(ARCH)
 executable: ## Build for libc alone: dist/api-exporter-linux-<arch>, one file, and a directory.
 	@rm -rf build/executable build/directory build/lib
-	@$(PYTHON) -m venv build/executable
+	@$(SHIPPED_PYTHON) -m venv build/executable
 	@$(LOCKED) --requirement deploy/lock/run.txt
 	@$(CC) -c -O2 -Wall -D_GNU_SOURCE -o build/executable/needs.o deploy/executable/needs.c
 	@LDFLAGS=$(abspath build/executable/needs.o) PYI_STATIC_ZLIB=1 PYINSTALLER_COMPILE_BOOTLOADER=1 \
@@ -176,6 +178,8 @@ executable: ## Build for libc alone: dist/api-exporter-linux-<arch>, one file, a
 	@build/executable/bin/pyinstaller --log-level ERROR --noconfirm \
 		--distpath build/directory --workpath build/executable/work \
 		deploy/executable/api-exporter.spec
+	@! find build/directory -name '*.so*' -exec readelf -d {} + | grep 'R.*PATH.*\[/' || { \
+		echo "these paths are of this machine: build with another PYTHON=" >&2; exit 1; }
 	@mkdir -p dist
 	@mv build/directory/api-exporter-linux-$(ARCH) dist/
 	@dist/api-exporter-linux-$(ARCH) --version
