@@ -107,7 +107,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     )
     upstream_proxy: Proxy | Literal["none"] | None = setting(
         parsers.optional(proxy_or_none),
-        "the address of an http or https proxy, such as http://proxy.example:3128 or"
+        "the address of an http proxy, such as http://proxy.example:3128 or"
         " http://user:password@proxy.example:3128, or none",
         "Proxy for the exporter only. It is used even if `NO_PROXY` excludes the"
         " address. `none` means no proxy. If this is not set, the exporter follows"
@@ -134,9 +134,9 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     upstream_ca_file: Path | None = setting(
         parsers.optional(authorities_file),
         "a readable PEM file with certificates",
-        "Certificate authorities that the exporter trusts for the NetBird API and"
-        " for an https proxy. They replace those of this machine and of"
-        " `SSL_CERT_FILE`. The exporter checks the file for every new connection.",
+        "Certificate authorities that the exporter trusts for the NetBird API. They"
+        " replace those of this machine and of `SSL_CERT_FILE`. A change applies to"
+        " new connections after a minute.",
         is_path=True,
     )
     collectors: frozenset[str] = setting(

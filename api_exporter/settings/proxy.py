@@ -31,12 +31,10 @@ class Proxy(Struct, frozen=True, kw_only=True):
     """A proxy and the exporter's login.
 
     Attributes:
-        secure: True if the connection to the proxy uses TLS.
         host: a name, or an address without brackets.
         login: None if the proxy needs none.
     """
 
-    secure: bool
     host: str
     port: int
     login: Login | None = None
@@ -51,7 +49,7 @@ class Proxy(Struct, frozen=True, kw_only=True):
 
 
 def proxy(text: str) -> Proxy:
-    """Parse `proxy.example:3128` or `https://user:password@proxy.example`.
+    """Parse `proxy.example:3128` or `http://user:password@proxy.example`.
 
     Raises ValueError, which repeats no part: a password may be anywhere.
     """
@@ -64,8 +62,8 @@ def proxy(text: str) -> Proxy:
         port = parts.port
     except ValueError:
         raise ValueError("the port must be a number up to 65535") from None
-    if parts.scheme not in DEFAULT_PORTS:
-        raise ValueError("the scheme must be http or https")
+    if parts.scheme != "http":
+        raise ValueError("the scheme must be http, also for an https API")
     if parts.path not in {"", "/"} or parts.query or parts.fragment:
         raise ValueError(
             "nothing may follow the port; in user and password write / ? and # as %2F"
@@ -79,12 +77,7 @@ def proxy(text: str) -> Proxy:
         host = parsers.hostname(parts.hostname).strip("[]")
     except ValueError:
         raise ValueError("the host must be a name or an address") from None
-    return Proxy(
-        secure=parts.scheme == "https",
-        host=host,
-        port=port or DEFAULT_PORTS[parts.scheme],
-        login=_login(parts),
-    )
+    return Proxy(host=host, port=port or DEFAULT_PORTS["http"], login=_login(parts))
 
 
 def _login(parts: SplitResult) -> Login | None:

@@ -79,8 +79,8 @@ def select_proxy(
         return ProxySelection(proxy(text), name)
     except ValueError as error:
         raise ValueError(
-            f"{name}: its value is not allowed: it must be the address of an http or"
-            f" https proxy ({error}); {PROXY_SETTING}=none uses no proxy"
+            f"{name}: its value is not allowed: it must be the address of an http"
+            f" proxy ({error}); {PROXY_SETTING}=none uses no proxy"
         ) from None
 
 

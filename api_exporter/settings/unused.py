@@ -38,11 +38,6 @@ def _uses_tls(account: AccountSettings) -> bool:
     return account.upstream_api_url.startswith("https:")
 
 
-def _uses_tls_proxy(account: AccountSettings) -> bool:
-    proxy = account.proxy_selection.proxy
-    return proxy is not None and proxy.secure
-
-
 def _has_metrics(account: AccountSettings) -> bool:
     permits = account.metric_filter().permits
     families = (c.families for c in COLLECTORS if c.name in account.collectors)
@@ -68,11 +63,7 @@ _NEEDS = (
     Need(
         "UPSTREAM_CLIENT_CERT_FILE", "an https address in UPSTREAM_API_URL", _uses_tls
     ),
-    Need(
-        "UPSTREAM_CA_FILE",
-        "an https address in UPSTREAM_API_URL or UPSTREAM_PROXY",
-        lambda account: _uses_tls(account) or _uses_tls_proxy(account),
-    ),
+    Need("UPSTREAM_CA_FILE", "an https address in UPSTREAM_API_URL", _uses_tls),
 )
 """Settings that are not in this table always have an effect."""
 

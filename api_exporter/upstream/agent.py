@@ -42,7 +42,6 @@ class UpstreamAgent:
 
     Args:
         policy: TLS settings for the NetBird API.
-        proxy_policy: TLS settings for the proxy.
         timeout: seconds for connecting.
         on_certificate: called with the server's certificate, once for each connection.
     """
@@ -53,7 +52,6 @@ class UpstreamAgent:
         *,
         proxy: Proxy | None,
         policy: IPolicyForHTTPS,
-        proxy_policy: IPolicyForHTTPS,
         timeout: float,
         on_certificate: Callable[[X509], None],
     ) -> None:
@@ -74,9 +72,9 @@ class UpstreamAgent:
             from api_exporter.upstream.proxy_endpoint import ProxyEndpoint  # noqa: PLC0415
             from api_exporter.upstream.tunnel import Tunnel  # noqa: PLC0415
 
-            to_proxy = ProxyEndpoint(reactor, proxy_policy, proxy, timeout)
+            to_proxy = ProxyEndpoint(reactor, proxy, timeout)
             self._make_tunnel = partial(Tunnel, to_proxy, proxy)
-            bounded = BoundedEndpoint(reactor, to_proxy, BoundedConnection)
+            bounded = BoundedEndpoint(to_proxy, BoundedConnection)
             self._forwarding_agent = ProxyAgent(bounded, reactor, pool)
             if proxy.login is not None:
                 self._credentials = proxy.login.header.reveal().encode("ascii")
@@ -90,9 +88,9 @@ class UpstreamAgent:
         else:
             endpoint = self._make_tunnel(host, uri.port)
         if uri.scheme != b"https":
-            return BoundedEndpoint(self._reactor, endpoint, BoundedConnection)
+            return BoundedEndpoint(endpoint, BoundedConnection)
         secured = TlsEndpoint(endpoint, self._policy, uri.host, uri.port)
-        return BoundedEndpoint(self._reactor, secured, self._protocol)
+        return BoundedEndpoint(secured, self._protocol)
 
     def request(
         self,

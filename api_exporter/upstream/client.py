@@ -55,14 +55,14 @@ class Client(Service):
         self._log = world.logger(log)
         self._url = settings.upstream_api_url
         self.proxy_selection = route = settings.proxy_selection
-        authorities = settings.upstream_ca_file
-        self.tls_policy = make_policy(authorities, settings.identity, world.now)
+        self.tls_policy = make_policy(
+            settings.upstream_ca_file, settings.identity, world.now
+        )
         self.server_certificate: UpstreamCertificate | None = None
         self._agent = UpstreamAgent(
             reactor,
             proxy=route.proxy,
             policy=self.tls_policy,
-            proxy_policy=make_policy(authorities, None, world.now),
             timeout=settings.http_timeout,
             on_certificate=self._on_certificate,
         )

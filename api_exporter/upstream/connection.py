@@ -13,12 +13,10 @@ from twisted.internet.endpoints import (
     wrapClientTLS,
 )
 from twisted.internet.interfaces import (
-    IDelayedCall,
     IHandshakeListener,
     IProtocol,
     IProtocolFactory,
     IPushProducer,
-    IReactorTime,
     IStreamClientEndpoint,
     ITCPTransport,
 )
@@ -37,9 +35,6 @@ MAX_HEADER_BYTES = 256 * 1024
 _HTTP_2_FRAME = re.compile(rb"\0.{2}[\x04\x07].\0{4}", re.DOTALL)
 """The header of an HTTP/2 frame (SETTINGS or GOAWAY) of stream 0 (RFC 9113, 4.1)."""
 
-CLOSE_TIMEOUT = 5.0
-"""Seconds from closing a connection until it is aborted."""
-
 
 class BoundedConnection(ProtocolWrapper):
     """A connection that limits a response's headers, and always ends.
@@ -51,7 +46,6 @@ class BoundedConnection(ProtocolWrapper):
     _in_headers = False
     _problem: UpstreamError | None = None
     _is_lost = False
-    _abort_call: IDelayedCall | None = None
 
     def writeSequence(self, data: list[bytes]) -> None:
         """Start counting header bytes: Twisted sends a request by this method."""
@@ -84,17 +78,12 @@ class BoundedConnection(ProtocolWrapper):
         super().dataReceived(data)
 
     def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
-        """Close the connection. Twisted's pool also closes those that were lost."""
-        super().loseConnection()
-        if self._abort_call is None and not self._is_lost:
-            clock = cast("_BoundedConnectionFactory", self.factory).clock
-            abort = cast("ITCPTransport", self.transport).abortConnection
-            self._abort_call = clock.callLater(CLOSE_TIMEOUT, abort)
+        """Abort the connection. Twisted's pool also closes those that were lost."""
+        if not self._is_lost:
+            self.stopProducing()
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         self._is_lost = True
-        if self._abort_call is not None and self._abort_call.active():
-            self._abort_call.cancel()
         if self._problem is not None:
             reason = Failure(self._problem)
         super().connectionLost(reason)
@@ -114,7 +103,6 @@ class TlsConnection(BoundedConnection):
 
     Args:
         on_certificate: called with the peer's certificate, which has been verified.
-        tls_failure: returns the failure to report, given the TLS failure or None.
     """
 
     _has_tls = False
@@ -125,11 +113,9 @@ class TlsConnection(BoundedConnection):
         wrapped: IProtocol,
         *,
         on_certificate: Callable[[X509], None] | None = None,
-        tls_failure: Callable[[Failure | None], Failure] = tls_failure,
     ) -> None:
         super().__init__(factory, wrapped)
         self._on_certificate = on_certificate
-        self._tls_failure = tls_failure
 
     def handshakeCompleted(self) -> None:
         self._has_tls = True
@@ -143,22 +129,8 @@ class TlsConnection(BoundedConnection):
     def connectionLost(self, reason: Failure | None = None) -> None:
         untrusted = reason if reason is not None and reason.check(*TLS_ERRORS) else None
         if untrusted is not None or not self._has_tls:
-            reason = self._tls_failure(untrusted)
+            reason = tls_failure(untrusted)
         super().connectionLost(reason)
-
-
-class _BoundedConnectionFactory(WrappingFactory):
-    noisy = False
-
-    def __init__(
-        self,
-        clock: IReactorTime,
-        wrapped: IProtocolFactory,
-        protocol: Callable[..., BoundedConnection],
-    ) -> None:
-        super().__init__(wrapped)
-        self.clock = clock
-        self.protocol = protocol
 
 
 @implementer(IStreamClientEndpoint)
@@ -171,16 +143,15 @@ class BoundedEndpoint:
 
     def __init__(
         self,
-        clock: IReactorTime,
         endpoint: IStreamClientEndpoint,
         protocol: Callable[..., BoundedConnection],
     ) -> None:
-        self._clock = clock
         self._endpoint = endpoint
         self._protocol = protocol
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        bounding = _BoundedConnectionFactory(self._clock, factory, self._protocol)
+        bounding = WrappingFactory(factory)
+        bounding.noisy, bounding.protocol = False, self._protocol
         connected = self._endpoint.connect(bounding)
         return connected.addCallback(
             lambda bounded: cast("BoundedConnection", bounded).wrappedProtocol

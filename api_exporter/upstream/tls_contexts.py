@@ -1,8 +1,5 @@
-"""TLS contexts of client connections, and the state of their files."""
+"""TLS contexts of client connections."""
 
-import os
-import re
-from pathlib import Path
 from typing import Any
 
 from OpenSSL import SSL
@@ -21,39 +18,6 @@ from api_exporter.upstream.failures import CertificateProblem
 
 Options = dict[str, Any]
 """Arguments of Twisted's CertificateOptions."""
-
-_OPENSSL_PATHS = tuple(
-    f"{folder}/{name}"
-    for folder in re.findall('"(.+)"', SSL.OpenSSL_version(SSL.OPENSSL_DIR).decode())
-    for name in ("cert.pem", "certs")
-)
-"""OpenSSL's own paths of certificate authorities, if it reports them."""
-
-_DISTRIBUTION_PATHS = (
-    "/etc/ssl/certs",
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-)
-"""Paths of certificate authorities in Linux distributions, as in pyOpenSSL's wheels."""
-
-
-def authorities_state() -> tuple[object, ...]:
-    """Return a value that changes with the system's certificate authorities."""
-    named = map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
-    return tuple(map(file_state, (*named, *_OPENSSL_PATHS, *_DISTRIBUTION_PATHS)))
-
-
-def file_state(path: str | Path | None) -> tuple[int, int, int] | None:
-    """Return a value that changes with a file or its mode; None if it is missing."""
-    if path is None:
-        return None
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_ctime_ns
 
 
 @implementer(IOpenSSLClientConnectionCreator)

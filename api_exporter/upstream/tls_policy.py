@@ -19,12 +19,10 @@ from api_exporter.settings.certificate import (
     pem_certificates,
 )
 from api_exporter.upstream.masking import mask_secrets
-from api_exporter.upstream.tls_contexts import (
-    Options,
-    VerifiedConnections,
-    authorities_state,
-    file_state,
-)
+from api_exporter.upstream.tls_contexts import Options, VerifiedConnections
+
+CONTEXT_SECONDS = 60.0
+"""Seconds for which contexts are used. Then their files are read again: 10 ms."""
 
 
 class UpstreamCertificate(Struct, frozen=True):
@@ -56,7 +54,7 @@ def read_certificate(certificate: X509) -> UpstreamCertificate:
 
 @implementer(IPolicyForHTTPS)
 class TlsPolicy:
-    """Makes TLS contexts from files; a changed file makes a new context.
+    """Makes TLS contexts from files, which are read again after a minute.
 
     Args:
         authorities: a file of certificate authorities; None for this machine's.
@@ -75,11 +73,10 @@ class TlsPolicy:
         self._files = files
         self._now = now
         self.client_certificate: ClientCertificate | None = None
-        self._read_from: object = None
+        self._creators: dict[bytes, IOpenSSLClientConnectionCreator] = {}
+        self._made_at = 0.0
         self.client_problem = ""
         self.reload()
-        self._made_from: object = None
-        self._creators: dict[bytes, IOpenSSLClientConnectionCreator] = {}
 
     def creatorForNetloc(
         self,
@@ -88,12 +85,11 @@ class TlsPolicy:
     ) -> IOpenSSLClientConnectionCreator:
         """Return a host's cached TLS context. Raise UpstreamError without one.
 
-        A context holds all certificate authorities: nearly a megabyte, read in 10 ms.
+        A context holds all certificate authorities: nearly a megabyte.
         """
-        made_from = self._files_state()
-        if made_from != self._made_from:
+        if not 0 <= self._now() - self._made_at < CONTEXT_SECONDS:
             self._creators.clear()
-            self._made_from = made_from
+            self._made_at = self._now()
         if hostname not in self._creators:
             # A dot at the end is for DNS: certificates and SNI have none (RFC 6066, 3).
             host = hostname.decode("ascii").removesuffix(".")
@@ -101,37 +97,30 @@ class TlsPolicy:
         return self._creators[hostname]
 
     def reload(self) -> str:
-        """Return why the client certificate is not valid; "" if it is, or without one.
+        """Read the files again. Return why the client certificate is not valid, or "".
 
         An expired certificate is sent nevertheless: the gateway decides.
         """
+        self._creators.clear()
+        return self._read_client_certificate()
+
+    def _read_client_certificate(self) -> str:
         if self._files is None:
             return ""
-        read_from = self._identity_state()
-        if read_from != self._read_from or self.client_problem:  # it may have passed
-            self._read_from, self.client_problem = read_from, ""
-            try:
-                self.client_certificate = self._files.read()
-            except ValueError as error:
-                self.client_problem = str(error)
+        self.client_problem = ""
+        try:
+            self.client_certificate = self._files.read()
+        except ValueError as error:
+            self.client_problem = str(error)
         certificate = self.client_certificate
         if self.client_problem or certificate is None:
             return self.client_problem
         why = certificate.problem(self._now())
         return f"{self._files.certificate}: {why}" if why else ""
 
-    def _files_state(self) -> object:
-        path = self._authorities
-        authorities = authorities_state() if path is None else file_state(path)
-        return authorities, self._identity_state()
-
-    def _identity_state(self) -> object:
-        files = self._files
-        return files and (file_state(files.certificate), file_state(files.key))
-
     def _options(self) -> Options:
         options = self._trust_options()
-        self.reload()
+        self._read_client_certificate()
         if self.client_problem:
             problem = f"the client certificate cannot be used: {self.client_problem}"
             raise UpstreamError("tls", problem)

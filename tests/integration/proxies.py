@@ -114,13 +114,11 @@ def squid(
     host: str = "127.0.0.1",
     *,
     login: bool = False,
-    pem: bytes = b"",
     hosts: str = "127.0.0.1 localhost\n",
 ) -> Served:
     """Start Debian's squid, which drops its privileges.
 
     Args:
-        pem: certificate and key if clients connect over TLS.
         hosts: names that it can resolve, as in /etc/hosts.
     """
     command = program("squid")
@@ -140,9 +138,6 @@ def squid(
 
     def configure(port: int) -> list[str]:
         listen = f"http_port {_address(host, port)}"
-        if pem:
-            (directory / "proxy.pem").write_bytes(pem)
-            listen = f"https_port {_address(host, port)} tls-cert={directory}/proxy.pem"
         text = (config + SQUID).format(listen=listen, directory=directory)
         (directory / "squid.conf").write_text(text)
         return [command, "-N", "-f", str(directory / "squid.conf"), "-n", f"t{port}"]

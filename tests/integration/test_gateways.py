@@ -69,7 +69,7 @@ class GatewayTests(ReachingTestCase):
         )
 
     async def test_renewed(self) -> None:
-        """New files hold for new connections; nothing is restarted."""
+        """New files hold for new connections after a reload, or a minute."""
         gateway = self.gateway()
         stranger = self.authority.issue("exporter", days=5)
         client = self.at(gateway, **self.files(stranger))
@@ -77,6 +77,7 @@ class GatewayTests(ReachingTestCase):
         self.assertEqual(stranger.ends, self.client_ends(client))
         own = self.persons.issue("exporter", days=9)
         self.files(own)
+        client.reload()
         await self.assert_read(client)
         self.assertEqual(own.ends, self.client_ends(client))
 

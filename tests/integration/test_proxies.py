@@ -63,22 +63,3 @@ class RealProxyTests(ReachingTestCase):
                 url = self.upstream("[::1]", tls=tls)
                 client = self.client(url, UPSTREAM_PROXY=f"http://{proxy.address}")
                 await self.assert_read(client)
-
-    async def test_tls_to_the_proxy(self) -> None:
-        """A proxy over TLS is verified, and carries TLS to the upstream within."""
-        issued = self.authority.issue("localhost")
-        proxy = squid(self, self.directory / "squid", pem=issued.pem + issued.key)
-        port = proxy.address.rpartition(":")[2]
-        for tls in (True, False):
-            url = self.upstream(tls=tls)
-            client = self.client(url, UPSTREAM_PROXY=f"https://localhost:{port}")
-            for _ in range(3):
-                await self.assert_read(client)
-            for host, trusted in (("127.0.0.1", self.trusted), ("localhost", "")):
-                client = self.client(
-                    url,
-                    UPSTREAM_PROXY=f"https://{host}:{port}",
-                    UPSTREAM_CA_FILE=trusted,
-                )
-                words = f"no trusted TLS connection to the proxy {host}:{port}"
-                await self.assert_fails(client, "proxy", words)

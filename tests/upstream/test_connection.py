@@ -25,7 +25,7 @@ from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.agent import IDLE_SECONDS, UpstreamAgent
 from api_exporter.upstream.certificate_problems import chain_problem
-from api_exporter.upstream.connection import CLOSE_TIMEOUT, MAX_HEADER_BYTES
+from api_exporter.upstream.connection import MAX_HEADER_BYTES
 from api_exporter.upstream.failures import translate
 from api_exporter.upstream.tls_policy import TlsPolicy, read_certificate
 from tests.authority import Authority
@@ -149,7 +149,6 @@ class ConnectionTests(SynchronousTestCase):
             self.reactor,  # type: ignore[arg-type]
             proxy=via,
             policy=self.policy,
-            proxy_policy=self.policy,
             timeout=5,
             on_certificate=self.seen.append,
         )
@@ -249,7 +248,7 @@ class ConnectionTests(SynchronousTestCase):
         before.
         """
         self.successResultOf(self.requested(sends(GOOD)))
-        self.reactor.pump([IDLE_SECONDS, CLOSE_TIMEOUT])
+        self.reactor.advance(IDLE_SECONDS)
         self.assertEqual([], self.reactor.getDelayedCalls())
 
     def test_another_host(self) -> None:

@@ -5,6 +5,7 @@ from errno import EACCES
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
+from twisted.internet.task import Clock
 from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,7 +14,11 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings import environment
 from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.upstream.client import RELOAD_INTERVAL
-from api_exporter.upstream.tls_policy import TlsPolicy, UpstreamCertificate
+from api_exporter.upstream.tls_policy import (
+    CONTEXT_SECONDS,
+    TlsPolicy,
+    UpstreamCertificate,
+)
 from tests.authority import Authority
 from tests.logbook import logbook
 from tests.memory_reactor import MemoryReactorClock
@@ -25,19 +30,25 @@ READABLE = "api_exporter_client_certificate_readable"
 
 class ContextsTests(SynchronousTestCase):
     def test_kept(self) -> None:
-        """Connections to a host share a context until the authorities change."""
+        """Connections to a host share a context for a minute; a reload ends it."""
         bundle = Path(self.mktemp())
         for named, system in ((bundle, "/nowhere"), (None, str(bundle))):
             self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": system})
             bundle.write_bytes(Authority("one").pem)
-            policy = TlsPolicy(named, None, float)
+            clock = Clock()
+            policy = TlsPolicy(named, None, clock.seconds)
             first = policy.creatorForNetloc(b"a.example", 443)
             self.assertIs(first, policy.creatorForNetloc(b"a.example", 8443))
             self.assertIsNot(first, policy.creatorForNetloc(b"b.example", 443))
             bundle.write_bytes(Authority("another").pem)
+            clock.advance(CONTEXT_SECONDS - 1)
+            self.assertIs(first, policy.creatorForNetloc(b"a.example", 443))
+            clock.advance(1)
             second = policy.creatorForNetloc(b"a.example", 443)
             self.assertIsNot(first, second)
             self.assertIs(second, policy.creatorForNetloc(b"a.example", 443))
+            policy.reload()
+            self.assertIsNot(second, policy.creatorForNetloc(b"a.example", 443))
         for text, why in ((b"", "the file is empty"), (UNUSABLE, "unreadable")):
             bundle.write_bytes(text)
             with self.assertRaisesRegex(UpstreamError, f"{bundle}: .*{why}"):
