@@ -11,7 +11,7 @@ from api_exporter.netbird.resources import UP
 from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report import formatting
-from api_exporter.subjects.users import ACCESS_TOKENS
+from api_exporter.subjects.users import own_token
 from api_exporter.subjects.watch import FindingList
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
@@ -232,12 +232,9 @@ def _other_failures(freshness: Mapping[str, Freshness], now: float) -> tuple[str
 
 
 def token_expiry(inventory: Inventory) -> float | None:
-    """Return the expiry of the exporter's token: the last used one of its user."""
-    tokens = ACCESS_TOKENS.of(inventory) or ()
-    newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
-    if newest is None or (len(tokens) > 1 and timestamp(newest.last_used) is None):
-        return None
-    return timestamp(newest.expiration_date)
+    """Return the expiry of the exporter's token; None if unknown."""
+    own = own_token(inventory)
+    return None if own is None else timestamp(own.expiration_date)
 
 
 def expiry_text(end: float, now: float) -> str:

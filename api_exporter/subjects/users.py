@@ -222,8 +222,8 @@ ACCESS_TOKEN_SOON = FindingKind(
     "access_token",
     alert=Alert(
         "1h",
-        "An access token of the exporter's user expires soon",
-        "The token {{ $labels.token }}, used today, expires soon, or has expired.",
+        "Access token {{ $labels.token }} of the exporter expires soon",
+        "The exporter's token expires soon, or has expired: create a new one.",
         labels=_TOKEN_LABELS,
     ),
 )
@@ -233,8 +233,20 @@ ACCESS_TOKEN_VERY_SOON = FindingKind(
     "access_token",
     alert=Alert(
         "5m",
-        "An access token of the exporter's user expires very soon",
-        "The token {{ $labels.token }}, used today, expires very soon, or has expired.",
+        "Access token {{ $labels.token }} of the exporter expires very soon",
+        "The exporter's token expires very soon, or has expired: create a new one.",
+        labels=_TOKEN_LABELS,
+    ),
+)
+OTHER_TOKEN_SOON = FindingKind(
+    "ApiExporterOtherTokenExpiresSoon",
+    "Access token",
+    "access_token",
+    alert=Alert(
+        "1h",
+        "Access token {{ $labels.token }} of another program expires soon",
+        "Another program used this token of the exporter's user today. It expires "
+        "soon, or has expired. The exporter does not need it.",
         labels=_TOKEN_LABELS,
     ),
 )
@@ -273,9 +285,24 @@ INVITE_EXPIRED = FindingKind(
 """Users and invites have no name in findings: it is personal data."""
 
 
+def own_token(inventory: Inventory) -> AccessToken | None:
+    """Return the exporter's token: the last used one of its user; None if unknown.
+
+    Each request of the exporter updates the time of its use.
+    """
+    tokens = ACCESS_TOKENS.of(inventory) or ()
+    newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
+    if newest is None or (len(tokens) > 1 and timestamp(newest.last_used) is None):
+        return None
+    return newest
+
+
 def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report expiring access tokens of the exporter's own user that were used today."""
-    days = snapshot.thresholds.days
+    """Report expiring access tokens of the exporter's own user that were used today.
+
+    Those of other programs are never critical: the exporter does not need them.
+    """
+    days, own = snapshot.thresholds.days, own_token(snapshot.inventory)
     for token in ACCESS_TOKENS.of(snapshot.inventory) or ():
         end, used = timestamp(token.expiration_date), timestamp(token.last_used)
         if end is None or used is None or snapshot.now - used >= DAY:
@@ -290,12 +317,12 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         if end <= snapshot.now:
             soon = "has expired"
+        message = f"of the exporter {soon}: create a new token."
+        if own is None or token.id != own.id:
+            kind = OTHER_TOKEN_SOON
+            message = f"of another program {soon}: it belongs to the exporter's user."
         yield snapshot.finding(
-            kind,
-            f"of the exporter's user {soon}: create a new token.",
-            object_id=token.id,
-            name=token.name or token.id,
-            until=end,
+            kind, message, object_id=token.id, name=token.name or token.id, until=end
         )
 
 
@@ -333,7 +360,7 @@ def invites(snapshot: Snapshot) -> Iterator[Finding]:
 FINDERS = (
     Finder(
         access_tokens,
-        (ACCESS_TOKEN_SOON, ACCESS_TOKEN_VERY_SOON),
+        (ACCESS_TOKEN_SOON, ACCESS_TOKEN_VERY_SOON, OTHER_TOKEN_SOON),
         ("users", "access_tokens"),
     ),
     Finder(unwatched_token, (TOKEN_NOT_WATCHED,)),

@@ -33,6 +33,9 @@ NEVER = {
     "ApiExporterUpstreamFailing",
     "ApiExporterRecordsRejected",
     "ApiExporterTokenNotWatched",
+    # The exporter's own token is renewed long before it expires.
+    "ApiExporterTokenExpiresSoon",
+    "ApiExporterTokenExpiresVerySoon",
     # Its token may read everything, and PEER_DETAIL names no group.
     "ApiExporterUserRestricted",
     "ApiExporterDetailGroupMissing",

@@ -26,13 +26,29 @@ class UsersExpiryTests(FindingsTestCase):
                 id="t", name="mine", expiration_date=at(left), last_used=at(-used)
             )
             line = (
-                f"ApiExporterTokenExpires{alert}: Access token mine of the exporter's"
-                f" user {words}: create a new token."
+                f"ApiExporterTokenExpires{alert}: Access token mine of the exporter"
+                f" {words}: create a new token."
                 f" ({'until' if left else 'since'} {left:.0f})"
             )
             tokens = (AccessToken(id="of unknown end"), token)
             inventory = inventory_of(users=(), access_tokens=tokens)
             self.tells(inventory, alert and line)
+
+    def test_other_token(self) -> None:
+        """Another program's token has words of its own, and is at most a warning."""
+        own = AccessToken(
+            id="o", name="own", expiration_date=at(90 * DAY), last_used=at(0)
+        )
+        for left, words in ((10 * DAY, "expires soon"), (DAY, "expires very soon")):
+            other = AccessToken(
+                id="t", name="theirs", expiration_date=at(left), last_used=at(-60)
+            )
+            self.tells(
+                inventory_of(users=(), access_tokens=(other, own)),
+                f"ApiExporterOtherTokenExpiresSoon: Access token theirs of another"
+                f" program {words}: it belongs to the exporter's user."
+                f" (until {left:.0f})",
+            )
 
 
 class UsersTests(FindingsTestCase):
