@@ -14,7 +14,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from api_exporter.events.listing import Event, RowKey, RowList
-from api_exporter.events.log_cursor import MAX_BATCH_ROWS, LogCursor, NewRows
+from api_exporter.events.log_cursor import LogCursor, NewRows
 
 MAX_IDS = 1000
 """Number of ids in a cursor. An event below all of them counts as written."""
@@ -41,38 +41,19 @@ class AuditCursor(LogCursor[int], frozen=True, kw_only=True):
     former: dict[int, str] = field(default_factory=dict)
 
     def with_(self, keys: Iterable[RowKey[int]]) -> "AuditCursor":
-        last, newest, recent = self.last, self.newest, dict(self.recent)
-        for last in keys:
-            number, timestamp = last
+        newest, recent = self.newest, dict(self.recent)
+        for number, timestamp in keys:
             recent[number] = timestamp
             newest = max(newest, epoch_seconds(timestamp))
         highest = sorted(recent)[-MAX_IDS:]
         floor = self.floor if len(recent) < MAX_IDS else highest[0]
         return replace(
-            self,
-            last=last,
-            newest=newest,
-            floor=floor,
-            recent={n: recent[n] for n in highest},
+            self, newest=newest, floor=floor, recent={n: recent[n] for n in highest}
         )
-
-    def after_crash(self, keys: Sequence[RowKey[int]]) -> "AuditCursor":
-        """Return the cursor with events that were written after it was saved.
-
-        Args:
-            keys: the keys of the last lines of the file, more than one batch.
-        """
-        if self.last in keys:
-            return self.with_(keys[keys.index(self.last) + 1 :])
-        if len(keys) <= MAX_BATCH_ROWS:
-            return self.with_(keys)
-        return self.after_loss(keys)  # the cursor is old
 
     def after_loss(self, keys: Sequence[RowKey[int]]) -> "AuditCursor":
         cursor = self.with_(keys)
-        # Some lines may be late events, but hardly a whole batch.
-        first = [number for number, _ in keys[:MAX_BATCH_ROWS]]
-        return replace(cursor, floor=max([cursor.floor, *first]))
+        return replace(cursor, floor=max(cursor.recent, default=-1))
 
 
 def new_rows(cursor: AuditCursor, listing: RowList[int]) -> NewEvents:

@@ -1,54 +1,91 @@
 """The files of a log: its lines and its cursor. All functions may block.
 
-A killed process leaves whole lines, at most one incomplete line, and a cursor that is
-at most one batch behind. The last lines show which batch.
+Note [Written once]. New lines are first saved with their cursor and with the place in
+the file where they begin. Then they are appended. After a crash or a failure, the file
+shows how many of their bytes it has, and the rest is appended.
 """
 
 import fcntl
-import glob
 import os
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 from typing import Generic
 
+import msgspec
+from msgspec import Struct
+
 from api_exporter.events.kinds import Kind
-from api_exporter.events.lines import LINE_START, line_start
-from api_exporter.events.listing import Id, RowKey
-from api_exporter.events.log_cursor import MAX_BATCH_ROWS, C
+from api_exporter.events.lines import LINE_START
+from api_exporter.events.listing import Id
+from api_exporter.events.log_cursor import C
 from api_exporter.settings.regular_file import read_regular_file
 
-_BLOCK_BYTES = 64 * 1024
-_MAX_TAIL_BYTES = 64 * 1024 * 1024
-"""Maximum bytes read to find the last lines of a file."""
+_TAIL_BYTES = 1024 * 1024
+"""Bytes at the end of a file that are read if there is no cursor."""
 
-_MAX_CURSOR_BYTES = 8 * 1024 * 1024
-"""Maximum bytes of a cursor: 100,000 ids with their timestamps."""
+_MAX_CURSOR_BYTES = 512 * 1024 * 1024
+"""Maximum bytes of a cursor with its lines: a body may be one event of 256 MiB."""
+
+
+class Place(Struct, frozen=True):
+    """A place in a file, which may be moved.
+
+    Attributes:
+        offset: the bytes before it.
+    """
+
+    inode: int
+    offset: int
+
+
+class Saved(Struct, Generic[C], frozen=True):
+    """A cursor and the lines before it.
+
+    Attributes:
+        lines: the newest lines; empty if all lines are in the file.
+        place: where they begin.
+    """
+
+    cursor: C
+    lines: bytes = b""
+    place: Place = Place(0, 0)
 
 
 class CursorFile(Generic[C]):
-    """The file of a cursor. Methods raise OSError, or ValueError for other content."""
+    """The file of a cursor. Methods raise OSError, or ValueError for other content.
+
+    Its first line is the cursor. The place and the newest lines may follow.
+    """
 
     def __init__(self, path: Path, cursor: type[C]) -> None:
         self.path = path
         self._cursor = cursor
         self._new = path.with_name(f"{path.name}.new")
 
-    def load(self) -> C | None:
+    def load(self) -> Saved[C] | None:
         try:
-            return self._cursor.decode(read_regular_file(self.path, _MAX_CURSOR_BYTES))
+            size = min(self.path.stat().st_size, _MAX_CURSOR_BYTES)
+            cursor, _, rest = read_regular_file(self.path, size).partition(b"\n")
+            saved = Saved(msgspec.json.decode(cursor, type=self._cursor))
+            if not rest:
+                return saved
+            place, _, lines = rest.partition(b"\n")
+            return Saved(saved.cursor, lines, msgspec.json.decode(place, type=Place))
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except (ValueError, msgspec.MsgspecError) as error:
             raise ValueError(
                 f"{self.path} does not contain a cursor: {error}"
             ) from None
 
-    def save(self, cursor: C) -> None:
+    def save(self, saved: Saved[C]) -> None:
         """Replace the file atomically: a crash leaves the old or the new cursor."""
         self._new.unlink(missing_ok=True)
         with self._new.open("xb") as file:
-            file.write(cursor.encode())
+            file.write(msgspec.json.encode(saved.cursor) + b"\n")
+            if saved.lines:
+                file.write(msgspec.json.encode(saved.place) + b"\n" + saved.lines)
             file.flush()
             os.fsync(file.fileno())
         self._new.replace(self.path)
@@ -60,92 +97,69 @@ class CursorFile(Generic[C]):
 
 
 class LinesFile(Generic[C, Id]):
-    """A file of lines that other programs may move away.
+    """A file of lines that other programs may move away, and its cursor.
 
-    Its methods raise OSError, and ValueError if it is not a file of lines.
+    Its methods raise OSError, and ValueError if a file has other content.
     """
 
-    def __init__(self, path: Path, kind: Kind[C, Id], account: str) -> None:
+    def __init__(self, kind: Kind[C, Id], path: Path, cursor: Path) -> None:
         self.path = path
         self._kind = kind
-        self._line_start = line_start(account)
+        self._cursor = CursorFile(cursor, type(kind.first))
         self._file: int | None = None
 
-    def append(self, lines: bytes) -> None:
-        """Append all lines, or none if an error is raised."""
-        file = self._open()
-        size = os.fstat(file).st_size
-        try:
-            remaining = memoryview(lines)
-            while remaining:
-                remaining = remaining[os.write(file, remaining) :]
-            os.fsync(file)
-        except OSError:
-            # Another program may have appended lines.
-            if lines.startswith(os.pread(file, len(lines) + 1, size)):
-                os.ftruncate(file, size)
-            raise
+    def load(self) -> tuple[C, list[bytes]]:
+        """Return the cursor, and the lines before it that were not written until now.
 
-    def recover(self, cursor: C | None) -> C:
-        """Remove an incomplete last line; return the cursor after the last lines."""
-        file, kind = self._open(), self._kind
-        _remove_incomplete_line(file)
-        if cursor is None:
-            keys = self._last_keys(file, kind.tail)
-            if 0 < len(keys) < kind.tail:
-                keys = [*self._moved_keys(None), *keys][-kind.tail :]
-            return kind.first.after_loss(keys)
-        keys = self._last_keys(file, MAX_BATCH_ROWS + 1)
-        if cursor.last not in keys:
-            if len(keys) > MAX_BATCH_ROWS:
-                keys = self._last_keys(file, kind.tail)
-            elif cursor.last is not None:
-                keys = [*self._moved_keys(cursor.last), *keys]
-        return cursor.after_crash(keys)
-
-    def _moved_keys(self, last: RowKey[Id] | None) -> list[RowKey[Id]]:
-        """Return the keys of lines in moved files that the cursor may not contain.
-
-        A file may be moved several times while a full disk keeps the cursor behind.
-
-        Args:
-            last: the last key of the cursor; None if the cursor is lost.
+        Without a cursor, the last lines have the position.
         """
-        paths = self.path.parent.glob(f"{glob.escape(self.path.name)}?*")
-        count = self._kind.tail if last is None else MAX_BATCH_ROWS + 1
-        found: list[RowKey[Id]] = []
-        for _, keys in sorted(self._keys_of(path, count) for path in paths):
-            if found or last is None or last in keys:
-                found += keys
-        return found
+        saved = self._cursor.load()
+        file = self._open()
+        recovered = [] if saved is None else self._append_rest(saved, file)
+        last_lines = _last_lines(file)
+        if saved is None:
+            keys = filter(None, map(self._kind.key, last_lines))
+            return self._kind.first.after_loss([*keys]), recovered
+        return saved.cursor, recovered
 
-    def _keys_of(self, path: Path, count: int) -> tuple[int, list[RowKey[Id]]]:
-        """Return a file's time and last keys; none if it is not of this log."""
+    def write(self, lines: bytes, cursor: C) -> None:
+        """Write lines and save their cursor. If that fails, only `load` may follow."""
+        if not lines:
+            self._cursor.save(Saved(cursor))
+            return
+        status = os.fstat(file := self._open())
+        self._cursor.save(Saved(cursor, lines, Place(status.st_ino, status.st_size)))
+        _append(file, lines)
+
+    def _append_rest(self, saved: Saved[C], file: int) -> list[bytes]:
+        """Write the lines that are not in the file; see Note [Written once]."""
+        if not saved.lines:
+            return []
+        moved = self._moved_file(saved.place, file)
+        target = file if moved is None else moved
         try:
-            file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            return 0, []
-        try:
-            status = os.fstat(file)
-            if not S_ISREG(status.st_mode):
-                return 0, []
-            if os.pread(file, len(self._line_start), 0) != self._line_start:
-                return 0, []
-            return status.st_mtime_ns, self._last_keys(file, count)
+            present = os.pread(target, len(saved.lines), saved.place.offset)
+            if not saved.lines.startswith(present):
+                present = b""  # another file, or lines of another program
+            if present:
+                _append(target, saved.lines[len(present) :])
+            else:
+                self.write(saved.lines, saved.cursor)
         finally:
-            os.close(file)
+            if moved is not None:
+                os.close(moved)
+        self._cursor.save(Saved(saved.cursor))
+        return saved.lines.split(b"\n")[present.count(b"\n") : -1]
 
-    def _last_keys(self, file: int, count: int) -> list[RowKey[Id]]:
-        blocks: list[bytes] = []
-        ends = 0
-        for _, block in _blocks_backwards(file):
-            blocks.append(block)
-            ends += block.count(b"\n")
-            if ends > count:
-                break
-        lines = b"".join(reversed(blocks)).split(b"\n")
-        found = map(self._kind.key, lines[-count - 1 :])
-        return [one for one in found if one is not None]
+    def _moved_file(self, place: Place, file: int) -> int | None:
+        """Open the file of a place if it was moved in its folder."""
+        opened = os.fstat(file)
+        for path in self.path.parent.iterdir() if opened.st_ino != place.inode else ():
+            with suppress(OSError):
+                status = path.stat()
+                if (status.st_ino, status.st_dev) == (place.inode, opened.st_dev):
+                    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        return None
 
     def close(self) -> None:
         """Close the file; the next write opens the path again."""
@@ -185,27 +199,31 @@ def _lock(file: int) -> str:
     return ""
 
 
-def _remove_incomplete_line(file: int) -> None:
+def _append(file: int, lines: bytes) -> None:
+    """Append all lines, or none if an error is raised."""
     size = os.fstat(file).st_size
-    last_line = size
-    for start, block in _blocks_backwards(file):
-        last_line = start + block.rfind(b"\n") + 1
-        if last_line > start:
-            break
-    if last_line < size:
-        torn = os.pread(file, min(size - last_line, len(LINE_START)), last_line)
-        if not LINE_START.startswith(torn):
+    try:
+        remaining = memoryview(lines)
+        while remaining:
+            remaining = remaining[os.write(file, remaining) :]
+        os.fsync(file)
+    except OSError:
+        # Another program may have appended lines.
+        if lines.startswith(os.pread(file, len(lines) + 1, size)):
+            os.ftruncate(file, size)
+        raise
+
+
+def _last_lines(file: int) -> list[bytes]:
+    """Remove an incomplete last line, and return the lines before it."""
+    size = os.fstat(file).st_size
+    tail = os.pread(file, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
+    *lines, torn = tail.split(b"\n")
+    if torn:
+        if not LINE_START.startswith(torn[: len(LINE_START)]):
             raise ValueError(
                 "the last line is incomplete, and the exporter did not write it: end it"
                 " with a line feed, or remove it"
             )
-        os.ftruncate(file, last_line)
-
-
-def _blocks_backwards(file: int) -> Iterator[tuple[int, bytes]]:
-    end = os.fstat(file).st_size
-    last = max(0, end - _MAX_TAIL_BYTES)
-    while end > last:
-        start = max(last, end - _BLOCK_BYTES)
-        yield start, os.pread(file, end - start, start)
-        end = start
+        os.ftruncate(file, size - len(torn))
+    return lines

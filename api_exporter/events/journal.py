@@ -158,49 +158,40 @@ class Journal(Service, Generic[C, Id]):
     async def _load_cursor(self) -> C:
         if self._cursor is None:
             self._paths.acquire()
-            self._cursor = await self._sink.load_cursor()
-            self._log.info(
-                "{rows} go to {output}", rows=self._kind.rows, output=self._sink.where
-            )
+            self._cursor, recovered = await self._sink.load()
+            self._telemetry.written(len(recovered))
+            keys = map(self._kind.key, recovered)
+            self._count([(k[1], r) for k, r in zip(keys, recovered, strict=True) if k])
+            if not self._failing:
+                self._log.info(
+                    "{rows} go to {output}",
+                    rows=self._kind.rows,
+                    output=self._sink.where,
+                )
         return self._cursor
 
     async def _write(self, body: bytes) -> None:
         before = await self._load_cursor()
-        await self._sink.flush()
         now = int(self._now() * NANOSECONDS_PER_SECOND)
         unreadable, new = await self._compute(new_rows, self._kind, before, body, now)
         del body
         self._count_unreadable(unreadable)
         self._cursor = new.cursor
         if new.gap_reason:
+            await self._commit(b"", new.cursor)
             self._telemetry.missed()
             self._log.warn(
                 "{rows} may be missing: {error}",
                 rows=self._kind.rows,
                 error=new.gap_reason,
             )
-            await self._commit(b"", new.cursor)
         for batch in batches(new.rows):
             if not self.running:
                 return
-            self._unwritten_since = nanoseconds(batch[0].timestamp)
-            lines = await self._compute(
-                render, self._kind, batch, self._account, self._personal
-            )
-            lost = [row.id for row, line in zip(batch, lines, strict=True) if not line]
-            cursor = self._cursor.with_([row.key for row in batch])
-            await self._commit(b"".join(lines), cursor, batch, len(batch) - len(lost))
-            for id_ in lost:
-                self._telemetry.missed()
-                self._log.warn(
-                    "{row} {id} is unreadable and is not written",
-                    row=self._kind.row,
-                    id=id_,
-                )
-        if new.advance is not None:
-            cursor = new.advance(self._cursor)
-            if cursor != self._cursor:
-                await self._commit(b"", cursor)
+            await self._write_batch(batch)
+        cursor = new.advance(self._cursor) if new.advance else self._cursor
+        if new.rows or cursor != self._cursor:
+            await self._commit(b"", cursor)
         self._unwritten_since = None
         self.is_behind = new.lag > 0
         self._telemetry.record_progress(new.lag, new.skipped)
@@ -212,19 +203,33 @@ class Journal(Service, Generic[C, Id]):
                 rows=self._kind.rows,
             )
 
-    async def _commit(
-        self, lines: bytes, cursor: C, rows: Sequence[LogRow[Id]] = (), count: int = 0
-    ) -> None:
-        await self._sink.commit(lines, cursor)
-        self._cursor = cursor  # the sink has the lines, even if `flush` fails
-        self._telemetry.written(count)
-        if rows:
-            self._count(rows)
-        await self._sink.flush()
+    async def _write_batch(self, rows: Sequence[LogRow[Id]]) -> None:
+        assert self._cursor is not None
+        self._unwritten_since = nanoseconds(rows[0].timestamp)
+        lines = await self._compute(
+            render, self._kind, rows, self._account, self._personal
+        )
+        lost = [row.id for row, line in zip(rows, lines, strict=True) if not line]
+        cursor = self._cursor.with_([row.key for row in rows])
+        await self._commit(b"".join(lines), cursor)
+        self._telemetry.written(len(rows) - len(lost))
+        self._count([(row.timestamp, row.raw) for row in rows])
+        for id_ in lost:
+            self._telemetry.missed()
+            self._log.warn(
+                "{row} {id} is unreadable and is not written",
+                row=self._kind.row,
+                id=id_,
+            )
 
-    def _count(self, rows: Sequence[LogRow[Id]]) -> None:
+    async def _commit(self, lines: bytes, cursor: C) -> None:
+        await self._sink.write(lines, cursor)
+        self._cursor = cursor
+
+    def _count(self, rows: Sequence[tuple[str, bytes]]) -> None:
+        """Count rows, each with its timestamp."""
         since = int(self._now() * NANOSECONDS_PER_SECOND) - COUNTED_AGE
-        recent = [row.raw for row in rows if nanoseconds(row.timestamp) >= since]
+        recent = [raw for timestamp, raw in rows if nanoseconds(timestamp) >= since]
         self._telemetry.count_rows(recent, len(rows) - len(recent))
 
     def _count_unreadable(self, hashes: Iterable[int]) -> None:
@@ -242,6 +247,7 @@ class Journal(Service, Generic[C, Id]):
             )
 
     def _failed(self, error: OSError | ValueError | MemoryError) -> None:
+        self._cursor = None
         now = int(self._now() * NANOSECONDS_PER_SECOND)
         if self._unwritten_since is None:  # the next row is not known yet
             self._unwritten_since = now
@@ -262,6 +268,7 @@ class Journal(Service, Generic[C, Id]):
             )
 
     def _defect(self) -> None:
+        self._cursor = None
         self._log.failure("internal error while writing {rows}", rows=self._kind.rows)
 
     def _succeeded(self) -> None:

@@ -8,7 +8,7 @@ from msgspec import Raw, Struct
 from api_exporter.events import audit_cursor, lines, listing, position
 from api_exporter.events.audit_cursor import AuditCursor
 from api_exporter.events.listing import Id, LogRow, RowKey, RowList
-from api_exporter.events.log_cursor import MAX_BATCH_ROWS, C, NewRows
+from api_exporter.events.log_cursor import C, NewRows
 from api_exporter.events.position import Position
 
 
@@ -19,13 +19,11 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
         rows: the name of its rows in log lines.
         row: the name of one row.
         first: the cursor before the first row.
-        tail: number of last lines that recovery reads at most.
     """
 
     rows: str
     row: str
     first: C
-    tail: int
 
     @abstractmethod
     def key(self, row: bytes | Raw) -> RowKey[Id] | None:
@@ -55,7 +53,6 @@ class AuditKind(Kind[AuditCursor, int], frozen=True):
     rows: str = "audit events"
     row: str = "audit event"
     first: AuditCursor = AuditCursor()
-    tail: int = 2 * MAX_BATCH_ROWS
 
     def key(self, row: bytes | Raw) -> RowKey[int] | None:
         return listing.event_key(row)
@@ -78,7 +75,6 @@ class AccessKind(Kind[Position, str], frozen=True):
     rows: str = "rows of the access log"
     row: str = "row of the access log"
     first: Position = Position()
-    tail: int = 100 * MAX_BATCH_ROWS
     skips_backlog: bool = False
 
     def key(self, row: bytes | Raw) -> RowKey[str] | None:

@@ -90,11 +90,6 @@ _VALUE_DECODER = msgspec.json.Decoder(object, float_hook=Decimal)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def line_start(account: str) -> bytes:
-    """Return the first bytes of each line of an account."""
-    return LINE_START + _ENCODER.encode(account) + b","
-
-
 def event_line(event: Event, account: str, personal: frozenset[str]) -> bytes:
     """Return an audit event as a line of JSON, empty if the event is unreadable."""
     if personal >= _ALL_KINDS:

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, Self, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from api_exporter.events.listing import Id, LogRow, RowKey
@@ -17,40 +16,15 @@ _MAX_BATCH_BYTES = 1024 * 1024
 
 
 class LogCursor(Struct, Generic[Id], frozen=True, kw_only=True):
-    """The position in a log up to which rows have been written.
-
-    Attributes:
-        last: the key of the last written row; None before the first one.
-    """
-
-    last: RowKey[Id] | None = None
+    """The position in a log up to which rows have been written."""
 
     @abstractmethod
     def with_(self, keys: Iterable[RowKey[Id]]) -> Self:
         """Return the cursor after rows with these keys were written, in this order."""
 
     @abstractmethod
-    def after_crash(self, keys: Sequence[RowKey[Id]]) -> Self:
-        """Return the cursor with rows that were written after it was saved.
-
-        Args:
-            keys: the keys of the last lines of the file.
-        """
-
-    @abstractmethod
     def after_loss(self, keys: Sequence[RowKey[Id]]) -> Self:
-        """The same without a saved cursor: all rows before these lines are written."""
-
-    def encode(self) -> bytes:
-        return msgspec.json.encode(self) + b"\n"
-
-    @classmethod
-    def decode(cls, text: bytes) -> Self:
-        """Return the cursor in a file's content; raise ValueError if it has none."""
-        try:
-            return msgspec.json.decode(text, type=cls)
-        except msgspec.MsgspecError as error:
-            raise ValueError(str(error)) from None
+        """Return the cursor after the newest row of the last lines of a file."""
 
 
 C = TypeVar("C", bound=LogCursor[Any])
@@ -77,7 +51,7 @@ class NewRows(Struct, Generic[C, Id], frozen=True):
 
 
 def batches(rows: Iterable[LogRow[Id]]) -> Iterator[tuple[LogRow[Id], ...]]:
-    """Yield rows in batches: recovery must find the last batch at a file's end."""
+    """Yield rows in batches."""
     batch: list[LogRow[Id]] = []
     size = 0
     for row in rows:

@@ -93,28 +93,14 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
         return max(self.known.values(), default=self.start)
 
     def with_(self, keys: Iterable[RowKey[str]]) -> "Position":
-        last, known = self.last, dict(self.known)
-        for last in keys:
-            known[last[0]] = nanoseconds(last[1])
-        return replace(self, last=last, known=known)
+        added = {id_: nanoseconds(timestamp) for id_, timestamp in keys}
+        return replace(self, known={**self.known, **added})
 
     def starting_at(self, start: int) -> "Position":
         """Return the position that starts at a time, or at its own start if later."""
         start = max(start, self.start)
         known = {id_: time for id_, time in self.known.items() if time >= start}
         return replace(self, start=start, page=1, restart_at=None, known=known)
-
-    def after_crash(self, keys: Sequence[RowKey[str]]) -> "Position":
-        """Return the position with rows that were written after it was saved.
-
-        Args:
-            keys: the keys of the last lines of the file: a batch and one more or, if
-                `last` is not among these, all lines of the last minutes.
-        """
-        position = replace(self, page=1, restart_at=None)
-        if self.last in keys:
-            return position.with_(keys[keys.index(self.last) + 1 :])
-        return position.after_loss(keys) if keys else position
 
     def after_loss(self, keys: Sequence[RowKey[str]]) -> "Position":
         position = self.with_(keys)
@@ -131,7 +117,7 @@ def new_rows(
     page_end = max((time for time, _ in present), default=position.newest)
     if skip_backlog and more and page_end < now - COUNTED_AGE:
         passed = [row for _, row in present if row.id not in position.known]
-        forward = replace(position, last=None).starting_at(now)
+        forward = position.starting_at(now)
         return NewRows(forward, [], skipped=len(passed) + more)
     new = [
         row

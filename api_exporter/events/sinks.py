@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.events.file import CursorFile, LinesFile
+from api_exporter.events.file import CursorFile, LinesFile, Saved
 from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import Id
 from api_exporter.events.log_cursor import C
@@ -26,7 +26,7 @@ class InThread(Protocol):
 
 
 class Sink(Protocol[C]):
-    """A destination of lines. Methods raise OSError or ValueError; a retry is allowed.
+    """A destination of lines. Methods raise OSError or ValueError.
 
     Attributes:
         where: its name in log lines.
@@ -34,17 +34,14 @@ class Sink(Protocol[C]):
 
     where: str
 
-    async def load_cursor(self) -> C:
-        """Return the cursor of the lines that earlier processes wrote."""
+    async def load(self) -> tuple[C, list[bytes]]:
+        """Finish the last write; return its cursor, and the lines that it had left."""
 
-    async def commit(self, lines: bytes, cursor: C) -> None:
-        """Accept lines and their cursor; accepted lines are written once.
+    async def write(self, lines: bytes, cursor: C) -> None:
+        """Write lines and save their cursor. If that fails, only `load` may follow.
 
-        All lines that were accepted earlier must have been flushed.
+        An empty text must follow the last lines: their copy beside the cursor goes.
         """
-
-    async def flush(self) -> None:
-        """Finish writing the accepted lines, and save their cursor."""
 
     def close(self) -> None:
         """Close the file of lines; the next write opens it again."""
@@ -80,45 +77,20 @@ class OwnedPaths:
 
 
 class FileSink(Generic[C, Id]):
-    """Writes lines to a file: of each batch all lines or none."""
+    """Writes lines to a file, each once."""
 
     def __init__(
-        self,
-        kind: Kind[C, Id],
-        path: Path,
-        cursor: Path,
-        in_thread: InThread,
-        account: str,
+        self, kind: Kind[C, Id], path: Path, cursor: Path, in_thread: InThread
     ) -> None:
         self.where = str(path)
-        self._file = LinesFile(path, kind, account)
-        self._cursor = CursorFile(cursor, type(kind.first))
+        self._file = LinesFile(kind, path, cursor)
         self._in_thread = in_thread
-        self._unsaved: C | None = None
 
-    async def load_cursor(self) -> C:
-        def load_cursor() -> C:
-            cursor = self._file.recover(self._cursor.load())
-            # Recovery finds one batch beyond the cursor, so save before the next one.
-            self._cursor.save(cursor)
-            return cursor
+    async def load(self) -> tuple[C, list[bytes]]:
+        return await self._in_thread(self._file.load)
 
-        return await self._in_thread(load_cursor)
-
-    async def commit(self, lines: bytes, cursor: C) -> None:
-        def commit() -> None:
-            self._file.append(lines)
-            self._unsaved = cursor
-
-        await self._in_thread(commit)
-
-    async def flush(self) -> None:
-        def save() -> None:
-            if self._unsaved is not None:
-                self._cursor.save(self._unsaved)
-                self._unsaved = None
-
-        await self._in_thread(save)
+    async def write(self, lines: bytes, cursor: C) -> None:
+        await self._in_thread(lambda: self._file.write(lines, cursor))
 
     def close(self) -> None:
         with suppress(OSError):  # accepted lines are on the disk already
@@ -149,17 +121,22 @@ class OutputSink(Generic[C, Id]):
         self._cursor = CursorFile(cursor, type(kind.first))
         self._in_thread = in_thread
         self._clock = clock
-        self._remaining = b""
+        self._lines = self._remaining = b""
         self._unsaved: C | None = None
 
-    async def load_cursor(self) -> C:
+    async def load(self) -> tuple[C, list[bytes]]:
+        if self._unsaved is not None:
+            cursor, lines = self._unsaved, self._lines
+            await self._finish(cursor)
+            return cursor, lines.split(b"\n")[:-1]
         found = await self._in_thread(self._cursor.load)
-        return self._first if found is None else found
+        return (self._first if found is None else found.cursor), []
 
-    async def commit(self, lines: bytes, cursor: C) -> None:
-        self._remaining, self._unsaved = lines, cursor
+    async def write(self, lines: bytes, cursor: C) -> None:
+        self._lines, self._remaining, self._unsaved = lines, lines, cursor
+        await self._finish(cursor)
 
-    async def flush(self) -> None:
+    async def _finish(self, cursor: C) -> None:
         deadline = self._clock.seconds() + READER_TIMEOUT
         while self._remaining or not self._output.is_flushed:
             written = self._output.write(self._remaining)
@@ -170,10 +147,8 @@ class OutputSink(Generic[C, Id]):
                 raise OSError(0, "no program reads standard output")
             else:
                 await deferLater(self._clock, _POLL_INTERVAL)
-        unsaved = self._unsaved
-        if unsaved is not None:
-            await self._in_thread(lambda: self._cursor.save(unsaved))
-            self._unsaved = None
+        await self._in_thread(lambda: self._cursor.save(Saved(cursor)))
+        self._lines, self._unsaved = b"", None
 
     def close(self) -> None:
         """Do nothing: standard output stays open."""
@@ -186,15 +161,13 @@ class NullSink(Generic[C]):
 
     def __init__(self, first: Callable[[], C]) -> None:
         self._first = first
+        self._cursor: C | None = None
 
-    async def load_cursor(self) -> C:
-        return self._first()
+    async def load(self) -> tuple[C, list[bytes]]:
+        return self._cursor or self._first(), []
 
-    async def commit(self, lines: bytes, cursor: C) -> None:
-        """Drop the lines."""
-
-    async def flush(self) -> None:
-        """Do nothing."""
+    async def write(self, _: bytes, cursor: C) -> None:
+        self._cursor = cursor
 
     def close(self) -> None:
         """Do nothing."""

@@ -68,9 +68,7 @@ class LogFactory:
             audit = self._journal(
                 AUDIT,
                 settings,
-                sink=self._sink(
-                    AUDIT, settings.events_file, settings.events_cursor, settings.name
-                ),
+                sink=self._sink(AUDIT, settings.events_file, settings.events_cursor),
                 paths=self._paths(settings.events_file, settings.events_cursor),
                 telemetry=EventsTelemetry(registry),
                 log=log,
@@ -99,9 +97,7 @@ class LogFactory:
         )
         paths = self._paths()
         if file is not None:
-            sink = self._sink(
-                ACCESS_LOG_KIND, file, settings.access_log_cursor, settings.name
-            )
+            sink = self._sink(ACCESS_LOG_KIND, file, settings.access_log_cursor)
             paths = self._paths(file, settings.access_log_cursor)
         telemetry = AccessLogTelemetry(registry, writes=file is not None)
         kind = COUNT_ONLY if file is None else ACCESS_LOG_KIND
@@ -132,13 +128,11 @@ class LogFactory:
             now=self._now,
         )
 
-    def _sink(
-        self, kind: Kind[C, Id], file: Path, cursor: Path, account: str
-    ) -> Sink[C]:
+    def _sink(self, kind: Kind[C, Id], file: Path, cursor: Path) -> Sink[C]:
         if file == STANDARD_OUTPUT:
             reactor = self._reactor
             return OutputSink(kind, self._output, cursor, self._in_thread, reactor)
-        return FileSink(kind, file, cursor, self._in_thread, account)
+        return FileSink(kind, file, cursor, self._in_thread)
 
     def _paths(self, *paths: Path) -> OwnedPaths:
         files = [path for path in paths if path != STANDARD_OUTPUT]

@@ -1,10 +1,12 @@
 """Claims about both logs: files, retries and log lines."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from errno import EIO, EROFS
 from pathlib import Path
+from random import Random
 from typing import Any, Generic, TypeVar
 
 from twisted.internet.task import Clock
@@ -18,6 +20,8 @@ from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id
 from api_exporter.events.log_cursor import C
 from api_exporter.events.sinks import FileSink, OwnedPaths, Sink
 from api_exporter.refresh.compute import compute_at_once
+from simulation.disk import Disk
+from tests import tries
 from tests.events import limited
 from tests.events.paging import START
 
@@ -93,12 +97,19 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
     def journal(
         self, sink: Sink[C] | None = None, kind: Kind[C, Id] | None = None
     ) -> Journal[C, Id]:
-        file = FileSink(self.kind, self.path, self.cursor, run_here, "acme")
+        journal = self.process(
+            sink or FileSink(self.kind, self.path, self.cursor, run_here), kind
+        )
+        self.addCleanup(lambda: journal.running and journal.stopService())
+        return journal
+
+    def process(self, sink: Sink[C], kind: Kind[C, Id] | None = None) -> Journal[C, Id]:
+        """Return a journal that a test may kill: it needs no end."""
         journal = Journal(
             kind or self.kind,
             account="acme",
             personal=frozenset(),
-            sink=file if sink is None else sink,
+            sink=sink,
             paths=OwnedPaths(set()),
             compute=compute_at_once,
             telemetry=self.telemetry,
@@ -106,7 +117,6 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
             now=lambda: NOW + self.clock.seconds(),
         )
         journal.startService()
-        self.addCleanup(lambda: journal.running and journal.stopService())
         return journal
 
     def ids(self, path: Path | None = None) -> list[int]:
@@ -167,26 +177,40 @@ class FileTests(JournalTestCase[C, Id]):
             self.feed(self.journal(), range(1, last + 11))
             self.assertEqual(list(range(1, last + 11)), self.ids())
 
-    def test_killed_twice(self) -> None:
-        """A process killed between a batch and its cursor repeats no row."""
+    def test_histories(self) -> None:
+        """No kill at any byte, full disk or rotation loses, doubles or cuts a row."""
+        for seed in range(tries(40)):
+            self.setUp()
+            chance = Random(seed)
+            disk = Disk(self.folder, chance)
 
-        class Killed(FileSink[C, Id]):
-            async def flush(self) -> None:
-                if self.appended:
-                    raise OSError(0, "killed")
+            async def thread(work: Callable[[], T], disk: Disk = disk) -> T:
+                result: T = disk.run(work)
+                return result
 
-            async def commit(self, lines: bytes, cursor: C) -> None:
-                await super().commit(lines, cursor)
-                self.appended = True
-
-            appended = False
-
-        self.feed(self.journal(), range(1, 1501))
-        for _ in range(3):
-            sink = Killed(self.kind, self.path, self.cursor, run_here, "acme")
-            self.feed(self.journal(sink), range(1, 2001))
-        self.feed(self.journal(), range(1, 2001))
-        self.assertEqual(list(range(1, 2001)), self.ids())
+            last, journal = 0, None
+            with disk.watched():
+                for turn in range(20):
+                    if journal is None:
+                        sink = FileSink(self.kind, self.path, self.cursor, thread)
+                        journal = self.process(sink)
+                    last += chance.choice((0, 1, 30, 250))
+                    disk.full = turn < 19 and chance.random() < 0.3
+                    killed = turn < 18 and chance.random() < 0.6
+                    if killed:
+                        disk.kill(chance.choice(("", "events")))
+                    self.feed(journal, range(1, last + 1))
+                    if killed:
+                        disk.close_all()
+                        journal = None
+                    if self.path.exists() and chance.random() < 0.3:
+                        self.path.rename(f"{self.path}.{turn}")
+            files = sorted(self.folder.glob("events.jsonl*"))
+            texts = [path.read_bytes() for path in files]
+            found = [one for path in files for one in self.ids(path)]
+            self.assertEqual(Counter(range(1, last + 1)), Counter(found), seed)
+            self.assertEqual(last, sum(map(len, map(bytes.splitlines, texts))), seed)
+            self.assertFalse([text for text in texts if text[-1:] not in b"\n"])
 
     def test_full_disk(self) -> None:
         """A full disk is logged at its beginning and end, and no row is lost."""
@@ -220,14 +244,14 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual([1], self.ids())
 
     def test_no_room_for_the_cursor(self) -> None:
-        """A batch waits until the cursor of the previous batch is saved."""
+        """Rows wait until their cursor can be saved."""
         blocked = self.folder / "cursor.new"
         journal = self.journal()
         self.feed(journal, ())
         blocked.mkdir()
         for _ in range(3):
             self.feed(journal, range(1, 301))
-        self.assertEqual(list(range(1, 101)), self.ids())
+        self.assertEqual([], self.ids())
         blocked.rmdir()
         self.feed(journal, range(1, 301))
         self.assertEqual(list(range(1, 301)), self.ids())
@@ -272,7 +296,7 @@ class FileTests(JournalTestCase[C, Id]):
             (self.cursor / "new", "", "Not a directory"),
         ):
             self.cursor.write_text(content)
-            sink = FileSink(self.kind, self.path, path, run_here, "acme")
+            sink = FileSink(self.kind, self.path, path, run_here)
             [logged] = self.logged_for(self.journal(sink), [1], [1])
             self.assertIn(
                 f"cannot write {self.kind.rows} to {self.path}: {path}", logged

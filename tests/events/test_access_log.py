@@ -120,7 +120,7 @@ class AccessLogTests(SynchronousTestCase):
         for cause, why in causes:
 
             class Broken(NullSink[Position]):
-                async def load_cursor(self) -> Position:
+                async def load(self) -> tuple[Position, list[bytes]]:
                     raise cause  # noqa: B023
 
             self.cannot_begin(Broken(Position), why)
@@ -132,10 +132,10 @@ class AccessLogTests(SynchronousTestCase):
         tries = []
 
         class Hung(NullSink[Position]):
-            async def load_cursor(self) -> Position:
+            async def load(self) -> tuple[Position, list[bytes]]:
                 tries.append(1)
                 await answer
-                return await super().load_cursor()
+                return await super().load()
 
         why = "the files of the log cannot be opened"
         self.cannot_begin(Hung(Position), why)

@@ -155,39 +155,23 @@ class MissedTests(SynchronousTestCase):
 
 class CursorTests(SynchronousTestCase):
     def test_without_cursor(self) -> None:
-        """Without a cursor, events before the last lines count as written: in a new
-        file, too, and with a late event among the lines. With one that is a batch
-        behind, they do not.
+        """Without a cursor, events before the newest line count as written, also if
+        late events are among the last lines.
         """
-        for before, written, listed, new in (
-            (NOTHING, range(200, 301), range(1, 302), [301]),
-            (after(range(1, 8)), range(200, 301), range(1, 302), [301]),
-            (after(range(1, 8)), range(8, 108), range(1, 109), [108]),
-            (after(range(1, 8)), range(9, 109), range(1, 110), [8, 109]),
-            (NOTHING, range(6, 20), range(1, 22), [20, 21]),
-            (NOTHING, [*range(100, 149), 3, *range(149, 300)], range(1, 301), [300]),
+        for written, listed, new in (
+            (range(200, 301), range(1, 302), [301]),
+            (range(6, 20), range(1, 22), [20, 21]),
+            ([*range(100, 149), 3, *range(149, 300)], range(1, 301), [300]),
         ):
-            recovered = before.after_loss if before is NOTHING else before.after_crash
-            cursor = recovered(keys(written))
+            cursor = NOTHING.after_loss(keys(written))
             self.assertEqual(new, ids(choose(cursor, events(listed))))
+        self.assertEqual(NOTHING, NOTHING.after_loss([]))
 
-    def test_after_crash_in_a_new_era(self) -> None:
+    def test_without_cursor_in_a_new_era(self) -> None:
         """Lines from before a restart of ids do not hide later events."""
-        old = events(range(1, 31))
-        chosen = choose(after(range(1, 51)), old + events(range(31, 36), era=1))
-        written = keys(range(40, 51)) + keys([31, 32], era=1)
-        cursor = chosen.cursor.after_crash(written)
-        listed = old + events(range(31, 60), era=1)
-        self.assertEqual(list(range(33, 60)), ids(choose(cursor, listed)))
-
-    def test_file(self) -> None:
-        """A cursor survives saving and loading."""
-        for cursor in (NOTHING, after(range(1, 2000))):
-            self.assertEqual(cursor, AuditCursor.decode(cursor.encode()))
-        self.assertLess(len(after(range(1, 2000)).encode()), 64_000)
-        for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
-            with self.assertRaises(ValueError):
-                AuditCursor.decode(text)
+        cursor = NOTHING.after_loss(keys(range(1, 51)) + keys([31, 32], era=1))
+        listed = events(range(1, 31)) + events(range(31, 36), era=1)
+        self.assertEqual([33, 34, 35], ids(choose(cursor, listed)))
 
     def test_moment(self) -> None:
         """Times in any zone, or in none, are read; other texts are 0."""
@@ -197,12 +181,12 @@ class CursorTests(SynchronousTestCase):
             self.assertEqual(0.0, epoch_seconds(text))
 
     def test_once_each(self) -> None:
-        """Each event is written once, with random late commits and crashes."""
+        """Each event is written once, with random late commits."""
         for seed in range(tries(8)):
             chance = Random(seed)
             committed: list[int] = []
             pending: list[int] = []
-            saved, lines, number = NOTHING, keys([]), 0
+            cursor, lines, number = NOTHING, keys([]), 0
             for _ in range(30):
                 for _ in range(chance.randrange(30)):
                     number += 1
@@ -210,18 +194,11 @@ class CursorTests(SynchronousTestCase):
                 held = pending[-3:] if chance.random() < 0.5 else []
                 committed += [one for one in pending if one not in held]
                 pending = held
-                cursor = saved.after_crash(lines[-101:])
                 new = ids(choose(cursor, events(committed)))
                 while new and chance.random() < 0.9:
                     batch, new = keys(new[:10]), new[10:]
-                    if chance.random() < 0.1:  # killed between lines and cursor
-                        lines += batch[: chance.randrange(11)]
-                        break
                     lines += batch
-                    saved = cursor = cursor.with_(batch)
-                    if chance.random() < 0.1:
-                        break
-            cursor = saved.after_crash(lines[-101:])
+                    cursor = cursor.with_(batch)
             rest = choose(cursor, events(committed))
             self.assertEqual("", rest.gap_reason)
             written = [one for one, _ in lines] + ids(rest)

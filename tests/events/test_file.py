@@ -2,36 +2,36 @@
 
 import errno
 import fcntl
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.audit_cursor import MAX_IDS, AuditCursor
-from api_exporter.events.file import CursorFile, LinesFile
+from api_exporter.events.file import CursorFile, LinesFile, Place, Saved
 from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT
 from api_exporter.events.lines import event_line, row_line
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, RowList
-from api_exporter.events.log_cursor import MAX_BATCH_ROWS, batches
-from api_exporter.events.position import Position
 from tests import THOROUGH
-from tests.events import body, events, finish, keys, limited
+from tests.events import events, keys, limited
 from tests.events.paging import START, Table
 
 NONE = frozenset[str]()
+NOTHING = AuditCursor()
 
 HOLDING = """
 import sys
 from pathlib import Path
 from api_exporter.events.file import LinesFile
 from api_exporter.events.kinds import AUDIT
-LinesFile(Path(sys.argv[1]), AUDIT, "").append(b"")
+LinesFile(AUDIT, Path(sys.argv[1]), Path("unused")).load()
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -47,8 +47,12 @@ class FileTestCase(SynchronousTestCase):
         folder = Path(self.mktemp())
         folder.mkdir()
         self.path = folder / "events.jsonl"
-        self.file = LinesFile(self.path, AUDIT, "")
+        self.cursor = folder / "cursor"
+        self.file = LinesFile(AUDIT, self.path, self.cursor)
         self.addCleanup(self.file.close)
+
+    def append(self, text: bytes) -> None:
+        self.file.write(text, NOTHING)
 
 
 class AppendTests(FileTestCase):
@@ -57,8 +61,8 @@ class AppendTests(FileTestCase):
         new one is created; a truncated file is written from its beginning.
         """
         self.path.write_bytes(lines([1]))
-        self.file.append(lines([2]))
-        self.file.append(lines([3, 4]))
+        self.append(lines([2]))
+        self.append(lines([3, 4]))
         self.assertEqual(lines([1, 2, 3, 4]), self.path.read_bytes())
         moved = self.path.rename(f"{self.path}.1")
         for change in (
@@ -67,46 +71,39 @@ class AppendTests(FileTestCase):
             lambda: os.truncate(self.path, 0),
         ):
             change()
-            self.file.append(lines([5]))
+            self.append(lines([5]))
             self.assertEqual(lines([5]), self.path.read_bytes())
         self.assertEqual(lines([1, 2, 3, 4]), moved.read_bytes())
 
     def test_failure(self) -> None:
         """A failed write is removed; lines that another program appended stay."""
-        self.file.append(lines([1]))
+        self.append(lines([1]))
         for others in (b"", b"half", b"whole\n"):
             before = self.path.read_bytes()
 
             def fail(file: int, others: bytes = others) -> None:
-                os.write(file, others)
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
+                if os.path.samestat(os.fstat(file), self.path.stat()):
+                    os.write(file, others)
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
 
             with MonkeyPatcher((os, "fsync", fail)), self.assertRaises(OSError):
-                self.file.append(lines([2, 3]))
+                self.append(lines([2, 3]))
             written = lines([2, 3]) + others if others else b""
             self.assertEqual(before + written, self.path.read_bytes())
-
-    def test_lost_cursor_after_rotation(self) -> None:
-        """Late events among the last lines of the moved file are found."""
-        Path(f"{self.path}.1").write_bytes(lines([1, 2, 3, 5, 7]))
-        self.path.write_bytes(lines([4, 6, 8]))
-        self.assertEqual({*range(1, 9)}, {*self.file.recover(None).recent})
-        self.path.write_bytes(b"")
-        self.assertEqual(AuditCursor(), self.file.recover(None))
 
     def test_no_file(self) -> None:
         """A path that is not a regular file is refused."""
         os.mkfifo(self.path)
         with self.assertRaisesRegex(ValueError, "not a regular file"):
-            self.file.append(b"x\n")
+            self.append(b"x\n")
         self.path.unlink()
         self.path.mkdir()
         with self.assertRaises(OSError):
-            self.file.append(b"x\n")
+            self.append(b"x\n")
 
     def test_other_process(self) -> None:
         """The file is refused while another process writes it."""
-        self.file.append(lines([1]))
+        self.append(lines([1]))
         self.file.close()
         command = [sys.executable, "-c", HOLDING, str(self.path)]
         pipe = subprocess.PIPE
@@ -117,12 +114,12 @@ class AppendTests(FileTestCase):
             opened = len(os.listdir("/proc/self/fd"))
             refusal = "^another process writes to this file$"
             with self.assertRaisesRegex(ValueError, refusal):
-                self.file.append(lines([2]))
+                self.append(lines([2]))
             with self.assertRaisesRegex(ValueError, refusal):
-                self.file.recover(None)
+                self.file.load()
             self.assertEqual(opened, len(os.listdir("/proc/self/fd")))
             other.stdin.close()
-        self.file.append(lines([2]))
+        self.append(lines([2]))
         self.assertEqual(lines([1, 2]), self.path.read_bytes())
 
     def test_no_locks(self) -> None:
@@ -132,61 +129,109 @@ class AppendTests(FileTestCase):
             raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
         self.patch(fcntl, "lockf", lockf)
-        self.file.append(lines([1]))
+        self.append(lines([1]))
         self.assertEqual(lines([1]), self.path.read_bytes())
 
 
 class RecoveryTests(FileTestCase):
-    cursor = AuditCursor().with_(keys(range(1, 151)))
+    """A process continues where another one was killed."""
 
-    def recover(self) -> AuditCursor:
-        return self.file.recover(self.cursor)
+    def next_file(self) -> LinesFile[AuditCursor, int]:
+        self.file.close()
+        self.file = LinesFile(AUDIT, self.path, self.cursor)
+        self.addCleanup(self.file.close)
+        return self.file
 
-    def test_written(self) -> None:
-        """Lines beyond the cursor count as written: a batch in the file, and all in
-        files that were moved away later.
-        """
-        moved = {".c": range(1, 101), ".a": range(101, 151), ".b": range(151, 161)}
-        for files, newest in (
-            ({}, 150),
-            ({"": range(1, 151)}, 150),
-            ({"": range(1, 152)}, 151),
-            ({"": range(1, 151 + MAX_BATCH_ROWS // 2)}, 150 + MAX_BATCH_ROWS // 2),
-            ({"": range(1, 151 + MAX_BATCH_ROWS)}, 150 + MAX_BATCH_ROWS),
-            ({".1": range(1, 161)}, 160),
-            ({".1": range(1, 161), "": range(161, 170)}, 169),
-            (
-                {".1": range(1, 161), "": range(161, 161 + MAX_BATCH_ROWS)},
-                160 + MAX_BATCH_ROWS,
-            ),
-            (moved, 160),
-            ({**moved, "": range(161, 170)}, 169),
-            ({".7": range(999, 1000)}, 150),
-        ):
-            self.setUp()
-            for time, (suffix, numbers) in enumerate(files.items()):
-                path = Path(f"{self.path}{suffix}")
-                path.write_bytes(lines(numbers))
-                os.utime(path, (time, time))
-            Path(f"{self.path}.gz").write_bytes(b"\x1f\x8b\n\n")
-            expected = self.cursor.with_(keys(range(151, newest + 1)))
-            self.assertEqual(expected, self.recover(), files)
+    def new_ids(self, listed: range) -> list[int]:
+        """Return the ids that another process writes of a list."""
+        cursor, _ = self.next_file().load()
+        return [e.id for e in AUDIT.new_rows(cursor, RowList(events(listed)), 0).rows]
+
+    def cut(self, size: int) -> AuditCursor:
+        """Write three events of which the file gets some bytes, and two before them."""
+        for path in self.path.parent.iterdir():
+            path.unlink()
+        self.next_file().write(lines([1, 2]), NOTHING.with_(keys([1, 2])))
+        cursor = NOTHING.with_(keys(range(1, 6)))
+        self.file.write(lines([3, 4, 5]), cursor)
+        os.truncate(self.path, len(lines([1, 2])) + size)
+        return cursor
 
     def test_cut(self) -> None:
-        """An incomplete last line is removed."""
-        whole = lines(range(1, 160))
-        for cut in range(1, len(lines([159])), 1 if THOROUGH else 10):
-            self.path.write_bytes(whole[:-cut])
-            expected = self.cursor.with_(keys(range(151, 159)))
-            self.assertEqual(expected, self.recover(), cut)
-            self.assertEqual(lines(range(1, 159)), self.path.read_bytes())
+        """The rest of the saved lines is written, wherever a kill has cut them."""
+        last = len(lines([3, 4, 5]))
+        for size in range(0, last + 1, 1 if THOROUGH else 7):
+            cursor = self.cut(size)
+            left = lines([3, 4, 5])[size:].count(b"\n")
+            found, recovered = self.next_file().load()
+            self.assertEqual(cursor, found)
+            self.assertEqual(lines(range(6 - left, 6)).splitlines(), recovered, size)
+            self.assertEqual(lines(range(1, 6)), self.path.read_bytes(), size)
+            self.assertEqual((cursor, []), self.next_file().load())
 
-    def test_cut_first(self) -> None:
-        """An incomplete only line is removed, even if it is longer than a block."""
-        self.assertEqual(AuditCursor(), self.file.recover(None))
-        self.path.write_bytes(lines([1])[:-1] + b"x" * 200_000)
-        self.assertEqual(AuditCursor(), self.file.recover(None))
-        self.assertEqual(b"", self.path.read_bytes())
+    def test_moved(self) -> None:
+        """Lines of which a moved file has a part are completed there."""
+        for size in (0, 1, len(lines([3])), len(lines([3, 4, 5])) - 1):
+            self.cut(size)
+            moved = self.path.rename(f"{self.path}.1")
+            os.mkfifo(f"{self.path}.pipe")
+            Path(f"{self.path}.link").symlink_to("nowhere")
+            self.next_file().load()
+            whole = moved.read_bytes() + self.path.read_bytes()
+            self.assertEqual(lines(range(1, 6)), whole)
+            self.assertEqual(not size, self.path.read_bytes() != b"")
+
+    def test_removed(self) -> None:
+        """If the file is removed, too, the saved lines are written again."""
+        for others in (b"", lines(range(50, 60)), b"others\n"):
+            self.cut(len(lines([3])))
+            self.path.unlink()
+            self.path.write_bytes(others)
+            self.next_file().load()
+            self.assertEqual(others + lines([3, 4, 5]), self.path.read_bytes())
+
+    def test_other_program(self) -> None:
+        """Saved lines are whole after lines that another program has appended."""
+        self.cut(0)
+        with self.path.open("ab") as file:
+            file.write(b"others\n")
+        self.next_file().load()
+        expected = lines([1, 2]) + b"others\n" + lines([3, 4, 5])
+        self.assertEqual(expected, self.path.read_bytes())
+
+    def test_failure(self) -> None:
+        """After a failed write, the lines are written with the next ones, also if the
+        file was moved meanwhile.
+        """
+        for move in (False, True):
+            for path in self.path.parent.iterdir():
+                path.unlink()
+            self.append(lines([1]))
+            write = os.write
+
+            def fail(file: int, data: bytes, write: Any = write) -> int:
+                if write(file, data[:5]):
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                return 0
+
+            with MonkeyPatcher((os, "write", fail)), self.assertRaises(OSError):
+                self.file.write(lines([2]), NOTHING.with_(keys([2])))
+            self.assertEqual(lines([1]), self.path.read_bytes())
+            if move:
+                self.path.rename(f"{self.path}.1")
+            cursor, recovered = self.file.load()
+            self.assertEqual(({2}, 1), ({*cursor.recent}, len(recovered)))
+            self.assertEqual(lines([2] if move else [1, 2]), self.path.read_bytes())
+
+    def test_former_version(self) -> None:
+        """The cursor file of an earlier version is read: one object, with one field
+        more.
+        """
+        cursor = NOTHING.with_(keys(range(1, 151)))
+        text = msgspec.json.encode(cursor)
+        self.cursor.write_bytes(b'{"last":[150,"x"],' + text[1:] + b"\n")
+        self.path.write_bytes(lines(range(1, 151)))
+        self.assertEqual((cursor, []), self.file.load())
 
     def test_not_ours(self) -> None:
         """A file with an incomplete line of another program is refused."""
@@ -194,113 +239,64 @@ class RecoveryTests(FileTestCase):
         with self.assertRaisesRegex(
             ValueError, "the last line is incomplete.*end it .*or remove it"
         ):
-            self.recover()
+            self.file.load()
         self.assertEqual(lines([1]) + b"root:x:0:0", self.path.read_bytes())
 
     def test_lost_cursor(self) -> None:
-        """Without a cursor, the last lines are the written events."""
-        self.path.write_bytes(lines(range(1, 500)))
-        recover = self.file.recover(None)
-        self.assertEqual(
-            (499, 2 * MAX_BATCH_ROWS), (max(recover.recent), len(recover.recent))
-        )
-
-    def test_lost_cursor_and_file(self) -> None:
-        """Without a cursor, events before few lines count as written, even if the
-        first of these lines were late.
+        """Without a cursor, events before the newest line count as written, even if
+        the last lines are of late events. Without lines all events are new.
         """
-        self.path.write_bytes(lines([3, 6, 11, 12]))
-        self.assertEqual([13], self.new_ids(None, range(1, 14)))
+        for written, new in (([3, 6, 11, 12], [13]), ([*range(3, 13), 2], [13])):
+            self.path.write_bytes(lines(written))
+            self.assertEqual(new, self.new_ids(range(1, 14)))
+        self.path.write_bytes(b"")
+        self.assertEqual([*range(1, 14)], self.new_ids(range(1, 14)))
 
-    def test_lost_cursor_of_many_files(self) -> None:
-        """Without a cursor, all events in moved files count as written."""
-        for number in range(1, 9):
-            moved = Path(f"{self.path}.{number}")
-            moved.write_bytes(lines(range(300 * number, 300 * (number + 1))))
-            os.utime(moved, (number, number))
-        self.path.write_bytes(lines(range(2700, 2710)))
-        self.assertEqual([2710], self.new_ids(None, range(1, 2711)))
-
-    def test_first_batch(self) -> None:
-        """After a crash in the first batch, a late event is still written."""
-        self.path.write_bytes(lines([1, 3, 4, 5]))
-        self.assertEqual([2, 6], self.new_ids(AuditCursor(), range(1, 7)))
-
-    def new_ids(self, saved: AuditCursor | None, listed: range) -> list[int]:
-        cursor = self.file.recover(saved)
-        return [e.id for e in AUDIT.new_rows(cursor, RowList(events(listed)), 0).rows]
+    def test_lost_cursor_of_a_cut_line(self) -> None:
+        """Without a cursor, an incomplete line is removed, even if it is long."""
+        for whole in ([], [1]):
+            self.path.write_bytes(lines(whole) + lines([2])[:-1] + b"x" * 200_000)
+            self.assertEqual({*whole}, {*self.next_file().load()[0].recent})
+            self.assertEqual(lines(whole), self.path.read_bytes())
 
     def test_lost_cursor_of_a_busy_log(self) -> None:
-        """All rows of the last half minute are found without a current cursor.
-
-        They are more than a batch, and some are in the moved file.
-        """
+        """Without a cursor, all rows of the last half minute are known by their ids."""
         table = Table()
         for number in range(400):
             table.add(number, START + number * NANOSECONDS_PER_SECOND // 20)
         pages = (f"sort_order=asc&page_size=100&page={n}" for n in range(1, 5))
         rows = [row for page in pages for row in table.page(page).rows]
-        text = [row_line(row, "", NONE) for row in rows]
-        file = LinesFile(self.path, ACCESS_LOG_KIND, "")
+        self.path.write_bytes(b"".join(row_line(row, "", NONE) for row in rows))
+        file = LinesFile(ACCESS_LOG_KIND, self.path, self.cursor)
         self.addCleanup(file.close)
-        old = Position(last=("gone", "2026-11-20T19:00:00Z"))
-        for moved, cursor in ((350, None), (250, None), (0, old)):
-            Path(f"{self.path}.1").write_bytes(b"".join(text[:moved]))
-            self.path.write_bytes(b"".join(text[moved:]))
-            known = file.recover(cursor).known
-            self.assertEqual({row.id for row in rows}, known.keys())
-
-    def test_other_account(self) -> None:
-        """A file of another account with the same beginning of its name is ignored."""
-        self.path.write_bytes(lines(range(1, 151)))
-        moved = self.path.rename(f"{self.path}.1")
-        os.utime(moved, (1, 1))
-        Path(f"{self.path}.b").write_bytes(lines(range(900, 950), "b"))
-        self.assertEqual(self.cursor, self.recover())
-
-    def test_not_moved(self) -> None:
-        """Pipes, folders and links with such a name are ignored without blocking."""
-        os.mkfifo(f"{self.path}.pipe")
-        Path(f"{self.path}.d").mkdir()
-        Path(f"{self.path}.link").symlink_to("nowhere")
-        Path(f"{self.path}.socket").symlink_to("/dev/zero")
-        self.assertEqual(self.cursor, self.recover())
-
-    def test_heavy(self) -> None:
-        """A batch of very long lines is found."""
-        sent = json.loads(body(range(1, 120)))
-        for one in sent:
-            one["activity"] = "x" * 300_000
-        batch = next(batches(finish(json.dumps(sent).encode())))
-        self.path.write_bytes(b"".join(event_line(event, "", NONE) for event in batch))
-        expected = keys(range(1, 1 + len(batch)))
-        self.assertEqual(dict(expected), self.file.recover(None).recent)
+        self.assertEqual({row.id for row in rows}, file.load()[0].known.keys())
 
 
 class CursorFileTests(FileTestCase):
-    cursor = AuditCursor().with_(keys(range(1, 151)))
+    saved = Saved(NOTHING.with_(keys(range(1, 151))), lines([9]), Place(3, 1 << 40))
 
     def test_saved(self) -> None:
         """A saved cursor is loaded, and no other file remains."""
         file = CursorFile(self.path, AuditCursor)
         self.assertIsNone(file.load())
         for last in (2, 3):
-            cursor = AuditCursor().with_(keys(range(1, last)))
-            file.save(cursor)
-            self.assertEqual(cursor, file.load())
+            for text in (b"", lines([1, 2])):
+                saved = Saved(NOTHING.with_(keys(range(1, last))), text)
+                file.save(saved)
+                self.assertEqual(saved, file.load())
         self.assertEqual([self.path], list(self.path.parent.iterdir()))
 
     def test_full(self) -> None:
         """A full disk keeps the old cursor."""
         file = CursorFile(self.path, AuditCursor)
-        file.save(AuditCursor())
+        file.save(Saved(NOTHING))
         with limited(200), self.assertRaises(OSError):
-            file.save(AuditCursor().with_(keys(range(1, 100))))
-        self.assertEqual(AuditCursor(), file.load())
+            file.save(self.saved)
+        self.assertEqual(Saved(NOTHING), file.load())
 
     def test_damaged(self) -> None:
         """A damaged cursor is an error."""
-        for text in ("x", "", "[]", '{"recent": 3}', '{"last": [1]}', "x" * 9_000_000):
+        for text in ("x", "", "[]", '{"recent": 3}', "{}\n3\nx", "x" * 9_000_000):
             self.path.write_text(text)
             with self.assertRaisesRegex(
                 ValueError, "events.jsonl does not contain a cursor: "
@@ -323,8 +319,8 @@ class CursorFileTests(FileTestCase):
         other.write_text("precious")
         for make in (lambda: os.mkfifo(new), lambda: new.symlink_to("other")):
             make()
-            CursorFile(self.path, AuditCursor).save(self.cursor)
-            self.assertEqual(self.cursor, CursorFile(self.path, AuditCursor).load())
+            CursorFile(self.path, AuditCursor).save(self.saved)
+            self.assertEqual(self.saved, CursorFile(self.path, AuditCursor).load())
         self.assertEqual("precious", other.read_text())
 
     def test_largest(self) -> None:
@@ -333,6 +329,8 @@ class CursorFileTests(FileTestCase):
         numbers = range(10**19, 10**19 + 2 * MAX_IDS)
         for number in (0, MAX_IDS):
             recent = dict.fromkeys(numbers[number : number + MAX_IDS], stamp)
-            self.cursor = replace(self.cursor, former=self.cursor.recent, recent=recent)
-        CursorFile(self.path, AuditCursor).save(self.cursor)
-        self.assertEqual(self.cursor, CursorFile(self.path, AuditCursor).load())
+            former = self.saved.cursor.recent
+            cursor = replace(self.saved.cursor, former=former, recent=recent)
+            self.saved = Saved(cursor, lines([1]) * 100_000)
+        CursorFile(self.path, AuditCursor).save(self.saved)
+        self.assertEqual(self.saved, CursorFile(self.path, AuditCursor).load())

@@ -94,14 +94,6 @@ class BorderTests(SynchronousTestCase):
             found = new_rows(young, rows, START + newest * SECOND)
             self.assertEqual(page, self.next_of(found).page)
 
-    def test_crash(self) -> None:
-        """After a crash, reading begins with the first page for any last line."""
-        keys = [row.key for row in requests(range(1, 4))]
-        young = Position(page=3, restart_at=START).with_(keys[:2])
-        for lines in (keys, keys[:2], keys[2:]):
-            after = young.after_crash(lines)
-            self.assertEqual((1, None), (after.page, after.restart_at))
-
 
 class TimeTests(SynchronousTestCase):
     def test_nanoseconds(self) -> None:
@@ -318,24 +310,15 @@ class PositionTests(SynchronousTestCase):
         reading.read_all()
         return reading.position
 
-    def test_after_crash(self) -> None:
-        """The lines at the file's end beyond the position count as written."""
-        position = self.position(50)
+    def test_after_loss(self) -> None:
+        """Rows of the last lines count as written, and so do all rows that are half a
+        minute older than the newest line.
+        """
         keys = [row.key for row in requests(range(1, 61))]
-        self.assertEqual(position, position.after_crash(keys[:50]))
-        self.assertEqual(position, position.after_crash([]))
-        for found in (keys, keys[40:], keys[49:]):
-            after = position.after_crash(found)
-            self.assertEqual(keys[-1], after.last)
-            self.assertLessEqual({id_ for id_, _ in keys[50:]}, after.known.keys())
-
-    def test_file(self) -> None:
-        """A position survives saving and loading."""
-        for position in (Position(), self.position(350)):
-            self.assertEqual(position, Position.decode(position.encode()))
-        for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
-            with self.assertRaises(ValueError):
-                Position.decode(text)
+        position = Position().after_loss([*keys[30:], *keys[:30]])
+        self.assertEqual(START + 30 * SECOND, position.start)
+        self.assertEqual({id_ for id_, _ in keys[29:]}, position.known.keys())
+        self.assertEqual(Position(), Position().after_loss([]))
 
     def test_once_each(self) -> None:
         """Each row is read once, with random equal times, late rows and crashes."""
@@ -359,10 +342,10 @@ class PositionTests(SynchronousTestCase):
                 page = table.page(reading.position.query)
                 chosen = new_rows(reading.position, page, reading.now)
                 keys = [row.key for row in chosen.rows]
-                if chance.random() < 0.1:  # killed between lines and position
+                if chance.random() < 0.1:  # killed after some of the rows
                     keys = keys[: chance.randrange(len(keys) + 1)]
                     lines += keys
-                    reading.position = reading.position.after_crash(lines[-101:])
+                    reading.position = chosen.cursor.with_(keys)
                     continue
                 lines += keys
                 assert chosen.advance is not None

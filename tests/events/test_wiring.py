@@ -34,7 +34,7 @@ class JournalsTests(SynchronousTestCase):
     def test_sinks(self) -> None:
         """A log goes to its file, or to standard output."""
         for file, kind in ((Path("log"), FileSink), (STANDARD_OUTPUT, OutputSink)):
-            sink = self.factory()._sink(AUDIT, file, Path("cursor"), "")
+            sink = self.factory()._sink(AUDIT, file, Path("cursor"))
             self.assertIsInstance(sink, kind)
 
     def test_paths(self) -> None:
