@@ -1,5 +1,6 @@
 """Additions to setup.cfg: the commit and its time, documents, the long description."""
 
+import json
 import os
 import re
 import subprocess
@@ -75,12 +76,38 @@ def document(tree: str) -> None:
     body = markdown(text, extensions=["tables", "toc"], tab_length=2)
     # The page has no other documents beside it, so their links are removed.
     body = re.sub(r'<a href="(?!#|https?:)[^"]*">(.*?)</a>', r"\1", body)
-    (folder / "runbooks.html").write_text(PAGE.format(body=body), encoding="utf-8")
+    page = PAGE.format(body=with_contents(body))
+    (folder / "runbooks.html").write_text(page, encoding="utf-8")
     for file in map(Path, COPIED):
         content = file.read_text(encoding="utf-8")
         if file.suffix == ".md":
             content = without_links(content)
         (folder / file.name).write_text(content, encoding="utf-8")
+
+
+HEADING = re.compile(r'<h2 id="(\w+)">(\w+)</h2>')
+
+
+def with_contents(body: str) -> str:
+    """Add a list of all runbooks by severity, links back, and anchors in all spellings.
+
+    Alerts without a finding have no severity in the thresholds.
+    """
+    thresholds = Path("api_exporter/thresholds.json").read_text(encoding="utf-8")
+    severities = json.loads(thresholds)["severities"]
+    listed: dict[str, list[str]] = {"critical": [], "warning": [], "info": [], "": []}
+    for anchor, name in HEADING.findall(body):
+        link = f'<a href="#{anchor}">{name}</a>'
+        listed[severities.get(name, "")].append(link)
+    contents = "".join(
+        f'<h3>{severity or "others"}</h3>\n<p class="contents">{" ".join(links)}</p>\n'
+        for severity, links in listed.items()
+        if links
+    )
+    back = r'<p class="back"><a href="#contents">Contents</a></p>'
+    body = HEADING.sub(rf'<span id="\2"></span>\n\g<0>\n{back}', body)
+    first = body.index("<span id=")
+    return f'{body[:first]}<nav id="contents">\n{contents}</nav>\n{body[first:]}'
 
 
 def without_links(text: str) -> str:

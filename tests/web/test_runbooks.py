@@ -26,6 +26,11 @@ class RunbooksTests(ServedTestCase):
         names = re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8"))
         alerts = {(name.lower(), name) for name in names}
         self.assertEqual(alerts, set(found), "make run makes the page anew")
+        contents = page[page.index("<nav") : page.index("</nav>")]
+        for name in names:
+            self.assertIn(f'<a href="#{name.lower()}">{name}</a>', contents)
+            self.assertIn(f'<span id="{name}">', page)
+        self.assertEqual(len(names), page.count('<a href="#contents">'))
         self.assertNotIn("<script", page)
         self.assertEqual(1, page.count("<style>"))
         links = set(re.findall(r'<a [^>]*href="([^"]*)"', page))

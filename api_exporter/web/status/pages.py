@@ -239,6 +239,7 @@ class Status(LivePage):
             host="a simulated network"
             if context.simulated
             else urlsplit(network.url).netloc,
+            read_at=freshness[UP].last_success,
             peers=inventory.peers,
             offline=[*_offline_machines(inventory, now)],
             max_machines=MAX_MACHINES,

@@ -112,7 +112,7 @@ class StatusTests(ServedTestCase):
         self.assertRegex(self.text(), r"off \(the settings .*\): .*, events")
         self.watched.bodies["api/peers"] = b'[{"id":"a"},{"id":7}]'
         self.watched.advance(30)
-        self.assertEqual("1 left out, 1 records", self.rows("Resources")["peers"][3])
+        self.assertEqual("1 left out, 1 record", self.rows("Resources")["peers"][3])
 
     def test_machines(self) -> None:
         """Offline machines are named with their time, the newest first, and counted."""
