@@ -124,14 +124,7 @@ RULE_REFERENCE_MISSING = FindingKind(
     "NetBirdAgentReferenceMissing",
     "Budget rule",
     "agent_budget_rule",
-    alert=Alert(
-        "1h",
-        "{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} "
-        "names missing objects",
-        "{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} "
-        "names groups, users, providers or guardrails that do not "
-        "exist.",
-    ),
+    alert=POLICY_REFERENCE_MISSING.alert,
 )
 PROMPTS_UNREDACTED = FindingKind(
     "NetBirdAgentPromptsUnredacted",
