@@ -11,12 +11,14 @@ from itertools import pairwise
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
 from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.schedule import MAX_SILENT
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
+from api_exporter.subjects.watch import AttentionState, update_findings
 from api_exporter.telemetry.freshness import MIN_MAX_AGE, OVERDUE_PERIODS
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY
 from api_exporter.upstream.fetcher import SILENT_SECONDS
@@ -567,10 +569,9 @@ class Checker:
             published = network.attention.found
             # Some findings depend on time alone and appear between two refreshes.
             ago = self.world.seconds() - known.read_at.get(UP, 0.0)
+            snapshot = network.attention.snapshot()
             now_found, then_found = (
-                network.attention.findings_of(
-                    network.inventory, network.telemetry.freshness, at
-                )
+                update_findings(replace(snapshot, now=at), UP, AttentionState()).found
                 for at in (now, now - ago)
             )
             if not (now_found.counts and then_found.counts and published.counts):

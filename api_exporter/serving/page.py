@@ -1,7 +1,5 @@
 """Base classes of read-only pages."""
 
-import json
-
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
@@ -74,16 +72,3 @@ class TextPage(ReadOnlyPage):
     def render_GET(self, request: Request) -> bytes:
         request.setHeader(b"Content-Type", self.media_type)
         return self.text(request).encode()
-
-
-class JsonPage(TextPage):
-    """A text page that is a JSON object."""
-
-    media_type = b"application/json"
-
-    def answer(self, request: Request) -> dict[str, object]:
-        """Return the object. It sets the request's status if that is not 200."""
-        raise NotImplementedError
-
-    def text(self, request: Request) -> str:
-        return json.dumps(self.answer(request), indent=2) + "\n"

@@ -115,24 +115,12 @@ class Attention:
         return self.last.found
 
     def snapshot(self) -> Snapshot:
-        return self._snapshot(self._inventory(), self._freshness, self._now())
-
-    def findings_of(
-        self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
-    ) -> FindingList:
-        return update_findings(
-            self._snapshot(inventory, freshness, now), UP, AttentionState()
-        ).found
-
-    def _snapshot(
-        self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
-    ) -> Snapshot:
         server_certificate, client_certificate = self._certificate_lifetimes()
         return Snapshot(
-            inventory=inventory,
+            inventory=self._inventory(),
             thresholds=self._thresholds,
-            now=now,
-            freshness=MappingProxyType(dict(freshness)),
+            now=self._now(),
+            freshness=MappingProxyType(dict(self._freshness)),
             important_groups=self._important_groups,
             server_certificate=server_certificate,
             client_certificate=client_certificate,

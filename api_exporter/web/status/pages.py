@@ -232,7 +232,7 @@ class Status(LivePage):
             finding_groups=[
                 ("New (24 h)", "", new),
                 ("Longer" if new else "", "", longer),
-                ("", with_count(len(infos), "info"), infos),
+                ("", f"{len(infos):,} info", infos),
             ],
             started_at=started_at,
             upstream="a simulated network" if context.simulated else network.url,
@@ -326,10 +326,6 @@ def _account_row(network: AccountNetwork, now: float) -> _AccountRow:
         lines.counts_text(found),
         lines.headline(worst) if worst else reading.why or reading.headline,
     )
-
-
-def with_count(number: int, word: str) -> str:
-    return f"{number:,} {word}"
 
 
 def _offline_machines(inventory: Inventory, now: float) -> Iterator[tuple[str, float]]:
