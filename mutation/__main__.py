@@ -22,7 +22,7 @@ ROOT_TESTS = (
         "refresh/test_refresh_log",
     ),
     *("upstream/test_failures", "upstream/test_fetcher", "upstream/test_tls_policy"),
-    "web/status/test_formatting",
+    "report/test_formatting",
 )
 
 ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -43,6 +43,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
         "refresh/*.py",
         ("test_account", "test_service", "test_roles", "telemetry", "joins/test_early"),
     ),
+    "report": ("report/*.py", ("checking", "web/status")),
     "root": ("*.py", ROOT_TESTS),
     "serving": ("serving/*.py", ("web", "test_service")),
     "settings": ("settings/*.py", ("test_cli", "daemon")),
@@ -50,7 +51,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
         "subjects/**/*.py",
         (
             *("attention", "collectors", "company", "joins", "netbird", "reference"),
-            *("checking/test_survey", "test_golden", "test_roles", "web/status"),
+            *("checking/test_report", "test_golden", "test_roles", "web/status"),
         ),
     ),
     "telemetry": ("telemetry/*.py", ("test_account", "refresh", "web")),
