@@ -14,7 +14,8 @@ from api_exporter.plurals import with_noun
 from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import (
-    CallbackMetric,
+    OwnFamily,
+    OwnMetrics,
     Value,
     register_resource_gauges,
 )
@@ -29,32 +30,34 @@ class AttemptTelemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter[str]()
         self._retries = self._received = 0
-        _register_counter(
-            registry,
-            "api_exporter_upstream_requests",
-            "Number of requests to the NetBird API by HTTP status (none = no response,"
-            " other = invalid status)",
-            lambda: self._requests,
-            "code",
-        )
         self._seconds = Histogram(
             "api_exporter_upstream_request_duration_seconds",
             "Duration of a request to the NetBird API, including the body, in seconds",
             buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
-        _register_counter(
+        _register_counters(
             registry,
-            "api_exporter_upstream_retries",
-            "Number of retries of requests to the NetBird API",
-            lambda: self._retries,
-        )
-        _register_counter(
-            registry,
-            "api_exporter_upstream_received_bytes",
-            "Number of bytes received from the NetBird API in bodies, as sent:"
-            " compressed bodies count compressed",
-            lambda: self._received,
+            (
+                "api_exporter_upstream_requests",
+                "Number of requests to the NetBird API by HTTP status (none = no"
+                " response, other = invalid status)",
+                lambda: self._requests,
+                "code",
+            ),
+            (
+                "api_exporter_upstream_retries",
+                "Number of retries of requests to the NetBird API",
+                lambda: self._retries,
+                "",
+            ),
+            (
+                "api_exporter_upstream_received_bytes",
+                "Number of bytes received from the NetBird API in bodies, as sent:"
+                " compressed bodies count compressed",
+                lambda: self._received,
+                "",
+            ),
         )
 
     def count(self, attempt: Attempt) -> None:
@@ -96,34 +99,34 @@ class AccountTelemetry:
         self._failures = Counter[str]()
         self._reasons: dict[str, int] = dict.fromkeys(REASONS, 0)
         self._collector_failures = dict.fromkeys(collectors, 0)
-        _register_counter(
+        _register_counters(
             registry,
-            "api_exporter_refreshes",
-            "Number of finished refreshes of the resource, including failed refreshes",
-            lambda: {name: self._refreshes[name] for name in freshness},
-            "resource",
-        )
-        _register_counter(
-            registry,
-            "api_exporter_refresh_failures",
-            "Number of failed refreshes of the resource",
-            lambda: {name: self._failures[name] for name in freshness},
-            "resource",
-        )
-        _register_counter(
-            registry,
-            "api_exporter_refresh_failure_reasons",
-            "Number of failed refreshes by reason",
-            lambda: self._reasons,
-            "reason",
-        )
-        _register_counter(
-            registry,
-            "api_exporter_collector_failures",
-            "Number of times that a metric family of the collector could not be made"
-            " because of a bug",
-            lambda: self._collector_failures,
-            "collector",
+            (
+                "api_exporter_refreshes",
+                "Number of finished refreshes of the resource, including failed"
+                " refreshes",
+                lambda: {name: self._refreshes[name] for name in freshness},
+                "resource",
+            ),
+            (
+                "api_exporter_refresh_failures",
+                "Number of failed refreshes of the resource",
+                lambda: {name: self._failures[name] for name in freshness},
+                "resource",
+            ),
+            (
+                "api_exporter_refresh_failure_reasons",
+                "Number of failed refreshes by reason",
+                lambda: self._reasons,
+                "reason",
+            ),
+            (
+                "api_exporter_collector_failures",
+                "Number of times that a metric family of the collector could not be"
+                " made because of a bug",
+                lambda: self._collector_failures,
+                "collector",
+            ),
         )
         self._attempts = AttemptTelemetry(registry)
 
@@ -158,15 +161,17 @@ class AccountTelemetry:
         self._collector_failures[collector] += 1
 
 
-def _register_counter(
-    registry: CollectorRegistry,
-    name: str,
-    documentation: str,
-    read: Callable[[], Value],
-    label: str = "",
+def _register_counters(
+    registry: CollectorRegistry, *rows: tuple[str, str, Callable[[], Value], str]
 ) -> None:
-    """Register plain numbers as a counter: a `Counter` takes a kilobyte a series."""
-    CallbackMetric(registry, name, documentation, read, label=label, kind="counter")
+    """Register plain numbers as counters: a `Counter` takes a kilobyte a series."""
+    OwnMetrics(
+        registry,
+        *(
+            OwnFamily(name, text, read, (label,) if label else (), "counter")
+            for name, text, read, label in rows
+        ),
+    )
 
 
 def _code_label(status: int | None) -> str:

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
@@ -16,72 +16,56 @@ from api_exporter.exposition.text import labels
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.freshness import Freshness
 
-Value = float | Mapping[str, float] | None
+Value = float | Mapping[str, float] | Mapping[tuple[str, ...], float] | None
 
 
-class CallbackMetric(Collector):
-    """A metric whose value a function returns at each scrape.
+class OwnFamily(NamedTuple):
+    """A row of the tables of own metrics.
 
-    Args:
-        read: returns a number, numbers by label value, or None for no series.
+    Attributes:
+        read: returns a number, numbers by the values of the labels, or None for no
+            family. It is called at each scrape.
     """
 
-    def __init__(
-        self,
-        registry: CollectorRegistry,
-        name: str,
-        documentation: str,
-        read: Callable[[], Value],
-        *,
-        label: str = "",
-        kind: Literal["gauge", "counter"] = "gauge",
-    ) -> None:
-        self._name = name
-        self._documentation = documentation
-        self._read = read
-        self._label = label
-        self._kind = kind
+    name: str
+    help: str
+    read: Callable[[], Value]
+    labels: tuple[str, ...] = ()
+    kind: Literal["gauge", "counter"] = "gauge"
+
+
+class OwnMetrics(Collector):
+    """The metrics of a table."""
+
+    def __init__(self, registry: CollectorRegistry, *families: OwnFamily) -> None:
+        self._families = families
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
-        value = self._read()
-        if value is not None:
-            numbers = value if isinstance(value, Mapping) else {"": value}
-            yield CallbackFamily(
-                self._name, self._documentation, self._kind, self._label, numbers
-            )
+        for family in self._families:
+            value = family.read()
+            if value is not None:
+                numbers = value if isinstance(value, Mapping) else {(): value}
+                yield CallbackFamily(family, numbers)
 
 
 class CallbackFamily(Metric):
-    """A family of plain numbers.
+    """A family of plain numbers by the values of its labels.
 
     `lines` renders it without `Sample` objects, which would take most of the time of a
     page.
-
-    Args:
-        numbers: numbers by label value; one number under any key if `label` is empty.
     """
 
-    def __init__(
-        self,
-        name: str,
-        documentation: str,
-        kind: str,
-        label: str,
-        numbers: Mapping[str, float],
-    ) -> None:
-        self.name = name
-        self.documentation = documentation
-        self.type = kind
+    def __init__(self, family: OwnFamily, numbers: Mapping[Any, float]) -> None:
+        self.name, self.documentation, _, self._labels, self.type = family
         self.unit = ""
-        self._label = label
         self._numbers = numbers
 
     @cached_property
     def samples(self) -> list[Sample]:  # type: ignore[override]
         """The samples for other readers of the registry."""
         return [
-            Sample(self._sample_name, {self._label: key} if self._label else {}, number)
+            Sample(self._sample_name, _label_values(self._labels, key), number)
             for key, number in self._numbers.items()
         ]
 
@@ -90,10 +74,10 @@ class CallbackFamily(Metric):
         return f"{self.name}_total" if self.type == "counter" else self.name
 
     def lines(self) -> str:
-        name, label = self._sample_name, self._label
+        name, names = self._sample_name, self._labels
         return "".join(
             [
-                f"{name}{_label_text(label, key)} {_value_text(number)}\n"
+                f"{name}{_label_text(names, key)} {_value_text(number)}\n"
                 for key, number in self._numbers.items()
             ]
         )
@@ -104,8 +88,13 @@ _value_text = lru_cache(1024)(floatToGoString)
 
 
 @lru_cache(1024)  # names of resources and reasons, shared by all accounts
-def _label_text(label: str, value: str) -> str:
-    return labels(**{label: value}) if label else ""
+def _label_text(names: tuple[str, ...], key: str | tuple[str, ...]) -> str:
+    return labels(**dict(sorted(_label_values(names, key).items()))) if names else ""
+
+
+def _label_values(names: tuple[str, ...], key: str | tuple[str, ...]) -> dict[str, str]:
+    values = (key,) if isinstance(key, str) else key
+    return dict(zip(names, values, strict=True))
 
 
 def register_resource_gauges(
@@ -119,67 +108,39 @@ def register_resource_gauges(
         values = ((name, value(one)) for name, one in freshness.items())
         return {name: known for name, known in values if known is not None}
 
-    CallbackMetric(
-        registry,
-        "netbird_api_up",
-        "Whether the last refresh of the peers succeeded and their metrics have not"
-        " expired (1 = yes, 0 = no)",
-        lambda: freshness[UP].up,
-    )
-    CallbackMetric(
-        registry,
-        "api_exporter_request_budget_per_minute",
-        "Requests a minute that the exporter allows itself for the token (absent while"
-        " no limit is known)",
-        budget,
-    )
-    for name, documentation, value in _RESOURCE_GAUGES:
-        read = partial(by_resource, value)
-        CallbackMetric(registry, name, documentation, read, label="resource")
-    registry.register(UnknownValues(freshness))
-
-
-class FindingTimes(Collector):
-    """The time since which each finding holds.
-
-    Args:
-        series: returns times by label values.
-    """
-
-    def __init__(self, series: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
-        self._series = series
-
-    def collect(self) -> Iterator[Metric]:
-        family = GaugeMetricFamily(
-            "api_exporter_finding_since_timestamp_seconds",
-            "Time since which the finding holds, in seconds since 1970: NetBird's own"
-            " time where it has one, else when the exporter first found it",
-            labels=("finding", "severity", "object_type", "object_id", "object"),
+    def unknown_values() -> Mapping[tuple[str, ...], float]:
+        return Counter(
+            (resource, field)
+            for resource, known in freshness.items()
+            for field, _ in known.unknown.values
         )
-        for label_values, since in self._series().items():
-            family.add_metric(label_values, since)
-        if family.samples:
-            yield family
 
-
-class UnknownValues(Collector):
-    """The number of unknown values of each field that has some."""
-
-    def __init__(self, freshness: Mapping[str, Freshness]) -> None:
-        self._freshness = freshness
-
-    def collect(self) -> Iterator[Metric]:
-        family = GaugeMetricFamily(
+    OwnMetrics(
+        registry,
+        OwnFamily(
+            "netbird_api_up",
+            "Whether the last refresh of the peers succeeded and their metrics have not"
+            " expired (1 = yes, 0 = no)",
+            lambda: freshness[UP].up,
+        ),
+        OwnFamily(
+            "api_exporter_request_budget_per_minute",
+            "Requests a minute that the exporter allows itself for the token (absent"
+            " while no limit is known)",
+            budget,
+        ),
+        *(
+            OwnFamily(name, text, partial(by_resource, value), ("resource",))
+            for name, text, value in _RESOURCE_GAUGES
+        ),
+        OwnFamily(
             "api_exporter_unknown_values",
             "Number of different values of a field that this version does not know, of"
             " an enumeration or of another type (absent without such values)",
-            labels=("resource", "field"),
-        )
-        for resource, known in self._freshness.items():
-            for field, count in Counter(f for f, _ in known.unknown.values).items():
-                family.add_metric((resource, field), count)
-        if family.samples:
-            yield family
+            lambda: unknown_values() or None,
+            ("resource", "field"),
+        ),
+    )
 
 
 _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ...] = (
@@ -247,47 +208,52 @@ def register_network_gauges(
         omitted: returns the number of findings without a series, by name.
         thresholds: those of alerts without a finding, by name.
     """
-    CallbackMetric(
+    OwnMetrics(
         registry,
-        "api_exporter_series",
-        "Number of series by collector, without the exporter's own series",
-        pages.series,
-        label="collector",
-    )
-    CallbackMetric(
-        registry,
-        "api_exporter_page_bytes",
-        "Length of the uncompressed page in bytes, without the exporter's own metrics",
-        lambda: sum(pages.lengths().values()),
-    )
-    CallbackMetric(
-        registry,
-        "api_exporter_cut_labels",
-        "Number of label values that the exporter shortened because they were too long",
-        pages.cut_count,
-    )
-    CallbackMetric(
-        registry,
-        "api_exporter_attention",
-        "Number of findings by severity",
-        findings,
-        label="severity",
-    )
-    registry.register(FindingTimes(series))
-    CallbackMetric(
-        registry,
-        "api_exporter_findings_omitted",
-        "Number of findings without a series, beyond 50 of a name or 500 of an account"
-        " (absent if all have one)",
-        lambda: omitted() or None,
-        label="finding",
-    )
-    CallbackMetric(
-        registry,
-        "api_exporter_threshold",
-        "Threshold of an alert without a finding (absent without a limit)",
-        lambda: thresholds or None,
-        label="threshold",
+        OwnFamily(
+            "api_exporter_series",
+            "Number of series by collector, without the exporter's own series",
+            pages.series,
+            ("collector",),
+        ),
+        OwnFamily(
+            "api_exporter_page_bytes",
+            "Length of the uncompressed page in bytes, without the exporter's own"
+            " metrics",
+            lambda: sum(pages.lengths().values()),
+        ),
+        OwnFamily(
+            "api_exporter_cut_labels",
+            "Number of label values that the exporter shortened because they were too"
+            " long",
+            pages.cut_count,
+        ),
+        OwnFamily(
+            "api_exporter_attention",
+            "Number of findings by severity",
+            findings,
+            ("severity",),
+        ),
+        OwnFamily(
+            "api_exporter_finding_since_timestamp_seconds",
+            "Time since which the finding holds, in seconds since 1970: NetBird's own"
+            " time where it has one, else when the exporter first found it",
+            lambda: series() or None,
+            ("finding", "severity", "object_type", "object_id", "object"),
+        ),
+        OwnFamily(
+            "api_exporter_findings_omitted",
+            "Number of findings without a series, beyond 50 of a name or 500 of an"
+            " account (absent if all have one)",
+            lambda: omitted() or None,
+            ("finding",),
+        ),
+        OwnFamily(
+            "api_exporter_threshold",
+            "Threshold of an alert without a finding (absent without a limit)",
+            lambda: thresholds or None,
+            ("threshold",),
+        ),
     )
 
 
@@ -308,7 +274,7 @@ def register_client_gauges(
         token_readable: None unless the token is in a file.
         certificate_readable: None without a client certificate.
     """
-    for name, documentation, read in (
+    families = (
         (
             "api_exporter_token_readable",
             "Whether the exporter could read the token file at the last attempt (1 ="
@@ -333,6 +299,8 @@ def register_client_gauges(
             " since 1970",
             client_expiry,
         ),
-    ):
-        if read is not None:
-            CallbackMetric(registry, name, documentation, read)
+    )
+    OwnMetrics(
+        registry,
+        *(OwnFamily(name, text, read) for name, text, read in families if read),
+    )

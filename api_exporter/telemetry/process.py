@@ -19,7 +19,7 @@ from twisted.python.threadpool import ThreadPool
 import twisted
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.gauges import CallbackMetric
+from api_exporter.telemetry.gauges import OwnFamily, OwnMetrics
 from api_exporter.version import Build
 
 LAG_INTERVAL = 5.0
@@ -101,24 +101,25 @@ class ProcessTelemetry:
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
             registry=registry,
         )
-        CallbackMetric(
+        OwnMetrics(
             registry,
-            "api_exporter_reactor_threads",
-            "Number of threads in the thread pools of the event loop",
-            lambda: sum(len(pool.threads) for pool in threads),
-        )
-        CallbackMetric(
-            registry,
-            "api_exporter_reactor_threads_in_use",
-            "Number of busy threads in the thread pools of the event loop",
-            lambda: sum(len(pool.working) for pool in threads),
-        )
-        CallbackMetric(
-            registry,
-            "api_exporter_log_lines_dropped",
-            "Number of log lines dropped because the reader of the log was too slow",
-            dropped,
-            kind="counter",
+            OwnFamily(
+                "api_exporter_reactor_threads",
+                "Number of threads in the thread pools of the event loop",
+                lambda: sum(len(pool.threads) for pool in threads),
+            ),
+            OwnFamily(
+                "api_exporter_reactor_threads_in_use",
+                "Number of busy threads in the thread pools of the event loop",
+                lambda: sum(len(pool.working) for pool in threads),
+            ),
+            OwnFamily(
+                "api_exporter_log_lines_dropped",
+                "Number of log lines dropped because the reader of the log was too"
+                " slow",
+                dropped,
+                kind="counter",
+            ),
         )
 
 
@@ -135,12 +136,14 @@ def register_reload_gauge(
     registry: CollectorRegistry, is_successful: Callable[[], bool]
 ) -> None:
     """Register the gauge of the last reload of the authentication files."""
-    CallbackMetric(
+    OwnMetrics(
         registry,
-        "api_exporter_web_config_last_reload_successful",
-        "Whether the last reload of WEB_CONFIG_FILE and WEB_BEARER_TOKENS_FILE"
-        " succeeded (1 = yes, 0 = no)",
-        is_successful,
+        OwnFamily(
+            "api_exporter_web_config_last_reload_successful",
+            "Whether the last reload of WEB_CONFIG_FILE and WEB_BEARER_TOKENS_FILE"
+            " succeeded (1 = yes, 0 = no)",
+            is_successful,
+        ),
     )
 
 
@@ -153,17 +156,18 @@ def register_account_gauges(
         ups = ((name, account.freshness[UP].up) for name, account in accounts().items())
         return {name: up for name, up in ups if up is not None}
 
-    CallbackMetric(
+    OwnMetrics(
         registry,
-        "api_exporter_accounts",
-        "Number of accounts that the process serves",
-        lambda: len(accounts()),
-    )
-    CallbackMetric(
-        registry,
-        "api_exporter_account_up",
-        "Whether the last refresh of the account's peers succeeded and their metrics"
-        " have not expired (1 = yes, 0 = no)",
-        up,
-        label="account",
+        OwnFamily(
+            "api_exporter_accounts",
+            "Number of accounts that the process serves",
+            lambda: len(accounts()),
+        ),
+        OwnFamily(
+            "api_exporter_account_up",
+            "Whether the last refresh of the account's peers succeeded and their"
+            " metrics have not expired (1 = yes, 0 = no)",
+            up,
+            ("account",),
+        ),
     )

@@ -275,7 +275,7 @@ class TableTests(SynchronousTestCase):
 
     def test_tls(self) -> None:
         """All values of the section, with Go's names."""
-        found = self.read(
+        found = self.folder.read(
             f"{SERVER}  client_auth_type: RequireAndVerifyClientCert\n"
             "  client_ca_file: ca.pem\n  client_allowed_sans: [a, b]\n"
             "  min_version: TLS13\n  prefer_server_cipher_suites: yes\n"
