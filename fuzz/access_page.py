@@ -5,7 +5,6 @@
 * A row that was read is not new again.
 """
 
-from api_exporter.events.kinds import ACCESS_LOG_KIND
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from api_exporter.events.position import Position
 from api_exporter.ports import UpstreamError
@@ -25,16 +24,16 @@ SEEDS = (
 
 
 def attempt(data: bytes) -> None:
-    kind, position = ACCESS_LOG_KIND, Position(start=0)
+    position = Position()
     try:
-        listing = kind.decode(data)
+        listing = position.decode(data)
     except UpstreamError:
         return
-    new = kind.new_rows(position, listing, NOW)
+    new = position.new(listing, NOW)
     for row in new.rows:
-        line = kind.line(row, "acme", frozenset())
+        line = position.line(row, "acme", frozenset())
         assert line.count(b"\n") == (line[-1:] == b"\n"), line
         assert b"c4nary" not in line or b"c4nary" in row.id.encode(), line
     after = position.with_([row.key for row in new.rows])
-    again = kind.new_rows(after, listing, NOW).rows
+    again = after.new(listing, NOW).rows
     assert not again, again

@@ -35,7 +35,7 @@ class AccessLog:
 
     def __init__(
         self,
-        journal: Journal[Position, str],
+        journal: Journal,
         telemetry: AccessLogTelemetry,
         *,
         period: float,
@@ -75,6 +75,7 @@ class AccessLog:
         position = await opening.addTimeout(OPENING_TIMEOUT, self._clock, _give_up)
         if position is None:
             raise UpstreamError("log_file", self.journal.problem, unsent=True)
+        assert isinstance(position, Position)
         body = await fetch(f"{path}?{position.query}", max_seconds)
         self.journal.receive(body.data, position)
         return body

@@ -8,12 +8,14 @@ id to another event.
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import ClassVar
 
 import msgspec
 from msgspec import field
 from msgspec.structs import replace
 
-from api_exporter.events.listing import Event, RowKey, RowList
+from api_exporter.events.lines import event_line
+from api_exporter.events.listing import Event, RowKey, RowList, decode_events, event_key
 from api_exporter.events.log_cursor import LogCursor, NewRows
 
 MAX_IDS = 1000
@@ -22,11 +24,11 @@ MAX_IDS = 1000
 MAX_EVENTS = 10_000
 """Maximum events of a list. The NetBird API has no request for earlier events."""
 
-NewEvents = NewRows["AuditCursor", int]
+NewEvents = NewRows["AuditCursor"]
 
 
-class AuditCursor(LogCursor[int], frozen=True, kw_only=True):
-    """The written audit events.
+class AuditCursor(LogCursor, frozen=True, kw_only=True):
+    """The audit log: its written events.
 
     Attributes:
         newest: the time of the newest event, in seconds since the epoch.
@@ -35,10 +37,19 @@ class AuditCursor(LogCursor[int], frozen=True, kw_only=True):
         former: timestamps by id from before a gap, or before ids started again.
     """
 
+    rows: ClassVar[str] = "audit events"
+    row: ClassVar[str] = "audit event"
+    key = staticmethod(event_key)
+    line = staticmethod(event_line)
+    decode = staticmethod(decode_events)
+
     newest: float = 0.0
     floor: int = -1
     recent: dict[int, str] = field(default_factory=dict)
     former: dict[int, str] = field(default_factory=dict)
+
+    def new(self, rows: RowList[int], _: int) -> NewEvents:
+        return new_rows(self, rows)
 
     def with_(self, keys: Iterable[RowKey[int]]) -> "AuditCursor":
         newest, recent = self.newest, dict(self.recent)

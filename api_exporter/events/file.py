@@ -10,15 +10,12 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
-from typing import Generic
 
 import msgspec
 from msgspec import Struct
 
-from api_exporter.events.kinds import Kind
 from api_exporter.events.lines import LINE_START
-from api_exporter.events.listing import Id
-from api_exporter.events.log_cursor import C
+from api_exporter.events.log_cursor import LogCursor
 from api_exporter.settings.regular_file import read_regular_file
 
 _TAIL_BYTES = 1024 * 1024
@@ -39,7 +36,7 @@ class Place(Struct, frozen=True):
     offset: int
 
 
-class Saved(Struct, Generic[C], frozen=True):
+class Saved(Struct, frozen=True):
     """A cursor and the lines before it.
 
     Attributes:
@@ -47,23 +44,23 @@ class Saved(Struct, Generic[C], frozen=True):
         place: where they begin.
     """
 
-    cursor: C
+    cursor: LogCursor
     lines: bytes = b""
     place: Place = Place(0, 0)
 
 
-class CursorFile(Generic[C]):
+class CursorFile:
     """The file of a cursor. Methods raise OSError, or ValueError for other content.
 
     Its first line is the cursor. The place and the newest lines may follow.
     """
 
-    def __init__(self, path: Path, cursor: type[C]) -> None:
+    def __init__(self, path: Path, cursor: type[LogCursor]) -> None:
         self.path = path
         self._cursor = cursor
         self._new = path.with_name(f"{path.name}.new")
 
-    def load(self) -> Saved[C] | None:
+    def load(self) -> Saved | None:
         try:
             size = min(self.path.stat().st_size, _MAX_CURSOR_BYTES)
             cursor, _, rest = read_regular_file(self.path, size).partition(b"\n")
@@ -79,7 +76,7 @@ class CursorFile(Generic[C]):
                 f"{self.path} does not contain a cursor: {error}"
             ) from None
 
-    def save(self, saved: Saved[C]) -> None:
+    def save(self, saved: Saved) -> None:
         """Replace the file atomically: a crash leaves the old or the new cursor."""
         self._new.unlink(missing_ok=True)
         with self._new.open("xb") as file:
@@ -96,19 +93,19 @@ class CursorFile(Generic[C]):
             os.close(folder)
 
 
-class LinesFile(Generic[C, Id]):
+class LinesFile:
     """A file of lines that other programs may move away, and its cursor.
 
     Its methods raise OSError, and ValueError if a file has other content.
     """
 
-    def __init__(self, kind: Kind[C, Id], path: Path, cursor: Path) -> None:
+    def __init__(self, first: LogCursor, path: Path, cursor: Path) -> None:
         self.path = path
-        self._kind = kind
-        self._cursor = CursorFile(cursor, type(kind.first))
+        self._first = first
+        self._cursor = CursorFile(cursor, type(first))
         self._file: int | None = None
 
-    def load(self) -> tuple[C, list[bytes]]:
+    def load(self) -> tuple[LogCursor, list[bytes]]:
         """Return the cursor, and the lines before it that were not written until now.
 
         Without a cursor, the last lines have the position.
@@ -118,11 +115,11 @@ class LinesFile(Generic[C, Id]):
         recovered = [] if saved is None else self._append_rest(saved, file)
         last_lines = _last_lines(file)
         if saved is None:
-            keys = filter(None, map(self._kind.key, last_lines))
-            return self._kind.first.after_loss([*keys]), recovered
+            keys = filter(None, map(self._first.key, last_lines))
+            return self._first.after_loss([*keys]), recovered
         return saved.cursor, recovered
 
-    def write(self, lines: bytes, cursor: C) -> None:
+    def write(self, lines: bytes, cursor: LogCursor) -> None:
         """Write lines and save their cursor. If that fails, only `load` may follow."""
         if not lines:
             self._cursor.save(Saved(cursor))
@@ -131,7 +128,7 @@ class LinesFile(Generic[C, Id]):
         self._cursor.save(Saved(cursor, lines, Place(status.st_ino, status.st_size)))
         _append(file, lines)
 
-    def _append_rest(self, saved: Saved[C], file: int) -> list[bytes]:
+    def _append_rest(self, saved: Saved, file: int) -> list[bytes]:
         """Write the lines that are not in the file; see Note [Written once]."""
         if not saved.lines:
             return []

@@ -8,15 +8,14 @@ import os
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Sequence
 from errno import EROFS
-from typing import Generic, Protocol
+from typing import Any, Protocol
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
-from api_exporter.events.kinds import Kind
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id, LogRow, nanoseconds
-from api_exporter.events.log_cursor import C, NewRows, batches
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND, LogRow, nanoseconds
+from api_exporter.events.log_cursor import LogCursor, NewRows, batches
 from api_exporter.events.position import COUNTED_AGE
 from api_exporter.events.sinks import OwnedPaths, Sink
 from api_exporter.ports import Compute, Now, UpstreamError
@@ -39,7 +38,7 @@ class Telemetry(Protocol):
     def record_progress(self, lag: float, skipped: int) -> None: ...
 
 
-class Journal(Service, Generic[C, Id]):
+class Journal(Service):
     """A log of an account.
 
     Args:
@@ -54,11 +53,11 @@ class Journal(Service, Generic[C, Id]):
 
     def __init__(
         self,
-        kind: Kind[C, Id],
+        kind: type[LogCursor],
         *,
         account: str,
         personal: frozenset[str],
-        sink: Sink[C],
+        sink: Sink,
         paths: OwnedPaths,
         compute: Compute,
         telemetry: Telemetry,
@@ -74,8 +73,8 @@ class Journal(Service, Generic[C, Id]):
         self._compute = compute
         self._telemetry = telemetry
         self._log = log
-        self._cursor: C | None = None
-        self._next_list: tuple[bytes, C | None] | None = None
+        self._cursor: LogCursor | None = None
+        self._next_list: tuple[bytes, LogCursor | None] | None = None
         self._working: Deferred[None] | None = None
         self._failing = False
         self._unwritten_since: int | None = None
@@ -83,7 +82,7 @@ class Journal(Service, Generic[C, Id]):
         self.is_behind = False
         self.problem = "the files of the log cannot be opened"
 
-    async def open_files(self) -> C | None:
+    async def open_files(self) -> LogCursor | None:
         """Open the files and return the cursor; None if they cannot be used.
 
         If the caller cancels, the opening continues, and the next call awaits it.
@@ -94,7 +93,7 @@ class Journal(Service, Generic[C, Id]):
             await self._wait()
         return self._cursor
 
-    def receive(self, body: bytes, requested: C | None = None) -> None:
+    def receive(self, body: bytes, requested: LogCursor | None = None) -> None:
         """Write the new rows of a list. Meanwhile, only the newest other list waits.
 
         Args:
@@ -155,7 +154,7 @@ class Journal(Service, Generic[C, Id]):
             else:
                 self._succeeded()
 
-    async def _load_cursor(self) -> C:
+    async def _load_cursor(self) -> LogCursor:
         if self._cursor is None:
             self._paths.acquire()
             self._cursor, recovered = await self._sink.load()
@@ -173,7 +172,7 @@ class Journal(Service, Generic[C, Id]):
     async def _write(self, body: bytes) -> None:
         before = await self._load_cursor()
         now = int(self._now() * NANOSECONDS_PER_SECOND)
-        unreadable, new = await self._compute(new_rows, self._kind, before, body, now)
+        unreadable, new = await self._compute(new_rows, before, body, now)
         del body
         self._count_unreadable(unreadable)
         self._cursor = new.cursor
@@ -203,7 +202,7 @@ class Journal(Service, Generic[C, Id]):
                 rows=self._kind.rows,
             )
 
-    async def _write_batch(self, rows: Sequence[LogRow[Id]]) -> None:
+    async def _write_batch(self, rows: Sequence[LogRow[Any]]) -> None:
         assert self._cursor is not None
         self._unwritten_since = nanoseconds(rows[0].timestamp)
         lines = await self._compute(
@@ -222,7 +221,7 @@ class Journal(Service, Generic[C, Id]):
                 id=id_,
             )
 
-    async def _commit(self, lines: bytes, cursor: C) -> None:
+    async def _commit(self, lines: bytes, cursor: LogCursor) -> None:
         await self._sink.write(lines, cursor)
         self._cursor = cursor
 
@@ -283,16 +282,16 @@ class Journal(Service, Generic[C, Id]):
 
 
 def new_rows(
-    kind: Kind[C, Id], cursor: C, body: bytes, now: int
-) -> tuple[tuple[int, ...], NewRows[C, Id]]:
+    cursor: LogCursor, body: bytes, now: int
+) -> tuple[tuple[int, ...], NewRows[Any]]:
     """Return the hashes of unreadable rows, and the new rows."""
-    listing = kind.decode(body)
-    return listing.unreadable, kind.new_rows(cursor, listing, now)
+    rows = cursor.decode(body)
+    return rows.unreadable, cursor.new(rows, now)
 
 
 def render(
-    kind: Kind[C, Id],
-    rows: Sequence[LogRow[Id]],
+    kind: type[LogCursor],
+    rows: Sequence[LogRow[Any]],
     account: str,
     personal: frozenset[str],
 ) -> tuple[bytes, ...]:

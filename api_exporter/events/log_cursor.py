@@ -2,11 +2,11 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from api_exporter.events.listing import Id, LogRow, RowKey
+from api_exporter.events.listing import Id, LogRow, RowKey, RowList
 
 MAX_BATCH_ROWS = 100
 """Maximum rows of a batch: the cursor is saved after each batch."""
@@ -15,22 +15,49 @@ _MAX_BATCH_BYTES = 1024 * 1024
 """Maximum bytes of a batch; a longer row is a batch of its own."""
 
 
-class LogCursor(Struct, Generic[Id], frozen=True, kw_only=True):
-    """The position in a log up to which rows have been written."""
+class LogCursor(Struct, frozen=True, kw_only=True):
+    """The position in a log up to which rows have been written. Each log is a class.
+
+    Attributes:
+        rows: the name of its rows in log lines.
+        row: the name of one row.
+    """
+
+    rows: ClassVar[str]
+    row: ClassVar[str]
+
+    @staticmethod
+    @abstractmethod
+    def key(row: bytes | Raw, /) -> RowKey[Any] | None:
+        """Return the key of a row or of its line, or None if it has no key."""
+
+    @staticmethod
+    @abstractmethod
+    def line(row: LogRow[Any], account: str, personal: frozenset[str], /) -> bytes:
+        """Return the line of a row, empty if the row is unreadable."""
+
+    @staticmethod
+    @abstractmethod
+    def decode(body: bytes) -> RowList[Any]:
+        """Return the rows of a body; raise UpstreamError."""
 
     @abstractmethod
-    def with_(self, keys: Iterable[RowKey[Id]]) -> Self:
+    def new(self, rows: RowList[Any], now: int) -> "NewRows[Any]":
+        """Return the new rows at a time in nanoseconds since the epoch."""
+
+    @abstractmethod
+    def with_(self, keys: Iterable[RowKey[Any]]) -> Self:
         """Return the cursor after rows with these keys were written, in this order."""
 
     @abstractmethod
-    def after_loss(self, keys: Sequence[RowKey[Id]]) -> Self:
+    def after_loss(self, keys: Sequence[RowKey[Any]]) -> Self:
         """Return the cursor after the newest row of the last lines of a file."""
 
 
-C = TypeVar("C", bound=LogCursor[Any])
+C = TypeVar("C", bound=LogCursor)
 
 
-class NewRows(Struct, Generic[C, Id], frozen=True):
+class NewRows(Struct, Generic[C], frozen=True):
     """The new rows of a list, and the cursors before and after them.
 
     Attributes:
@@ -43,7 +70,7 @@ class NewRows(Struct, Generic[C, Id], frozen=True):
     """
 
     cursor: C
-    rows: list[LogRow[Id]]
+    rows: list[LogRow[Any]]
     gap_reason: str = ""
     advance: Callable[[C], C] | None = None
     lag: float = 0.0

@@ -14,16 +14,20 @@ ten minutes, if half a page has room for the rows since then.
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import ClassVar
 
 from msgspec import field
 from msgspec.structs import replace
 
+from api_exporter.events.lines import row_line
 from api_exporter.events.listing import (
     NANOSECONDS_PER_SECOND,
     RowKey,
     RowList,
+    decode_page,
     format_time,
     nanoseconds,
+    row_key,
 )
 from api_exporter.events.log_cursor import LogCursor, NewRows
 
@@ -59,11 +63,11 @@ _MIN_RETENTION = 24 * _HOUR
 PAGE_SIZE = 100
 """Rows of a page, the maximum of the NetBird API."""
 
-NewAccessRows = NewRows["Position", str]
+NewAccessRows = NewRows["Position"]
 
 
-class Position(LogCursor[str], frozen=True, kw_only=True):
-    """The position in the access log; all times are in nanoseconds since the epoch.
+class Position(LogCursor, frozen=True, kw_only=True):
+    """The access log: the position in it. All times are in nanoseconds since the epoch.
 
     Attributes:
         start: the next request is for rows from this time on.
@@ -74,6 +78,12 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
         complete_until: all rows up to this time were read, rounded down to an hour.
         is_lost: whether the loss of the last read rows has been noticed.
     """
+
+    rows: ClassVar[str] = "rows of the access log"
+    row: ClassVar[str] = "row of the access log"
+    key = staticmethod(row_key)
+    line = staticmethod(row_line)
+    decode = staticmethod(decode_page)
 
     start: int = 0
     page: int = 1
@@ -92,6 +102,9 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
         """The time of the newest row in `known`, or `start` without one."""
         return max(self.known.values(), default=self.start)
 
+    def new(self, rows: RowList[str], now: int) -> NewAccessRows:
+        return new_rows(self, rows, now)
+
     def with_(self, keys: Iterable[RowKey[str]]) -> "Position":
         added = {id_: nanoseconds(timestamp) for id_, timestamp in keys}
         return replace(self, known={**self.known, **added})
@@ -105,6 +118,13 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
     def after_loss(self, keys: Sequence[RowKey[str]]) -> "Position":
         position = self.with_(keys)
         return position.starting_at(position.newest - MAX_DELAY)
+
+
+class CountedPosition(Position, frozen=True, kw_only=True):
+    """The access log without lines: rows are only counted, and a backlog is skipped."""
+
+    def new(self, rows: RowList[str], now: int) -> NewAccessRows:
+        return new_rows(self, rows, now, skip_backlog=True)
 
 
 def new_rows(

@@ -5,15 +5,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from errno import EBUSY
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from api_exporter.events.file import CursorFile, LinesFile, Saved
-from api_exporter.events.kinds import Kind
-from api_exporter.events.listing import Id
-from api_exporter.events.log_cursor import C
+from api_exporter.events.log_cursor import LogCursor
 from api_exporter.events.output import Output
 
 T = TypeVar("T")
@@ -25,7 +23,7 @@ class InThread(Protocol):
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
-class Sink(Protocol[C]):
+class Sink(Protocol):
     """A destination of lines. Methods raise OSError or ValueError.
 
     Attributes:
@@ -34,10 +32,10 @@ class Sink(Protocol[C]):
 
     where: str
 
-    async def load(self) -> tuple[C, list[bytes]]:
+    async def load(self) -> tuple[LogCursor, list[bytes]]:
         """Finish the last write; return its cursor, and the lines that it had left."""
 
-    async def write(self, lines: bytes, cursor: C) -> None:
+    async def write(self, lines: bytes, cursor: LogCursor) -> None:
         """Write lines and save their cursor. If that fails, only `load` may follow.
 
         An empty text must follow the last lines: their copy beside the cursor goes.
@@ -76,20 +74,20 @@ class OwnedPaths:
             self._is_owner = False
 
 
-class FileSink(Generic[C, Id]):
+class FileSink:
     """Writes lines to a file, each once."""
 
     def __init__(
-        self, kind: Kind[C, Id], path: Path, cursor: Path, in_thread: InThread
+        self, first: LogCursor, path: Path, cursor: Path, in_thread: InThread
     ) -> None:
         self.where = str(path)
-        self._file = LinesFile(kind, path, cursor)
+        self._file = LinesFile(first, path, cursor)
         self._in_thread = in_thread
 
-    async def load(self) -> tuple[C, list[bytes]]:
+    async def load(self) -> tuple[LogCursor, list[bytes]]:
         return await self._in_thread(self._file.load)
 
-    async def write(self, lines: bytes, cursor: C) -> None:
+    async def write(self, lines: bytes, cursor: LogCursor) -> None:
         await self._in_thread(lambda: self._file.write(lines, cursor))
 
     def close(self) -> None:
@@ -103,28 +101,28 @@ READER_TIMEOUT = 10.0
 _POLL_INTERVAL = 0.05
 
 
-class OutputSink(Generic[C, Id]):
+class OutputSink:
     """Writes lines to standard output, where written lines cannot be read back."""
 
     where = "standard output"
 
     def __init__(
         self,
-        kind: Kind[C, Id],
+        first: LogCursor,
         output: Output,
         cursor: Path,
         in_thread: InThread,
         clock: IReactorTime,
     ) -> None:
         self._output = output
-        self._first = kind.first
-        self._cursor = CursorFile(cursor, type(kind.first))
+        self._first = first
+        self._cursor = CursorFile(cursor, type(first))
         self._in_thread = in_thread
         self._clock = clock
         self._lines = self._remaining = b""
-        self._unsaved: C | None = None
+        self._unsaved: LogCursor | None = None
 
-    async def load(self) -> tuple[C, list[bytes]]:
+    async def load(self) -> tuple[LogCursor, list[bytes]]:
         if self._unsaved is not None:
             cursor, lines = self._unsaved, self._lines
             await self._finish(cursor)
@@ -132,11 +130,11 @@ class OutputSink(Generic[C, Id]):
         found = await self._in_thread(self._cursor.load)
         return (self._first if found is None else found.cursor), []
 
-    async def write(self, lines: bytes, cursor: C) -> None:
+    async def write(self, lines: bytes, cursor: LogCursor) -> None:
         self._lines, self._remaining, self._unsaved = lines, lines, cursor
         await self._finish(cursor)
 
-    async def _finish(self, cursor: C) -> None:
+    async def _finish(self, cursor: LogCursor) -> None:
         deadline = self._clock.seconds() + READER_TIMEOUT
         while self._remaining or not self._output.is_flushed:
             written = self._output.write(self._remaining)
@@ -154,19 +152,19 @@ class OutputSink(Generic[C, Id]):
         """Do nothing: standard output stays open."""
 
 
-class NullSink(Generic[C]):
+class NullSink:
     """Writes nothing; rows are only counted."""
 
     where = "metrics only, not to a file"
 
-    def __init__(self, first: Callable[[], C]) -> None:
+    def __init__(self, first: Callable[[], LogCursor]) -> None:
         self._first = first
-        self._cursor: C | None = None
+        self._cursor: LogCursor | None = None
 
-    async def load(self) -> tuple[C, list[bytes]]:
+    async def load(self) -> tuple[LogCursor, list[bytes]]:
         return self._cursor or self._first(), []
 
-    async def write(self, _: bytes, cursor: C) -> None:
+    async def write(self, _: bytes, cursor: LogCursor) -> None:
         self._cursor = cursor
 
     def close(self) -> None:

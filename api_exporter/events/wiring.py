@@ -12,12 +12,12 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from api_exporter.events.access_log import AccessLog
+from api_exporter.events.audit_cursor import AuditCursor
 from api_exporter.events.journal import Journal, Telemetry
-from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT, COUNT_ONLY, Kind
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Id
-from api_exporter.events.log_cursor import C
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND
+from api_exporter.events.log_cursor import LogCursor
 from api_exporter.events.output import Output
-from api_exporter.events.position import Position
+from api_exporter.events.position import CountedPosition, Position
 from api_exporter.events.sinks import FileSink, NullSink, OutputSink, OwnedPaths, Sink
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Compute, Now
@@ -66,9 +66,11 @@ class LogFactory:
         sources: dict[str, ResourceSource] = {}
         if settings.events_file is not None:
             audit = self._journal(
-                AUDIT,
+                AuditCursor,
                 settings,
-                sink=self._sink(AUDIT, settings.events_file, settings.events_cursor),
+                sink=self._sink(
+                    AuditCursor(), settings.events_file, settings.events_cursor
+                ),
                 paths=self._paths(settings.events_file, settings.events_cursor),
                 telemetry=EventsTelemetry(registry),
                 log=log,
@@ -92,15 +94,15 @@ class LogFactory:
     ) -> AccessLog:
         """Return the access log for ACCESS_LOG_FILE or ACCESS_LOG_METRICS."""
         file = settings.access_log_file
-        sink: Sink[Position] = NullSink(
-            lambda: Position(start=int(self._now() * NANOSECONDS_PER_SECOND))
+        sink: Sink = NullSink(
+            lambda: CountedPosition(start=int(self._now() * NANOSECONDS_PER_SECOND))
         )
         paths = self._paths()
         if file is not None:
-            sink = self._sink(ACCESS_LOG_KIND, file, settings.access_log_cursor)
+            sink = self._sink(Position(), file, settings.access_log_cursor)
             paths = self._paths(file, settings.access_log_cursor)
         telemetry = AccessLogTelemetry(registry, writes=file is not None)
-        kind = COUNT_ONLY if file is None else ACCESS_LOG_KIND
+        kind = CountedPosition if file is None else Position
         journal = self._journal(
             kind, settings, sink=sink, paths=paths, telemetry=telemetry, log=log
         )
@@ -108,14 +110,14 @@ class LogFactory:
 
     def _journal(
         self,
-        kind: Kind[C, Id],
+        kind: type[LogCursor],
         settings: AccountSettings,
         *,
-        sink: Sink[C],
+        sink: Sink,
         paths: OwnedPaths,
         telemetry: Telemetry,
         log: Logger,
-    ) -> Journal[C, Id]:
+    ) -> Journal:
         return Journal(
             kind,
             account=settings.name,
@@ -128,11 +130,11 @@ class LogFactory:
             now=self._now,
         )
 
-    def _sink(self, kind: Kind[C, Id], file: Path, cursor: Path) -> Sink[C]:
+    def _sink(self, first: LogCursor, file: Path, cursor: Path) -> Sink:
         if file == STANDARD_OUTPUT:
             reactor = self._reactor
-            return OutputSink(kind, self._output, cursor, self._in_thread, reactor)
-        return FileSink(kind, file, cursor, self._in_thread)
+            return OutputSink(first, self._output, cursor, self._in_thread, reactor)
+        return FileSink(first, file, cursor, self._in_thread)
 
     def _paths(self, *paths: Path) -> OwnedPaths:
         files = [path for path in paths if path != STANDARD_OUTPUT]

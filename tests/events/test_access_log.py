@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.access_log import OPENING_TIMEOUT, REQUEST_INTERVAL, AccessLog
 from api_exporter.events.journal import Journal
-from api_exporter.events.kinds import ACCESS_LOG_KIND
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND
+from api_exporter.events.log_cursor import LogCursor
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import NullSink, OwnedPaths
 from api_exporter.ports import ResponseBody
@@ -39,10 +39,10 @@ class AccessLogTests(SynchronousTestCase):
         self.registry = CollectorRegistry()
         self.log = self.access_log(NullSink(Position))
 
-    def access_log(self, sink: NullSink[Position]) -> AccessLog:
+    def access_log(self, sink: NullSink) -> AccessLog:
         telemetry = AccessLogTelemetry(self.registry, writes=True)
         self.journal = Journal(
-            ACCESS_LOG_KIND,
+            Position,
             account="",
             personal=frozenset(),
             sink=sink,
@@ -119,8 +119,8 @@ class AccessLogTests(SynchronousTestCase):
         causes = (OSError(0, "no disk"), no_disk), (KeyError("defect"), closed)
         for cause, why in causes:
 
-            class Broken(NullSink[Position]):
-                async def load(self) -> tuple[Position, list[bytes]]:
+            class Broken(NullSink):
+                async def load(self) -> tuple[LogCursor, list[bytes]]:
                     raise cause  # noqa: B023
 
             self.cannot_begin(Broken(Position), why)
@@ -131,8 +131,8 @@ class AccessLogTests(SynchronousTestCase):
         answer: Deferred[None] = Deferred()
         tries = []
 
-        class Hung(NullSink[Position]):
-            async def load(self) -> tuple[Position, list[bytes]]:
+        class Hung(NullSink):
+            async def load(self) -> tuple[LogCursor, list[bytes]]:
                 tries.append(1)
                 await answer
                 return await super().load()
@@ -144,7 +144,7 @@ class AccessLogTests(SynchronousTestCase):
         self.fetch()
         self.assertEqual(([1], []), (tries, self.clock.getDelayedCalls()))
 
-    def cannot_begin(self, sink: NullSink[Position], why: str) -> None:
+    def cannot_begin(self, sink: NullSink, why: str) -> None:
         self.registry = CollectorRegistry()
         self.log = self.access_log(sink)
         self.cannot_fetch(why)

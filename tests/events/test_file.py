@@ -16,9 +16,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.audit_cursor import MAX_IDS, AuditCursor
 from api_exporter.events.file import CursorFile, LinesFile, Place, Saved
-from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT
 from api_exporter.events.lines import event_line, row_line
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, RowList
+from api_exporter.events.position import Position
 from tests import THOROUGH
 from tests.events import events, keys, limited
 from tests.events.paging import START, Table
@@ -30,8 +30,8 @@ HOLDING = """
 import sys
 from pathlib import Path
 from api_exporter.events.file import LinesFile
-from api_exporter.events.kinds import AUDIT
-LinesFile(AUDIT, Path(sys.argv[1]), Path("unused")).load()
+from api_exporter.events.audit_cursor import AuditCursor
+LinesFile(AuditCursor(), Path(sys.argv[1]), Path("unused")).load()
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -48,7 +48,7 @@ class FileTestCase(SynchronousTestCase):
         folder.mkdir()
         self.path = folder / "events.jsonl"
         self.cursor = folder / "cursor"
-        self.file = LinesFile(AUDIT, self.path, self.cursor)
+        self.file = LinesFile(NOTHING, self.path, self.cursor)
         self.addCleanup(self.file.close)
 
     def append(self, text: bytes) -> None:
@@ -136,16 +136,16 @@ class AppendTests(FileTestCase):
 class RecoveryTests(FileTestCase):
     """A process continues where another one was killed."""
 
-    def next_file(self) -> LinesFile[AuditCursor, int]:
+    def next_file(self) -> LinesFile:
         self.file.close()
-        self.file = LinesFile(AUDIT, self.path, self.cursor)
+        self.file = LinesFile(NOTHING, self.path, self.cursor)
         self.addCleanup(self.file.close)
         return self.file
 
     def new_ids(self, listed: range) -> list[int]:
         """Return the ids that another process writes of a list."""
         cursor, _ = self.next_file().load()
-        return [e.id for e in AUDIT.new_rows(cursor, RowList(events(listed)), 0).rows]
+        return [e.id for e in cursor.new(RowList(events(listed)), 0).rows]
 
     def cut(self, size: int) -> AuditCursor:
         """Write three events of which the file gets some bytes, and two before them."""
@@ -220,7 +220,7 @@ class RecoveryTests(FileTestCase):
             if move:
                 self.path.rename(f"{self.path}.1")
             cursor, recovered = self.file.load()
-            self.assertEqual(({2}, 1), ({*cursor.recent}, len(recovered)))
+            self.assertEqual((NOTHING.with_(keys([2])), 1), (cursor, len(recovered)))
             self.assertEqual(lines([2] if move else [1, 2]), self.path.read_bytes())
 
     def test_former_version(self) -> None:
@@ -256,7 +256,8 @@ class RecoveryTests(FileTestCase):
         """Without a cursor, an incomplete line is removed, even if it is long."""
         for whole in ([], [1]):
             self.path.write_bytes(lines(whole) + lines([2])[:-1] + b"x" * 200_000)
-            self.assertEqual({*whole}, {*self.next_file().load()[0].recent})
+            expected = NOTHING.after_loss(keys(whole))
+            self.assertEqual(expected, self.next_file().load()[0])
             self.assertEqual(lines(whole), self.path.read_bytes())
 
     def test_lost_cursor_of_a_busy_log(self) -> None:
@@ -267,9 +268,11 @@ class RecoveryTests(FileTestCase):
         pages = (f"sort_order=asc&page_size=100&page={n}" for n in range(1, 5))
         rows = [row for page in pages for row in table.page(page).rows]
         self.path.write_bytes(b"".join(row_line(row, "", NONE) for row in rows))
-        file = LinesFile(ACCESS_LOG_KIND, self.path, self.cursor)
+        file = LinesFile(Position(), self.path, self.cursor)
         self.addCleanup(file.close)
-        self.assertEqual({row.id for row in rows}, file.load()[0].known.keys())
+        position, _ = file.load()
+        assert isinstance(position, Position)
+        self.assertEqual({row.id for row in rows}, position.known.keys())
 
 
 class CursorFileTests(FileTestCase):
@@ -327,10 +330,11 @@ class CursorFileTests(FileTestCase):
         """The longest possible cursor is loaded."""
         stamp = "\0" * 64
         numbers = range(10**19, 10**19 + 2 * MAX_IDS)
-        for number in (0, MAX_IDS):
-            recent = dict.fromkeys(numbers[number : number + MAX_IDS], stamp)
-            former = self.saved.cursor.recent
-            cursor = replace(self.saved.cursor, former=former, recent=recent)
-            self.saved = Saved(cursor, lines([1]) * 100_000)
-        CursorFile(self.path, AuditCursor).save(self.saved)
-        self.assertEqual(self.saved, CursorFile(self.path, AuditCursor).load())
+        former, recent = (
+            dict.fromkeys(numbers[number : number + MAX_IDS], stamp)
+            for number in (0, MAX_IDS)
+        )
+        cursor = replace(NOTHING, former=former, recent=recent)
+        saved = Saved(cursor, lines([1]) * 100_000)
+        CursorFile(self.path, AuditCursor).save(saved)
+        self.assertEqual(saved, CursorFile(self.path, AuditCursor).load())

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from fcntl import F_SETPIPE_SZ, fcntl
+from pathlib import Path
 from typing import TypeVar
 
 from twisted.internet.defer import Deferred
@@ -10,7 +11,7 @@ from twisted.logger import capturedLogs, formatEvent
 
 from api_exporter.events.audit_cursor import MAX_EVENTS, AuditCursor
 from api_exporter.events.journal import MAX_UNREADABLE, Journal
-from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT, AuditKind
+from api_exporter.events.lines import event_line
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, LogRow, event_key
 from api_exporter.events.output import PIPE_WRITE_BYTES, Output
 from api_exporter.events.position import Position
@@ -21,23 +22,23 @@ from tests.events.paging import START, Table, number
 T = TypeVar("T")
 
 
-class AuditTestCase(shared.JournalTestCase[AuditCursor, int]):
-    kind = AUDIT
+class AuditTestCase(shared.JournalTestCase):
+    kind = AuditCursor
 
-    def feed(self, journal: Journal[AuditCursor, int], numbers: Iterable[int]) -> None:
+    def feed(self, journal: Journal, numbers: Iterable[int]) -> None:
         journal.receive(body(numbers))
 
     def number(self, id_: int) -> int:
         return id_
 
-    def logged(self, journal: Journal[AuditCursor, int], *bodies: bytes) -> list[str]:
+    def logged(self, journal: Journal, *bodies: bytes) -> list[str]:
         with capturedLogs() as captured:
             for one in bodies:
                 journal.receive(one)
         return [formatEvent(event) for event in captured]
 
 
-class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
+class AuditFileTests(AuditTestCase, shared.FileTests):
     def test_missed(self) -> None:
         """A gap is logged and counted once, even if the file cannot be written."""
         journal = self.journal()
@@ -72,13 +73,12 @@ class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
     def test_cannot_be_told(self) -> None:
         """An event without a line is logged, and counted as missed."""
 
-        class ThirdUnreadable(AuditKind, frozen=True):
-            def line(
-                self, row: LogRow[int], account: str, personal: frozenset[str]
-            ) -> bytes:
-                return b"" if row.id == 3 else super().line(row, account, personal)
+        class ThirdUnreadable(AuditCursor, frozen=True):
+            @staticmethod
+            def line(row: LogRow[int], account: str, personal: frozenset[str]) -> bytes:
+                return b"" if row.id == 3 else event_line(row, account, personal)
 
-        journal = self.journal(kind=ThirdUnreadable())
+        journal = self.journal(kind=ThirdUnreadable)
         logged = self.logged(journal, body(range(1, 6)), body(range(1, 7)))
         self.assertEqual("audit event 3 is unreadable and is not written", logged[-1])
         self.assertEqual(2, len(logged))
@@ -90,7 +90,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
         journal = self.journal()
         journal.receive(None)  # type: ignore[arg-type]
         journal.receive(body([1]))
-        broken = FileSink(AUDIT, self.path, self.cursor, shared.run_here)
+        broken = FileSink(AuditCursor(), self.path, self.cursor, shared.run_here)
         broken.write = None  # type: ignore[method-assign,assignment]
         self.journal(broken).receive(body([1, 2]))
         self.assertEqual(2, len(self.flushLoggedErrors(TypeError)))
@@ -105,7 +105,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
             await waiting[-1]
             return work()
 
-        journal = self.journal(FileSink(AUDIT, self.path, self.cursor, thread))
+        journal = self.journal(FileSink(AuditCursor(), self.path, self.cursor, thread))
         journal.receive(body(range(1, 201)))
         for last in (203, 202, 201):
             journal.receive(body(range(1, last)))
@@ -129,7 +129,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
             await waiting[-1]
             return work()
 
-        journal = self.journal(FileSink(AUDIT, self.path, self.cursor, thread))
+        journal = self.journal(FileSink(AuditCursor(), self.path, self.cursor, thread))
         for last in (2, 4, 8):
             journal.receive(body(range(1, last)))
         while waiting:
@@ -145,23 +145,26 @@ class AuditFileTests(AuditTestCase, shared.FileTests[AuditCursor, int]):
         self.assertFalse(self.path.exists())
 
 
-class AccessFileTests(shared.FileTests[Position, str]):
-    kind = ACCESS_LOG_KIND
+class AccessFileTests(shared.FileTests):
+    kind = Position
 
-    def feed(self, journal: Journal[Position, str], numbers: Iterable[int]) -> None:
+    def feed(self, journal: Journal, numbers: Iterable[int]) -> None:
         """Pass the pages of these rows, until the position stays the same."""
         table, before = Table(numbers), None
         while True:
             opened = Deferred.fromCoroutine(journal.open_files())
             position = self.successResultOf(opened)
-            if position is None or position.query == before:
+            if position is None:
+                return
+            assert isinstance(position, Position)
+            if position.query == before:
                 return
             before = position.query
             journal.receive(table.answer(position.query), position)
 
-    def position(self, journal: Journal[Position, str]) -> Position:
+    def position(self, journal: Journal) -> Position:
         position = self.successResultOf(Deferred.fromCoroutine(journal.open_files()))
-        assert position is not None
+        assert isinstance(position, Position)
         return position
 
     def number(self, id_: str) -> int:
@@ -309,8 +312,12 @@ class OutputTests(AuditTestCase):
         self.output = Output(writer)
         self.got = b""
 
-    def sink(self) -> OutputSink[AuditCursor, int]:
-        return OutputSink(AUDIT, self.output, self.cursor, shared.run_here, self.clock)
+    def sink(self) -> OutputSink:
+        return self.sink_of(self.cursor)
+
+    def sink_of(self, cursor: Path) -> OutputSink:
+        here, first = shared.run_here, AuditCursor()
+        return OutputSink(first, self.output, cursor, here, self.clock)
 
     def read(self) -> None:
         while True:
@@ -370,11 +377,8 @@ class OutputTests(AuditTestCase):
 
     def test_shared(self) -> None:
         """Two accounts write whole lines to one output."""
-        journals = []
-        for name in ("a", "b"):
-            cursor = self.folder / name
-            sink = OutputSink(AUDIT, self.output, cursor, shared.run_here, self.clock)
-            journals.append(self.journal(sink))
+        sinks = [self.sink_of(self.folder / name) for name in ("a", "b")]
+        journals = [self.journal(sink) for sink in sinks]
         for journal in journals:
             journal.receive(body(range(1, 501)))
         self.read_all()

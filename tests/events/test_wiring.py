@@ -8,7 +8,7 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.kinds import AUDIT
+from api_exporter.events.audit_cursor import AuditCursor
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, format_time
 from api_exporter.events.sinks import FileSink, OutputSink
 from api_exporter.events.wiring import LogFactory
@@ -34,7 +34,7 @@ class JournalsTests(SynchronousTestCase):
     def test_sinks(self) -> None:
         """A log goes to its file, or to standard output."""
         for file, kind in ((Path("log"), FileSink), (STANDARD_OUTPUT, OutputSink)):
-            sink = self.factory()._sink(AUDIT, file, Path("cursor"))
+            sink = self.factory()._sink(AuditCursor(), file, Path("cursor"))
             self.assertIsInstance(sink, kind)
 
     def test_paths(self) -> None:

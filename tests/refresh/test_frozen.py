@@ -12,7 +12,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.audit_cursor import AuditCursor
 from api_exporter.events.journal import new_rows, render
-from api_exporter.events.kinds import ACCESS_LOG_KIND, AUDIT
 from api_exporter.events.log_cursor import batches
 from api_exporter.events.position import Position
 from api_exporter.ports import UpstreamError
@@ -118,14 +117,11 @@ class FrozenTests(SynchronousTestCase):
         """Logs pass only immutable values."""
         walk = Walk()
         rows = audit_events(range(3))
-        walk.go((AUDIT, new_rows(AUDIT, AuditCursor(), rows, 0)), "audit")
+        walk.go(new_rows(AuditCursor(), rows, 0), "audit")
         page = Table(range(9)).answer("")
-        walk.go(
-            (ACCESS_LOG_KIND, new_rows(ACCESS_LOG_KIND, Position(), page, START)),
-            "access",
-        )
-        for batch in batches(AUDIT.decode(rows).rows):
-            walk.go((batch, render(AUDIT, batch, "", frozenset())), "lines")
+        walk.go(new_rows(Position(), page, START), "access")
+        for batch in batches(AuditCursor.decode(rows).rows):
+            walk.go((batch, render(AuditCursor, batch, "", frozenset())), "lines")
         self.assertEqual([], walk.found)
 
     def test_mutable(self) -> None:
