@@ -101,11 +101,38 @@ def _tokens(inventory: Inventory) -> Iterable[Token]:
     return [] if user is None else [(user, token) for token in tokens]
 
 
+def own_token(inventory: Inventory) -> AccessToken | None:
+    """Return the exporter's token: the last used one of its user; None if unknown.
+
+    Each request of the exporter updates the time of its use.
+    """
+    tokens = ACCESS_TOKENS.of(inventory) or ()
+    newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
+    if newest is None or (len(tokens) > 1 and timestamp(newest.last_used) is None):
+        return None
+    return newest
+
+
+def _own_token(inventory: Inventory) -> Iterable[Token]:
+    own = own_token(inventory)
+    return [
+        one for one in _tokens(inventory) if own is not None and one[1].id == own.id
+    ]
+
+
 ACCESS_TOKEN = ObjectKind[Token](
     USERS,
     "users/{current}/tokens[]",
     lambda own: labels(token_id=own[1].id, token=own[1].name, user_id=own[0]),
     find=_tokens,
+    needs=("access_tokens",),
+)
+
+OWN_TOKEN = ObjectKind[Token](
+    USERS,
+    "users/{current}/tokens[]",
+    ACCESS_TOKEN.key,
+    find=_own_token,
     needs=("access_tokens",),
 )
 
@@ -168,7 +195,6 @@ FAMILIES = (
         " since 1970",
         "users/{current}/tokens[].expiration_date",
         lambda own: timestamp(own[1].expiration_date),
-        alert="14 days before: without a valid token the exporter has no data",
     ),
     ACCESS_TOKEN.each(
         "netbird_api_access_token_last_used_timestamp_seconds",
@@ -176,6 +202,14 @@ FAMILIES = (
         " seconds since 1970",
         "users/{current}/tokens[].last_used",
         lambda own: timestamp(own[1].last_used),
+    ),
+    OWN_TOKEN.each(
+        "netbird_api_own_access_token_expiration_timestamp_seconds",
+        "Time when the exporter's own access token expires, in seconds since 1970: the"
+        " last used one of its user",
+        "users/{current}/tokens[].expiration_date",
+        lambda own: timestamp(own[1].expiration_date),
+        alert="14 days before: without a valid token the exporter has no data",
     ),
     INVITE.count_true_and_false(
         "netbird_api_user_invites",
@@ -283,18 +317,6 @@ INVITE_EXPIRED = FindingKind(
     ),
 )
 """Users and invites have no name in findings: it is personal data."""
-
-
-def own_token(inventory: Inventory) -> AccessToken | None:
-    """Return the exporter's token: the last used one of its user; None if unknown.
-
-    Each request of the exporter updates the time of its use.
-    """
-    tokens = ACCESS_TOKENS.of(inventory) or ()
-    newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
-    if newest is None or (len(tokens) > 1 and timestamp(newest.last_used) is None):
-        return None
-    return newest
 
 
 def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Users, and the access tokens of the exporter's own user."""
 
-from tests.reference.fields import Known, flag, ids, own, text
+from tests.reference.fields import Known, flag, ids, instant, own, text
 from tests.reference.joins import has
 from tests.reference.page import Page, Settings, boolean
 from tests.reference.shapes import WORDS, thing
@@ -57,6 +57,13 @@ def users(page: Page, known: Known, settings: Settings) -> None:
         of = {**own("token", token), "user_id": current}
         page.time("access_token_expiration", token, "expiration_date", **of)
         page.time("access_token_last_used", token, "last_used", **of)
+    used = [one for one in known.get("access_tokens", []) if instant(one, "last_used")]
+    tokens = known.get("access_tokens", [])
+    own_tokens = tokens if len(tokens) == 1 else used
+    if own_tokens:
+        token = max(own_tokens, key=lambda one: instant(one, "last_used") or 0)
+        of = {**own("token", token), "user_id": current}
+        page.time("own_access_token_expiration", token, "expiration_date", **of)
 
 
 def _invites(page: Page, known: Known, settings: Settings) -> None:
