@@ -114,10 +114,8 @@ def own_token(inventory: Inventory) -> AccessToken | None:
 
 
 def _own_token(inventory: Inventory) -> Iterable[Token]:
-    own = own_token(inventory)
-    return [
-        one for one in _tokens(inventory) if own is not None and one[1].id == own.id
-    ]
+    own, user = own_token(inventory), inventory.current_user_id
+    return [] if own is None or user is None else [(user, own)]
 
 
 ACCESS_TOKEN = ObjectKind[Token](
