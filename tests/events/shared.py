@@ -212,7 +212,9 @@ class FileTests(JournalTestCase):
             self.assertFalse([text for text in texts if text[-1:] not in b"\n"])
 
     def test_full_disk(self) -> None:
-        """A full disk is logged at its beginning and end, and no row is lost."""
+        """A full disk is logged at its beginning and end, and no row is lost. Each
+        row is counted once.
+        """
         journal = self.journal()
         with self.room(30_000):
             logged = self.logged_for(journal, range(1, 301), range(1, 302))
@@ -230,6 +232,8 @@ class FileTests(JournalTestCase):
         self.assertFalse(self.telemetry.failing)
         self.assertEqual([f"{self.kind.rows} are written to {self.path} again"], logged)
         self.assertEqual(list(range(1, 303)), self.ids())
+        counted = len(self.telemetry.rows) + self.telemetry.old
+        self.assertEqual((302, 302), (self.telemetry.lines, counted))
 
     def test_bad_list(self) -> None:
         """An invalid list is not logged here, and the next list is written."""
