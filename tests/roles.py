@@ -44,9 +44,9 @@ reads everything, whatever its role.
 The exporter reads the permissions of a human's token from `/api/users/current`. A cell
 has the result, and how it is known:
 
-* **whole**: all objects. **part**: only the user's own peers, or none; a finding says
-  so. **withheld**: NetBird refuses the path, or sends only the user's own objects. The
-  exporter publishes nothing of it.
+* **whole**: all objects. **withheld**: NetBird refuses the path, or sends only the
+  user's own objects. The exporter publishes nothing of it, and a finding says so.
+  Withheld peers are requested nevertheless, for `netbird_api_up`.
 * **r**: recorded on NetBird 0.77.1. **c**: read in NetBird's code. **u**: unknown,
   because versions of that code differ.
 
@@ -79,12 +79,12 @@ def answer(role: str, path: str) -> bytes | UpstreamError:
     name = next(names, "access_tokens")
     if name == CURRENT_USER:
         return SERVICE_USER if role == SERVICE else permissions(role)
-    if granted(role, RULES.permissions.get(name, "peers" if name == UP else "pats")):
+    if granted(role, RULES.permissions.get(name, "pats")):
         if name == "users" and role != SERVICE:
             return _users(role)
         return b"[]" if "end_date" in path else body(name)
-    if name == UP:
-        return b"[]"
+    if name == UP:  # the user's own peers
+        return json.dumps(json.loads(body(UP))[: int(role == "user")]).encode()
     if name == "agent_providers":  # those that the user's policies allow
         return body(name)
     if name in _OWN_ROWS:
@@ -102,11 +102,13 @@ class Watched:
 
     Attributes:
         failure: the error for `/api/users/current`, if that fails.
+        peers_failure: likewise, for the peers.
         requests: the paths of all requests.
     """
 
     def __init__(self, role: str, failure: UpstreamError | None = None) -> None:
         self.role, self.failure = role, failure
+        self.peers_failure: UpstreamError | None = None
         self.requests: list[str] = []
         self._clock = Clock()
         self.network = AccountNetwork(
@@ -124,6 +126,8 @@ class Watched:
         found = answer(self.role, path)
         if path == CURRENT_PATH and self.failure is not None:
             found = self.failure
+        if path == "api/peers" and self.peers_failure is not None:
+            found = self.peers_failure
         if isinstance(found, UpstreamError):
             raise found
         return ResponseBody(found)
@@ -145,7 +149,7 @@ def network(role: str) -> AccountNetwork:
 def results(role: str) -> dict[str, str]:
     """Return the result for each resource that a role may be refused."""
     exporter = network(role)
-    found = {UP: "part" if exporter.inventory.partial_peers else "whole"}
+    found: dict[str, str] = {}
     for name in RULES.permissions:
         if name == ACCESS_LOG:
             continue
@@ -165,7 +169,6 @@ def _ground(role: str, module: str) -> str:
 
 def _rows() -> Iterator[tuple[str, list[str]]]:
     names = sorted(RULES.permissions, key=lambda n: RULES.permissions[n])
-    yield "peers", [UP]
     for module, of in groupby(names, key=lambda name: RULES.permissions[name]):
         yield module, list(of)
 

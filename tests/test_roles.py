@@ -5,11 +5,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.records import CurrentUser, Permissions, User
 from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER, UP
 from api_exporter.ports import UpstreamError
-from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES, SUBJECTS
 from tests.inventories import inventory_of
 from tests.logbook import logbook
 from tests.parts import SERVICE_USER
 from tests.roles import ROLES, SERVICE, Watched, granted, network, results
+
+OF_PEERS = {"resource": "peers"}
 
 
 class RolesTests(SynchronousTestCase):
@@ -17,13 +19,12 @@ class RolesTests(SynchronousTestCase):
         """A resource that a role may not read is withheld, and no other is."""
         for role in ROLES:
             for name, result in results(role).items():
-                whole = granted(role, RULES.permissions.get(name, UP))
-                expected = "part" if name == UP else "withheld"
-                self.assertEqual("whole" if whole else expected, result, (role, name))
+                whole = granted(role, RULES.permissions[name])
+                self.assertEqual("whole" if whole else "withheld", result, (role, name))
 
     def test_modules(self) -> None:
         """Each resource has its permission module, or is for every login."""
-        every = {UP, CURRENT_USER, "instance_version"}
+        every = {CURRENT_USER, "instance_version"}
         self.assertEqual(every, set(RESOURCE_BY_NAME) - set(RULES.permissions))
         self.assertIn(ACCESS_LOG, RULES.permissions)
 
@@ -53,10 +54,82 @@ class RolesTests(SynchronousTestCase):
         [finding] = [f.text for f in found if "token's user" in f.subject]
         self.assertIn("has the role usage_viewer and may not read everything.", finding)
         self.assertIn("setup_keys, networks, network_routers", finding)
-        self.assertNotIn("list of peers", finding)
+        self.assertNotIn("peers", finding)
+        found = network("user").attention.found.findings
+        [finding] = [f.text for f in found if "token's user" in f.object]
+        self.assertEqual(1, finding.count("peers"))
+        self.assertIn("The exporter withholds peers, accounts,", finding)
         for role in (SERVICE, "auditor"):
             found = network(role).attention.found.findings
             self.assertNotIn("token's user", " ".join(f.text for f in found))
+
+
+class PeersTests(SynchronousTestCase):
+    def test_part(self) -> None:
+        """A part of the peers is read on time and not published; `up` stays 1."""
+        for role in ("user", "restricted_user", "billing_admin"):
+            watched = Watched(role)
+            before = watched.requests.count("api/peers")
+            watched.advance(300)
+            self.assertEqual(10, watched.requests.count("api/peers") - before, role)
+            self.assertNotIn("peer", watched.network.text().decode())
+            self.assertEqual(((True, False), "restricted"), self.standing(watched))
+            values = {
+                family.name: [s for s in family.samples if s.labels in ({}, OF_PEERS)]
+                for family in watched.network.telemetry.registry.collect()
+            }
+            self.assertEqual([1.0], [s.value for s in values["netbird_api_up"]])
+            supported = values["api_exporter_resource_supported"]
+            self.assertEqual([0.0], [s.value for s in supported])
+            for name in ("up", "records"):
+                self.assertEqual([], values[f"api_exporter_resource_{name}"], name)
+
+    def test_failure(self) -> None:
+        """Withheld peers that cannot be read are a failure, until they can be."""
+        watched = Watched("user")
+        watched.peers_failure = UpstreamError("http_5xx", "500")
+        watched.advance(60)
+        self.assertEqual(((False, False), "failing"), self.standing(watched))
+        watched.advance(900)
+        self.assertEqual(((False, False), "failing"), self.standing(watched))
+        watched.peers_failure = None
+        watched.advance(60)
+        self.assertEqual(((True, False), "restricted"), self.standing(watched))
+
+    def test_changes(self) -> None:
+        """The peers follow the permission both ways; `up` stays 1, without a flood."""
+        watched = Watched("admin")
+        ups = list[bool | None]()
+        telemetry = watched.network.telemetry
+        telemetry.on_up_changed = lambda: ups.append(telemetry.freshness[UP].up)
+        for role, state in (("user", "restricted"), ("admin", "fresh")):
+            watched.role = role
+            before = watched.requests.count("api/peers")
+            watched.advance(660)
+            self.assertEqual(state, watched.state(UP))
+            self.assertLess(watched.requests.count("api/peers") - before, 26)
+            shown = "\nnetbird_api_peers{" in watched.network.text().decode()
+            self.assertEqual(state == "fresh", shown)
+        self.assertEqual([], ups)
+
+    def test_joins(self) -> None:
+        """Without the peers, no family that needs them is on the page."""
+        denied = {"peers": {"read": False}}
+        user = CurrentUser(id="me", permissions=Permissions(modules=denied))
+        known = Watched("auditor").network.inventory
+        after = known.with_("current_user", (user,))
+        self.assertEqual({UP}, known.records.keys() - after.records.keys())
+        rows = [row for subject in SUBJECTS for row in subject.families]
+        needy = {row.metric.name for row in rows if UP in row.needs}
+        self.assertGreater(len(needy), 20)
+        for subject in SUBJECTS:
+            measured = subject.collector().measure(after, {})
+            shown = {f.metric.name for f in measured if [*f.samples]}
+            self.assertEqual(set(), shown & needy, subject.module)
+
+    def standing(self, watched: Watched) -> tuple[tuple[bool | None, ...], str]:
+        freshness = watched.network.telemetry.freshness[UP]
+        return (freshness.up, freshness.supported), watched.state(UP)
 
 
 class ChangesTests(SynchronousTestCase):
@@ -131,10 +204,10 @@ class ChangesTests(SynchronousTestCase):
             )
             found = inventory_of(current_user=(user,))
             self.assertEqual(withheld, found.withheld)
-            self.assertEqual(("custom", False), (found.role, found.partial_peers))
+            self.assertEqual("custom", found.role)
         you = User(id="you", role="user", is_current=True)
         other = inventory_of(current_user=(CurrentUser(id="me"),), users=(you,))
-        self.assertEqual(("user", True), (other.role, other.partial_peers))
+        self.assertEqual(("user", {UP}), (other.role, other.withheld))
         self.assertEqual("", inventory_of().role)
 
     def text(self, watched: Watched) -> str:

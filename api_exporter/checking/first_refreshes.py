@@ -36,7 +36,7 @@ def _is_reading(network: AccountNetwork, now: float) -> bool:
     peers = network.telemetry.freshness[UP]
     if peers.error is not None and peers.ended_at is not None:
         return False
-    if any(True for _ in unread(network)):
+    if peers.state(now) == "starting" or any(True for _ in unread(network)):
         return True
     due = {*network.inventory.joins.due}
     return any(

@@ -114,11 +114,6 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
                 removed.add(name)
         if removed:
             after = after._with_records(dict.fromkeys(removed))
-        if is_about_users and after.partial_peers != self.partial_peers:
-            # joins conclude more or less
-            after = after._with_changes(
-                {name: object() for name in self.rules.references.lists}
-            )
         return after
 
     def _with_records(self, records: Mapping[str, Any]) -> "Inventory":
@@ -156,18 +151,12 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         changes = {
             n: object() for n in references.lists if state.edition(n) != old.edition(n)
         }
-        if self.partial_peers and self.changes.get(resource) is not before.changes.get(
-            resource
-        ):  # joins leave out records of any list that name an unknown peer
-            changes = {n: object() for n in references.lists}
         return replace(self._with_changes(changes), joins=state)
 
     @cached_property
     def joined(self) -> "Inventory":
         """The inventory that joins use: see Note [Joined lists]."""
-        incomplete = frozenset({"peers"} if self.partial_peers else ())
-        references = self.rules.references
-        lists = joined_lists(self.joins, self.records, references, incomplete)
+        lists = joined_lists(self.joins, self.records)
         if not lists:
             return self
         known = MappingProxyType({**self.records, **lists})
@@ -227,6 +216,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             name
             for name, module in self.rules.permissions.items()
             if self._is_denied(module)
+            or (name == "peers" and self._has_part_of_peers(module))
         )
 
     @cached_property
@@ -249,15 +239,14 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         roles = [u.role for u in self.current_user or () if u.id == me]
         return (roles or [u.role for u in self.users or () if u.id == me] or [""])[0]
 
-    @property
-    def partial_peers(self) -> bool:
-        """True if the list of peers may not hold all peers.
+    def _has_part_of_peers(self, module: str) -> bool:
+        """Return whether NetBird sends only some peers though it denies nothing.
 
         Fact: a human without the permission gets 200 and only their own peers, or none.
         A restricted one with the permission gets all, such as a usage_viewer.
         """
-        may_read = (self._permissions.modules or {}).get("peers", {}).get("read")
-        if may_read is False or (self._permissions.is_restricted and not may_read):
+        modules = self._permissions.modules or {}
+        if self._permissions.is_restricted and not modules.get(module, {}).get("read"):
             return True
         return any(
             user.is_current and not user.is_service_user and user.role == "user"

@@ -325,25 +325,12 @@ _CHANGING_LISTS = frozenset({"peers", "users", "groups"})
 """Lists whose records change often."""
 
 
-def joined_lists(
-    state: JoinState,
-    lists: Lists,
-    references: References,
-    incomplete: frozenset[str] = frozenset(),
-) -> dict[str, tuple[Any, ...]]:
-    """Return the lists where joins use other records than the newest.
-
-    Args:
-        incomplete: lists that may not have all records, so that no id is missing
-            there. Joins leave out a record that names an id which such a list lacks.
-    """
-    found = {
+def joined_lists(state: JoinState, lists: Lists) -> dict[str, tuple[Any, ...]]:
+    """Return the lists where joins use other records than the newest."""
+    return {
         name: tuple(_used_records(name, lists, state.held, state.removed))
         for name in state.held.keys() | state.removed.keys()
     }
-    if any(lists.get(name) is not None for name in incomplete):
-        _leave_out(found, lists, references, incomplete)
-    return found
 
 
 def _used_records(
@@ -360,34 +347,3 @@ def _used_records(
             yield record.previous
     for one in kept.values():
         yield one.record
-
-
-def _leave_out(
-    found: dict[str, tuple[Any, ...]],
-    lists: Lists,
-    references: References,
-    incomplete: frozenset[str],
-) -> None:
-    """Leave out records that name a missing id, directly or through other records."""
-    left_out: dict[str, dict[str, Any]] = {}
-    for reference in references.every:
-        targets = [found.get(n, lists.get(n)) or () for n in reference.targets]
-        missing = {
-            i
-            for target in reference.targets
-            for record in left_out.get(target, {}).values()
-            for i in reference.own_ids(record)
-        }
-        known: set[str] | None = None
-        if not incomplete.isdisjoint(reference.targets):
-            known = {record.id for records in targets for record in records}
-        elif not missing:
-            continue
-        name = reference.resource
-        for record in found.get(name, lists.get(name)) or ():
-            named = set(reference.ids(record))
-            if not named.isdisjoint(missing) or not (known is None or named <= known):
-                left_out.setdefault(name, {})[record.id] = record
-    for name, records in left_out.items():
-        every = found.get(name, lists.get(name)) or ()
-        found[name] = tuple([record for record in every if record.id not in records])

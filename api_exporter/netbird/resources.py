@@ -58,9 +58,7 @@ class Resource(Struct, Generic[R], frozen=True):
         dormant_without: a resource without any record of which this one is not needed.
         permission: the permission module, if the resource may be withheld. Without the
             permission NetBird answers 403 for some resources. For others it answers 200
-            with only the objects of the token's user. The list of peers is one of the
-            latter. It is published nevertheless, because it shows whether the NetBird
-            API works.
+            with only the objects of the token's user.
         references: the ids of other lists that the records name.
         place: resources with lower places are requested first.
         check: raises UpstreamError if joins would look up too much after a change of
@@ -115,8 +113,11 @@ class Resource(Struct, Generic[R], frozen=True):
         """Return the path to request.
 
         None while the resource is dormant, withheld or pointless, or its path unknown.
+        Withheld peers are requested: they show whether the NetBird API works.
         """
-        if inventory.dormant(self.name) or self.name in inventory.withheld:
+        if inventory.dormant(self.name):
+            return None
+        if self.name in inventory.withheld and self.name != UP:
             return None
         if self.pointless(inventory):
             return None

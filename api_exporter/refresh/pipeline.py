@@ -198,7 +198,8 @@ class Pipeline:
         records = (before or ()) if last is known_body else decoded
         async with self._rendering:
             # The path may hold a user id: the body of a former user is dropped.
-            if resource.request_path(self.inventory, requested_at) == path:
+            now_path = resource.request_path(self.inventory, requested_at)
+            if now_path == path and name not in self.inventory.withheld:
                 # The body counts as known only after all of it is published.
                 published = life.body is not None and self._is_published(name)
                 life.body = None

@@ -104,9 +104,7 @@ class RefreshLog:
                 **fields,
             )
 
-    def unsupported(
-        self, name: str, why: str, seconds: float, *, restricted: bool = False
-    ) -> None:
+    def unsupported(self, name: str, why: str, seconds: float) -> None:
         """Record that the upstream lacks a resource, or refuses it to this token.
 
         That is no failure. It is logged once, and again if it ends a failure. A refused
@@ -114,21 +112,31 @@ class RefreshLog:
         """
         life = self._lives[name]
         before = life.known_freshness
-        known = before.supported is False and before.restricted == restricted
+        known = before.supported is False and not before.restricted
         if life.failure_logged or not (known or name == CURRENT_USER):
             self.log.info(why, resource=name)
         life.failure_logged = False
         self._telemetry.refreshed(name)
-        after = before.refused(seconds, self._now(), restricted=restricted)
-        self._change(name, after)
+        self._change(name, before.refused(seconds, self._now()))
 
-    def restricted(self, name: str) -> None:
-        """Log once that a resource is withheld, and count no further refreshes."""
-        freshness = self._lives[name].known_freshness
-        if not freshness.restricted or freshness.error is not None:
+    def restricted(self, name: str, seconds: float | None = None) -> None:
+        """Record that a resource is withheld, and log it once.
+
+        Args:
+            seconds: the duration of the refresh; None if it was not requested.
+        """
+        life = self._lives[name]
+        before = life.known_freshness
+        if life.failure_logged or not before.restricted:
             why = "{resource} is withheld: the token's user may not read all of it"
-            self.unsupported(name, why, 0.0, restricted=True)
-            self._lives[name].needless_logged = True
+            self.log.info(why, resource=name)
+        life.failure_logged = False
+        if seconds is None:
+            life.needless_logged = True
+            self._change(name, before.withheld())
+        else:
+            self._telemetry.refreshed(name)
+            self._change(name, before.withheld(seconds, self._now()))
 
     def pointless(self, name: str) -> None:
         """Log once that a resource is not requested, because it cannot have records."""

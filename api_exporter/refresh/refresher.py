@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from api_exporter.netbird.resources import PROBE_PATH, UP, Resource
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.life import ResourceLife
+from api_exporter.refresh.life import LastBody, ResourceLife
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
@@ -256,12 +256,18 @@ class Refresher(Service):
             delay = self._delay(resource, begin, body.records)
             period = self._pipeline.interval(name, delay)
             life.expires = now + self._max_age(name, period)
-            self._refresh_log.succeeded(name, body, now - begin)
+            self._record_success(name, body, now - begin)
             self._refresh_log.set_interval(name, period)
             self._schedule.refreshed(name, now)
             self._set_window_end(resource)
             self._update_paths(now)
             self._make_awaited_due(now)
+
+    def _record_success(self, name: str, body: LastBody, seconds: float) -> None:
+        if name in self._pipeline.inventory.withheld:
+            self._refresh_log.restricted(name, seconds)
+        else:
+            self._refresh_log.succeeded(name, body, seconds)
 
     def _make_awaited_due(self, now: float) -> None:
         for name in self._pipeline.inventory.joins.due:
@@ -271,7 +277,8 @@ class Refresher(Service):
 
     def _update_need(self, resource: Resource[Any], path: str | None) -> None:
         name, inventory = resource.name, self._pipeline.inventory
-        restricted = name in inventory.withheld and not inventory.dormant(name)
+        is_withheld = name in inventory.withheld and not inventory.dormant(name)
+        restricted = is_withheld and path is None
         if restricted or resource.pointless(inventory):
             life = self._lives[name]
             life.expires, life.window_ends = inf, inf
@@ -305,7 +312,8 @@ class Refresher(Service):
     def _update_paths(self, now: float) -> None:
         """Make resources due whose path has changed or has become known.
 
-        A resource that has become dormant or is withheld is removed.
+        A resource that has become dormant is removed. One that is withheld or no longer
+        withheld is due, too.
         """
         self._reset_withdrawn()
         dormant = self._pipeline.inventory.dormant
@@ -314,13 +322,16 @@ class Refresher(Service):
             located = self._pipeline.request_path(self._resources[name])
             if life.freshness and dormant(name) and life.due is not None:
                 life.sleep()
-            elif located not in {None, life.path} or (life.path and name in withheld):
+            elif located not in {None, life.path} or (
+                life.freshness and life.freshness.restricted != (name in withheld)
+            ):
                 self._schedule.make_due(name, now)
 
     def _reset_withdrawn(self) -> None:
         for name, life in self._lives.items():
             up = life.freshness is not None and life.freshness.up
-            if up and name not in self._pipeline.inventory.records:
+            # The peers stay up while they are withheld.
+            if up and name != UP and name not in self._pipeline.inventory.records:
                 self._refresh_log.forget(name)
 
     def _on_error(

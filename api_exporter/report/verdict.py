@@ -60,13 +60,20 @@ def reading_verdict(
             why=peers.error.text_with_request_id,
             notes=(advice(peers.error), _metrics_note(peers, inventory, now), *others),
         )
-    if peers.last_success is None:
+    if state == "restricted":
+        return Verdict(
+            tone="warn",
+            short="In part",
+            headline="Reading NetBird: in part, without the peers",
+            notes=others,
+        )
+    if peers.last_success is None and state != "expired":
         return Verdict(
             tone="none",
             short="Starting",
             headline="Reading NetBird: not yet, first refresh of the peers",
         )
-    age = formatting.long_duration(now - peers.last_success)
+    age = formatting.long_duration(now - (peers.last_success or peers.ended_at or now))
     if state == "expired":
         return Verdict(
             tone="bad",
@@ -209,6 +216,8 @@ def state_words(network: AccountNetwork, now: float) -> Mapping[str, StateWord]:
 
 
 def _metrics_note(peers: Freshness, inventory: Inventory, now: float) -> str:
+    if peers.restricted:
+        return "The metrics of the peers are withheld."
     if peers.last_success is None:
         return "No refresh of the peers has succeeded since the start."
     when = formatting.clock_time(peers.last_success, now)
@@ -255,7 +264,7 @@ def token_state(peers: Freshness) -> tuple[Tone, str]:
         return "bad", "refused"
     if peers.error is not None and peers.error.reason == "forbidden":
         return "bad", "accepted, but may not read peers"
-    if peers.error is None and peers.last_success is not None:
+    if peers.error is None and (peers.last_success is not None or peers.restricted):
         return "good", "accepted"
     if peers.last_success is not None:
         return "none", "accepted at the last success"

@@ -88,17 +88,13 @@ def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the token's user may not read everything."""
     inventory = snapshot.inventory
     missing = [name for name in snapshot.freshness if name in inventory.withheld]
-    if not (inventory.partial_peers or missing):
-        return
-    sentences = [
-        f"has the role {safe_line(inventory.role)} and may not read everything."
-    ]
-    if inventory.partial_peers:
-        sentences.append("The list of peers may be incomplete.")
     if missing:
-        sentences.append(f"The exporter withholds {', '.join(missing)}.")
-    sentences.append("Use the token of a service user with the role auditor.")
-    yield snapshot.finding(USER_RESTRICTED, " ".join(sentences))
+        yield snapshot.finding(
+            USER_RESTRICTED,
+            f"has the role {safe_line(inventory.role)} and may not read everything."
+            f" The exporter withholds {', '.join(missing)}. Use the token of a service"
+            " user with the role auditor.",
+        )
 
 
 def missing_detail_groups(snapshot: Snapshot) -> Iterator[Finding]:

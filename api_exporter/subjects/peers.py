@@ -26,7 +26,9 @@ from api_exporter.netbird.resources import UP, Resource
 from api_exporter.plurals import with_noun
 from api_exporter.subjects.subject import Subject
 
-PEERS = Resource(UP, "api/peers", ListDecoder(Peer, nullable=False), 30, place=0)
+PEERS = Resource(
+    UP, "api/peers", ListDecoder(Peer, nullable=False), 30, permission="peers", place=0
+)
 
 
 def login_lifetime_seconds(inventory: Inventory) -> int | None:

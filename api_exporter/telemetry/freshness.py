@@ -55,7 +55,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
         withdrawn: whether its metrics have expired.
         supported: whether the NetBird API has the path; None while unknown.
         restricted: whether it is unsupported because the token's user may not read all
-            of it.
+            of it. Of these only the peers are requested, so that `up` is known.
         last_success: when the newest successful refresh ended.
         records: number of records in the newest successful response.
         rejected: number of records of that response that could not be decoded; 0 if the
@@ -80,7 +80,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
     @property
     def up(self) -> bool | None:
         """True if the last refresh succeeded and is not withdrawn; None if unknown."""
-        if self.supported is False:
+        if self.supported is False and not self.restricted:
             return None
         if self.ended_at is None and self.error is None:
             return None
@@ -116,7 +116,21 @@ class Freshness(Struct, frozen=True, kw_only=True):
             failing_since=at if self.error is None else self.failing_since,
         )
 
-    def refused(self, seconds: float, at: float, *, restricted: bool) -> "Freshness":
+    def withheld(self, seconds: float = 0.0, at: float | None = None) -> "Freshness":
+        """Return the freshness of a withheld resource.
+
+        Args:
+            at: when its refresh ended; None if it was not requested.
+        """
+        return Freshness(
+            period=self.period,
+            ended_at=at,
+            seconds=seconds,
+            supported=False,
+            restricted=True,
+        )
+
+    def refused(self, seconds: float, at: float) -> "Freshness":
         """Return the freshness after a response that the resource is not available."""
         return replace(
             self,
@@ -126,19 +140,21 @@ class Freshness(Struct, frozen=True, kw_only=True):
             failures=0,
             failing_since=None,
             supported=False,
-            restricted=restricted,
+            restricted=False,
             rejected=0,
             unknown=NOTHING_UNKNOWN,
         )
 
     def state(self, now: float) -> State:
         """Return the state at a time in seconds since the epoch."""
-        if self.supported is False:
-            return "restricted" if self.restricted else "unsupported"
+        if self.supported is False and not self.restricted:
+            return "unsupported"
         if self.error is not None:
             return "failing"
         if self.withdrawn:
             return "expired"
+        if self.restricted:
+            return "restricted"
         if self.last_success is None:
             return "starting"
         late = now - self.last_success > OVERDUE_PERIODS * self.period

@@ -120,7 +120,7 @@ def register_resource_gauges(
         OwnFamily(
             "netbird_api_up",
             "Whether the last refresh of the peers succeeded and their metrics have not"
-            " expired (1 = yes, 0 = no)",
+            " expired (1 = yes, 0 = no; the peers may be withheld)",
             lambda: freshness[UP].up,
         ),
         OwnFamily(
@@ -148,11 +148,12 @@ _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ..
         "api_exporter_resource_up",
         "Whether the last refresh of the resource succeeded and its metrics have not"
         " expired (1 = yes, 0 = no)",
-        lambda s: s.up,
+        lambda s: None if s.supported is False else s.up,
     ),
     (
         "api_exporter_resource_supported",
-        "Whether the NetBird API offers the resource to this token (1 = yes, 0 = no)",
+        "Whether the NetBird API offers all of the resource to this token (1 = yes, 0 ="
+        " no)",
         lambda s: s.supported,
     ),
     (

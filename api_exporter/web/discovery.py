@@ -103,6 +103,8 @@ def _reason(freshness: Freshness, now: float) -> str:
         since = f"last refresh {now - freshness.last_success:.0f} s ago; "
     if freshness.error is not None:
         return since + " ".join(str(freshness.error).split())
+    if freshness.restricted:
+        return "they are withheld: the token's user may not read all of them"
     if freshness.supported is False:
         return f"{since}the NetBird API does not offer them to this token"
     return f"{since}the next refresh has not finished"

@@ -109,6 +109,14 @@ def reasons(freshness: Freshness, now: float) -> Iterator[dict[str, str]]:
     """
     if (error := freshness.error) is not None:
         yield {"reason": error.reason, "message": str(error), "advice": advice(error)}
+    if freshness.restricted:
+        yield {
+            "reason": "restricted",
+            "message": "the peers are withheld: the token's user may not read all of"
+            " them",
+            "advice": "Use the token of a service user with the role auditor.",
+        }
+        return
     if freshness.last_success is None:
         message = "no refresh of the peers has succeeded yet"
         yield {"reason": "never_read", "message": message}

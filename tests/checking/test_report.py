@@ -85,6 +85,16 @@ class CheckTests(SynchronousTestCase):
         self.assertLessEqual(len(watched.telemetry.recent), 3)
         self.assertIn("Unknown and not checked: peers, ", text)
 
+    def test_withheld(self) -> None:
+        """Peers of which the token's user sees a part are withheld: a warning."""
+        watched = self.quiet()
+        me = {"id": "me", "role": "user", "permissions": {"is_restricted": True}}
+        watched.bodies["api/users/current"] = json.dumps(me).encode()
+        status, text = self.checked(watched)
+        self.assertEqual(1, status)
+        self.assertRegex(text, r"\napi/peers +restricted +\d+\n")
+        self.assertIn("may not read everything. The exporter withholds peers.", text)
+
     def test_fails_at_the_end(self) -> None:
         """The findings are those after the last reading: failing peers are one."""
         watched = self.quiet()

@@ -44,11 +44,10 @@ class InventoryTests(SynchronousTestCase):
             (User(id="me", role="custom", is_current=True), False),
             (User(id="me", role="user"), False),
         ):
-            self.assertEqual(
-                expected, inventory_of(users=(other, current)).partial_peers
-            )
+            found = inventory_of(users=(other, current))
+            self.assertEqual(expected, "peers" in found.withheld)
         for users in ((), None):
-            self.assertFalse(inventory_of(users=users).partial_peers)
+            self.assertEqual(frozenset(), inventory_of(users=users).withheld)
 
     def test_restricted(self) -> None:
         """A restricted user sees all peers only if that is granted."""
@@ -63,14 +62,15 @@ class InventoryTests(SynchronousTestCase):
         ):
             known = Permissions(is_restricted=restricted, modules=modules)
             user = CurrentUser(id="me", permissions=known)
-            self.assertEqual(expected, inventory_of(current_user=(user,)).partial_peers)
+            found = inventory_of(current_user=(user,))
+            self.assertEqual(expected, "peers" in found.withheld)
 
     def test_whole_again(self) -> None:
-        """Joins are made again if no user says any more that peers are missing."""
+        """The peers are not withheld if no user says any more that some are missing."""
         before = inventory_of(users=(User(id="me", role="user", is_current=True),))
         denied = Permissions(modules={"users": {"read": False}})
         after = before.with_(
             "current_user", (CurrentUser(id="me", permissions=denied),)
         )
-        self.assertFalse(after.partial_peers)
-        self.assertIn("groups", after.changes)
+        self.assertEqual({"peers"}, before.withheld)
+        self.assertNotIn("peers", after.withheld)

@@ -143,10 +143,6 @@ A removed network stays while the list of its resources is older.
 {NETWORK}, networks → networks n(>w s)
 network_resources → networks
 
-A token that sees only some peers draws no conclusion from other peers.
-peers p q, users me(user), groups g(p) h(q) odd(p hidden) → groups g(p) h(q)
-routes r(g) odd(odd) hidden(@hidden), peers again, groups again → routes r(g)
-routes again, peers again, groups again, routes again → routes r(g), groups g(p) h(q)
 """
 
 
@@ -244,12 +240,6 @@ class ListTests(SynchronousTestCase):
         self.lists.read(peers=(Peer(id="p", connected=True), Peer(id="q")))
         after = self.lists.inventory.changes
         self.assertEqual({"peers"}, {n for n in after if after[n] is not before[n]})
-
-    def test_known_later(self) -> None:
-        """Metrics of peers are made again when the list turns out to be complete."""
-        before = self.lists.go("users me(user)").inventory.changes["peers"]
-        self.lists.go("users me(admin)")
-        self.assertIsNot(before, self.lists.inventory.changes["peers"])
 
     def test_two_lists(self) -> None:
         """A target user of a rule may be a user or a peer."""

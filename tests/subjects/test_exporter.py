@@ -99,16 +99,18 @@ class ExporterTests(FindingsTestCase):
     def test_limited(self) -> None:
         """The finding of a user with too few rights says what to do."""
         user = User(id="me", role="user", is_current=True)
-        looked = seen(inventory_of(users=(user,)))
+        freshness = {"peers": Freshness(period=30)}
+        looked = seen(inventory_of(users=(user,)), freshness=freshness)
         self.tells(
             looked,
-            ": The token's user has the role user and may not read everything. The list"
-            " of peers may be incomplete. Use the token of a service user with the role"
+            ": The token's user has the role user and may not read everything. The"
+            " exporter withholds peers. Use the token of a service user with the role"
             " auditor.",
         )
         [finding] = findings(looked)
         self.assertEqual(("warning", ""), (finding.severity, finding.runbook("x")))
-        self.tells(inventory_of(users=(replace(user, role="admin"),)))
+        admin = inventory_of(users=(replace(user, role="admin"),))
+        self.tells(seen(admin, freshness=freshness))
 
     def test_rejected(self) -> None:
         """Records that are left out are a finding."""

@@ -9,7 +9,7 @@ class FreshnessTests(SynchronousTestCase):
     def test_refused(self) -> None:
         """A refused resource has no rejected records: none of it is published."""
         read = Freshness(period=30.0).succeeded(records=3, rejected=2, seconds=1, at=5)
-        refused = read.refused(1.0, 35.0, restricted=True)
+        refused = read.refused(1.0, 35.0)
         self.assertEqual(
             (5, 3, 0), (refused.last_success, refused.records, refused.rejected)
         )

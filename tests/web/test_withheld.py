@@ -1,0 +1,82 @@
+"""The pages while the peers are withheld: the token's user may read only a part."""
+
+import json
+from typing import Any
+
+from api_exporter.ports import UpstreamError
+from tests.parts import CURRENT_USER
+from tests.web.served import ServedTestCase
+from tests.web.watched import Watched
+
+
+def user(*, may_read: bool) -> bytes:
+    modules = {"peers": {"read": may_read}}
+    found = {"id": "me", "role": "user", "permissions": {"modules": modules}}
+    return json.dumps(found).encode()
+
+
+class WithheldTests(ServedTestCase):
+    def setUp(self) -> None:
+        self.watched = watched = Watched(collectors=("peers", "groups"), lookup=True)
+        watched.bodies[CURRENT_USER] = user(may_read=False)
+        self.tree = watched.tree
+        watched.start(60)
+
+    def json(self, path: str, status: int = 200) -> Any:
+        found, _, body = self.request(path)
+        self.assertEqual(status, found, path)
+        return json.loads(body)
+
+    def test_ready(self) -> None:
+        """The exporter is not ready, and says why and what to do."""
+        found = self.json("/ready", 503)
+        [reason] = found["reasons"]
+        self.assertEqual((False, "restricted"), (found["ready"], reason["reason"]))
+        self.assertIn("service user", reason["advice"])
+        self.watched.faults["api/peers"] = UpstreamError("http_5xx", "500: broken")
+        self.watched.advance(60)
+        words = [reason["reason"] for reason in self.json("/ready", 503)["reasons"]]
+        self.assertEqual(["http_5xx", "restricted"], words)
+        self.watched.faults.clear()
+        self.watched.bodies[CURRENT_USER] = user(may_read=True)
+        self.watched.advance(700)
+        self.assertEqual([], self.json("/ready")["reasons"])
+
+    def test_health(self) -> None:
+        """The peers are up and not supported, and have no number of records."""
+        peers = self.json("/health")["resources"]["peers"]
+        found = peers["up"], peers["supported"], peers["records"]
+        self.assertEqual((True, False, None), found)
+
+    def test_refused(self) -> None:
+        """Service discovery and look-up answer 503 with the reason."""
+        for path in ("/sd?port=9100", "/lookup?name=a", "/lookup.json", "/lookup.csv"):
+            status, _, body = self.request(path)
+            line = b"the peers are unknown: they are withheld: the token's user may not"
+            self.assertEqual((503, True), (status, line in body), body)
+
+    def test_status_json(self) -> None:
+        """Numbers of peers are null; the state of the peers is `restricted`."""
+        document = self.json("/status.json")
+        [account] = document["accounts"]
+        for found in (document["peers"], account["peers"], account["groups"]):
+            self.assertIsNone(found)
+        [state] = [r["state"] for r in account["resources"] if r["resource"] == "peers"]
+        self.assertEqual("restricted", state)
+        self.assertEqual("warning", account["verdict"])
+        self.assertIn("in part, without the peers", account["text"])
+
+    def test_page(self) -> None:
+        """The page has a headline and one finding, also while the API fails."""
+        page = self.request("/")[2].decode()
+        self.assertIn("Reading NetBird: in part, without the peers", page)
+        self.assertEqual(1, page.count("The exporter withholds peers."))
+        self.assertIn('<span class="state good">accepted</span>', page)
+        self.assertNotIn("disconnected</span>", page)
+        self.watched.down = UpstreamError("http_5xx", "500: broken")
+        self.watched.advance(60)
+        page = self.request("/")[2].decode()
+        self.assertIn("The metrics of the peers are withheld.", page)
+        self.watched.advance(1_000)
+        page = self.request("/")[2].decode()
+        self.assertIn("Reading NetBird: no", page)
