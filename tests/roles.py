@@ -104,12 +104,14 @@ class Watched:
         failure: the error for `/api/users/current`, if that fails.
         peers_failure: likewise, for the peers.
         requests: the paths of all requests.
+        seen: by request, `up` and whether the page had the number of peers.
     """
 
     def __init__(self, role: str, failure: UpstreamError | None = None) -> None:
         self.role, self.failure = role, failure
         self.peers_failure: UpstreamError | None = None
         self.requests: list[str] = []
+        self.seen: list[tuple[bool | None, bool]] = []
         self._clock = Clock()
         self.network = AccountNetwork(
             fetch=self._fetch,
@@ -122,6 +124,8 @@ class Watched:
 
     async def _fetch(self, path: str, _patience: float) -> ResponseBody:
         self.requests.append(path)
+        up = self.network.telemetry.freshness[UP].up
+        self.seen.append((up, b"\nnetbird_api_peers{" in self.network.text()))
         self._clock.advance(0.001)
         found = answer(self.role, path)
         if path == CURRENT_PATH and self.failure is not None:

@@ -8,6 +8,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES, SUBJECTS
 from tests.inventories import inventory_of
 from tests.logbook import logbook
+from tests.parts import CURRENT_USER as CURRENT_PATH
 from tests.parts import SERVICE_USER
 from tests.roles import ROLES, SERVICE, Watched, granted, network, results
 
@@ -71,6 +72,7 @@ class PeersTests(SynchronousTestCase):
             watched = Watched(role)
             before = watched.requests.count("api/peers")
             watched.advance(300)
+            self.assertEqual({(None, False), (True, False)}, {*watched.seen}, role)
             self.assertEqual(10, watched.requests.count("api/peers") - before, role)
             self.assertNotIn("peer", watched.network.text().decode())
             self.assertEqual(((True, False), "restricted"), self.standing(watched))
@@ -83,6 +85,18 @@ class PeersTests(SynchronousTestCase):
             self.assertEqual([0.0], [s.value for s in supported])
             for name in ("up", "records"):
                 self.assertEqual([], values[f"api_exporter_resource_{name}"], name)
+
+    def test_first_round(self) -> None:
+        """Peers of the first round are published when the permissions were read."""
+        for role, failure in (
+            ("admin", None),
+            (SERVICE, UpstreamError("forbidden", "403")),
+            ("admin", UpstreamError("http_5xx", "500")),
+        ):
+            watched = Watched(role, failure)
+            self.assertEqual(["api/peers", CURRENT_PATH], watched.requests[:2])
+            expected = [(None, False), (True, False), (True, True)]
+            self.assertEqual(expected, watched.seen[:3], failure)
 
     def test_failure(self) -> None:
         """Withheld peers that cannot be read are a failure, until they can be."""

@@ -4,8 +4,17 @@ Scheduling is in `refresher`, logging in `refresh_log`. The functions at the end
 module run in the compute thread.
 """
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Container,
+    Coroutine,
+    Hashable,
+    Mapping,
+    Sequence,
+    Set,
+)
 from contextlib import closing
+from functools import partial
 from itertools import count
 from math import inf
 from operator import is_
@@ -32,7 +41,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
 from api_exporter.netbird.references import check_named_ids
-from api_exporter.netbird.resources import Resource
+from api_exporter.netbird.resources import CURRENT_USER, UP, Resource
 from api_exporter.netbird.unknown import Inspector
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
@@ -136,6 +145,8 @@ class Pipeline:
         self._rendering = DeferredLock()
         self._rendered: dict[str, RenderedPage] = {}
         self._numbers = count()
+        self._is_user_known = CURRENT_USER not in lives
+        self._held: Callable[[], Coroutine[Any, Any, None]] | None = None
 
     async def adopt(self, before: "Pipeline", names: Set[str]) -> None:
         """Publish records of a pipeline that has stopped; raises UpstreamError.
@@ -154,6 +165,19 @@ class Pipeline:
             inventory = last.with_(name, None).settle(last, name, None)
         self._numbers = before._numbers
         await self._render(names, inventory)
+        self._is_user_known = before._is_user_known
+
+    @property
+    def holds_peers(self) -> bool:
+        """True if peers were read and wait for the permissions of the token's user."""
+        return self._held is not None
+
+    async def release_peers(self) -> None:
+        """Publish held peers: the user's request has ended; raises UpstreamError."""
+        self._is_user_known = True
+        publish, self._held = self._held, None
+        if publish is not None:
+            await publish()
 
     def knows(self, name: str) -> bool:
         """Return whether a resource was read and is not withdrawn."""
@@ -174,7 +198,10 @@ class Pipeline:
     async def read(
         self, resource: Resource[Any], path: str, max_seconds: float
     ) -> LastBody:
-        """Fetch a resource and publish what has changed; raises UpstreamError."""
+        """Fetch a resource and publish what has changed; raises UpstreamError.
+
+        Peers that are read before the token's user are held: they may be a part.
+        """
         name, life = resource.name, self._lives[resource.name]
         requested_at, began = self._now(), next(self._numbers)
         with closing(await self._body(name, path, max_seconds)) as body:
@@ -196,6 +223,32 @@ class Pipeline:
             last, decoded = await decoding
         del body, decoding
         records = (before or ()) if last is known_body else decoded
+        publish = partial(
+            self._publish_body,
+            resource,
+            path,
+            requested_at=requested_at,
+            body=last,
+            records=records,
+            reading=reading,
+        )
+        if name == UP and not self._is_user_known:
+            self._held = publish
+        else:
+            await publish()
+        return last
+
+    async def _publish_body(
+        self,
+        resource: Resource[Any],
+        path: str,
+        *,
+        requested_at: float,
+        body: LastBody,
+        records: tuple[object, ...],
+        reading: Reading,
+    ) -> None:
+        name, life = resource.name, self._lives[resource.name]
         async with self._rendering:
             # The path may hold a user id: the body of a former user is dropped.
             now_path = resource.request_path(self.inventory, requested_at)
@@ -207,8 +260,7 @@ class Pipeline:
                     records, self.inventory.records.get(name)
                 )
                 await self._publish(name, None if same else records, reading)
-                life.body = last
-        return last
+                life.body = body
 
     async def _body(self, name: str, path: str, max_seconds: float) -> ResponseBody:
         if name in self._sources:

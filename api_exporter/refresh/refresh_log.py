@@ -81,6 +81,12 @@ class RefreshLog:
             after = f" after {with_noun(failures, 'failure')}" if failures else ""
             self.log.info("{resource} can be refreshed again" + after, resource=name)
 
+    def held(self, name: str, seconds: float) -> None:
+        """Record a good response that is not published yet."""
+        before = self._lives[name].known_freshness
+        after = replace(before, error=None, failing_since=None)
+        self._change(name, replace(after, ended_at=self._now(), seconds=seconds))
+
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
         """Record a failed refresh; log it unless the peers fail for the same reason."""
         life = self._lives[name]

@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.netbird.resources import PROBE_PATH, UP, Resource
+from api_exporter.netbird.resources import CURRENT_USER, PROBE_PATH, UP, Resource
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.life import LastBody, ResourceLife
 from api_exporter.refresh.pipeline import Pipeline
@@ -72,6 +72,7 @@ class Refresher(Service):
         self._test_connection = test_connection
         self._tasks: set[Deferred[None]] = set()
         self._alarm: IDelayedCall | None = None
+        self._held: tuple[LastBody, float] | None = None
 
     def startService(self) -> None:
         super().startService()
@@ -225,6 +226,20 @@ class Refresher(Service):
             await self._try_refresh(resource)
         finally:
             self._schedule.ended(resource.name, self._clock.seconds())
+        if resource.name == CURRENT_USER and self.running:
+            await self._release_peers()
+
+    async def _release_peers(self) -> None:
+        held, self._held = self._held, None
+        try:
+            await self._pipeline.release_peers()
+        except UpstreamError:  # the next refresh of the peers has the same error
+            self._schedule.make_due(UP, self._clock.seconds())
+            return
+        if held is not None:
+            self._record_success(UP, *held)
+            if self._on_refreshed is not None:
+                self._start(self._on_refreshed(UP), "handling a refresh")
 
     async def _try_refresh(self, resource: Resource[Any]) -> None:
         name, life = resource.name, self._lives[resource.name]
@@ -264,7 +279,10 @@ class Refresher(Service):
             self._make_awaited_due(now)
 
     def _record_success(self, name: str, body: LastBody, seconds: float) -> None:
-        if name in self._pipeline.inventory.withheld:
+        if name == UP and self._pipeline.holds_peers:
+            self._held = body, seconds
+            self._refresh_log.held(name, seconds)
+        elif name in self._pipeline.inventory.withheld:
             self._refresh_log.restricted(name, seconds)
         else:
             self._refresh_log.succeeded(name, body, seconds)

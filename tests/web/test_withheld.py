@@ -3,6 +3,10 @@
 import json
 from typing import Any
 
+from twisted.internet.defer import Deferred
+
+from api_exporter.netbird.records import Peer
+from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from tests.parts import CURRENT_USER
 from tests.web.served import ServedTestCase
@@ -21,6 +25,10 @@ class WithheldTests(ServedTestCase):
         watched.bodies[CURRENT_USER] = user(may_read=False)
         self.tree = watched.tree
         watched.start(60)
+
+    @property
+    def peers(self) -> tuple[Peer, ...] | None:
+        return self.watched.inventory.peers
 
     def json(self, path: str, status: int = 200) -> Any:
         found, _, body = self.request(path)
@@ -41,6 +49,30 @@ class WithheldTests(ServedTestCase):
         self.watched.bodies[CURRENT_USER] = user(may_read=True)
         self.watched.advance(700)
         self.assertEqual([], self.json("/ready")["reasons"])
+
+    def test_waiting(self) -> None:
+        """Until the permissions are read, the API is up and the peers are not ready."""
+        self.watched = watched = Watched(collectors=("peers", "groups"))
+        watched.silent.add(CURRENT_USER)
+        watched.start(60)
+        self.assertEqual((True, None), (watched.telemetry.freshness[UP].up, self.peers))
+        self.tree = watched.tree
+        [reason] = self.json("/ready", 503)["reasons"]
+        self.assertEqual("never_read", reason["reason"])
+
+    def test_reload(self) -> None:
+        """After a reload peers do not wait for permissions that were read before."""
+        before, self.watched = self.watched, Watched(peers=30)
+        before.bodies.clear()
+        before.advance(700)
+        self.successResultOf(before.stopService())
+        self.watched.clock.advance(before.clock.seconds())
+        self.watched.silent.add(CURRENT_USER)
+        adopting = self.watched.adopt(before)
+        self.successResultOf(Deferred.fromCoroutine(adopting))
+        self.watched.start(2)
+        known = before.inventory.peers or ()
+        self.assertLess(len(known), len(self.peers or ()))
 
     def test_health(self) -> None:
         """The peers are up and not supported, and have no number of records."""

@@ -257,7 +257,10 @@ class Status(LivePage):
             if is_refused and end is not None
             else None,
             uptime=context.uptime(),
-            chart=chart(runs, now=now, step=network.history.step) if runs else None,
+            withheld=freshness[UP].restricted,
+            chart=chart(runs, now=now, step=network.history.step)
+            if runs and not freshness[UP].restricted
+            else None,
             resources=[*_resources(freshness, words)],
             causes=[*_causes(freshness, words, now)],
             note=network.intervals_note,
