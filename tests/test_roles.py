@@ -57,7 +57,7 @@ class RolesTests(SynchronousTestCase):
         self.assertIn("setup_keys, networks, network_routers", finding)
         self.assertNotIn("peers", finding)
         found = network("user").attention.found.findings
-        [finding] = [f.text for f in found if "token's user" in f.object]
+        [finding] = [f.text for f in found if "token's user" in f.subject]
         self.assertEqual(1, finding.count("peers"))
         self.assertIn("The exporter withholds peers, accounts,", finding)
         for role in (SERVICE, "auditor"):

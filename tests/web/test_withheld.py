@@ -102,7 +102,8 @@ class WithheldTests(ServedTestCase):
         """The page has a headline and one finding, also while the API fails."""
         page = self.request("/")[2].decode()
         self.assertIn("Reading NetBird: in part, without the peers", page)
-        self.assertEqual(1, page.count("The exporter withholds peers."))
+        attention = page.partition('<section class="attention">')[2]
+        self.assertEqual(1, attention.count("The exporter withholds peers."))
         self.assertIn('<span class="state good">accepted</span>', page)
         self.assertNotIn("disconnected</span>", page)
         self.watched.down = UpstreamError("http_5xx", "500: broken")
