@@ -215,7 +215,8 @@ class Checker:
     def up(self) -> Problems:
         for account, known in self.known():
             for name, standing in known.network.telemetry.freshness.items():
-                if standing.up and name not in known.read_at:
+                # Peers are up before the permissions of the token's user are known.
+                if standing.last_success and standing.up and name not in known.read_at:
                     yield f"{account}: {name} is up, and nothing is known of it"
 
     def errors(self) -> Problems:

@@ -160,7 +160,7 @@ class Knowledge:
             if standing.last_success != (before and before.last_success):
                 self.read_at[name] = self.aging_since[name] = seconds
                 if name == UP and (
-                    before is None or before.failures or not before.ended_at
+                    before is None or before.failures or not before.last_success
                 ):
                     self.recovered_at = seconds
                 for one in names:

@@ -86,8 +86,8 @@ class PeersTests(SynchronousTestCase):
             for name in ("up", "records"):
                 self.assertEqual([], values[f"api_exporter_resource_{name}"], name)
 
-    def test_first_round(self) -> None:
-        """Peers of the first round are published when the permissions were read."""
+    def test_start(self) -> None:
+        """After a start, peers are published when the permissions were read."""
         for role, failure in (
             ("admin", None),
             (SERVICE, UpstreamError("forbidden", "403")),
