@@ -76,16 +76,20 @@ class RefreshLog:
             self._report(name, body)
         elif life.rejections is not None:  # equal errors will be new ones
             life.rejections = replace(life.rejections, kinds=frozenset())
-        if life.failure_logged:
-            life.failure_logged = False
+        self._log_recovery(name, failures)
+
+    def _log_recovery(self, name: str, failures: int) -> None:
+        if self._lives[name].failure_logged:
+            self._lives[name].failure_logged = False
             after = f" after {with_noun(failures, 'failure')}" if failures else ""
             self.log.info("{resource} can be refreshed again" + after, resource=name)
 
     def held(self, name: str, seconds: float) -> None:
         """Record a good response that is not published yet."""
         before = self._lives[name].known_freshness
-        after = replace(before, error=None, failing_since=None)
-        self._change(name, replace(after, ended_at=self._now(), seconds=seconds))
+        after = Freshness(period=before.period, ended_at=self._now(), seconds=seconds)
+        self._change(name, after)
+        self._log_recovery(name, before.failures)
 
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
         """Record a failed refresh; log it unless the peers fail for the same reason."""

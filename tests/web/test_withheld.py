@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
+from tests.logbook import logbook
 from tests.parts import CURRENT_USER
 from tests.web.served import ServedTestCase
 from tests.web.watched import Watched
@@ -59,6 +60,18 @@ class WithheldTests(ServedTestCase):
         self.tree = watched.tree
         [reason] = self.json("/ready", 503)["reasons"]
         self.assertEqual("never_read", reason["reason"])
+
+    def test_failure_first(self) -> None:
+        """The end of a failure has its line also if the peers are not published yet."""
+        book = logbook(self)
+        self.watched = watched = Watched(collectors=("peers", "groups"))
+        watched.faults["api/peers"] = UpstreamError("http_5xx", "500: broken")
+        watched.silent.add(CURRENT_USER)
+        watched.start(60)
+        watched.faults.clear()
+        watched.advance(120)
+        self.assertIsNone(self.peers)
+        self.assertIn("peers can be refreshed again after", "\n".join(book.lines()))
 
     def test_reload(self) -> None:
         """After a reload peers do not wait for permissions that were read before."""
