@@ -9,8 +9,6 @@ from operator import is_
 from random import Random
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from api_exporter.account import Account as Reader
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
@@ -20,7 +18,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import ACCESS_LOG, UP, Resource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.subjects.agent_network.bodies import day
-from api_exporter.subjects.table import RESOURCES, RULES, SUBJECTS
+from api_exporter.subjects.table import RESOURCES, RULES
 from api_exporter.telemetry.freshness import Freshness
 from simulation.account import AGENTS, TIME_DEPENDENT, Account
 from simulation.company.people import EXPORTER_ID
@@ -37,14 +35,6 @@ T = TypeVar("T")
 _EXTRA_BODIES = {"agent_usage": ("agent_usage_earlier",)}
 
 _REFERENCE = {collector.__name__: collector for collector in COLLECTORS}
-
-_JOINED = frozenset(
-    row.metric.name
-    for subject in SUBJECTS
-    for row in subject.families
-    if RULES.references.are_joined(row.needs)
-)
-"""Metric families that join several lists."""
 
 _REPEAT_PROBABILITY = 0.1
 """The probability of comparing a page whose inputs have not changed."""
@@ -276,8 +266,6 @@ class Knowledge:
         for collector in self.network.collectors:
             page = pages[collector.name]
             expected = self._samples(collector.name, known, settings)
-            if inventory.joined is not inventory:  # They wait for other lists.
-                expected = {k: v for k, v in expected.items() if k[0] not in _JOINED}
             made_of: list[object] = [
                 *(
                     i.records.get(name)
@@ -299,10 +287,7 @@ class Knowledge:
                 for name in collector.reads
             ):
                 difference = difference or _unlike_a_fresh_one(text, collector, fresh)
-            settled = inventory.joined is inventory
-            difference = difference or _unlike_the_reference(
-                text, expected, joined=settled
-            )
+            difference = difference or _unlike_the_reference(text, expected)
             if difference:
                 yield f"{collector.name}: {difference}"
 
@@ -334,8 +319,7 @@ class Knowledge:
         for resource in self.network.selection.resources:
             if resource.name in self.bodies:
                 inventory = inventory.with_(resource.name, self._decode(resource))
-        # The pending joins depend on the order of the reads: see `tests.joins`.
-        return replace(inventory, joins=known_.joins)
+        return inventory
 
     def _decode(self, resource: Resource[Any]) -> object:
         """Return the decoded records: the same objects while the bodies are the same.
@@ -396,15 +380,9 @@ def _unlike_a_fresh_one(now: bytes, collector: Collector, fresh: Inventory) -> s
     return _line_differences(now, rendered)
 
 
-def _unlike_the_reference(now: bytes, expected: Samples, *, joined: bool) -> str:
-    """Return the first sample that differs from the plain reference, or "".
-
-    Args:
-        joined: whether families that join several lists are compared.
-    """
+def _unlike_the_reference(now: bytes, expected: Samples) -> str:
+    """Return the first sample that differs from the plain reference, or ""."""
     got = dict(filter(None, map(_sample, now.decode().split("\n"))))
-    if not joined:
-        got = {key: value for key, value in got.items() if key[0] not in _JOINED}
     if got == expected:
         return ""
     for key in sorted(expected.keys() | got.keys(), key=str):

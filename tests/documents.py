@@ -58,11 +58,10 @@ Made from the code by `make docs`: change it there.
 * **Types.** All families under `netbird_api_` are gauges. Times are seconds since 1970,
   states are 1 and 0. Names of times and sizes end in `_seconds` or `_bytes`; in
   OpenMetrics they have a `# UNIT` line.
-* **Lists of different ages.** A family of several resources uses a new or changed
-  object once every list that the object names was read after it. Until then it uses the
-  object as it was before; a new object has no sample. A removed object stays until each
-  list that names it was read again. The exporter refreshes these lists early, so that
-  takes seconds, and at most their longest interval. Findings and alerts do the same.
+* **Lists of different ages.** A family of several resources is made of the newest list
+  of each. After a change it may mix two moments, until the slower list is read again: 5
+  to 15 minutes. A finding is reported once it was found again in newer lists: use
+  `api_exporter_finding_since_timestamp_seconds` in rules of your own.
 * **Joins.** Names may repeat, ids do not. Each series of an object has the object's id
   and name. Other properties are on its `_info` series, for a join. The Ubuntu machines
   that are offline, with address and client version:

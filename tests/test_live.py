@@ -412,10 +412,10 @@ class ReplacedTests(LiveTestCase):
         """Readings after the reload count as later than those before it."""
         self.start()
         self.advance(600)
-        before = self.exporter.accounts["one"].network.inventory.joins.readings
+        before = self.exporter.accounts["one"].network.inventory.readings
         self.account("one", PEER_DETAIL="none")
         self.reload()
-        after = self.exporter.accounts["one"].network.inventory.joins.readings
+        after = self.exporter.accounts["one"].network.inventory.readings
         self.assertGreater(after["peers"].began, max(r.ended for r in before.values()))
 
     def test_history(self) -> None:

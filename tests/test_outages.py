@@ -190,7 +190,7 @@ class BudgetTests(SynchronousTestCase):
 
     def test_refused_at_the_start(self) -> None:
         """After refusals all is read in time; a limit causes two more 429s."""
-        for limit, seconds in (((60, 60), 240.0), ((6, 500), 240.0), ((6, 6), 400.0)):
+        for limit, seconds in (((60, 60), 300.0), ((6, 500), 300.0), ((6, 6), 460.0)):
             world = World(down(25.0, 429), limiter=bucket(*limit)).start()
             world.until(25.0)
             begin = len(world.requests)

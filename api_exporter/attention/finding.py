@@ -61,6 +61,10 @@ class Alert(Struct, frozen=True):
     labels: tuple[Label, ...] | None = None
 
 
+FindingKey = tuple[str, str, str]
+"""Name of the finding, type and id of its object: see `Finding.key`."""
+
+
 class FindingKind(Struct, frozen=True):
     """A kind of finding. Its name is also the name of its alert.
 
@@ -121,7 +125,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         return self.kind.object_type
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> FindingKey:
         """The identity: at one time, no two findings of an account share it."""
         return self.kind.name, self.kind.object_type, self.object_id
 
@@ -174,11 +178,13 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
             is unknown or missing.
         client_certificate: likewise, for the exporter's client certificate.
         now: seconds since the epoch.
+        seconds: the time of a clock that is never set.
     """
 
     inventory: Inventory
     thresholds: Thresholds
     now: float
+    seconds: float = 0.0
     drop_at: float | None = None
     freshness: Mapping[str, Freshness] = {}
     important_groups: tuple[str, ...] = ()
@@ -189,14 +195,6 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     def important(self) -> Sequence[str]:
         """Names and ids of the groups in which every peer matters."""
         return self.important_groups or self.thresholds.groups.important
-
-    @cached_property
-    def joined(self) -> "Snapshot":
-        """The snapshot for finders that join resources: see Note [Joined lists]."""
-        inventory = self.inventory.joined
-        return (
-            self if inventory is self.inventory else replace(self, inventory=inventory)
-        )
 
     @cached_property
     def peers(self) -> Mapping[str, Peer]:

@@ -17,7 +17,7 @@ UNREAD = 3
 _POLL_SECONDS = 0.02
 
 _SOON_SECONDS = 2.0
-"""Seconds within which a list that joins wait for is read again."""
+"""Seconds within which a list that findings wait for is read again."""
 
 
 async def first_refreshes(network: AccountNetwork, clock: IReactorTime) -> None:
@@ -27,21 +27,30 @@ async def first_refreshes(network: AccountNetwork, clock: IReactorTime) -> None:
     Findings are evaluated once more after the last refresh.
     """
     end = clock.seconds() + MAX_SECONDS
-    while clock.seconds() < end and _is_reading(network, clock.seconds()):
+    while clock.seconds() < end:
+        if not _is_reading(network, clock.seconds()):
+            await network.update_findings(UP)
+            if _has_failed(network) or not network.attention.found.kept_back:
+                return
         await deferLater(clock, _POLL_SECONDS)
     await network.update_findings(UP)
 
 
-def _is_reading(network: AccountNetwork, now: float) -> bool:
+def _has_failed(network: AccountNetwork) -> bool:
     peers = network.telemetry.freshness[UP]
-    if peers.error is not None and peers.ended_at is not None:
+    return peers.error is not None and peers.ended_at is not None
+
+
+def _is_reading(network: AccountNetwork, now: float) -> bool:
+    if _has_failed(network):
         return False
+    peers = network.telemetry.freshness[UP]
     if peers.state(now) == "starting" or any(True for _ in unread(network)):
         return True
-    due = {*network.inventory.joins.due}
+    awaited = network.attention.last.awaited
     return any(
         life.began is not None
-        or (name in due and life.due is not None and life.due < now + _SOON_SECONDS)
+        or (name in awaited and life.due is not None and life.due < now + _SOON_SECONDS)
         for name, life in network.lives.items()
     )
 
@@ -73,5 +82,5 @@ def strict_status(network: AccountNetwork) -> int:
         if network.is_held_back(resource)
     }
     failing = any(one.error is not None for one in freshness.values())
-    is_unread = failing or {*found.unknown} - held_back
+    is_unread = failing or found.kept_back or {*found.unknown} - held_back
     return 1 if found.counts.get("warning") or is_unread else 0

@@ -116,16 +116,11 @@ def measure_function(rows: Iterable[Row]) -> Measure:
     def measure(
         inventory: Inventory, before: Mapping[str, Inputs] = {}
     ) -> Iterator[Family]:
-        newest = Measurement(inventory)
-        joined = newest
-        if inventory.joined is not inventory:
-            joined = Measurement(inventory.joined)
-        references = inventory.rules.references
+        known = Measurement(inventory)
         for row in rows:
             if any(name not in inventory.records for name in row.needs):
                 continue
-            edition = newest.edition(row.needs)
-            known = joined if references.are_joined(row.needs) else newest
+            edition = known.edition(row.needs)
             if before.get(row.metric.name) == edition:
                 yield UnchangedFamily(row.metric)
             elif family := row.make(row.metric, known):

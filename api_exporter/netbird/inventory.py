@@ -9,13 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.netbird.facts.members import member_ids, named
-from api_exporter.netbird.joins import (
-    SETTLED,
-    JoinState,
-    Reading,
-    joined_lists,
-    next_state,
-)
 from api_exporter.netbird.records import (
     CurrentUser,
     Group,
@@ -24,12 +17,18 @@ from api_exporter.netbird.records import (
     Permissions,
     User,
 )
-from api_exporter.netbird.references import References
 
 R = TypeVar("R")
 
 Known = tuple[R, ...] | None
 """The records of a resource. None if they are unknown or too old."""
+
+
+class Reading(Struct, frozen=True, gc=False):
+    """The begin and end of reading a resource: growing numbers that order readings."""
+
+    began: int
+    ended: int
 
 
 class ResourceRules(Struct, frozen=True, kw_only=True):
@@ -41,14 +40,12 @@ class ResourceRules(Struct, frozen=True, kw_only=True):
             that other one.
         own: resources of the token's user.
         timed: resources whose meaning changes by time alone.
-        references: the ids by which lists name each other's records.
     """
 
     permissions: Mapping[str, str]
     dormant_without: Mapping[str, str]
     own: frozenset[str]
     timed: frozenset[str]
-    references: References
 
 
 class Inventory(Struct, frozen=True, kw_only=True, dict=True):
@@ -59,9 +56,9 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         personal: the kinds of personal data that may be published.
         now: the time of publication in seconds since the epoch. Windows and days end.
         periods: seconds between refreshes, by resource.
-        changes: an object for each resource. It is new whenever the resource's records,
-            or those that joins use, are replaced.
-        joins: the records and lists that joins wait for.
+        changes: an object for each resource. It is new whenever the resource's records
+            are replaced.
+        readings: the newest good reading of each resource, unchanged records or not.
         detail: names or ids of groups whose peers may have series of their own. None:
             all peers may.
     """
@@ -73,7 +70,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     now: float = 0.0
     periods: Mapping[str, float] = MappingProxyType({})
     changes: Mapping[str, object] = MappingProxyType({})
-    joins: JoinState = SETTLED
+    readings: Mapping[str, Reading] = MappingProxyType({})
 
     @property
     def peers(self) -> Known[Peer]:
@@ -117,50 +114,17 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return after
 
     def _with_records(self, records: Mapping[str, Any]) -> "Inventory":
-        changes = {name: object() for name in records}
+        changes = {**self.changes, **{name: object() for name in records}}
         known = {**self.records, **records}
         known = {name: found for name, found in known.items() if found is not None}
-        return replace(self._with_changes(changes), records=MappingProxyType(known))
-
-    def _with_changes(self, changes: Mapping[str, object]) -> "Inventory":
-        return replace(self, changes=MappingProxyType({**self.changes, **changes}))
-
-    def settle(
-        self, before: "Inventory", resource: str, reading: Reading | None
-    ) -> "Inventory":
-        """Return the inventory with the state of joins after a reading or a withdrawal.
-
-        Args:
-            before: the inventory with the previous records of the resource.
-            reading: None for a withdrawal.
-        """
-        references = self.rules.references
-        if resource == "current_user" and self.changes is not before.changes:
-            reading = None  # permissions may have removed lists
-        elif resource not in references.lists:
-            return self
-        state = next_state(
-            self.joins,
-            resource,
-            before.records.get(resource),
-            self.records,
-            reading,
-            references=references,
+        return replace(
+            self, changes=MappingProxyType(changes), records=MappingProxyType(known)
         )
-        old = self.joins
-        changes = {
-            n: object() for n in references.lists if state.edition(n) != old.edition(n)
-        }
-        return replace(self._with_changes(changes), joins=state)
 
-    @cached_property
-    def joined(self) -> "Inventory":
-        """The inventory that joins use: see Note [Joined lists]."""
-        lists = joined_lists(self.joins, self.records)
-        if not lists:
-            return self
-        known = MappingProxyType({**self.records, **lists})
-        return replace(self, records=known, joins=SETTLED)
+    def read(self, resource: str, reading: Reading) -> "Inventory":
+        """Return the inventory after a resource was read."""
+        readings = MappingProxyType({**self.readings, resource: reading})
+        return replace(self, readings=readings)
 
     def dormant(self, resource: str) -> bool:
         """Return whether the resource needs a record of another one without any."""

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from api_exporter.netbird.bodies import BodyDecoder
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.references import Reference
 from api_exporter.ports import UpstreamError
 
 R = TypeVar("R")
@@ -59,7 +58,8 @@ class Resource(Struct, Generic[R], frozen=True):
         permission: the permission module, if the resource may be withheld. Without the
             permission NetBird answers 403 for some resources. For others it answers 200
             with only the objects of the token's user.
-        references: the ids of other lists that the records name.
+        named_ids: returns the number of ids of other lists that a record names, without
+            members of groups.
         place: resources with lower places are requested first.
         check: raises UpstreamError if joins would look up too much after a change of
             these records.
@@ -78,7 +78,7 @@ class Resource(Struct, Generic[R], frozen=True):
     depends_on: tuple[str, ...] = ()
     dormant_without: str | None = None
     permission: str | None = None
-    references: tuple[Reference, ...] = ()
+    named_ids: Callable[[R], int] = lambda _: 0
     place: int = 4
     check: Callable[[Inventory], None] = lambda _: None
     max_body_bytes: int | None = None

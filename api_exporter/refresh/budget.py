@@ -68,18 +68,17 @@ class Candidate(Struct, frozen=True):
 
 
 def candidate(
-    name: str, due: float, period: float, *, peers: bool = False, is_last: bool = False
+    name: str, due: float, period: float, *, peers: bool = False, lead: float = 0.0
 ) -> Candidate:
     """Return a request that may be sent from a time on.
 
     Args:
         period: the interval of its resource, in seconds.
-        is_last: true if all other due requests come first.
     """
     if peers:
         weight = PEERS_WEIGHT / max(period, CONTENDED_PERIOD)
         return Candidate(name, due, peers, PEERS_LEAD, weight)
-    return Candidate(name, due, peers, LAST if is_last else 0.0, 1.0 / (period or 1.0))
+    return Candidate(name, due, peers, lead, 1.0 / (period or 1.0))
 
 
 class Requester(Protocol):

@@ -54,7 +54,7 @@ class ResourceLife(Struct, gc=False, kw_only=True):
         failures: failed refreshes in a row, which delay the next one.
         is_absent: True if the upstream answered that it lacks the path.
         rests_until: the earliest next refresh, because this one was costly.
-        early_at: when the newest refresh that joins were waiting for began.
+        early_at: when the newest refresh that findings were waiting for began.
         path: the last path that was requested; None if it was not known.
         window_ends: when a time window or a day ends, so that the metrics change.
         body: None before the first good body, and after it was forgotten.

@@ -117,6 +117,7 @@ class AccountNetwork(MultiService):
             lambda: self.inventory,
             freshness=self.telemetry.freshness,
             now=world.now,
+            clock=world.clock.seconds,
             important_groups=options.important_groups,
             thresholds=options.thresholds,
             certificate_lifetimes=certificates,
@@ -271,12 +272,14 @@ class AccountNetwork(MultiService):
 
     async def update_findings(self, resource: str) -> None:
         """Evaluate the findings after a refresh of a resource."""
-        self.attention.last = await self._compute(
+        self.attention.last = last = await self._compute(
             watch.update_findings,
             self.attention.snapshot(),
             resource,
             self.attention.last,
         )
+        until = min((wait.until for wait in last.waits.values()), default=inf)
+        self._refresher.await_lists(last.awaited, until)
 
 
 class UnknownGroups:

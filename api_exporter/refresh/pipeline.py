@@ -37,10 +37,9 @@ from api_exporter.exposition.incremental import (
 )
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.bodies import DecodeContext, check_for_error
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.joins import Reading
+from api_exporter.netbird.inventory import Inventory, Reading
+from api_exporter.netbird.join_size import check_named_ids
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
-from api_exporter.netbird.references import check_named_ids
 from api_exporter.netbird.resources import CURRENT_USER, UP, Resource
 from api_exporter.netbird.unknown import Inspector
 from api_exporter.netbird.unpacking import unpack
@@ -161,8 +160,7 @@ class Pipeline:
             periods=self.inventory.periods,
         )
         for name in inventory.changes.keys() - names:
-            last = inventory
-            inventory = last.with_(name, None).settle(last, name, None)
+            inventory = inventory.with_(name, None)
         self._numbers = before._numbers
         await self._render(names, inventory)
         self._is_user_known = before._is_user_known
@@ -291,30 +289,17 @@ class Pipeline:
         async with self._rendering:
             if not self.knows(name):
                 inventory = self.inventory.with_(name, None)
-                inventory = inventory.settle(self.inventory, name, None)
                 await self._render(self._changed(inventory), inventory, inf)
 
     async def _publish(
         self, name: str, records: tuple[object, ...] | None, reading: Reading
     ) -> None:
         """Publish changed records; None stands for unchanged ones."""
-        if records is None and name not in self.inventory.joins.due:
-            self.inventory = self.inventory.settle(self.inventory, name, reading)
+        if records is None:
+            self.inventory = self.inventory.read(name, reading)
             return
-        newest, settled = await self._compute(
-            settle, self.inventory, name, records, reading
-        )
-        changed = self._changed(settled)
-        if not changed:
-            self.inventory = settled
-            return
-        try:
-            await self._render(changed, settled)
-        except UpstreamError:
-            # The page may be too long by joins that advanced: publish this list alone.
-            if changed == self._changed(newest):
-                raise
-            await self._render(self._changed(newest), newest)
+        inventory = await self._compute(with_records, self.inventory, name, records)
+        await self._render(self._changed(inventory), inventory.read(name, reading))
 
     def _changed(self, inventory: Inventory) -> set[str]:
         before = self.inventory.changes
@@ -400,7 +385,7 @@ def decode(
     check_for_error(data)
     inspector = Inspector(resource.name, known.now)
     decoded = resource.decoder.decode(data, replace(known, inspector=inspector))
-    check_named_ids(resource.references, decoded.records)
+    check_named_ids(resource.named_ids, decoded.records)
     unknown = inspector.found
     if last is not None and not inspector.is_complete:
         unknown |= last.unknown
@@ -423,21 +408,16 @@ def _digest(data: bytes) -> tuple[Hashable, ...]:
     )
 
 
-def settle(
-    before: Inventory, name: str, records: tuple[object, ...] | None, reading: Reading
-) -> tuple[Inventory, Inventory]:
-    """Return the inventory with new records, and the same after its joins advanced.
+def with_records(
+    before: Inventory, name: str, records: tuple[object, ...]
+) -> Inventory:
+    """Return the inventory with new records.
 
     Raises UpstreamError if joins would look up too much.
-
-    Args:
-        records: None if they are the same as before.
     """
-    newest = before
-    if records is not None:
-        newest = before.with_(name, records)
-        RESOURCE_BY_NAME[name].check(newest)
-    return newest, newest.settle(before, name, reading)
+    after = before.with_(name, records)
+    RESOURCE_BY_NAME[name].check(after)
+    return after
 
 
 def render(

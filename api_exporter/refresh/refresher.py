@@ -1,6 +1,6 @@
 """Starts refreshes when resources are due, and withdraws expired metrics."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from math import inf
 from typing import Any
 
@@ -25,11 +25,12 @@ from api_exporter.world import World
 Work = Coroutine[Deferred[object], object, None]
 
 
-EARLY_INTERVAL = 60.0
-"""Minimum seconds between two early refreshes of a list that joins wait for.
+async def _no_work() -> None:
+    """Do nothing."""
 
-A list with a shorter interval, or this one, is not refreshed early.
-"""
+
+EARLY_INTERVAL = 60.0
+"""Minimum seconds between two early refreshes of a list that findings wait for."""
 
 WITHDRAWAL_RETRY = 30.0
 """Seconds from a failed withdrawal to its retry."""
@@ -73,6 +74,7 @@ class Refresher(Service):
         self._tasks: set[Deferred[None]] = set()
         self._alarm: IDelayedCall | None = None
         self._held: tuple[LastBody, float] | None = None
+        self._awaited_until = inf
 
     def startService(self) -> None:
         super().startService()
@@ -137,6 +139,24 @@ class Refresher(Service):
             task.cancel()
         return DeferredList(list(self._tasks))
 
+    def await_lists(self, names: Sequence[str], until: float) -> None:
+        """Refresh lists early for findings that wait: see Note [Found again].
+
+        Args:
+            names: the most urgent first.
+            until: when `on_refreshed` is called with the first one in any case.
+        """
+        if not self.running:
+            return
+        now = self._clock.seconds()
+        self._schedule.awaited, self._awaited_until = tuple(names), until
+        for name in names:
+            life = self._lives[name]
+            if life.freshness is not None and life.freshness.error is not None:
+                continue
+            self._schedule.make_due(name, max(now, life.early_at + EARLY_INTERVAL))
+        self._set_alarm()
+
     def mark_silent(self, path: str) -> None:
         """Note that a request has no response header yet, so that another may start."""
         if not self.running:
@@ -161,6 +181,10 @@ class Refresher(Service):
                 work = self._end_window(self._resources[name])
                 work = self._with_follow_up(name, work)
                 self._start(work, f"ending windows of {name}")
+        if self._awaited_until <= now:
+            self._awaited_until = inf
+            work = self._with_follow_up(self._schedule.peers_name, _no_work())
+            self._start(work, "ending a wait")
         self._set_alarm()
 
     def _start_refresh(self, name: str) -> None:
@@ -195,6 +219,7 @@ class Refresher(Service):
             return
         now = self._clock.seconds()
         times = [min(life.expires, life.window_ends) for life in self._lives.values()]
+        times.append(self._awaited_until)
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -250,7 +275,7 @@ class Refresher(Service):
             self._schedule.skipped(name, begin)
             return
         life.wake()
-        if name in self._pipeline.inventory.joins.due:
+        if name in self._schedule.awaited:
             life.early_at = begin
         try:
             max_seconds = self._schedule.max_seconds(name, begin)
@@ -276,7 +301,6 @@ class Refresher(Service):
             self._schedule.refreshed(name, now)
             self._set_window_end(resource)
             self._update_paths(now)
-            self._make_awaited_due(now)
 
     def _record_success(self, name: str, body: LastBody, seconds: float) -> None:
         if name == UP and self._pipeline.holds_peers:
@@ -286,12 +310,6 @@ class Refresher(Service):
             self._refresh_log.restricted(name, seconds)
         else:
             self._refresh_log.succeeded(name, body, seconds)
-
-    def _make_awaited_due(self, now: float) -> None:
-        for name in self._pipeline.inventory.joins.due:
-            life = self._lives[name]
-            if life.period > EARLY_INTERVAL and life.known_freshness.error is None:
-                self._schedule.make_due(name, max(now, life.early_at + EARLY_INTERVAL))
 
     def _update_need(self, resource: Resource[Any], path: str | None) -> None:
         name, inventory = resource.name, self._pipeline.inventory

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Clock, Jitter, Reason, UpstreamError
-from api_exporter.refresh.budget import Budget, Candidate, candidate
+from api_exporter.refresh.budget import LAST, Budget, Candidate, candidate
 from api_exporter.refresh.life import Lives, ResourceLife
 from api_exporter.refresh.outage import NEVER, Outage
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY, retry_delay, with_jitter
@@ -24,6 +24,9 @@ MAX_SILENT = 3
 
 They may be hung, or the server is slow on all paths: more would double its load.
 """
+
+AWAITED_LEAD = 2.0
+"""The intervals by which a list that findings wait for counts as later than it is."""
 
 UNREAD_PERIOD = 300.0
 """The interval, in seconds, by which a resource counts until its first good answer."""
@@ -45,6 +48,9 @@ class Schedule:
         on_start: called with the name of what starts: a resource or CONNECTION_TEST.
         allowed_at: returns when a resource without a good answer may be requested; see
             Note [Not a scanner].
+
+    Attributes:
+        awaited: lists that findings wait for, the most urgent first.
     """
 
     def __init__(
@@ -59,6 +65,7 @@ class Schedule:
         has_connection_test: bool = False,
     ) -> None:
         now = clock.seconds()
+        self.awaited: tuple[str, ...] = ()
         self.peers_name = next(iter(lives))
         self._lives = lives
         self._clock = clock
@@ -118,7 +125,12 @@ class Schedule:
                 if probe_at > now:
                     due = max(due, probe_at)
                 period = life.period if known else min(life.period, UNREAD_PERIOD)
-                yield candidate(name, due, period, is_last=name == ACCESS_LOG)
+                yield candidate(name, due, period, lead=self._lead(name))
+
+    def _lead(self, name: str) -> float:
+        if name in self.awaited:
+            return AWAITED_LEAD - self.awaited.index(name) / 100
+        return LAST if name == ACCESS_LOG else 0.0
 
     def _is_busy(self) -> bool:
         """Return whether the request for another resource must end first."""

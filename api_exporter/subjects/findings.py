@@ -15,8 +15,6 @@ def can_find(finder: Finder, snapshot: Snapshot) -> bool:
 def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
     if not can_find(finder, snapshot):
         return
-    if snapshot.inventory.rules.references.are_joined(finder.reads):
-        snapshot = snapshot.joined
     keys = set()
     for finding in finder.find(snapshot):
         is_hidden = finder.is_single and snapshot.is_part_of_drop(finding)
@@ -32,6 +30,15 @@ def unknown_resources(snapshot: Snapshot) -> tuple[str, ...]:
         name
         for name, state in snapshot.freshness.items()
         if name in missing and state.supported is not False
+    )
+
+
+def has_untried(snapshot: Snapshot) -> bool:
+    """Return whether a resource that finders read was not requested yet."""
+    return any(
+        state.up is None and state.supported is None
+        for name, state in snapshot.freshness.items()
+        if any(name in finder.reads for finder in FINDERS)
     )
 
 

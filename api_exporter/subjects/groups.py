@@ -19,15 +19,9 @@ from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.members import distinct, named
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
-from api_exporter.netbird.references import Reference
 from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.plurals import with_noun
 from api_exporter.subjects.subject import Subject
-
-
-def _member_ids(group: Group) -> list[str]:
-    return [member.id for member in group.peers or () if member.id]
-
 
 GROUPS = Resource(
     "groups",
@@ -35,7 +29,6 @@ GROUPS = Resource(
     ListDecoder(Group, nullable=False),
     5 * MINUTE,
     permission="groups",
-    references=(Reference(("peers",), _member_ids, is_limited=False),),
     place=3,
 )
 
@@ -127,16 +120,13 @@ class GroupCount(Struct, frozen=True, kw_only=True):
 def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
     """Return the numbers of each important group.
 
-    None while they are unknown, or while joins leave out such a group.
+    None while they are unknown.
     """
-    inventory, joined = snapshot.inventory, snapshot.joined
+    inventory = snapshot.inventory
     if inventory.groups is None or inventory.peers is None:
         return None
     found = []
     for name in dict.fromkeys(snapshot.important):
-        same_named = named(joined.inventory.groups, (name,))
-        if not same_named and named(inventory.groups, (name,)):
-            return None
         found += [
             GroupCount(
                 id=group.id,
@@ -144,8 +134,8 @@ def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
                 peers=members.peer_count,
                 connected=members.peer_count - len(members.offline),
             )
-            for group in same_named
-            for members in [_members_of(joined, group)]
+            for group in named(inventory.groups, (name,))
+            for members in [_members_of(snapshot, group)]
         ] or [GroupCount(name=name)]
     return tuple(found)
 

@@ -17,14 +17,8 @@ from api_exporter.netbird.facts.routing import (
     why_unreachable,
 )
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.join_size import check_join_size, length_of
 from api_exporter.netbird.records import LIMITED_GROUPS, Count, GroupId, ShownText
-from api_exporter.netbird.references import (
-    Reference,
-    check_join_size,
-    listed,
-    own_id,
-    routing_peer,
-)
 from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.subjects.subject import Subject
 
@@ -80,10 +74,7 @@ NETWORKS = Resource(
     ListDecoder(Network, ordered=True),
     5 * MINUTE,
     permission="networks",
-    references=(
-        Reference(("network_routers",), listed("routers")),
-        Reference(("network_resources",), listed("resources")),
-    ),
+    named_ids=length_of("routers", "resources"),
     check=check_joins,
     place=3,
 )
@@ -94,10 +85,7 @@ NETWORK_ROUTERS = Resource(
     5 * MINUTE,
     absence="network: routers not found",
     permission="networks",
-    references=(
-        Reference(("peers",), routing_peer),
-        Reference(("groups",), listed("peer_groups")),
-    ),
+    named_ids=length_of("peer_groups"),
     check=check_joins,
     place=3,
 )
@@ -108,8 +96,6 @@ NETWORK_RESOURCES = Resource(
     5 * MINUTE,
     absence="network: resources not found",
     permission="networks",
-    # A resource does not name its network: the network lists the resource.
-    references=(Reference(("networks",), own_id, listed("resources")),),
     place=3,
 )
 

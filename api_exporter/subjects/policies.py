@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import count
 from typing import Annotated
 
 from msgspec import Struct, field
@@ -21,6 +21,7 @@ from api_exporter.exposition.text import labels
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.members import PeerSets, distinct
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.join_size import check_join_size
 from api_exporter.netbird.records import (
     LIMITED_GROUPS,
     GroupId,
@@ -28,7 +29,6 @@ from api_exporter.netbird.records import (
     ShownText,
     TypedId,
 )
-from api_exporter.netbird.references import Reference, check_join_size, listed
 from api_exporter.netbird.resources import Resource
 from api_exporter.plurals import with_noun
 from api_exporter.subjects.subject import Subject
@@ -79,10 +79,9 @@ class PostureCheck(Struct, frozen=True, gc=False, kw_only=True):
     checks: Checks = Checks()
 
 
-def _sides(policy: Policy) -> Iterator[str]:
-    for rule in policy.rules or ():
-        for group in chain(rule.sources or (), rule.destinations or ()):
-            yield group.id
+def _named_ids(policy: Policy) -> int:
+    sides = (s for r in policy.rules or () for s in (r.sources, r.destinations) if s)
+    return sum(map(len, sides)) + len(policy.source_posture_checks or ())
 
 
 def check_joins(inventory: Inventory) -> None:
@@ -100,10 +99,7 @@ POLICIES = Resource(
     "api/policies",
     ListDecoder(Policy),
     permission="policies",
-    references=(
-        Reference(("groups",), _sides),
-        Reference(("posture_checks",), listed("source_posture_checks")),
-    ),
+    named_ids=_named_ids,
     check=check_joins,
 )
 POSTURE_CHECKS = Resource(

@@ -23,8 +23,8 @@ from api_exporter.netbird.facts.routing import (
     why_unreachable,
 )
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.join_size import length_of
 from api_exporter.netbird.records import LIMITED_GROUPS
-from api_exporter.netbird.references import Reference, listed, routing_peer
 from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.subjects.subject import Subject
 
@@ -49,10 +49,7 @@ ROUTES = Resource(
     ListDecoder(Route),
     5 * MINUTE,
     permission="routes",
-    references=(
-        Reference(("peers",), routing_peer),
-        Reference(("groups",), listed("peer_groups")),
-    ),
+    named_ids=length_of("peer_groups"),
     place=3,
 )
 

@@ -6,7 +6,6 @@ from typing import Any
 from api_exporter.attention.finding import Finder
 from api_exporter.collectors.collector import Collector
 from api_exporter.netbird.inventory import ResourceRules
-from api_exporter.netbird.references import references_of
 from api_exporter.netbird.resources import Resource
 from api_exporter.subjects import (
     account,
@@ -91,6 +90,5 @@ RULES = ResourceRules(
     ),
     own=frozenset(name for name, r in RESOURCE_BY_NAME.items() if r.is_own),
     timed=frozenset(name for name, r in RESOURCE_BY_NAME.items() if r.ends),
-    references=references_of({n: r.references for n, r in RESOURCE_BY_NAME.items()}),
 )
 """The rules of an inventory."""

@@ -2,14 +2,28 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, product
+from math import inf
 from operator import attrgetter
 from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.attention.finding import Finder, Finding, Snapshot, join_lines
+from api_exporter.attention.confirmation import (
+    MAX_WAIT,
+    Wait,
+    Waits,
+    awaited_lists,
+    first_wait,
+)
+from api_exporter.attention.finding import (
+    Finder,
+    Finding,
+    FindingKey,
+    Snapshot,
+    join_lines,
+)
 from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import (
@@ -21,7 +35,12 @@ from api_exporter.attention.thresholds import (
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now
-from api_exporter.subjects.findings import can_find, find, unknown_resources
+from api_exporter.subjects.findings import (
+    can_find,
+    find,
+    has_untried,
+    unknown_resources,
+)
 from api_exporter.subjects.groups import GroupCount, count_important
 from api_exporter.subjects.table import FINDERS
 from api_exporter.telemetry.freshness import Freshness
@@ -39,10 +58,11 @@ class FindingList(Struct, frozen=True, kw_only=True):
             each record, of 0.5 kB each.
         lines: the findings with one line for many peers, for people.
         unknown: unknown resources, because of which findings may be missing.
-        counts: by severity, the most severe first; empty before the peers are known.
+        counts: by severity, the most severe first; empty before the network is known.
         series: the time since which a finding holds, by its labels: name, severity,
             type, id and name of its object. There are at most 50 of each finding.
         omitted: the number of findings without a series, by name.
+        kept_back: the number of findings that are not reported yet.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -51,6 +71,7 @@ class FindingList(Struct, frozen=True, kw_only=True):
     counts: Mapping[str, int] = MappingProxyType({})
     series: Mapping[tuple[str, ...], float] = MappingProxyType({})
     omitted: Mapping[str, int] = MappingProxyType({})
+    kept_back: int = 0
 
 
 MAX_OF_FINDING = 50
@@ -73,6 +94,12 @@ class AttentionState(Struct, frozen=True, kw_only=True):
         started_at: when the exporter started, seconds since the epoch.
         drop_at: when many of the newest peers went offline at once, or None.
         known: the finders that knew all that they read.
+        waits: by key, the findings in `by_finder` that are not reported yet, the most
+            severe first.
+        awaited: the lists that they wait for, the most severe finding's first; none
+            before all lists were read once, or MAX_WAIT after the start.
+        began: the time of the first update with known peers, in seconds of the clock.
+        has_counts: true once the network was known.
         groups: the numbers of important groups; None while they are unknown.
     """
 
@@ -81,6 +108,10 @@ class AttentionState(Struct, frozen=True, kw_only=True):
     drop_at: float | None = None
     known: frozenset[Finder] = frozenset()
     by_finder: FindingsByFinder = MappingProxyType({})
+    waits: Waits = MappingProxyType({})
+    awaited: tuple[str, ...] = ()
+    began: float = inf
+    has_counts: bool = False
     found: FindingList = FindingList()
     groups: tuple[GroupCount, ...] | None = None
 
@@ -89,6 +120,7 @@ class Attention:
     """The findings of one account.
 
     Args:
+        clock: returns seconds of a clock that is never set; `now` if None.
         thresholds: None for the shipped ones.
     """
 
@@ -98,6 +130,7 @@ class Attention:
         *,
         freshness: Mapping[str, Freshness],
         now: Now,
+        clock: Now | None = None,
         important_groups: tuple[str, ...] = (),
         thresholds: Thresholds | None = None,
         certificate_lifetimes: CertificateLifetimes = lambda: (None, None),
@@ -105,6 +138,7 @@ class Attention:
         self._inventory = inventory
         self._freshness = freshness
         self._now = now
+        self._clock = clock or now
         self._important_groups = important_groups
         self._certificate_lifetimes = certificate_lifetimes
         self._thresholds = thresholds or default_thresholds()
@@ -120,6 +154,7 @@ class Attention:
             inventory=self._inventory(),
             thresholds=self._thresholds,
             now=self._now(),
+            seconds=self._clock(),
             freshness=MappingProxyType(dict(self._freshness)),
             important_groups=self._important_groups,
             server_certificate=server_certificate,
@@ -134,6 +169,9 @@ def update_findings(
 
     A finder runs again if a resource that it reads has changed. A refresh of the peers
     runs all finders: some findings depend on the time alone.
+
+    Args:
+        resource: it was refreshed, or its request has failed.
     """
     inventory, changes = snapshot.inventory, snapshot.inventory.changes
     changed = {name for name in changes if changes[name] is not last.changes.get(name)}
@@ -150,15 +188,52 @@ def update_findings(
     groups = last.groups
     if everything or changed.intersection(("groups", UP)):
         groups = count_important(snapshot)
-    return AttentionState(
+    waits = _waits(snapshot, resource, every, last)
+    is_up = snapshot.freshness[UP].up is True
+    began = min(last.began, snapshot.seconds) if is_up else last.began
+    seconds, untried = snapshot.seconds - began, has_untried(snapshot)
+    has_begun = not waits and not untried
+    state = AttentionState(
         changes=changes,
         started_at=last.started_at,
         known=frozenset(f for f in every if can_find(f, snapshot)),
         drop_at=drop,
         by_finder=every,
-        found=_combined(snapshot, every),
+        waits=waits,
+        began=began,
+        has_counts=last.has_counts or (is_up and (has_begun or seconds >= MAX_WAIT)),
+        awaited=() if untried and seconds < MAX_WAIT else awaited_lists(waits),
         groups=groups,
     )
+    return replace(state, found=_combined(snapshot, state))
+
+
+def _waits(
+    snapshot: Snapshot, resource: str, by_finder: FindingsByFinder, last: AttentionState
+) -> Waits:
+    """Return what is kept back: see Note [Found again]."""
+    readings, seconds = snapshot.inventory.readings, snapshot.seconds
+    standing = snapshot.freshness.get(resource)
+    failed = resource if standing is not None and standing.error is not None else None
+    found: dict[FindingKey, Wait] = {}
+    for severity, finder in product(SEVERITIES, by_finder):
+        few = by_finder[finder].get(severity, ()) if len(finder.reads) > 1 else ()
+        before = {f.key for f in _every(last.by_finder.get(finder))} if few else ()
+        for key in (finding.key for finding in few):
+            wait: Wait | None
+            if key in last.waits:
+                wait = last.waits[key].after(readings, failed, seconds)
+            elif key in before:
+                wait = None
+            else:
+                wait = first_wait(finder.reads, readings, seconds)
+            if wait is not None:
+                found[key] = wait
+    return MappingProxyType(found)
+
+
+def _every(found: Mapping[Severity, Sequence[Finding]] | None) -> Iterator[Finding]:
+    return chain.from_iterable((found or _NO_FINDINGS).values())
 
 
 def _dated(
@@ -169,11 +244,7 @@ def _dated(
     That is the start for those of a finder that could find nothing before: nothing
     says that these are new.
     """
-    before = {
-        finding.key: finding.found_at
-        for few in last.by_finder.get(finder, _NO_FINDINGS).values()
-        for finding in few
-    }
+    before = {f.key: f.found_at for f in _every(last.by_finder.get(finder))}
     new_at = now if finder in last.known else last.started_at
     for finding in findings:
         yield replace(finding, found_at=before.get(finding.key, new_at))
@@ -202,11 +273,20 @@ def _labels(f: Finding) -> tuple[str, ...]:
     return f.finding, f.severity, f.object_type, f.object_id, f.object
 
 
-def _combined(snapshot: Snapshot, by_finder: FindingsByFinder) -> FindingList:
+def _combined(snapshot: Snapshot, state: AttentionState) -> FindingList:
+    """Return the findings that are not kept back."""
+    by_finder = state.by_finder
     every = [by_finder[finder] for finder in FINDERS if finder in by_finder]
-    lists = {s: [few[s] for few in every if s in few] for s in SEVERITIES}
-    counts: dict[str, int] = {s: sum(map(len, few)) for s, few in lists.items()}
-    findings = tuple(chain.from_iterable(chain.from_iterable(lists.values())))
+    findings = tuple(
+        finding
+        for severity in SEVERITIES
+        for few in every
+        for finding in few.get(severity, ())
+        if finding.key not in state.waits
+    )
+    counts = Counter(finding.severity for finding in findings)
+    peers_up = snapshot.freshness[UP].up
+    has_counts = peers_up is False or (peers_up is True and state.has_counts)
     published = tuple(_published(findings))
     omitted = Counter(map(_name, findings))
     omitted.subtract(map(_name, published))
@@ -219,6 +299,9 @@ def _combined(snapshot: Snapshot, by_finder: FindingsByFinder) -> FindingList:
         lines=tuple(join_lines(findings)),
         unknown=unknown_resources(snapshot),
         counts=MappingProxyType(
-            counts if snapshot.freshness[UP].up is not None else {}
+            {severity: counts[severity] for severity in SEVERITIES}
+            if has_counts
+            else {}
         ),
+        kept_back=len(state.waits),
     )

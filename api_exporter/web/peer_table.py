@@ -139,7 +139,7 @@ def _rows(
     kinds, group_lists = inventory.personal, _membership(groups, chosen)
     users: Mapping[str, User] = {}
     if kinds & {*USER_FIELDS.values()}:
-        users = {user.id: user for user in inventory.joined.users or ()}
+        users = {user.id: user for user in inventory.users or ()}
     account_id = inventory.accounts[0].id if inventory.accounts else ""
     for peer in peers:
         if chosen is not None and peer.id not in chosen:
@@ -414,7 +414,7 @@ class Table(Struct, frozen=True, kw_only=True):
 
 def make_table(inventory: Inventory) -> Table:
     """Return the table of all peers that PEER_DETAIL allows."""
-    groups = inventory.joined.groups or ()
+    groups = inventory.groups or ()
     every = [*_rows(inventory, inventory.detailed_peers(), groups)]
     first: dict[Key, PeerRow] = {}
     more: dict[Key, list[PeerRow]] = {}

@@ -155,7 +155,7 @@ class DormantTests(SynchronousTestCase):
         self.assertEqual(set(), network.resources() & set(RULES.dormant_without))
 
     def test_role(self) -> None:
-        """Joins wait for no list that the user's new role withholds."""
+        """Findings wait for no list that the user's new role withholds."""
         users = json.loads(recorded("recorded_agents")["api/users"])
         [me] = [user["id"] for user in users if user["is_current"]]
         network = Agents(current_user=json.dumps({"id": me}).encode())
@@ -165,10 +165,8 @@ class DormantTests(SynchronousTestCase):
         modules = {"agent_network.providers": {"read": False}}
         role = {"id": me, "permissions": {"modules": modules}}
         network.replies[CURRENT_USER] = json.dumps(role).encode()
-        network.advance(6 * MINUTE)
-        self.assertIn("agent_policies", network.inventory.joins.due)
         network.advance(HOUR)
-        self.assertEqual(frozenset(), network.inventory.joins.due)
+        self.assertEqual({}, network.attention.last.waits)
         self.assertEqual(set(), network.resources() & set(RULES.dormant_without))
 
 

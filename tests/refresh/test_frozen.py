@@ -98,7 +98,7 @@ class Checking(Bench):
 
 class FrozenTests(SynchronousTestCase):
     def test_network(self) -> None:
-        """Refreshes of all resources, with held joins, pass only immutable values."""
+        """Refreshes of all resources, pass only immutable values."""
         network = Checking(**{r.name: body(r.name) for r in RESOURCES})
         network.start()
         network.advance(700)
@@ -106,7 +106,7 @@ class FrozenTests(SynchronousTestCase):
         network.advance(700)
         self.assertEqual([], network.walk.found)
         self.assertEqual(
-            {"decode", "settle", "render", "update_findings"}, network.functions
+            {"decode", "with_records", "render", "update_findings"}, network.functions
         )
         network.walk.go(
             target_list(network.inventory, Query((1,), frozenset(), "ip")), "sd"

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Family, Inputs, Metric, labels
-from api_exporter.netbird import references
+from api_exporter.netbird import join_size
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
@@ -82,7 +82,7 @@ class Bench:
     def others(
         self, inventory: Inventory, _: Mapping[str, Inputs] = {}
     ) -> Iterator[Family]:
-        for group in inventory.joined.groups or ():
+        for group in inventory.groups or ():
             yield Family(OTHER, [(labels(id=group.id), 1)])
 
     def read(self, *ids: str) -> Deferred[LastBody]:
@@ -215,7 +215,7 @@ class TooManyNamesTests(SynchronousTestCase):
         """A list whose records name too many objects is not published, nor networks
         whose routers name too many groups.
         """
-        self.patch(references, "MAX_NAMED_IDS", 5)
+        self.patch(join_size, "MAX_NAMED_IDS", 5)
         bench = Bench()
         for name, body, problem in (
             ("routes", b'{"id":"r","peer_groups":["a","b","c","d","e"]}', ""),
@@ -277,21 +277,3 @@ class TooLongTests(SynchronousTestCase):
         self.fails("a", "b")
         self.successResultOf(self.bench.withdraw())
         self.assertEqual([], self.bench.published())
-
-    def test_joins(self) -> None:
-        """A list is published even if other lists, which joins use from then on, are
-        too long.
-        """
-        room = 10_000
-        for most in (samples("a", "b"), samples("a", "b")[:3]):
-            bench = Bench(room)
-            self.successResultOf(bench.read_body("peers", b'[{"id":"p"}]'))
-            self.successResultOf(bench.read("a"))
-            groups = b'[{"id":"a"},{"id":"b","peers":[{"id":"q"}]}]'
-            self.successResultOf(bench.read_body("groups", groups))
-            self.assertEqual(samples("a", "b")[:3], bench.published())
-            room = sum(bench.pages.lengths().values())
-            peers = b'[{"id":"p"},{"id":"q"}]'
-            self.successResultOf(bench.read_body("peers", peers))
-            self.assertEqual(most, bench.published())
-            self.assertEqual(2, len(bench.pipeline.inventory.peers or ()))

@@ -4,8 +4,6 @@ from msgspec.structs import replace
 
 from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.joins import Reading
-from api_exporter.subjects.groups import count_important
 from tests.attention.looking import FindingsTestCase, group, peer, seen
 from tests.inventories import changed, inventory_of
 
@@ -68,12 +66,6 @@ class GroupsTests(FindingsTestCase):
                 lost,
                 f"{self.MISSING} x {words} a group of routing peers.",
             )
-        # A group that joins do not use yet exists, but its numbers are unknown.
-        peers = inventory_of(peers=()).settle(inventory_of(), "peers", Reading(0, 1))
-        new = changed(peers, groups=(group("new", "unlisted"),))
-        looked = seen(new.settle(peers, "groups", Reading(2, 3)), chosen=("new",))
-        self.tells(looked)
-        self.assertIsNone(count_important(looked))
 
     def test_routers(self) -> None:
         """A routing group is down if none of its peers is connected."""

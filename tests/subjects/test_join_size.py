@@ -3,8 +3,8 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.join_size import MAX_NAMED_IDS, check_named_ids
 from api_exporter.netbird.records import Group, GroupId, Member
-from api_exporter.netbird.references import MAX_NAMED_IDS, check_named_ids
 from api_exporter.ports import UpstreamError
 from api_exporter.subjects.networks import Network, NetworkRouter
 from api_exporter.subjects.policies import (
@@ -79,11 +79,11 @@ class JoinSizeTests(SynchronousTestCase):
     def test_members(self) -> None:
         """The members of groups do not count: a network of any size has them."""
         check_named_ids(
-            RESOURCE_BY_NAME["groups"].references,
+            RESOURCE_BY_NAME["groups"].named_ids,
             [Group(id="g", peers=(Member(id="p"),) * NAMED)],
         )
         routes = [Route(id="r", peer_groups=("g",) * NAMED)]
-        self.assertRaises(UpstreamError, check_named_ids, ROUTES.references, routes)
+        self.assertRaises(UpstreamError, check_named_ids, ROUTES.named_ids, routes)
 
     def test_other(self) -> None:
         """Other lists change nothing."""

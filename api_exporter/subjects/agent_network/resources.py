@@ -1,7 +1,7 @@
 """The rows of the Agent Network: its paths in the API."""
 
 from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
-from api_exporter.netbird.references import Reference, listed
+from api_exporter.netbird.join_size import length_of
 from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.subjects.agent_network.bodies import (
     Consumption,
@@ -40,11 +40,7 @@ AGENT_POLICIES = Resource(
     15 * MINUTE,
     permission="agent_network.policies",
     dormant_without=AGENT_PROVIDERS.name,
-    references=(
-        Reference(("groups",), listed("source_groups")),
-        Reference(("agent_providers",), listed("destination_provider_ids")),
-        Reference(("agent_guardrails",), listed("guardrail_ids")),
-    ),
+    named_ids=length_of("source_groups", "destination_provider_ids", "guardrail_ids"),
     place=7,
 )
 AGENT_BUDGET_RULES = Resource(
@@ -54,10 +50,7 @@ AGENT_BUDGET_RULES = Resource(
     15 * MINUTE,
     permission="agent_network.budgets",
     dormant_without=AGENT_PROVIDERS.name,
-    references=(
-        Reference(("groups",), listed("target_groups")),
-        Reference(("users", "peers"), listed("target_users")),
-    ),
+    named_ids=length_of("target_groups", "target_users"),
     place=7,
 )
 AGENT_GUARDRAILS = Resource(

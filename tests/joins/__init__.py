@@ -1,1 +1,0 @@
-"""Joins of lists that were read at different times, during changes in NetBird."""

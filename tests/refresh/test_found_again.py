@@ -1,0 +1,354 @@
+"""Findings of several lists are reported once they were found again."""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.attention.confirmation import MAX_WAIT
+from api_exporter.attention.finding import FindingKey
+from api_exporter.netbird.resources import OFF
+from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.settings import parsers
+from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
+from api_exporter.world import World as AccountWorld
+from tests.administrator import WORLDS, Record, World, body
+from tests.parts import quota
+
+PATHS = {resource.path: resource.name for resource in RESOURCES}
+OTHERS = dict.fromkeys(RESOURCE_BY_NAME.keys() - WORLDS[0].keys(), OFF)
+CREATED = WORLDS[16]
+BROKEN = UpstreamError("http_5xx", "500")
+
+
+class Working(AccountNetwork):
+    """An exporter with its usual intervals, and the account of an administrator.
+
+    Args:
+        then: the account after the first reading of a list.
+    """
+
+    def __init__(
+        self, world: World, then: tuple[str, World] | None = None, seconds: int = 60
+    ) -> None:
+        self.world = world
+        self.then = then
+        self.sent: list[tuple[float, str]] = []
+        self.told: set[FindingKey] = set()
+        self.counts: list[Mapping[str, int]] = []
+        self.odd: dict[str, Deferred[ResponseBody]] = {}
+        self.clock = Clock()
+        super().__init__(
+            fetch=self.fetch,
+            quota=quota(parsers.collectors("default"), OTHERS),
+            world=AccountWorld(
+                self.clock, lambda: 1_800_000_000 + self.clock.seconds(), lambda: 0.5
+            ),
+            registry=CollectorRegistry(),
+        )
+        self.startService()
+        self.advance(seconds)
+
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
+        name = PATHS.get(path.partition("?")[0], "")
+        self.sent.append((self.clock.seconds(), name))
+        self.counts.append({**self.attention.found.counts})
+        if name in self.odd:
+            return self.odd[name]
+        answer = ResponseBody(body(self.world, name))
+        if self.then is not None and self.then[0] == name:
+            self.world, self.then = self.then[1], None
+        return succeed(answer)
+
+    def advance(self, seconds: float) -> None:
+        """Advance the clock in steps of a second, and run all that is due."""
+        for _ in range(round(seconds)):
+            self.clock.advance(1.0)
+            for _ in range(20):
+                self.told |= self.now_told()
+                self.counts.append({**self.attention.found.counts})
+                self.clock.advance(0.0)
+
+    def now_told(self) -> set[FindingKey]:
+        return {finding.key for finding in self.attention.found.findings}
+
+    def times(self, name: str, since: float = 0.0) -> list[float]:
+        return [at for at, sent in self.sent if sent == name and at >= since]
+
+
+def truth(world: World) -> set[FindingKey]:
+    """Return the findings of an account in which nothing changes."""
+    return Working(world).now_told()
+
+
+TRUTH = [truth(world) for world in WORLDS]
+
+
+def some(**lists: list[Record]) -> World:
+    """Return an account with these lists alone."""
+    return {name: lists.get(name, []) for name in WORLDS[0]} | {
+        "accounts": WORLDS[0]["accounts"]
+    }
+
+
+def peer(id_: str, *, connected: bool = True) -> Record:
+    seen = "2027-01-15T08:00:00Z" if connected else "2027-01-15T07:00:00Z"
+    return {"id": id_, "name": id_, "connected": connected, "last_seen": seen}
+
+
+def group(id_: str, *peers: str, resources: int = 0) -> Record:
+    members = [{"id": one, "name": one} for one in peers]
+    counts = {"peers_count": len(peers), "resources_count": resources}
+    return {"id": id_, "name": id_, "issued": "api", "peers": members, **counts}
+
+
+OFFICE: World = {
+    "networks": [{"id": "n", "name": "office", "routers": ["r"], "resources": ["s"]}],
+    "network_resources": [{"id": "s", "name": "s", "type": "host", "enabled": True}],
+}
+
+
+def router(**via: object) -> Record:
+    return {"id": "r", "metric": 9, "enabled": True, **via}
+
+
+class AdministratorTests(SynchronousTestCase):
+    def follow(self, worlds: list[World], step: float) -> None:
+        """Only findings that were true at some instant are reported, in the end all."""
+        possible = set().union(*map(truth, worlds))
+        working = Working(worlds[0])
+        for world in worlds:
+            working.world = world
+            working.advance(step)
+        working.advance(900)
+        self.assertEqual(set(), working.told - possible)
+        self.assertEqual(truth(worlds[-1]), working.now_told())
+
+    def test_created(self) -> None:
+        """Objects are created, one request every few seconds."""
+        self.assertNotEqual(set(), set().union(*TRUTH))
+        for step in (1, 9):
+            self.follow([*WORLDS], step)
+
+    def test_deleted(self) -> None:
+        """Objects are deleted, one request every few seconds."""
+        for step in (1, 9):
+            self.follow([*reversed(WORLDS)], step)
+
+    def test_at_once(self) -> None:
+        """Objects are created and deleted within a moment."""
+        self.follow([WORLDS[0], CREATED], 1)
+        self.follow([CREATED, WORLDS[0]], 1)
+
+
+class MomentTests(SynchronousTestCase):
+    """Findings of version 1.0.0 that were not true at any instant."""
+
+    def test_enrolled_between(self) -> None:
+        """A peer enrols between the first readings of the peers and of the groups."""
+        lists = OFFICE | {"network_routers": [router(peer_groups=["g"])]}
+        before = some(peers=[peer("p")], groups=[group("g", "p")], **lists)
+        after = some(
+            peers=[peer("p", connected=False), peer("q")],
+            groups=[group("g", "q")],
+            **lists,
+        )
+        self.assertEqual(set(), truth(before))
+        self.assertEqual(set(), truth(after))
+        for name in (
+            "peers",
+            "groups",
+            "network_resources",
+            "networks",
+            "network_routers",
+        ):
+            working = Working(before, then=(name, after), seconds=400)
+            self.assertEqual(set(), working.told, name)
+
+    def test_resource_moves(self) -> None:
+        """A resource moves to another group after the policy."""
+        worlds = [
+            some(groups=[group("a", resources=a), *b], policies=[policy(side)])
+            for a, b, side in (
+                (1, [], "a"),
+                (1, [group("b")], "a"),
+                (1, [group("b", resources=1)], "a"),
+                (1, [group("b", resources=1)], "b"),
+                (0, [group("b", resources=1)], "b"),
+            )
+        ]
+        for first in range(1, len(worlds)):
+            for name in ("groups", "policies"):
+                working = Working(worlds[0])
+                working.world, working.then = worlds[first - 1], (name, worlds[first])
+                working.advance(700)
+                for world in worlds[first:]:
+                    working.world = world
+                    working.advance(2)
+                working.advance(700)
+                self.assertEqual(set(), working.told)
+
+    def test_check_and_policy(self) -> None:
+        """A posture check is created, and the policy that uses it at once."""
+        check: Record = {"id": "c", "name": "c", "checks": {}}
+        rich = some(
+            peers=[peer("p")],
+            groups=[group("g", "p")],
+            posture_checks=[check],
+            policies=[policy("g", "c")],
+        )
+        poor = {**rich, "posture_checks": [], "policies": [policy("g")]}
+        for before, after in ((poor, rich), (rich, poor)):
+            for name in ("posture_checks", "policies", "groups"):
+                working = Working(before, then=(name, after), seconds=1300)
+                self.assertEqual(set(), working.told, name)
+                working = Working(before, seconds=60)
+                working.then = (name, after)
+                working.advance(1300)
+                self.assertEqual(set(), working.told, name)
+
+    def test_router_moves(self) -> None:
+        """The router moves to another peer, then the first one is switched off."""
+        peers = [peer("p"), peer("q")]
+        before = some(peers=peers, network_routers=[router(peer="p")], **OFFICE)
+        after = {
+            **before,
+            "peers": [peer("p", connected=False), peer("q")],
+            "network_routers": [router(peer="q")],
+        }
+        working = Working(before)
+        working.advance(25)
+        working.world = after
+        working.advance(400)
+        self.assertEqual(set(), working.told)
+
+
+def policy(side: str, *checks: str) -> Record:
+    sides = [{"id": side, "name": side}]
+    rule = {"id": "r", "enabled": True, "sources": sides, "destinations": sides}
+    return {
+        "id": "o",
+        "name": "o",
+        "enabled": True,
+        "rules": [rule],
+        "source_posture_checks": list(checks),
+    }
+
+
+def routed(*, connected: bool) -> World:
+    return some(
+        peers=[peer("p", connected=connected), *map(peer, "abcdefgh")],
+        groups=[group("g", "p")],
+        network_routers=[router(peer_groups=["g"])],
+        **OFFICE,
+    )
+
+
+class WaitTests(SynchronousTestCase):
+    def seconds_until_told(self, working: Working) -> float:
+        begin = working.clock.seconds()
+        while not working.now_told() and working.clock.seconds() < begin + 600:
+            working.advance(1)
+        return working.clock.seconds() - begin
+
+    def test_true(self) -> None:
+        """The offline router is a finding of several lists."""
+        self.assertEqual(set(), truth(routed(connected=True)))
+        network = ("NetBirdNetworkUnreachable", "network", "n")
+        self.assertIn(network, truth(routed(connected=False)))
+
+    def test_outage(self) -> None:
+        """An outage is reported with the next reading of the peers and of the lists."""
+        working = Working(routed(connected=True))
+        working.advance(300)
+        self.assertEqual(set(), working.told)
+        working.world = routed(connected=False)
+        self.assertLessEqual(self.seconds_until_told(working), 35)
+
+    def test_failed(self) -> None:
+        """A list whose request fails is not waited for."""
+        working = Working(routed(connected=True))
+        working.odd["groups"] = hung = Deferred[ResponseBody]()
+        working.world = routed(connected=False)
+        working.advance(40)
+        self.assertEqual(set(), working.told)
+        del working.odd["groups"]
+        hung.errback(BROKEN)
+        working.advance(1)
+        self.assertNotEqual(set(), working.now_told())
+
+    def test_bound(self) -> None:
+        """No finding waits longer than three minutes for a list that hangs."""
+        working = Working(routed(connected=True))
+        working.odd["groups"] = Deferred()
+        working.world = routed(connected=False)
+        seconds = self.seconds_until_told(working)
+        self.assertLess(MAX_WAIT - 1, seconds)
+        self.assertLess(seconds, MAX_WAIT + 35)
+
+    def test_gone(self) -> None:
+        """A finding that does not hold any more ends at once, kept back or not."""
+        working = Working(routed(connected=True))
+        working.odd["groups"] = Deferred()
+        working.world = routed(connected=False)
+        working.advance(60)
+        working.world = routed(connected=True)
+        working.advance(400)
+        self.assertEqual(set(), working.told)
+
+    def test_start(self) -> None:
+        """At a start the network is not known while something is kept back."""
+        working = Working(routed(connected=False))
+        self.assertEqual({}, working.counts[0])
+        known = {counts.get("critical") for counts in working.counts}
+        self.assertEqual({None, 1}, known)
+
+    def test_one_list(self) -> None:
+        """A finding of one list is reported at once."""
+        waits = some(peers=[{**peer("p"), "approval_required": True}])
+        working = Working(some(peers=[peer("p")]))
+        working.world = waits
+        working.advance(31)
+        self.assertIn(("NetBirdPeerAwaitsApproval", "peer", "p"), working.now_told())
+
+
+class TrafficTests(SynchronousTestCase):
+    def test_enrolments(self) -> None:
+        """Machines that enrol every half minute cause no early request."""
+        working = Working(CREATED)
+        begin = working.clock.seconds()
+        for world in enrolling():
+            working.world = world
+            working.advance(30)
+        times = working.times("groups", begin)
+        self.assertLessEqual(len(times), 5)
+        peers = working.times("peers", begin)
+        self.assertEqual({30.0}, {other - one for one, other in pairwise(peers)})
+
+    def test_nothing_changes(self) -> None:
+        """An account without changes needs no extra request."""
+        working = Working(CREATED)
+        working.advance(3600)
+        for name in ("groups", "networks", "network_routers", "routes"):
+            self.assertLessEqual(len(working.times(name)), 14, name)
+        self.assertLessEqual(len(working.times("policies")), 8)
+        self.assertEqual(RESOURCE_BY_NAME["groups"].period, 300)
+
+
+def enrolling() -> Iterator[World]:
+    everyone = CREATED["groups"][0]
+    for number in range(40):
+        coming = {"id": f"peer-{number}", "name": "ephemeral", "ephemeral": True}
+        member = {"id": coming["id"], "name": coming["name"]}
+        yield {
+            **CREATED,
+            "peers": [*CREATED["peers"], coming],
+            "groups": [
+                {**everyone, "peers": [*everyone["peers"], member]},
+                *CREATED["groups"][1:],
+            ],
+        }
