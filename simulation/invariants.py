@@ -7,12 +7,13 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api_exporter.attention.finding import FindingKey
 from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
 from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
@@ -131,6 +132,15 @@ class Pause(Struct):
     begin: float
     end: float
     peers_at: float
+
+
+LONGEST_COMPUTATION = 60.0
+"""Seconds within which findings are evaluated after the end of a wait."""
+
+
+def _found_keys(state: AttentionState) -> set[FindingKey]:
+    found = (few for by in state.by_finder.values() for few in by.values())
+    return {finding.key for finding in chain.from_iterable(found)}
 
 
 class Checker:
@@ -567,23 +577,26 @@ class Checker:
                 continue  # Findings are updated after a successful refresh.
             if self.world.seconds() - self.world.jumped_at < HOUR:
                 continue
-            published = network.attention.found
+            last = network.attention.last
             # Some findings depend on time alone and appear between two refreshes.
             ago = self.world.seconds() - known.read_at.get(UP, 0.0)
             snapshot = network.attention.snapshot()
             now_found, then_found = (
-                update_findings(replace(snapshot, now=at), UP, AttentionState()).found
+                update_findings(replace(snapshot, now=at), UP, AttentionState())
                 for at in (now, now - ago)
             )
-            if not (now_found.counts and then_found.counts and published.counts):
+            if not last.found.counts:
                 continue
             # Names in a finding's text may be outdated until the peers' refresh.
-            current, new, old = (
-                {finding.key for finding in found.findings}
-                for found in (published, now_found, then_found)
-            )
+            current, new, old = map(_found_keys, (last, now_found, then_found))
             if wrong := (current - new - old) | ((new & old) - current):
-                yield f"{account}: {wrong}, anew {sorted(map(str, now_found.findings))}"
+                yield f"{account}: {wrong}, anew {sorted(new)}"
+            reported = {finding.key for finding in last.found.findings}
+            if wrong := reported ^ (current - last.waits.keys()):
+                yield f"{account}: {wrong} are neither reported nor kept back"
+            ends = [wait.until for wait in last.waits.values()]
+            if min(ends, default=inf) < self.world.seconds() - LONGEST_COMPUTATION:
+                yield f"{account}: {last.waits} waits for more than three minutes"
 
     def logs(self) -> Problems:
         now, world = self.world.seconds(), self.world
