@@ -33,7 +33,7 @@ INSTANTS = [RECORDED_AT + number * 37.77 * DAY / 7 for number in range(-20, 50)]
 """Times over a year, at changing hours and weekdays."""
 
 EXPIRING = {f"ApiExporterToken{when}Soon" for when in ("Expires", "ExpiresVery")}
-EXPIRING |= {"NetBirdProxyTokenExpiresSoon"}
+EXPIRING |= {"ApiExporterOtherTokenExpiresSoon", "NetBirdProxyTokenExpiresSoon"}
 
 CONNECTED = {one["id"] for one in bodies(0)[PEERS_PATH] if one["connected"]}
 """Ids of recorded peers that are connected at times."""
