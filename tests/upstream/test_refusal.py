@@ -78,6 +78,14 @@ class NetBirdTests(SynchronousTestCase):
         self.assertEqual("forbidden", error_of(403, None, JSON).reason)
         self.assertEqual("http_4xx", error_of(403, None, HTML).reason)
 
+    def test_one_path(self) -> None:
+        """A refused token that other paths accept is no matter of the token."""
+        error = UpstreamError("auth", "401")
+        self.assertIn("the expiry of", advice(error))
+        found = advice(error, token_accepted=True)
+        self.assertIn("in front of NetBird", found)
+        self.assertNotIn("the expiry of", found)
+
     def test_role(self) -> None:
         """A role that NetBird does not know is no wrong address."""
         error = error_of(404, refusal(404, "user role: billing_admin not found"), JSON)
