@@ -104,6 +104,8 @@ class LinesFile:
         self._first = first
         self._cursor = CursorFile(cursor, type(first))
         self._file: int | None = None
+        self._recovered: list[bytes] = []
+        """Lines that were written late, until `load` has returned them."""
 
     def load(self) -> tuple[LogCursor, list[bytes]]:
         """Return the cursor, and the lines before it that were not written until now.
@@ -112,8 +114,10 @@ class LinesFile:
         """
         saved = self._cursor.load()
         file = self._open()
-        recovered = [] if saved is None else self._append_rest(saved, file)
+        if saved is not None:
+            self._append_rest(saved, file)
         last_lines = _last_lines(file)
+        recovered, self._recovered = self._recovered, []
         if saved is None:
             keys = filter(None, map(self._first.key, last_lines))
             return self._first.after_loss([*keys]), recovered
@@ -128,10 +132,10 @@ class LinesFile:
         self._cursor.save(Saved(cursor, lines, Place(status.st_ino, status.st_size)))
         _append(file, lines)
 
-    def _append_rest(self, saved: Saved, file: int) -> list[bytes]:
+    def _append_rest(self, saved: Saved, file: int) -> None:
         """Write the lines that are not in the file; see Note [Written once]."""
         if not saved.lines:
-            return []
+            return
         moved = self._moved_file(saved.place, file)
         target = file if moved is None else moved
         try:
@@ -145,8 +149,8 @@ class LinesFile:
         finally:
             if moved is not None:
                 os.close(moved)
+        self._recovered += saved.lines.split(b"\n")[present.count(b"\n") : -1]
         self._cursor.save(Saved(saved.cursor))
-        return saved.lines.split(b"\n")[present.count(b"\n") : -1]
 
     def _moved_file(self, place: Place, file: int) -> int | None:
         """Open the file of a place if it was moved in its folder."""

@@ -190,6 +190,23 @@ class RecoveryTests(FileTestCase):
             self.next_file().load()
             self.assertEqual(others + lines([3, 4, 5]), self.path.read_bytes())
 
+    def test_cursor_not_saved(self) -> None:
+        """Lines are returned once, also if the cursor could not be saved after them."""
+        self.cut(0)
+        file, size, replace = self.next_file(), self.path.stat().st_size, Path.replace
+
+        def save(path: Path, target: Path) -> Path:
+            if self.path.stat().st_size > size:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return replace(path, target)
+
+        with MonkeyPatcher((Path, "replace", save)), self.assertRaises(OSError):
+            file.load()
+        self.assertEqual(lines(range(1, 6)), self.path.read_bytes())
+        for expected in ([3, 4, 5], []):
+            _, recovered = file.load()
+            self.assertEqual(lines(expected).splitlines(), recovered)
+
     def test_other_program(self) -> None:
         """Saved lines are whole after lines that another program has appended."""
         self.cut(0)
