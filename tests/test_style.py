@@ -110,7 +110,7 @@ def said() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "api_exporter").rglob("*.py")):
         name = str(path.relative_to(ROOT))
         if not name.startswith(
-            ("api_exporter/demo/", "api_exporter/web/status/document")
+            ("api_exporter/demo/", "api_exporter/web/status/pages")
         ):
             for text in strings(ast.parse(path.read_text(encoding="utf-8"))):
                 if text.count(" ") > 1:

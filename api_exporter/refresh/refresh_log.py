@@ -191,7 +191,7 @@ class RefreshLog:
     def _change(self, name: str, freshness: Freshness) -> None:
         before = self._lives[name].known_freshness
         self._lives[name].freshness = freshness
-        if name == UP and freshness.up is not before.up:
+        if name == UP and _shown_up(freshness) is not _shown_up(before):
             self._telemetry.on_up_changed()
 
     def _report(self, name: str, body: LastBody) -> None:
@@ -239,3 +239,9 @@ class UnknownLog:
                 version=self._version or "(unknown version)",
                 names=", ".join(sorted(names)),
             )
+
+
+def _shown_up(freshness: Freshness) -> bool | None:
+    """Return `up`; None while peers that were read are held back."""
+    held = freshness.last_success is None and not freshness.restricted
+    return None if freshness.up and held else freshness.up

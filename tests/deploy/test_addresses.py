@@ -27,7 +27,7 @@ FILES = (
     "deploy/container/Containerfile",
     "docs/install/helm.md",
     ".github/workflows/release.yml",
-    "api_exporter/web/status/document.py",
+    "api_exporter/web/status/pages.py",
 )
 
 
