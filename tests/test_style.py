@@ -109,9 +109,7 @@ def said() -> Iterator[tuple[str, str]]:
     """Findings, lines, errors, advice, HELP texts and alerts, and where they are."""
     for path in sorted((ROOT / "api_exporter").rglob("*.py")):
         name = str(path.relative_to(ROOT))
-        if not name.startswith(
-            ("api_exporter/demo/", "api_exporter/web/status/pages")
-        ):
+        if not name.startswith(("api_exporter/demo/", "api_exporter/web/status/pages")):
             for text in strings(ast.parse(path.read_text(encoding="utf-8"))):
                 if text.count(" ") > 1:
                     yield name, re.sub(r"{{.*?}}", "X", text)
