@@ -361,6 +361,7 @@ class Refresher(Service):
             elif located not in {None, life.path} or (
                 life.freshness and life.freshness.restricted != (name in withheld)
             ):
+                life.wake()
                 self._schedule.make_due(name, now)
 
     def _reset_withdrawn(self) -> None:
