@@ -56,7 +56,8 @@ restricted too, but has the permission to read peers: NetBird sends all of them.
 
 NetBird 0.77.1 refuses all paths to `billing_admin`. It refuses all paths of the Agent
 Network to other roles where 0.78 sends the user's own rows. If `/api/users/current`
-fails, is refused or is missing, the exporter publishes what NetBird sends.
+fails, is refused or is missing, the exporter publishes what NetBird sends. What
+was withheld before a failure stays withheld.
 
 """
 

@@ -98,6 +98,19 @@ class PeersTests(SynchronousTestCase):
             expected = [(None, False), (True, False), (True, True)]
             self.assertEqual(expected, watched.seen[:3], failure)
 
+    def test_outage(self) -> None:
+        """Peers stay withheld while the permissions cannot be read, and after it."""
+        for fails_too in (None, UpstreamError("http_5xx", "500")):
+            watched = Watched("user")
+            watched.failure = UpstreamError("http_5xx", "500")
+            watched.peers_failure = fails_too
+            watched.advance(7200)
+            self.assertTrue(watched.network.telemetry.freshness[CURRENT_USER].withdrawn)
+            watched.failure = watched.peers_failure = None
+            watched.advance(900)
+            self.assertEqual(((True, False), "restricted"), self.standing(watched))
+            self.assertNotIn(True, [is_shown for _, is_shown in watched.seen])
+
     def test_failure(self) -> None:
         """Withheld peers that cannot be read are a failure, until they can be."""
         watched = Watched("user")

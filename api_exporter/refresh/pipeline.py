@@ -285,7 +285,12 @@ class Pipeline:
                 await self._render({name}, self.inventory.with_(name, records))
 
     async def withdraw(self, name: str) -> None:
-        """Remove the metrics of a forgotten resource, unless it was read meanwhile."""
+        """Remove the metrics of a forgotten resource, unless it was read meanwhile.
+
+        Permissions that withhold stay: without them, a part would pass for the whole.
+        """
+        if name == CURRENT_USER and self.inventory.withheld:
+            return
         async with self._rendering:
             if not self.knows(name):
                 inventory = self.inventory.with_(name, None)

@@ -24,12 +24,15 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def unknown_resources(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the requested resources without data: findings may be missing."""
+    """Return the requested or withheld resources without data.
+
+    Findings over them may be missing.
+    """
     missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
     return tuple(
         name
         for name, state in snapshot.freshness.items()
-        if name in missing and state.supported is not False
+        if name in missing and (state.supported is not False or state.restricted)
     )
 
 

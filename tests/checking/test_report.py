@@ -94,6 +94,7 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(1, status)
         self.assertRegex(text, r"\napi/peers +restricted +\d+\n")
         self.assertIn("may not read everything. The exporter withholds peers.", text)
+        self.assertIn("\nUnknown and not checked: peers", text)
 
     def test_fails_at_the_end(self) -> None:
         """The findings are those after the last reading: failing peers are one."""

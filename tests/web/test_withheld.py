@@ -110,6 +110,7 @@ class WithheldTests(ServedTestCase):
         self.assertEqual("restricted", state)
         self.assertEqual("warning", account["verdict"])
         self.assertIn("in part, without the peers", account["text"])
+        self.assertEqual(["peers"], account["unchecked"])
 
     def test_page(self) -> None:
         """The page has a headline and one finding, also while the API fails."""
