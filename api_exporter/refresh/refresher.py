@@ -25,10 +25,6 @@ from api_exporter.world import World
 Work = Coroutine[Deferred[object], object, None]
 
 
-async def _no_work() -> None:
-    """Do nothing."""
-
-
 EARLY_INTERVAL = 60.0
 """Minimum seconds between two early refreshes of a list that findings wait for."""
 
@@ -144,7 +140,7 @@ class Refresher(Service):
 
         Args:
             names: the most urgent first.
-            until: when `on_refreshed` is called with the first one in any case.
+            until: when `on_refreshed` is called with the peers in any case.
         """
         if not self.running:
             return
@@ -183,8 +179,7 @@ class Refresher(Service):
                 self._start(work, f"ending windows of {name}")
         if self._awaited_until <= now:
             self._awaited_until = inf
-            work = self._with_follow_up(self._schedule.peers_name, _no_work())
-            self._start(work, "ending a wait")
+            self._follow_up(UP)
         self._set_alarm()
 
     def _start_refresh(self, name: str) -> None:
@@ -197,6 +192,9 @@ class Refresher(Service):
     async def _with_follow_up(self, name: str, work: Work) -> None:
         """Do the work, then start follow-up work without delaying the next refresh."""
         await work
+        self._follow_up(name)
+
+    def _follow_up(self, name: str) -> None:
         if self._on_refreshed is not None and self.running:
             self._start(self._on_refreshed(name), "handling a refresh")
 
@@ -263,8 +261,7 @@ class Refresher(Service):
             return
         if held is not None:
             self._record_success(UP, *held)
-            if self._on_refreshed is not None:
-                self._start(self._on_refreshed(UP), "handling a refresh")
+            self._follow_up(UP)
 
     async def _try_refresh(self, resource: Resource[Any]) -> None:
         name, life = resource.name, self._lives[resource.name]
