@@ -26,9 +26,11 @@ async def first_refreshes(network: AccountNetwork, clock: IReactorTime) -> None:
     This ends early if the peers cannot be read: no other resource is, then.
     Findings are evaluated once more after the last refresh.
     """
-    end = clock.seconds() + MAX_SECONDS
+    end, evaluated = clock.seconds() + MAX_SECONDS, None
     while clock.seconds() < end:
-        if not _is_reading(network, clock.seconds()):
+        inventory = network.inventory
+        if inventory is not evaluated and not _is_reading(network, clock.seconds()):
+            evaluated = inventory
             await network.update_findings(UP)
             if _has_failed(network) or not network.attention.found.kept_back:
                 return

@@ -11,6 +11,15 @@ from api_exporter.subjects.watch import FindingList
 
 NO_PROBLEM = "No known problem in the network."
 
+_UNCONFIRMED = "Not known yet: possible problems wait for a second reading."
+
+
+def nothing_reported(found: FindingList, unread: str) -> str:
+    """Return the words in place of findings; `unread` before the first refresh."""
+    if found.counts:
+        return NO_PROBLEM
+    return _UNCONFIRMED if found.kept_back else unread
+
 
 def unchecked_line(found: FindingList) -> str:
     """Return the line on unchecked resources, as text for a terminal."""
@@ -41,7 +50,10 @@ def finding_line(finding: Finding, now: float) -> str:
 
 def finding_lines(found: FindingList, now: float, runbooks: str) -> Iterator[str]:
     """Yield all findings, in the words of the status page."""
-    yield "needs attention:" if found.lines else f"needs attention: {NO_PROBLEM}"
+    if found.lines:
+        yield "needs attention:"
+    else:
+        yield f"needs attention: {nothing_reported(found, 'Not known yet.')}"
     for finding in found.lines:
         yield finding_line(finding, now)
     if any(finding.alert for finding in found.lines):

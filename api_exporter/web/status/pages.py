@@ -104,7 +104,7 @@ def _template() -> "Template":
         "style": Markup(STYLE),  # noqa: S704 - a file of the package
         "script": Markup(SCRIPT),  # noqa: S704 - the same
         "headline_of": lines.headline,
-        "no_problem": lines.NO_PROBLEM,
+        "nothing_reported": lines.nothing_reported,
         "max_shown": MAX_SHOWN,
         "tones": verdict.STATE_TONES,
     }
