@@ -151,7 +151,7 @@ figures: $(VENV)/dev ## Write the table and the graph of docs/performance.md fro
 	@$(BIN)/python -m benchmarks.figures
 
 # One processor for MINUTES each, where atheris has a wheel: Python 3.11 to 3.13.
-fuzz: $(VENV)/dev ## Fuzz TARGETS=, for MINUTES= each; updates docs/correctness.md.
+fuzz: $(VENV)/dev ## Fuzz TARGETS=, for MINUTES= each; updates docs/develop/correctness.md.
 	@$(BIN)/pip install --quiet --disable-pip-version-check 'atheris == 3.0.0'
 	@$(BIN)/python -m fuzz $(TARGETS) --minutes $(or $(MINUTES),15)
 	@$(MAKE) --no-print-directory docs

@@ -1,4 +1,4 @@
-"""Benchmarks: `python -m benchmarks`; see docs/internals/benchmarks.md.
+"""Benchmarks: `python -m benchmarks`; see docs/develop/profiling.md.
 
 Exporter, simulated API and client are separate processes on the loopback interface.
 """

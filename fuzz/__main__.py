@@ -1,4 +1,4 @@
-"""Fuzz, keep the best inputs and write docs/correctness.json."""
+"""Fuzz, keep the best inputs and write tests/correctness.json."""
 
 import argparse
 import re

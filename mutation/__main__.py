@@ -113,7 +113,7 @@ def unharmed(room: str) -> str:
 
 
 def add(room: str, seed: int, mutants: int, killed: int, *, first: bool) -> None:
-    """Add figures to those of the room in docs/correctness.json."""
+    """Add figures to those of the room in tests/correctness.json."""
     figures = results().get("mutation", {}).get(room, {})
     before = "first_" if first else ""
     for name, number in {"mutants": mutants, "killed": killed}.items():

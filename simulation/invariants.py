@@ -762,13 +762,13 @@ INVARIANTS = (
         Checker.lines,
     ),
     Invariant(
-        "docs/decisions/0008-the-peers-are-the-probe.md",
+        "docs/develop/decisions.md#while-the-peers-fail-they-are-the-probe",
         "An account has one request for peers and one for anything else under way, two"
         " where one has no header after 5 s; a token has four of each.",
         Checker.slots,
     ),
     Invariant(
-        "docs/decisions/0008-the-peers-are-the-probe.md",
+        "docs/develop/decisions.md#while-the-peers-fail-they-are-the-probe",
         "Of a limit that is stated nine tenths of the rate and half of the burst are"
         " used, no more.",
         Checker.budget,
@@ -786,14 +786,14 @@ INVARIANTS = (
         60.0,
     ),
     Invariant(
-        "docs/decisions/0008-the-peers-are-the-probe.md",
+        "docs/develop/decisions.md#while-the-peers-fail-they-are-the-probe",
         "The peers are fresh soon after NetBird works again, and then all else without"
         " a pause; nothing waits for ever, nor while no request is under way.",
         Checker.fresh,
         15.0,
     ),
     Invariant(
-        "docs/decisions/0017-a-page-is-made-of-the-one-before.md",
+        "docs/develop/decisions.md#a-page-is-made-from-the-one-before-it",
         "A page is byte for byte what its inventory renders, has the lines of a"
         " process that starts now, and the values of the plain reference.",
         Checker.pages,
@@ -814,7 +814,7 @@ INVARIANTS = (
         QUARTER,
     ),
     Invariant(
-        "docs/decisions/0019-findings-follow-the-rounds.md",
+        "docs/develop/decisions.md#findings-follow-the-refreshes",
         "Findings are those of a fresh look.",
         Checker.findings,
         QUARTER,
@@ -827,7 +827,7 @@ INVARIANTS = (
         QUARTER,
     ),
     Invariant(
-        "docs/decisions/0008-the-peers-are-the-probe.md",
+        "docs/develop/decisions.md#while-the-peers-fail-they-are-the-probe",
         "In an hour an account sends no more requests than its intervals and retries"
         " need.",
         Checker.traffic,

@@ -399,7 +399,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one call of each kind")
     parser.add_argument("--only", metavar="TEXT", default="", help="places with a text")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--record", action="store_true", help="for docs/correctness.md")
+    parser.add_argument(
+        "--record", action="store_true", help="into tests/correctness.json"
+    )
     options = parser.parse_args()
     globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
     begin = time.monotonic()

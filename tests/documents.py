@@ -354,7 +354,7 @@ def compatibility() -> str:
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/metrics.md": metrics,
     "docs/configuration.md": configuration,
-    "docs/correctness.md": correctness,
+    "docs/develop/correctness.md": correctness,
     "docs/compatibility.md": compatibility,
     "deploy/debian/api-exporter.1": manual,
     "deploy/api-exporter.env.example": example_file,

@@ -1,4 +1,4 @@
-"""The tools that measure the tests, for docs/correctness.md."""
+"""The tools that measure the tests, for docs/develop/correctness.md."""
 
 import ast
 from pathlib import Path
@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from mutation.mutants import mutants
 from simulation.planted import BUGS, ROOT, planted
 from simulation.probes import PROBES, probed
-from tests.correctness import ranges, results
+from tests.correctness import results
 from tests.reference.recorded import ledger
 
 SOURCE = """\
@@ -22,10 +22,6 @@ def least(a: int, b: int = 1) -> int:
 
 
 class ToolsTests(SynchronousTestCase):
-    def test_ranges(self) -> None:
-        """Consecutive seeds form a range."""
-        self.assertEqual("1, 3 to 5, 55", ranges([5, 1, 4, 3, 55]))
-
     def test_planted(self) -> None:
         """Each bug can be planted, and the result is valid Python."""
         for bug in BUGS:

@@ -40,7 +40,9 @@ class RunTests(SynchronousTestCase):
     def test_documents(self) -> None:
         """Each invariant names an existing document."""
         for invariant in INVARIANTS:
-            self.assertTrue((ROOT / invariant.document).is_file(), invariant.name)
+            self.assertTrue(
+                (ROOT / invariant.document.partition("#")[0]).is_file(), invariant.name
+            )
 
 
 class PlantedTests(SynchronousTestCase):

@@ -1,6 +1,6 @@
 """The words of docstrings and comments, and names that stand for two things.
 
-`python -m tests.wording [FOLDER ...]` lists all faults against `docs/style.md`.
+`python -m tests.wording [FOLDER ...]` lists all faults against `docs/develop/style.md`.
 """
 
 import ast

@@ -4,7 +4,7 @@ Note [The peers are the probe]. A server that is down answers on no path, so the
 peers stand for all resources. While they fail, one other resource is requested in
 each of their periods. Its answer tells whether only the peers' path fails; if so,
 all other resources continue as usual. The first good answer of the peers makes
-resources due that were missed or have failed. See docs/decisions/0008.
+resources due that were missed or have failed. See docs/develop/decisions.md.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Bodies of real servers beside the reference, for `docs/correctness.md`."""
+"""Bodies of real servers beside the reference, for `docs/develop/correctness.md`."""
 
 from dataclasses import replace
 
