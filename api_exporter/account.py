@@ -3,9 +3,10 @@
 State that all accounts share is in `SharedState`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cache
+from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import IService, MultiService
@@ -19,8 +20,8 @@ from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.ports import Attempt, Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, AccountCompute, compute_at_once
+from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
-from api_exporter.refresh.pipeline import AccountFeature
 from api_exporter.refresh.quotas import quotas
 from api_exporter.refresh.refused_paths import RefusedPaths
 from api_exporter.settings.definitions import AccountSettings
@@ -117,6 +118,7 @@ class Account(MultiService):
 
     Args:
         start_delay: seconds from the start of the service to the first request.
+        logs: by the resource that they request.
 
     Attributes:
         client: usable without starting the account, if it is stopped afterwards.
@@ -133,7 +135,7 @@ class Account(MultiService):
         now: Now,
         jitter: Jitter,
         start_delay: float = 0.0,
-        features: Sequence[AccountFeature] = (),
+        logs: Mapping[str, Log] = MappingProxyType({}),
     ) -> None:
         super().__init__()
         self._log = log_of(settings.name, log)
@@ -174,7 +176,7 @@ class Account(MultiService):
             certificates=self._certificates,
             test_connection=client.fetcher.log_reachability,
             refused_paths=shared.refused_paths(settings.upstream_api_url),
-            features=features,
+            logs=logs,
         )
         token, tls_policy = client.token, client.tls_policy
         register_client_gauges(
@@ -189,9 +191,8 @@ class Account(MultiService):
             ),
         )
         self._reload = [client.token, client.reload]
-        log_services = [f.service for f in features if f.service is not None]
         self.addService(
-            ServicesWithDeadline(log_services, MAX_LOG_STOP_SECONDS, reactor)
+            ServicesWithDeadline(logs.values(), MAX_LOG_STOP_SECONDS, reactor)
         )
         network_services = [client, self.network]
         self.addService(

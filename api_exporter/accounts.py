@@ -19,6 +19,7 @@ from twisted.logger import Logger
 from api_exporter.account import MAX_LOG_STOP_SECONDS, Account, SharedState
 from api_exporter.account import log as account_log
 from api_exporter.ports import Jitter, Now
+from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.settings.definitions import AccountSettings, Settings
 from api_exporter.telemetry.account import AccountTelemetry
@@ -82,13 +83,12 @@ class AccountSet(MultiService):
         self, settings: AccountSettings, shared: SharedState, number: int
     ) -> Account:
         """Make an account. A check has no threads for logs, and opens no log."""
-        name, registry, features = settings.name, CollectorRegistry(), []
+        name, registry = settings.name, CollectorRegistry()
+        logs: Mapping[str, Log] = {}
         if shared.log_threads and settings.has_logs:
-            periods, log = (
-                shared.quotas[name].selection.periods,
-                log_of(name, account_log),
-            )
-            features.append(self._logs.feature(settings, registry, log, periods))
+            periods = shared.quotas[name].selection.periods
+            log = log_of(name, account_log)
+            logs = self._logs.logs(settings, registry, log, periods)
         return Account(
             settings,
             self._reactor,
@@ -97,7 +97,7 @@ class AccountSet(MultiService):
             now=self.now,
             jitter=self._jitter,
             start_delay=number / STARTS_PER_SECOND,
-            features=features,
+            logs=logs,
         )
 
     async def change(self, settings: Settings) -> bool:

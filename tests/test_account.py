@@ -11,12 +11,12 @@ from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import MAX_CLOSE_SECONDS, Account, SharedState
-from api_exporter.ports import ResponseBody
-from api_exporter.refresh.pipeline import AccountFeature, BodyReader
+from api_exporter.refresh.log import Log
 from api_exporter.settings import environment
 from api_exporter.upstream.tls_policy import UpstreamCertificate
 from tests.logbook import logbook
 from tests.memory_reactor import MemoryReactorClock
+from tests.refresh.recorded_log import RecordedLog
 
 URL = "http://10.0.0.1"
 
@@ -29,12 +29,16 @@ class Endless(Service):
         return Deferred()
 
 
+class EndlessLog(Endless, RecordedLog):
+    """A log that is being written."""
+
+
 class AccountTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.reactor = MemoryReactorClock()
 
     def account(
-        self, *features: AccountFeature, start_delay: float = 0.0, **settings: str
+        self, log: Log | None = None, start_delay: float = 0.0, **settings: str
     ) -> Account:
         self.registry = CollectorRegistry()
         environ = {"UPSTREAM_API_URL": URL, **settings}
@@ -49,7 +53,7 @@ class AccountTests(SynchronousTestCase):
             now=self.reactor.seconds,
             jitter=lambda: 0.5,
             start_delay=start_delay,
-            features=features,
+            logs={} if log is None else {"events": log},
         )
 
     def started(self, account: Account) -> Account:
@@ -145,7 +149,7 @@ class AccountTests(SynchronousTestCase):
         """
         waiting = self.account()
         waiting.network.addService(Endless())
-        writing = self.account(AccountFeature(service=Endless()))
+        writing = self.account(EndlessLog())
         for seconds, account in ((0.5, waiting), (5.0, writing)):
             account.startService()
             stopped = account.stopService()
@@ -169,25 +173,6 @@ class AccountTests(SynchronousTestCase):
         self.assertIn("the token file cannot be read", line)
         readable = self.registry.get_sample_value("api_exporter_token_readable")
         self.assertEqual(0, readable)
-
-    def test_body_readers(self) -> None:
-        """Features that read the same resource get its bodies one after the other."""
-        read: list[tuple[str, bytes]] = []
-
-        def reader(name: str) -> BodyReader:
-            return lambda body: read.append((name, body))
-
-        logs = [AccountFeature(body_readers={"peers": reader(name)}) for name in "ab"]
-        account = self.account(*logs)
-
-        async def fetch(_path: str, _patience: float) -> ResponseBody:
-            return ResponseBody(b"[]")
-
-        self.patch(account.network.pipeline, "_fetch", fetch)
-        self.started(account)
-        for _ in range(20):
-            self.reactor.advance(0)
-        self.assertEqual([("a", b"[]"), ("b", b"[]")], read)
 
     def test_stretched(self) -> None:
         """If a limit lengthens its intervals, the account logs that at its start."""

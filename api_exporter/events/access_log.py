@@ -1,4 +1,4 @@
-"""Requests for the access log of the reverse proxy, one page each."""
+"""The access log of the reverse proxy: its requests, one page each."""
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -7,6 +7,7 @@ from api_exporter.events.journal import Journal
 from api_exporter.events.position import Position
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Fetch, ResponseBody, UpstreamError
+from api_exporter.refresh.log import Log
 from api_exporter.subjects.reverse_proxy import service_names
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 
@@ -26,8 +27,8 @@ OPENING_TIMEOUT = 5.0
 """Seconds to wait for the files to open. Other requests of the account also wait."""
 
 
-class AccessLog:
-    """Requests the access log of an account; a `ResourceSource`.
+class AccessLog(Log):
+    """Requests the access log of an account.
 
     Args:
         period: seconds between two requests during a backlog.
@@ -47,6 +48,14 @@ class AccessLog:
         self._clock = clock
         self._requested_at = self._started_at = float("-inf")
         self._page_count = 0
+
+    def startService(self) -> None:
+        super().startService()
+        self.journal.startService()
+
+    def stopService(self) -> Deferred[None]:
+        super().stopService()
+        return self.journal.stopService()
 
     @property
     def interval(self) -> float:

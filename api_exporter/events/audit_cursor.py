@@ -15,7 +15,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from api_exporter.events.lines import event_line
-from api_exporter.events.listing import Event, RowKey, RowList, decode_events, event_key
+from api_exporter.events.listing import LogRow, Page, RowKey, decode_events, event_key
 from api_exporter.events.log_cursor import LogCursor, NewRows
 
 MAX_IDS = 1000
@@ -23,8 +23,6 @@ MAX_IDS = 1000
 
 MAX_EVENTS = 10_000
 """Maximum events of a list. The NetBird API has no request for earlier events."""
-
-NewEvents = NewRows["AuditCursor"]
 
 
 class AuditCursor(LogCursor, frozen=True, kw_only=True):
@@ -48,13 +46,13 @@ class AuditCursor(LogCursor, frozen=True, kw_only=True):
     recent: dict[int, str] = field(default_factory=dict)
     former: dict[int, str] = field(default_factory=dict)
 
-    def new(self, rows: RowList[int], _: int) -> NewEvents:
-        return new_rows(self, rows)
+    def new(self, page: Page, _: int) -> NewRows:
+        return new_events(self, page)
 
-    def with_(self, keys: Iterable[RowKey[int]]) -> "AuditCursor":
+    def with_(self, keys: Iterable[RowKey]) -> "AuditCursor":
         newest, recent = self.newest, dict(self.recent)
-        for number, timestamp in keys:
-            recent[number] = timestamp
+        for id_, timestamp in keys:
+            recent[int(id_)] = timestamp
             newest = max(newest, epoch_seconds(timestamp))
         highest = sorted(recent)[-MAX_IDS:]
         floor = self.floor if len(recent) < MAX_IDS else highest[0]
@@ -62,67 +60,67 @@ class AuditCursor(LogCursor, frozen=True, kw_only=True):
             self, newest=newest, floor=floor, recent={n: recent[n] for n in highest}
         )
 
-    def after_loss(self, keys: Sequence[RowKey[int]]) -> "AuditCursor":
+    def after_loss(self, keys: Sequence[RowKey]) -> "AuditCursor":
         cursor = self.with_(keys)
         return replace(cursor, floor=max(cursor.recent, default=-1))
 
 
-def new_rows(cursor: AuditCursor, listing: RowList[int]) -> NewEvents:
+def new_events(cursor: AuditCursor, page: Page) -> NewRows:
     """Return the new events of a whole list."""
-    events = listing.rows
+    events = page.rows
     if not events or not cursor.recent:
         return NewRows(cursor, [e for e in events if not _has(cursor.former, e)])
     recent = cursor.recent
     highest = max(recent)
-    if events[0].id > highest:
-        if len(events) + len(listing.unreadable) < MAX_EVENTS:
+    if events[0].number > highest:
+        if len(events) + len(page.unreadable) < MAX_EVENTS:
             return NewRows(cursor, events)
         return NewRows(
             replace(cursor, recent={}, former=recent),
             events,
             f"NetBird lists only the newest {len(events)} events. The last written"
-            f" event is {highest}: later events before {events[0].id} are lost",
+            f" event is {highest}: later events before {events[0].number} are lost",
         )
-    known = [event for event in events if event.id in recent]
+    known = [event for event in events if event.number in recent]
     is_continued = known and all(_has(recent, e) for e in known)
-    if events[-1].id < highest or not is_continued:
+    if events[-1].number < highest or not is_continued:
         return _after_restart(cursor, events, highest)
     return NewRows(
         cursor,
         [
             event
             for event in events
-            if event.id > cursor.floor
-            and event.id not in recent
+            if event.number > cursor.floor
+            and event.number not in recent
             and not _has(cursor.former, event)
         ],
     )
 
 
-def _after_restart(cursor: AuditCursor, events: list[Event], highest: int) -> NewEvents:
+def _after_restart(cursor: AuditCursor, events: list[LogRow], highest: int) -> NewRows:
     before = {**cursor.former, **cursor.recent}
     new = [
         event
         for event in events
         if epoch_seconds(event.timestamp) > cursor.newest and not _has(before, event)
     ]
-    ids = {event.id for event in new}
-    old = [event for event in events if event.id not in ids][-MAX_IDS:]
+    ids = {event.number for event in new}
+    old = [event for event in events if event.number not in ids][-MAX_IDS:]
     return NewRows(
         replace(
             cursor,
-            floor=old[0].id if len(old) == MAX_IDS else -1,
-            recent={e.id: e.timestamp for e in old},
+            floor=old[0].number if len(old) == MAX_IDS else -1,
+            recent={e.number: e.timestamp for e in old},
             former=cursor.recent,
         ),
         new,
         "the ids have started again, as after a restored database: the last written id"
-        f" is {highest}, the last listed id is {events[-1].id}",
+        f" is {highest}, the last listed id is {events[-1].number}",
     )
 
 
-def _has(keys: dict[int, str], event: Event) -> bool:
-    return keys.get(event.id) == event.timestamp
+def _has(keys: dict[int, str], event: LogRow) -> bool:
+    return keys.get(event.number) == event.timestamp
 
 
 def epoch_seconds(timestamp: str) -> float:

@@ -6,19 +6,20 @@ could not be written are also in the next list.
 
 import os
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from errno import EROFS
-from typing import Any, Protocol
+from typing import Protocol
 
-from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, LogRow, nanoseconds
 from api_exporter.events.log_cursor import LogCursor, NewRows, batches
 from api_exporter.events.position import COUNTED_AGE
-from api_exporter.events.sinks import OwnedPaths, Sink
-from api_exporter.ports import Compute, Now, UpstreamError
+from api_exporter.events.sinks import Sink
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.ports import Compute, Fetch, Now, ResponseBody, UpstreamError
+from api_exporter.refresh.log import Log
 
 MAX_UNREADABLE = 1000
 """Maximum number of remembered unreadable rows, each of which is counted once."""
@@ -38,13 +39,12 @@ class Telemetry(Protocol):
     def record_progress(self, lag: float, skipped: int) -> None: ...
 
 
-class Journal(Service):
-    """A log of an account.
+class Journal(Log):
+    """A log of an account, written from whole lists.
 
     Args:
         account: the account's name, empty if it is the only one.
         personal: the kinds of personal data that lines may contain.
-        paths: the files that the sink uses.
 
     Attributes:
         is_behind: whether there are more rows behind the last list.
@@ -53,23 +53,20 @@ class Journal(Service):
 
     def __init__(
         self,
-        kind: type[LogCursor],
         *,
         account: str,
         personal: frozenset[str],
         sink: Sink,
-        paths: OwnedPaths,
         compute: Compute,
         telemetry: Telemetry,
         log: Logger,
         now: Now,
     ) -> None:
-        self._kind = kind
         self._now = now
         self._account = account
         self._personal = personal
         self._sink = sink
-        self._paths = paths
+        self._rows = sink.first.rows
         self._compute = compute
         self._telemetry = telemetry
         self._log = log
@@ -93,6 +90,13 @@ class Journal(Service):
             await self._wait()
         return self._cursor
 
+    async def fetch(
+        self, fetch: Fetch, path: str, max_seconds: float, _: Inventory
+    ) -> ResponseBody:
+        body = await fetch(path, max_seconds)
+        self.receive(body.data)
+        return body
+
     def receive(self, body: bytes, requested: LogCursor | None = None) -> None:
         """Write the new rows of a list. Meanwhile, only the newest other list waits.
 
@@ -107,12 +111,7 @@ class Journal(Service):
     def stopService(self) -> Deferred[None]:
         """Stop; the result fires after the current write, and closes the file."""
         super().stopService()
-
-        def close(_: object) -> None:
-            self._sink.close()
-            self._paths.release()
-
-        return self._wait().addCallback(close)
+        return self._wait().addCallback(lambda _: self._sink.close())
 
     def _wait(self) -> Deferred[None]:
         """Wait for the current work; cancelling does not cancel it."""
@@ -156,16 +155,13 @@ class Journal(Service):
 
     async def _load_cursor(self) -> LogCursor:
         if self._cursor is None:
-            self._paths.acquire()
             self._cursor, recovered = await self._sink.load()
             self._telemetry.written(len(recovered))
-            keys = map(self._kind.key, recovered)
+            keys = map(self._sink.first.key, recovered)
             self._count([(k[1], r) for k, r in zip(keys, recovered, strict=True) if k])
             if not self._failing:
                 self._log.info(
-                    "{rows} go to {output}",
-                    rows=self._kind.rows,
-                    output=self._sink.where,
+                    "{rows} go to {output}", rows=self._rows, output=self._sink.where
                 )
         return self._cursor
 
@@ -175,22 +171,20 @@ class Journal(Service):
         unreadable, new = await self._compute(new_rows, before, body, now)
         del body
         self._count_unreadable(unreadable)
-        self._cursor = new.cursor
+        self._cursor = new.before
         if new.gap_reason:
-            await self._commit(b"", new.cursor)
+            await self._commit(b"", new.before)
             self._telemetry.missed()
             self._log.warn(
-                "{rows} may be missing: {error}",
-                rows=self._kind.rows,
-                error=new.gap_reason,
+                "{rows} may be missing: {error}", rows=self._rows, error=new.gap_reason
             )
         for batch in batches(new.rows):
             if not self.running:
                 return
             await self._write_batch(batch)
-        cursor = new.advance(self._cursor) if new.advance else self._cursor
-        if new.rows or cursor != self._cursor:
-            await self._commit(b"", cursor)
+        after = new.after or self._cursor
+        if new.rows or after != self._cursor:
+            await self._commit(b"", after)
         self._unwritten_since = None
         self.is_behind = new.lag > 0
         self._telemetry.record_progress(new.lag, new.skipped)
@@ -199,15 +193,14 @@ class Journal(Service):
                 "{count} {rows} are too old and are not counted: the exporter continues"
                 " with the newest ones",
                 count=new.skipped,
-                rows=self._kind.rows,
+                rows=self._rows,
             )
 
-    async def _write_batch(self, rows: Sequence[LogRow[Any]]) -> None:
+    async def _write_batch(self, rows: Sequence[LogRow]) -> None:
         assert self._cursor is not None
         self._unwritten_since = nanoseconds(rows[0].timestamp)
-        lines = await self._compute(
-            render, self._kind, rows, self._account, self._personal
-        )
+        line = self._sink.first.line
+        lines = await self._compute(render, line, rows, self._account, self._personal)
         lost = [row.id for row, line in zip(rows, lines, strict=True) if not line]
         cursor = self._cursor.with_([row.key for row in rows])
         await self._commit(b"".join(lines), cursor)
@@ -217,7 +210,7 @@ class Journal(Service):
             self._telemetry.missed()
             self._log.warn(
                 "{row} {id} is unreadable and is not written",
-                row=self._kind.row,
+                row=self._sink.first.row,
                 id=id_,
             )
 
@@ -242,7 +235,7 @@ class Journal(Service):
             self._log.warn(
                 "unreadable {rows} are not written: {count}",
                 count=new_count,
-                rows=self._kind.rows,
+                rows=self._rows,
             )
 
     def _failed(self, error: OSError | ValueError | MemoryError) -> None:
@@ -261,14 +254,14 @@ class Journal(Service):
             self._log.warn(
                 "cannot write {rows} to {output}: {error}; NetBird keeps them, and the"
                 " exporter retries",
-                rows=self._kind.rows,
+                rows=self._rows,
                 output=where,
                 error=error_text,
             )
 
     def _defect(self) -> None:
         self._cursor = None
-        self._log.failure("internal error while writing {rows}", rows=self._kind.rows)
+        self._log.failure("internal error while writing {rows}", rows=self._rows)
 
     def _succeeded(self) -> None:
         if self._failing:
@@ -276,26 +269,26 @@ class Journal(Service):
             self._telemetry.writable(True)
             self._log.info(
                 "{rows} are written to {output} again",
-                rows=self._kind.rows,
+                rows=self._rows,
                 output=self._sink.where,
             )
 
 
 def new_rows(
     cursor: LogCursor, body: bytes, now: int
-) -> tuple[tuple[int, ...], NewRows[Any]]:
+) -> tuple[tuple[int, ...], NewRows]:
     """Return the hashes of unreadable rows, and the new rows."""
-    rows = cursor.decode(body)
-    return rows.unreadable, cursor.new(rows, now)
+    page = cursor.decode(body)
+    return page.unreadable, cursor.new(page, now)
 
 
 def render(
-    kind: type[LogCursor],
-    rows: Sequence[LogRow[Any]],
+    line: Callable[[LogRow, str, frozenset[str]], bytes],
+    rows: Sequence[LogRow],
     account: str,
     personal: frozenset[str],
 ) -> tuple[bytes, ...]:
-    return tuple([kind.line(row, account, personal) for row in rows])
+    return tuple([line(row, account, personal) for row in rows])
 
 
 def _reason(error: OSError | ValueError | MemoryError, where: str) -> str:

@@ -13,7 +13,7 @@ from ipaddress import ip_address, ip_network
 
 import msgspec
 
-from api_exporter.events.listing import AccessRow, Event
+from api_exporter.events.listing import LogRow
 from api_exporter.netbird.elements import DECODE_ERRORS
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.subjects.events import EVENT_FIELDS, META_FIELDS
@@ -90,14 +90,14 @@ _VALUE_DECODER = msgspec.json.Decoder(object, float_hook=Decimal)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def event_line(event: Event, account: str, personal: frozenset[str]) -> bytes:
+def event_line(event: LogRow, account: str, personal: frozenset[str]) -> bytes:
     """Return an audit event as a line of JSON, empty if the event is unreadable."""
     if personal >= _ALL_KINDS:
         return _line(event.raw, account, _all_fields)
     return _line(event.raw, account, lambda fields: _public(fields, personal))
 
 
-def row_line(row: AccessRow, account: str, personal: frozenset[str]) -> bytes:
+def row_line(row: LogRow, account: str, personal: frozenset[str]) -> bytes:
     """Return a row of the access log as a line of JSON; see `event_line`."""
     whole = "access_log" in personal
     return _line(row.raw, account, _all_fields if whole else _public_row)

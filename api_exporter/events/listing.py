@@ -1,13 +1,12 @@
 """The rows of a list of either log, with their ids and timestamps. Pure.
 
-Ids of audit events are ascending numbers. Rows of the access log come in pages; their
-ids are texts without an order.
+Ids of audit events are digits, which ascend. Rows of the access log come in pages;
+their ids have no order.
 """
 
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -41,33 +40,31 @@ def format_time(time: int) -> str:
     return f"{text}.{fraction:09}Z"
 
 
-Id = TypeVar("Id")  # a number for audit events, a text for the access log
-RowKey = tuple[Id, str]
+RowKey = tuple[str, str]
 """The id of a row, and its timestamp as NetBird writes it."""
 
 
-class LogRow(Struct, Generic[Id], frozen=True, gc=False):
-    """One row of a list.
+class LogRow(Struct, frozen=True, gc=False):
+    """An audit event, or a request or connection of the access log.
 
     Attributes:
         timestamp: as NetBird writes it; empty if it is not a string.
         raw: the whole row as JSON.
     """
 
-    id: Id
+    id: str
     timestamp: str
     raw: msgspec.Raw
 
     @property
-    def key(self) -> RowKey[Id]:
+    def key(self) -> RowKey:
         return self.id, self.timestamp
 
+    @property
+    def number(self) -> int:
+        """The id of an audit event."""
+        return int(self.id)
 
-Event = LogRow[int]
-"""A row of the audit log."""
-
-AccessRow = LogRow[str]
-"""A row of the access log: a request or a connection."""
 
 _ID_DIGITS = 20
 """Ids have fewer digits: they fit into 64 bits."""
@@ -84,17 +81,17 @@ class _Head(Struct, frozen=True, gc=False):
 _DECODER = msgspec.json.Decoder(_Head)
 
 
-def event_key(text: bytes | msgspec.Raw) -> RowKey[int] | None:
+def event_key(text: bytes | msgspec.Raw) -> RowKey | None:
     """Return the key of an audit event, or None if its id is not a number."""
     if (head := _head(text)) is None:
         return None
     number = str(head[0])
     if not (number.isascii() and number.isdecimal() and len(number) < _ID_DIGITS):
         return None
-    return int(number), head[1]
+    return str(int(number)), head[1]
 
 
-def row_key(text: bytes | msgspec.Raw) -> RowKey[str] | None:
+def row_key(text: bytes | msgspec.Raw) -> RowKey | None:
     """Return the key of a row of the access log, or None without an id or a time."""
     if (head := _head(text)) is None:
         return None
@@ -115,8 +112,8 @@ def _head(text: bytes | msgspec.Raw) -> tuple[object, str] | None:
     return head.id, timestamp[:_MAX_CHARACTERS]
 
 
-class RowList(Struct, Generic[Id], frozen=True):
-    """The rows of a list.
+class Page(Struct, frozen=True):
+    """The rows of a response.
 
     Attributes:
         rows: audit events in the order of their ids, others in the order of the list.
@@ -124,18 +121,18 @@ class RowList(Struct, Generic[Id], frozen=True):
         following_count: number of rows on the following pages; 0 on the last page.
     """
 
-    rows: list[LogRow[Id]]
+    rows: list[LogRow]
     unreadable: tuple[int, ...] = ()
     following_count: int = 0
 
 
-def decode_events(body: bytes) -> RowList[int]:
+def decode_events(body: bytes) -> Page:
     """Return the audit events of a list; raise UpstreamError."""
     found, unreadable = _rows(body, event_key)
-    return RowList([found[number] for number in sorted(found)], unreadable)
+    return Page(sorted(found, key=lambda event: event.number), unreadable)
 
 
-class _Page(Struct, frozen=True):
+class _PageFields(Struct, frozen=True):
     data: msgspec.Raw = msgspec.Raw(b"null")
     page: int = 1
     page_size: int = 0
@@ -151,10 +148,10 @@ class _Page(Struct, frozen=True):
         return min(max_rows, max(1, self.total_records - self.page * size))
 
 
-_PAGE = msgspec.json.Decoder(_Page)
+_PAGE = msgspec.json.Decoder(_PageFields)
 
 
-def decode_page(body: bytes) -> RowList[str]:
+def decode_page(body: bytes) -> Page:
     """Return the rows of a page of the access log; raise UpstreamError."""
     try:
         page = decode_leniently(_PAGE, body, 2)
@@ -163,13 +160,13 @@ def decode_page(body: bytes) -> RowList[str]:
             "decode", "the response is not a page of the access log"
         ) from None
     found, unreadable = _rows(bytes(page.data), row_key)
-    return RowList([*found.values()], unreadable, page.following_count)
+    return Page(found, unreadable, page.following_count)
 
 
 def _rows(
-    body: bytes, key_of: Callable[[msgspec.Raw], RowKey[Id] | None]
-) -> tuple[dict[Id, LogRow[Id]], tuple[int, ...]]:
-    found: dict[Id, LogRow[Id]] = {}
+    body: bytes, key_of: Callable[[msgspec.Raw], RowKey | None]
+) -> tuple[list[LogRow], tuple[int, ...]]:
+    found: dict[str, LogRow] = {}
     unreadable: list[int] = []
     for raws in elements(body):
         for raw in raws or ():
@@ -178,4 +175,4 @@ def _rows(
                 unreadable.append(hash(bytes(raw)))
             else:
                 found[known[0]] = LogRow(*known, raw)
-    return found, tuple(unreadable)
+    return [*found.values()], tuple(unreadable)

@@ -1,12 +1,12 @@
-"""The cursor of a log, the new rows of a list, and their batches. Pure."""
+"""A log as a class: its cursor, its lines, and the new rows of a list. Pure."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar, Self
 
 from msgspec import Raw, Struct
 
-from api_exporter.events.listing import Id, LogRow, RowKey, RowList
+from api_exporter.events.listing import LogRow, Page, RowKey
 
 MAX_BATCH_ROWS = 100
 """Maximum rows of a batch: the cursor is saved after each batch."""
@@ -28,58 +28,55 @@ class LogCursor(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     @abstractmethod
-    def key(row: bytes | Raw, /) -> RowKey[Any] | None:
+    def key(row: bytes | Raw, /) -> RowKey | None:
         """Return the key of a row or of its line, or None if it has no key."""
 
     @staticmethod
     @abstractmethod
-    def line(row: LogRow[Any], account: str, personal: frozenset[str], /) -> bytes:
+    def line(row: LogRow, account: str, personal: frozenset[str], /) -> bytes:
         """Return the line of a row, empty if the row is unreadable."""
 
     @staticmethod
     @abstractmethod
-    def decode(body: bytes) -> RowList[Any]:
+    def decode(body: bytes) -> Page:
         """Return the rows of a body; raise UpstreamError."""
 
     @abstractmethod
-    def new(self, rows: RowList[Any], now: int) -> "NewRows[Any]":
+    def new(self, page: Page, now: int) -> "NewRows":
         """Return the new rows at a time in nanoseconds since the epoch."""
 
     @abstractmethod
-    def with_(self, keys: Iterable[RowKey[Any]]) -> Self:
+    def with_(self, keys: Iterable[RowKey]) -> Self:
         """Return the cursor after rows with these keys were written, in this order."""
 
     @abstractmethod
-    def after_loss(self, keys: Sequence[RowKey[Any]]) -> Self:
+    def after_loss(self, keys: Sequence[RowKey]) -> Self:
         """Return the cursor after the newest row of the last lines of a file."""
 
 
-C = TypeVar("C", bound=LogCursor)
-
-
-class NewRows(Struct, Generic[C], frozen=True):
-    """The new rows of a list, and the cursors before and after them.
+class NewRows(Struct, frozen=True):
+    """The new rows of a page, and the cursors before and after them.
 
     Attributes:
-        cursor: the cursor before the new rows.
+        before: the cursor before the new rows.
         rows: the rows to write, in order.
         gap_reason: why rows may be missing; "" if none is missing.
-        advance: returns the next cursor from the one after `rows`; None keeps this one.
+        after: the cursor after the page; None for the one after the last row.
         lag: age of the newest row in seconds if there are more pages, else 0.0.
         skipped: number of rows that are neither written nor counted.
     """
 
-    cursor: C
-    rows: list[LogRow[Any]]
+    before: LogCursor
+    rows: list[LogRow]
     gap_reason: str = ""
-    advance: Callable[[C], C] | None = None
+    after: LogCursor | None = None
     lag: float = 0.0
     skipped: int = 0
 
 
-def batches(rows: Iterable[LogRow[Id]]) -> Iterator[tuple[LogRow[Id], ...]]:
+def batches(rows: Iterable[LogRow]) -> Iterator[tuple[LogRow, ...]]:
     """Yield rows in batches."""
-    batch: list[LogRow[Id]] = []
+    batch: list[LogRow] = []
     size = 0
     for row in rows:
         size += len(row.raw)

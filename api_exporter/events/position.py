@@ -13,7 +13,6 @@ ten minutes, if half a page has room for the rows since then.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import ClassVar
 
 from msgspec import field
@@ -22,8 +21,8 @@ from msgspec.structs import replace
 from api_exporter.events.lines import row_line
 from api_exporter.events.listing import (
     NANOSECONDS_PER_SECOND,
+    Page,
     RowKey,
-    RowList,
     decode_page,
     format_time,
     nanoseconds,
@@ -63,8 +62,6 @@ _MIN_RETENTION = 24 * _HOUR
 PAGE_SIZE = 100
 """Rows of a page, the maximum of the NetBird API."""
 
-NewAccessRows = NewRows["Position"]
-
 
 class Position(LogCursor, frozen=True, kw_only=True):
     """The access log: the position in it. All times are in nanoseconds since the epoch.
@@ -102,10 +99,10 @@ class Position(LogCursor, frozen=True, kw_only=True):
         """The time of the newest row in `known`, or `start` without one."""
         return max(self.known.values(), default=self.start)
 
-    def new(self, rows: RowList[str], now: int) -> NewAccessRows:
-        return new_rows(self, rows, now)
+    def new(self, page: Page, now: int) -> NewRows:
+        return new_rows(self, page, now)
 
-    def with_(self, keys: Iterable[RowKey[str]]) -> "Position":
+    def with_(self, keys: Iterable[RowKey]) -> "Position":
         added = {id_: nanoseconds(timestamp) for id_, timestamp in keys}
         return replace(self, known={**self.known, **added})
 
@@ -115,7 +112,7 @@ class Position(LogCursor, frozen=True, kw_only=True):
         known = {id_: time for id_, time in self.known.items() if time >= start}
         return replace(self, start=start, page=1, restart_at=None, known=known)
 
-    def after_loss(self, keys: Sequence[RowKey[str]]) -> "Position":
+    def after_loss(self, keys: Sequence[RowKey]) -> "Position":
         position = self.with_(keys)
         return position.starting_at(position.newest - MAX_DELAY)
 
@@ -123,13 +120,13 @@ class Position(LogCursor, frozen=True, kw_only=True):
 class CountedPosition(Position, frozen=True, kw_only=True):
     """The access log without lines: rows are only counted, and a backlog is skipped."""
 
-    def new(self, rows: RowList[str], now: int) -> NewAccessRows:
-        return new_rows(self, rows, now, skip_backlog=True)
+    def new(self, page: Page, now: int) -> NewRows:
+        return new_rows(self, page, now, skip_backlog=True)
 
 
 def new_rows(
-    position: Position, page: RowList[str], now: int, *, skip_backlog: bool = False
-) -> NewAccessRows:
+    position: Position, page: Page, now: int, *, skip_backlog: bool = False
+) -> NewRows:
     """Return the new rows of a page, and the next position."""
     rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
     present = [(time, row) for time, row in rows if time <= now + MAX_AHEAD]
@@ -145,9 +142,10 @@ def new_rows(
         if time >= position.start and row.id not in position.known
     ]
     position, missed = _check(position, {row.id for _, row in present}, page_end, now)
-    advance = partial(_next, page_end=min(page_end, now), more=bool(more), now=now)
+    after = position.with_(row.key for row in new)
+    after = _next(after, page_end=min(page_end, now), more=bool(more), now=now)
     lag = max(0, now - page_end) / NANOSECONDS_PER_SECOND if more else 0.0
-    return NewRows(position, new, missed, advance, lag)
+    return NewRows(position, new, missed, after, lag)
 
 
 def _next(position: Position, *, page_end: int, more: bool, now: int) -> Position:

@@ -27,13 +27,18 @@ class Sink(Protocol):
     """A destination of lines. Methods raise OSError or ValueError.
 
     Attributes:
+        first: the cursor of an empty log.
         where: its name in log lines.
     """
 
+    first: LogCursor
     where: str
 
     async def load(self) -> tuple[LogCursor, list[bytes]]:
-        """Finish the last write; return its cursor, and the lines that it had left."""
+        """Finish the last write; return its cursor, and the lines that it had left.
+
+        From here to `close`, no other log of the process uses the files.
+        """
 
     async def write(self, lines: bytes, cursor: LogCursor) -> None:
         """Write lines and save their cursor. If that fails, only `load` may follow.
@@ -75,16 +80,28 @@ class OwnedPaths:
 
 
 class FileSink:
-    """Writes lines to a file, each once."""
+    """Writes lines to a file, each once.
+
+    Args:
+        in_use: paths of all logs of the process; see `OwnedPaths`.
+    """
 
     def __init__(
-        self, first: LogCursor, path: Path, cursor: Path, in_thread: InThread
+        self,
+        first: LogCursor,
+        path: Path,
+        cursor: Path,
+        *,
+        in_thread: InThread,
+        in_use: set[Path],
     ) -> None:
-        self.where = str(path)
+        self.first, self.where = first, str(path)
         self._file = LinesFile(first, path, cursor)
+        self._paths = OwnedPaths(in_use, path, cursor)
         self._in_thread = in_thread
 
     async def load(self) -> tuple[LogCursor, list[bytes]]:
+        self._paths.acquire()
         return await self._in_thread(self._file.load)
 
     async def write(self, lines: bytes, cursor: LogCursor) -> None:
@@ -93,6 +110,7 @@ class FileSink:
     def close(self) -> None:
         with suppress(OSError):  # accepted lines are on the disk already
             self._file.close()
+        self._paths.release()
 
 
 READER_TIMEOUT = 10.0
@@ -111,24 +129,28 @@ class OutputSink:
         first: LogCursor,
         output: Output,
         cursor: Path,
+        *,
         in_thread: InThread,
+        in_use: set[Path],
         clock: IReactorTime,
     ) -> None:
         self._output = output
-        self._first = first
+        self.first = first
         self._cursor = CursorFile(cursor, type(first))
+        self._paths = OwnedPaths(in_use, cursor)
         self._in_thread = in_thread
         self._clock = clock
         self._lines = self._remaining = b""
         self._unsaved: LogCursor | None = None
 
     async def load(self) -> tuple[LogCursor, list[bytes]]:
+        self._paths.acquire()
         if self._unsaved is not None:
             cursor, lines = self._unsaved, self._lines
             await self._finish(cursor)
             return cursor, lines.split(b"\n")[:-1]
         found = await self._in_thread(self._cursor.load)
-        return (self._first if found is None else found.cursor), []
+        return (self.first if found is None else found.cursor), []
 
     async def write(self, lines: bytes, cursor: LogCursor) -> None:
         self._lines, self._remaining, self._unsaved = lines, lines, cursor
@@ -149,7 +171,8 @@ class OutputSink:
         self._lines, self._unsaved = b"", None
 
     def close(self) -> None:
-        """Do nothing: standard output stays open."""
+        """Free the cursor; standard output stays open."""
+        self._paths.release()
 
 
 class NullSink:
@@ -157,12 +180,11 @@ class NullSink:
 
     where = "metrics only, not to a file"
 
-    def __init__(self, first: Callable[[], LogCursor]) -> None:
-        self._first = first
-        self._cursor: LogCursor | None = None
+    def __init__(self, first: LogCursor) -> None:
+        self.first = self._cursor = first
 
     async def load(self) -> tuple[LogCursor, list[bytes]]:
-        return self._cursor or self._first(), []
+        return self._cursor, []
 
     async def write(self, _: bytes, cursor: LogCursor) -> None:
         self._cursor = cursor

@@ -4,7 +4,7 @@ Web pages and `--check` read it. `fetch`, clocks, jitter and registry are
 arguments, so a test or a simulation can replace all of them.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,8 @@ from api_exporter.netbird.resources import SERVER_VERSION, UP, Resource
 from api_exporter.ports import Attempt, Compute, Fetch, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import FreshnessByName, lives
-from api_exporter.refresh.pipeline import AccountFeature, Pipeline
+from api_exporter.refresh.log import Log
+from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.rate_limits import describe_cost
 from api_exporter.refresh.refresh_log import RefreshLog, UnknownLog
@@ -88,7 +89,7 @@ class AccountNetwork(MultiService):
         certificates: CertificateLifetimes = lambda: (None, None),
         test_connection: Callable[[], Awaitable[None]] | None = None,
         refused_paths: RefusedPaths | None = None,
-        features: Sequence[AccountFeature] = (),
+        logs: Mapping[str, Log] = MappingProxyType({}),
     ) -> None:
         super().__init__()
         self.account, self.url = world.account, options.url
@@ -130,7 +131,7 @@ class AccountNetwork(MultiService):
             omitted=lambda: self.attention.found.omitted,
             thresholds=(options.thresholds or default_thresholds()).of_alerts,
         )
-        self.pipeline = self._make_pipeline(fetch, world, options, features)
+        self.pipeline = self._make_pipeline(fetch, world, options, logs)
         self.refresh_log = RefreshLog(
             lives=self.lives, telemetry=self.telemetry, world=world
         )
@@ -152,7 +153,7 @@ class AccountNetwork(MultiService):
         fetch: Fetch,
         world: World,
         options: NetworkOptions,
-        features: Sequence[AccountFeature],
+        logs: Mapping[str, Log],
     ) -> Pipeline:
         return Pipeline(
             lives=self.lives,
@@ -170,7 +171,7 @@ class AccountNetwork(MultiService):
             list_max_records=options.list_max_records,
             page_max_bytes=options.page_max_bytes,
             on_collector_failed=self.telemetry.collector_failed,
-            features=features,
+            logs=logs,
         )
 
     async def adopt(self, before: "AccountNetwork") -> None:

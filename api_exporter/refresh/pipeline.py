@@ -19,11 +19,10 @@ from itertools import count
 from math import inf
 from operator import is_
 from traceback import clear_frames
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
-from twisted.application.service import IService
 from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -45,6 +44,7 @@ from api_exporter.netbird.unknown import Inspector
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives
+from api_exporter.refresh.log import Log
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.world import World
 
@@ -52,48 +52,11 @@ _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 """Bytes that one call hashes: it holds the interpreter for two milliseconds."""
 
 
-BodyReader = Callable[[bytes], object]
-"""Called with each unpacked body of a resource, changed or not; it must not raise."""
-
 _EMPTY = "an empty response: the proxy has no route for /api/"
 _CURE_EMPTY = (
     "Let the proxy in front of NetBird forward /api/ to the management API, and check"
     " that UPSTREAM_API_URL has its host and port."
 )
-
-
-class ResourceSource(Protocol):
-    """Requests one resource in its own way, and decides when."""
-
-    @property
-    def interval(self) -> float:
-        """Seconds between two requests while nothing more waits."""
-
-    def is_due(self) -> bool: ...
-
-    async def fetch(
-        self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory
-    ) -> ResponseBody:
-        """Return the body to decode; raises UpstreamError.
-
-        Args:
-            fetch: returns unpacked bodies.
-            max_seconds: seconds until the next refresh: no retry lasts longer.
-        """
-
-
-class AccountFeature(Struct, frozen=True, kw_only=True):
-    """An optional feature of an account; see `events.wiring`.
-
-    Attributes:
-        service: starts and stops with the account.
-        body_readers: a function for the bodies of each resource that it reads.
-        sources: a source for each resource that it requests in its own way.
-    """
-
-    service: IService | None = None
-    body_readers: Mapping[str, BodyReader] = {}
-    sources: Mapping[str, ResourceSource] = {}
 
 
 class Pipeline:
@@ -105,6 +68,7 @@ class Pipeline:
         inventory: the initial one, without records.
         list_max_records: the maximum length of each list.
         page_max_bytes: the maximum length of the text of all collectors.
+        logs: by the resource that they request.
 
     Attributes:
         inventory: the records that are known now.
@@ -125,7 +89,7 @@ class Pipeline:
         list_max_records: float = inf,
         page_max_bytes: float = inf,
         on_collector_failed: Callable[[str], object] = lambda _: None,
-        features: Sequence[AccountFeature] = (),
+        logs: Mapping[str, Log] = MappingProxyType({}),
     ) -> None:
         self.log = world.logger(self.log)
         self.inventory = inventory
@@ -138,8 +102,7 @@ class Pipeline:
         self._list_max_records = list_max_records
         self._page_max_bytes = page_max_bytes
         self._on_collector_failed = on_collector_failed
-        self._features = features
-        self._sources = {n: s for f in features for n, s in f.sources.items()}
+        self._logs = logs
         self._defective: set[str] = set()
         self._rendering = DeferredLock()
         self._rendered: dict[str, RenderedPage] = {}
@@ -185,13 +148,12 @@ class Pipeline:
         return resource.request_path(self.inventory, self._now())
 
     def is_due(self, name: str) -> bool:
-        """Return whether a resource is due for its source, if it has one."""
-        return name not in self._sources or self._sources[name].is_due()
+        """Return whether a resource is due for its log, if it has one."""
+        return name not in self._logs or self._logs[name].is_due()
 
     def interval(self, name: str, period: float) -> float:
-        """Return the seconds until the next refresh, which a source may delay."""
-        source = self._sources.get(name)
-        return period if source is None else max(period, source.interval)
+        """Return the seconds until the next refresh, which a log may delay."""
+        return max(period, self._logs[name].interval) if name in self._logs else period
 
     async def read(
         self, resource: Resource[Any], path: str, max_seconds: float
@@ -204,9 +166,6 @@ class Pipeline:
         requested_at, began = self._now(), next(self._numbers)
         with closing(await self._body(name, path, max_seconds)) as body:
             reading = Reading(began, ended=next(self._numbers))
-            for feature in self._features:
-                if name in feature.body_readers:
-                    feature.body_readers[name](body.data)
             before = self.inventory.records.get(name)
             recognized = NO_RECORDS if life.body is None else life.body.recognized
             known = DecodeContext(
@@ -261,11 +220,9 @@ class Pipeline:
                 life.body = body
 
     async def _body(self, name: str, path: str, max_seconds: float) -> ResponseBody:
-        if name in self._sources:
-            source = self._sources[name]
-            return await source.fetch(self._unpacked, path, max_seconds, self.inventory)
-        if any(name in feature.body_readers for feature in self._features):
-            return await self._unpacked(path, max_seconds)
+        if name in self._logs:
+            log = self._logs[name]
+            return await log.fetch(self._unpacked, path, max_seconds, self.inventory)
         return await self._fetch(path, max_seconds)
 
     async def _unpacked(self, path: str, max_seconds: float) -> ResponseBody:

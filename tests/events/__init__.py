@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from api_exporter.events.audit_cursor import epoch_seconds
-from api_exporter.events.listing import Event, RowKey, RowList, decode_events
+from api_exporter.events.listing import LogRow, Page, RowKey, decode_events
 
 START = epoch_seconds("2026-11-21T19:00:00Z")
 
@@ -36,20 +36,20 @@ def body(numbers: Iterable[int], era: int = 0) -> bytes:
     ).encode()
 
 
-def listing(text: bytes) -> RowList[int]:
+def listing(text: bytes) -> Page:
     return decode_events(text)
 
 
-def finish(text: bytes) -> list[Event]:
+def finish(text: bytes) -> list[LogRow]:
     return listing(text).rows
 
 
-def events(numbers: Iterable[int], era: int = 0) -> list[Event]:
+def events(numbers: Iterable[int], era: int = 0) -> list[LogRow]:
     return finish(body(numbers, era))
 
 
-def keys(numbers: Iterable[int], era: int = 0) -> list[RowKey[int]]:
-    return [(number, timestamp(number, era)) for number in numbers]
+def keys(numbers: Iterable[int], era: int = 0) -> list[RowKey]:
+    return [(str(number), timestamp(number, era)) for number in numbers]
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs
 
 from api_exporter.events.listing import (
     NANOSECONDS_PER_SECOND,
-    AccessRow,
-    RowList,
+    LogRow,
+    Page,
     decode_page,
     format_time,
     nanoseconds,
@@ -79,10 +79,10 @@ class Table:
             f'"total_pages":{pages},"total_records":{len(places)}}}\n'
         ).encode()
 
-    def page(self, query: str) -> RowList[str]:
+    def page(self, query: str) -> Page:
         """Return the response, decoded."""
         return decode_page(self.answer(query))
 
 
-def requests(numbers: Iterable[int]) -> list[AccessRow]:
+def requests(numbers: Iterable[int]) -> list[LogRow]:
     return Table(numbers).page("page_size=100&sort_order=asc").rows

@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.journal import Journal
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from api_exporter.events.log_cursor import LogCursor
-from api_exporter.events.sinks import FileSink, OwnedPaths, Sink
+from api_exporter.events.sinks import FileSink, InThread, Sink
 from api_exporter.refresh.compute import compute_at_once
 from simulation.disk import Disk
 from tests import tries
@@ -90,26 +90,34 @@ class JournalTestCase(SynchronousTestCase):
         """Pass all lists of an upstream with these rows to a journal."""
         raise NotImplementedError
 
-    def number(self, id_: Any) -> int:
+    def number(self, id_: str) -> int:
         raise NotImplementedError
 
-    def journal(
-        self, sink: Sink | None = None, kind: type[LogCursor] | None = None
-    ) -> Journal:
-        journal = self.process(
-            sink or FileSink(self.kind(), self.path, self.cursor, run_here), kind
+    def sink(
+        self,
+        thread: InThread = run_here,
+        cursor: Path | None = None,
+        first: LogCursor | None = None,
+    ) -> FileSink:
+        return FileSink(
+            first or self.kind(),
+            self.path,
+            cursor or self.cursor,
+            in_thread=thread,
+            in_use=set(),
         )
+
+    def journal(self, sink: Sink | None = None) -> Journal:
+        journal = self.process(sink or self.sink())
         self.addCleanup(lambda: journal.running and journal.stopService())
         return journal
 
-    def process(self, sink: Sink, kind: type[LogCursor] | None = None) -> Journal:
+    def process(self, sink: Sink) -> Journal:
         """Return a journal that a test may kill: it needs no end."""
         journal = Journal(
-            kind or self.kind,
             account="acme",
             personal=frozenset(),
             sink=sink,
-            paths=OwnedPaths(set()),
             compute=compute_at_once,
             telemetry=self.telemetry,
             log=Logger("api_exporter.test"),
@@ -191,7 +199,7 @@ class FileTests(JournalTestCase):
             with disk.watched():
                 for turn in range(20):
                     if journal is None:
-                        sink = FileSink(self.kind(), self.path, self.cursor, thread)
+                        sink = self.sink(thread)
                         journal = self.process(sink)
                     last += chance.choice((0, 1, 30, 250))
                     disk.full = turn < 19 and chance.random() < 0.3
@@ -299,7 +307,7 @@ class FileTests(JournalTestCase):
             (self.cursor / "new", "", "Not a directory"),
         ):
             self.cursor.write_text(content)
-            sink = FileSink(self.kind(), self.path, path, run_here)
+            sink = self.sink(cursor=path)
             [logged] = self.logged_for(self.journal(sink), [1], [1])
             self.assertIn(
                 f"cannot write {self.kind.rows} to {self.path}: {path}", logged

@@ -11,7 +11,7 @@ from api_exporter.events.journal import Journal
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND
 from api_exporter.events.log_cursor import LogCursor
 from api_exporter.events.position import Position
-from api_exporter.events.sinks import NullSink, OwnedPaths
+from api_exporter.events.sinks import NullSink
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.telemetry.access_log import AccessLogTelemetry
@@ -37,23 +37,22 @@ class AccessLogTests(SynchronousTestCase):
         self.clock = Clock()
         self.table = Table()
         self.registry = CollectorRegistry()
-        self.log = self.access_log(NullSink(Position))
+        self.log = self.access_log(NullSink(Position()))
 
     def access_log(self, sink: NullSink) -> AccessLog:
         telemetry = AccessLogTelemetry(self.registry, writes=True)
         self.journal = Journal(
-            Position,
             account="",
             personal=frozenset(),
             sink=sink,
-            paths=OwnedPaths(set()),
             compute=compute_at_once,
             telemetry=telemetry,
             log=Logger("api_exporter.test"),
             now=lambda: START / NANOSECONDS_PER_SECOND + self.clock.seconds(),
         )
-        self.journal.startService()
-        return AccessLog(self.journal, telemetry, period=10.0, clock=self.clock)
+        log = AccessLog(self.journal, telemetry, period=10.0, clock=self.clock)
+        log.startService()
+        return log
 
     def fetch(self) -> None:
 
@@ -123,7 +122,7 @@ class AccessLogTests(SynchronousTestCase):
                 async def load(self) -> tuple[LogCursor, list[bytes]]:
                     raise cause  # noqa: B023
 
-            self.cannot_begin(Broken(Position), why)
+            self.cannot_begin(Broken(Position()), why)
         self.assertEqual(1, len(self.flushLoggedErrors(KeyError)))
 
     def test_hung_disk(self) -> None:
@@ -138,7 +137,7 @@ class AccessLogTests(SynchronousTestCase):
                 return await super().load()
 
         why = "the files of the log cannot be opened"
-        self.cannot_begin(Hung(Position), why)
+        self.cannot_begin(Hung(Position()), why)
         self.cannot_fetch(why)
         answer.callback(None)
         self.fetch()

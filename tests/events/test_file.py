@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.audit_cursor import MAX_IDS, AuditCursor
 from api_exporter.events.file import CursorFile, LinesFile, Place, Saved
 from api_exporter.events.lines import event_line, row_line
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND, RowList
+from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Page
 from api_exporter.events.position import Position
 from tests import THOROUGH
 from tests.events import events, keys, limited
@@ -145,7 +145,7 @@ class RecoveryTests(FileTestCase):
     def new_ids(self, listed: range) -> list[int]:
         """Return the ids that another process writes of a list."""
         cursor, _ = self.next_file().load()
-        return [e.id for e in cursor.new(RowList(events(listed)), 0).rows]
+        return [e.number for e in cursor.new(Page(events(listed)), 0).rows]
 
     def cut(self, size: int) -> AuditCursor:
         """Write three events of which the file gets some bytes, and two before them."""

@@ -15,7 +15,7 @@ from api_exporter.events.lines import event_line
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, LogRow, event_key
 from api_exporter.events.output import PIPE_WRITE_BYTES, Output
 from api_exporter.events.position import Position
-from api_exporter.events.sinks import READER_TIMEOUT, FileSink, OutputSink
+from api_exporter.events.sinks import READER_TIMEOUT, OutputSink
 from tests.events import body, shared
 from tests.events.paging import START, Table, number
 
@@ -28,8 +28,8 @@ class AuditTestCase(shared.JournalTestCase):
     def feed(self, journal: Journal, numbers: Iterable[int]) -> None:
         journal.receive(body(numbers))
 
-    def number(self, id_: int) -> int:
-        return id_
+    def number(self, id_: str) -> int:
+        return int(id_)
 
     def logged(self, journal: Journal, *bodies: bytes) -> list[str]:
         with capturedLogs() as captured:
@@ -75,10 +75,10 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
 
         class ThirdUnreadable(AuditCursor, frozen=True):
             @staticmethod
-            def line(row: LogRow[int], account: str, personal: frozenset[str]) -> bytes:
-                return b"" if row.id == 3 else event_line(row, account, personal)
+            def line(row: LogRow, account: str, personal: frozenset[str]) -> bytes:
+                return b"" if row.id == "3" else event_line(row, account, personal)
 
-        journal = self.journal(kind=ThirdUnreadable)
+        journal = self.journal(self.sink(first=ThirdUnreadable()))
         logged = self.logged(journal, body(range(1, 6)), body(range(1, 7)))
         self.assertEqual("audit event 3 is unreadable and is not written", logged[-1])
         self.assertEqual(2, len(logged))
@@ -90,7 +90,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
         journal = self.journal()
         journal.receive(None)  # type: ignore[arg-type]
         journal.receive(body([1]))
-        broken = FileSink(AuditCursor(), self.path, self.cursor, shared.run_here)
+        broken = self.sink()
         broken.write = None  # type: ignore[method-assign,assignment]
         self.journal(broken).receive(body([1, 2]))
         self.assertEqual(2, len(self.flushLoggedErrors(TypeError)))
@@ -105,7 +105,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
             await waiting[-1]
             return work()
 
-        journal = self.journal(FileSink(AuditCursor(), self.path, self.cursor, thread))
+        journal = self.journal(self.sink(thread))
         journal.receive(body(range(1, 201)))
         for last in (203, 202, 201):
             journal.receive(body(range(1, last)))
@@ -129,7 +129,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
             await waiting[-1]
             return work()
 
-        journal = self.journal(FileSink(AuditCursor(), self.path, self.cursor, thread))
+        journal = self.journal(self.sink(thread))
         for last in (2, 4, 8):
             journal.receive(body(range(1, last)))
         while waiting:
@@ -312,12 +312,15 @@ class OutputTests(AuditTestCase):
         self.output = Output(writer)
         self.got = b""
 
-    def sink(self) -> OutputSink:
-        return self.sink_of(self.cursor)
-
-    def sink_of(self, cursor: Path) -> OutputSink:
-        here, first = shared.run_here, AuditCursor()
-        return OutputSink(first, self.output, cursor, here, self.clock)
+    def output_sink(self, cursor: Path | None = None) -> OutputSink:
+        return OutputSink(
+            AuditCursor(),
+            self.output,
+            cursor or self.cursor,
+            in_thread=shared.run_here,
+            in_use=set(),
+            clock=self.clock,
+        )
 
     def read(self) -> None:
         while True:
@@ -333,12 +336,12 @@ class OutputTests(AuditTestCase):
 
     def received(self) -> list[int]:
         found = map(event_key, self.got.splitlines())
-        return [one[0] for one in found if one is not None]
+        return [int(one[0]) for one in found if one is not None]
 
     def test_reads(self) -> None:
         """A slow reader gets each line once, also from the next process."""
         for last in (1001, 1011):
-            journal = self.journal(self.sink())
+            journal = self.journal(self.output_sink())
             journal.receive(body(range(1, last)))
             self.read_all()
         self.assertEqual(list(range(1, 1011)), self.received())
@@ -346,7 +349,7 @@ class OutputTests(AuditTestCase):
 
     def test_stops_reading(self) -> None:
         """A stopped reader is logged, and later gets the lines it missed."""
-        journal = self.journal(self.sink())
+        journal = self.journal(self.output_sink())
         with capturedLogs() as captured:
             for _ in range(2):
                 journal.receive(body(range(1, 1001)))
@@ -364,7 +367,7 @@ class OutputTests(AuditTestCase):
         Without new events the cursor is not saved.
         """
         fcntl(self.reader, F_SETPIPE_SZ, PIPE_WRITE_BYTES)
-        journal = self.journal(self.sink())
+        journal = self.journal(self.output_sink())
         journal.receive(body(range(1, 101)))
         for _ in range(20):
             self.clock.pump([0.05] * int((READER_TIMEOUT - 1.0) / 0.05))
@@ -377,7 +380,7 @@ class OutputTests(AuditTestCase):
 
     def test_shared(self) -> None:
         """Two accounts write whole lines to one output."""
-        sinks = [self.sink_of(self.folder / name) for name in ("a", "b")]
+        sinks = [self.output_sink(self.folder / name) for name in ("a", "b")]
         journals = [self.journal(sink) for sink in sinks]
         for journal in journals:
             journal.receive(body(range(1, 501)))

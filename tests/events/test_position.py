@@ -7,17 +7,19 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND as SECOND
 from api_exporter.events.listing import format_time, nanoseconds
-from api_exporter.events.position import (
-    COUNTED_AGE,
-    MAX_AHEAD,
-    NewAccessRows,
-    Position,
-    new_rows,
-)
+from api_exporter.events.log_cursor import NewRows
+from api_exporter.events.position import COUNTED_AGE, MAX_AHEAD, Position, new_rows
 from tests import tries
 from tests.events.paging import START, Table, number, requests
 
 DAY = 24 * 3600 * SECOND
+
+
+def next_of(found: NewRows) -> Position:
+    """Return the position after a page."""
+    position = found.after or found.before
+    assert isinstance(position, Position)
+    return position
 
 
 class Reading:
@@ -35,16 +37,14 @@ class Reading:
         self.got: list[int] = []
         self.missed: list[str] = []
 
-    def read_page(self) -> NewAccessRows:
+    def read_page(self) -> NewRows:
         """Send one request."""
         page = self.table.page(self.position.query)
         chosen = new_rows(self.position, page, self.now, skip_backlog=self.skip_backlog)
         self.got += [number(row.id) for row in chosen.rows]
         if chosen.gap_reason:
             self.missed.append(chosen.gap_reason)
-        self.position = chosen.cursor.with_([row.key for row in chosen.rows])
-        if chosen.advance is not None:
-            self.position = chosen.advance(self.position)
+        self.position = next_of(chosen)
         return chosen
 
     def read_all(self) -> int:
@@ -58,15 +58,11 @@ class Reading:
 class BorderTests(SynchronousTestCase):
     """A bound belongs to the side that its sentence names."""
 
-    def read(self, *numbers: int, age: int, **options: bool) -> NewAccessRows:
+    def read(self, *numbers: int, age: int, **options: bool) -> NewRows:
         """Return the rows of the first page, at an age of its newest row."""
         page = Table(numbers).page("sort_order=asc&page_size=100")
         newest = START + min(numbers[-1], numbers[0] + 99) * SECOND
         return new_rows(Position(), page, newest + age, **options)
-
-    def next_of(self, found: NewAccessRows) -> Position:
-        assert found.advance is not None
-        return found.advance(found.cursor.with_([row.key for row in found.rows]))
 
     def test_future(self) -> None:
         """A row further in the future than ten minutes is not read yet."""
@@ -82,7 +78,7 @@ class BorderTests(SynchronousTestCase):
     def test_settled(self) -> None:
         """A page is complete if its newest row is older than a minute."""
         for age, page in ((60 * SECOND, 2), (60 * SECOND + 1, 1)):
-            found = self.next_of(self.read(*range(1, 151), age=age))
+            found = next_of(self.read(*range(1, 151), age=age))
             self.assertEqual(page, found.page)
 
     def test_span(self) -> None:
@@ -92,7 +88,7 @@ class BorderTests(SynchronousTestCase):
             table = Table(range(newest - 99, newest + 101))
             rows = table.page("sort_order=asc&page_size=100")
             found = new_rows(young, rows, START + newest * SECOND)
-            self.assertEqual(page, self.next_of(found).page)
+            self.assertEqual(page, next_of(found).page)
 
 
 class TimeTests(SynchronousTestCase):
@@ -345,11 +341,11 @@ class PositionTests(SynchronousTestCase):
                 if chance.random() < 0.1:  # killed after some of the rows
                     keys = keys[: chance.randrange(len(keys) + 1)]
                     lines += keys
-                    reading.position = chosen.cursor.with_(keys)
+                    assert isinstance(chosen.before, Position)
+                    reading.position = chosen.before.with_(keys)
                     continue
                 lines += keys
-                assert chosen.advance is not None
-                reading.position = chosen.advance(chosen.cursor.with_(keys))
+                reading.position = next_of(chosen)
             for _, one, time in pending:
                 table.add(one, time)
             reading.now += 40 * SECOND

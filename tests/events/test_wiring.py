@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.audit_cursor import AuditCursor
 from api_exporter.events.listing import NANOSECONDS_PER_SECOND, format_time
-from api_exporter.events.sinks import FileSink, OutputSink
+from api_exporter.events.sinks import FileSink, OutputSink, OwnedPaths
 from api_exporter.events.wiring import LogFactory
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
@@ -38,15 +38,15 @@ class JournalsTests(SynchronousTestCase):
             self.assertIsInstance(sink, kind)
 
     def test_paths(self) -> None:
-        """One log at a time uses a file, by any path. Standard output is shared."""
+        """One log at a time uses a file, by any path."""
         folder = Path(self.mktemp())
         folder.mkdir()
         (folder / "link").symlink_to("cursor")
-        factory = self.factory()
+        in_use: set[Path] = set()
         logs = [
-            factory._paths(STANDARD_OUTPUT, folder / "cursor"),
-            factory._paths(STANDARD_OUTPUT, folder / "other"),
-            factory._paths(folder / "log", folder / "link"),
+            OwnedPaths(in_use, folder / "cursor"),
+            OwnedPaths(in_use, folder / "other"),
+            OwnedPaths(in_use, folder / "log", folder / "link"),
         ]
         for log in logs[:2]:
             log.acquire()
@@ -68,12 +68,11 @@ class JournalsTests(SynchronousTestCase):
         )
         journals = self.factory()
         registry = CollectorRegistry()
-        feature = journals.feature(
+        logs = journals.logs(
             settings.accounts[""], registry, Logger(), {"access_log": 10.0}
         )
-        assert feature.service is not None
-        feature.service.startService()
-        log = feature.sources["access_log"]
+        log = logs["access_log"]
+        log.startService()
         table = Table()
         start = int(NOW) * NANOSECONDS_PER_SECOND
         table.add(1, start + 1)

@@ -121,7 +121,7 @@ class FrozenTests(SynchronousTestCase):
         page = Table(range(9)).answer("")
         walk.go(new_rows(Position(), page, START), "access")
         for batch in batches(AuditCursor.decode(rows).rows):
-            walk.go((batch, render(AuditCursor, batch, "", frozenset())), "lines")
+            walk.go((batch, render(AuditCursor.line, batch, "", frozenset())), "lines")
         self.assertEqual([], walk.found)
 
     def test_mutable(self) -> None:

@@ -1,58 +1,42 @@
-"""A network: its body readers, and what follows a refresh."""
+"""A network: its logs, and what follows a refresh."""
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Snapshot
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Attempt, Fetch, ResponseBody, UpstreamError
-from api_exporter.refresh.pipeline import AccountFeature
+from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.subjects import watch
 from api_exporter.subjects.watch import AttentionState
 from tests.logbook import logbook
+from tests.refresh.recorded_log import RecordedLog
 from tests.refresh.test_refresher import GOOD, Bench
 
 EVENTS = b'[{"id":"1"},{"id":"2"},{"no":"id"}]'
 
 
-class Resting:
-    """A source of a resource that is requested once."""
+class Resting(RecordedLog):
+    """A log that sends one request."""
 
     interval = 1800.0
-    requests = 0
 
     def is_due(self) -> bool:
-        return not self.requests
-
-    async def fetch(
-        self, fetch: Fetch, path: str, max_seconds: float, _: Inventory
-    ) -> ResponseBody:
-        self.requests += 1
-        return await fetch(path, max_seconds)
+        return not self.bodies
 
 
 class NetworkTests(SynchronousTestCase):
-    def test_source(self) -> None:
-        """A resource is not late before its source is."""
-        features = [AccountFeature(sources={"events": Resting()})]
-        bench = Bench("events", features=features).start()
+    def test_resting(self) -> None:
+        """A resource is not late before its log is."""
+        bench = Bench("events", logs={"events": Resting()}).start()
         bench.advance(2600)
         freshness = bench.telemetry.freshness["events"]
         self.assertEqual("fresh", freshness.state(bench.now()))
 
-    def test_body_readers(self) -> None:
-        """A reader gets all bodies of its resource, changed or not, and no others."""
-        first: list[bytes] = []
-        second: list[bytes] = []
-        features = [
-            AccountFeature(body_readers={"events": read.append})
-            for read in (first, second)
-        ]
-        beside = ("events",)
-        bench = Bench("peers", beside=beside, features=features, events=EVENTS).start()
+    def test_log(self) -> None:
+        """A log gets all bodies of its resource, changed or not, and no others."""
+        logs = {"events": RecordedLog()}
+        bench = Bench("peers", beside=("events",), logs=logs, events=EVENTS).start()
         bench.advance(601)
-        self.assertEqual([EVENTS, EVENTS], first)
-        self.assertEqual(first, second)
+        self.assertEqual([EVENTS, EVENTS], logs["events"].bodies)
 
     def test_unread(self) -> None:
         """Without a collector the records are counted, and not decoded."""

@@ -18,11 +18,13 @@ from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh import pipeline
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import LastBody, lives
-from api_exporter.refresh.pipeline import AccountFeature, BodyReader, Pipeline
+from api_exporter.refresh.log import Log
+from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.world import World
 from tests.inventories import inventory_of
 from tests.parts import DelayedCompute
+from tests.refresh.recorded_log import RecordedLog
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
@@ -34,7 +36,7 @@ class Bench:
     def __init__(
         self,
         page_max_bytes: int = 10_000,
-        *readers: BodyReader,
+        log: Log | None = None,
         compute: Compute = compute_at_once,
     ) -> None:
         self.body = b"[]"
@@ -57,7 +59,7 @@ class Bench:
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             page_max_bytes=page_max_bytes,
             on_collector_failed=self.failures.append,
-            features=[AccountFeature(body_readers={"groups": r}) for r in readers],
+            logs={} if log is None else {"groups": log},
         )
 
     def fetch(self, _path: str, _patience: float) -> Deferred[ResponseBody]:
@@ -123,27 +125,27 @@ def samples(*ids: str) -> list[str]:
 
 class PackedTests(SynchronousTestCase):
     def test_unpacked(self) -> None:
-        """Packed bodies are decoded, and unpacked for their readers."""
-        read: list[bytes] = []
-        for readers in ((), (read.append,)):
-            bench = Bench(10_000, *readers)
+        """Packed bodies are decoded, and unpacked for a log."""
+        recorded = RecordedLog()
+        for log in (None, recorded):
+            bench = Bench(10_000, log)
             for bench.packed in (False, True):
                 self.successResultOf(bench.read("a"))
                 self.assertEqual(samples("a"), bench.published())
                 self.assertEqual(0, bench.held)
-        self.assertEqual([b'[{"id":"a"}]'] * 2, read)
+        self.assertEqual([b'[{"id":"a"}]'] * 2, recorded.bodies)
 
     def test_refused(self) -> None:
         """The memory of a body is freed if it cannot be unpacked or decoded."""
-        read: list[bytes] = []
-        for readers in ((), (read.append,)):
-            bench = Bench(10_000, *readers)
+        recorded = RecordedLog()
+        for log in (None, recorded):
+            bench = Bench(10_000, log)
             bench.packed = True
             for ids, reason in ((["a" * 2000], "too_large"), (["\\"], "decode")):
                 failed = self.failureResultOf(bench.read(*ids), UpstreamError)
                 self.assertEqual(reason, failed.value.reason)
                 self.assertEqual(0, bench.held)
-        self.assertEqual([b'[{"id":"\\"}]'], read)
+        self.assertEqual([b'[{"id":"\\"}]'], recorded.bodies)
 
 
 def _no_memory(*_: object, **__: object) -> None:

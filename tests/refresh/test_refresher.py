@@ -3,7 +3,7 @@
 import gc
 import re
 import tracemalloc
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from prometheus_client import CollectorRegistry
@@ -17,8 +17,8 @@ from api_exporter.netbird.resources import OFF, PROBE_PATH
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.compute import compute_at_once
+from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
-from api_exporter.refresh.pipeline import AccountFeature
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY, Refresher
 from api_exporter.subjects.selection import selection
@@ -221,7 +221,7 @@ class Bench(AccountNetwork):
         test_connection: Callable[[], Awaitable[None]] | None = None,
         compute: Compute = compute_at_once,
         beside: tuple[str, ...] = (),
-        features: Sequence[AccountFeature] = (),
+        logs: Mapping[str, Log] | None = None,
         budget: Budget | None = None,
         **replies: Reply,
     ) -> None:
@@ -252,7 +252,7 @@ class Bench(AccountNetwork):
             options=NetworkOptions(
                 important_groups=important_groups, detail=metric_filter.detail
             ),
-            features=features,
+            logs=logs or {},
         )
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
