@@ -16,9 +16,9 @@ from acceptance.check import (
     run_tests,
     running,
 )
-from api_exporter.events.lines import event_line, row_line
-from tests.events import events
-from tests.events.paging import requests
+from api_exporter.logs.lines import event_line, row_line
+from tests.logs import events
+from tests.logs.paging import requests
 
 KILLS = 200
 ACCESS_LOG_KILLS = 50

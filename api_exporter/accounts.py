@@ -26,7 +26,7 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.world import log_of
 
 if TYPE_CHECKING:  # imported only if an account has a log
-    from api_exporter.events.wiring import LogFactory
+    from api_exporter.logs.wiring import LogFactory
 
 log = Logger()
 
@@ -73,7 +73,7 @@ class AccountSet(MultiService):
 
     @cached_property
     def _logs(self) -> "LogFactory":
-        from api_exporter.events.wiring import LogFactory  # noqa: PLC0415
+        from api_exporter.logs.wiring import LogFactory  # noqa: PLC0415
 
         shared = self._shared
         assert shared.log_threads is not None

@@ -5,8 +5,8 @@
 * A row that was read is not new again.
 """
 
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND
-from api_exporter.events.position import Position
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
+from api_exporter.logs.position import Position
 from api_exporter.ports import UpstreamError
 from tests.bodies import NOON, recorded
 

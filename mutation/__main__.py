@@ -32,7 +32,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "collectors": ("collectors/*.py", ("test_golden", "reference", "joins")),
     "daemon": ("daemon/*.py", ("test_service", "settings")),
     "demo": ("demo/*.py", ("company", "test_service")),
-    "events": ("events/*.py", ("test_service", "telemetry")),
+    "logs": ("logs/*.py", ("test_service", "telemetry")),
     "exposition": ("exposition/*.py", ("collectors", "web/test_metrics")),
     "netbird": (
         "netbird/**/*.py",
@@ -63,7 +63,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
 LONG = (
     *("refresh.test_turns", "refresh.test_schedule", "refresh.test_agent_network"),
     *("netbird.test_elements", "netbird.test_bodies", "subjects.test_agent_bodies"),
-    "events.test_access_log",
+    "logs.test_access_log",
 )
 """Tests that take seconds. They run last."""
 

@@ -1,6 +1,6 @@
 """The exporter's disk: real files in memory, and their failures.
 
-`events.file` calls the system through this module. So a write may be cut by the end of
+`logs.file` calls the system through this module. So a write may be cut by the end of
 the process or by a full disk, and may hang while the exporter goes on.
 """
 
@@ -14,7 +14,7 @@ from random import Random
 from threading import Semaphore, Thread
 from typing import Any
 
-from api_exporter.events import file
+from api_exporter.logs import file
 
 MAX_FREE = 400
 """The most bytes that are free on a nearly full disk."""
@@ -213,7 +213,7 @@ class Disk:
 
 
 class _Calls:
-    """The module `os` as `events.file` uses it."""
+    """The module `os` as `logs.file` uses it."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk

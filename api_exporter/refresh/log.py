@@ -9,7 +9,7 @@ from api_exporter.ports import Fetch, ResponseBody
 
 
 class Log(Service):
-    """Requests one resource, and writes its bodies; see `events`."""
+    """Requests one resource, and writes its bodies; see `logs`."""
 
     @property
     def interval(self) -> float:

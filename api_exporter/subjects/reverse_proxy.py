@@ -132,7 +132,7 @@ PROXY_TOKENS = Resource(
     ListDecoder(ProxyToken),
     permission="services",
 )
-# No collector reads it: one page, which `events.access_log` chooses.
+# No collector reads it: one page, which `logs.access_log` chooses.
 PROXY_LOG = Resource(
     ACCESS_LOG,
     "api/events/proxy",

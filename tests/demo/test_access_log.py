@@ -7,8 +7,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.access_log import page
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND, decode_page, format_time
-from api_exporter.events.position import Position, new_rows
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, decode_page, format_time
+from api_exporter.logs.position import Position, new_rows
 
 NOW = 1_795_287_600.0
 

@@ -19,7 +19,6 @@ from tests.deploy.queries import (
     selectors,
     variable_queries,
 )
-from tests.events.paging import START, row
 from tests.integration.programs import (
     ROOT,
     becomes,
@@ -29,6 +28,7 @@ from tests.integration.programs import (
     start,
     until,
 )
+from tests.logs.paging import START, row
 from tests.prometheus import EXPORTER_RUNBOOKS, KINDS
 
 MONITORING = DEPLOY / "monitoring"

@@ -10,11 +10,11 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND
-from tests.events import body
-from tests.events.paging import SERVICE, Table, number
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
 from tests.integration.event_logs import EventLogTestCase
 from tests.integration.programs import start, until
+from tests.logs import body
+from tests.logs.paging import SERVICE, Table, number
 
 KILLS = int(os.environ.get("ACCESS_LOG_KILLS", "3"))
 """`make acceptance` says 50."""

@@ -10,9 +10,9 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from tests.events import body
 from tests.integration.event_logs import EventLogTestCase
 from tests.integration.programs import ROOT, program, start, until
+from tests.logs import body
 
 KILLS = int(os.environ.get("EVENTS_KILLS", "6"))
 """`make acceptance` says 200."""

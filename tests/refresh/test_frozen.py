@@ -10,17 +10,17 @@ from msgspec import Raw, Struct
 from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.audit_cursor import AuditCursor
-from api_exporter.events.journal import new_rows, render
-from api_exporter.events.log_cursor import batches
-from api_exporter.events.position import Position
+from api_exporter.logs.audit_cursor import AuditCursor
+from api_exporter.logs.journal import new_rows, render
+from api_exporter.logs.log_cursor import batches
+from api_exporter.logs.position import Position
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RESOURCES
 from api_exporter.web.peer_table import Query, target_list
 from tests.bodies import body
-from tests.events import body as audit_events
-from tests.events.paging import START, Table
+from tests.logs import body as audit_events
+from tests.logs.paging import START, Table
 from tests.refresh.test_refresher import Bench
 
 P = ParamSpec("P")

@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.telemetry.access_log import AccessLogTelemetry
-from tests.events.paging import START, row
+from tests.logs.paging import START, row
 
-RECORDED = Path(__file__).parents[1] / "events/recorded.txt"
+RECORDED = Path(__file__).parents[1] / "logs/recorded.txt"
 
 PREFIX = "api_exporter_access_log_"
 

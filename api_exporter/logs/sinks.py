@@ -10,9 +10,9 @@ from typing import Protocol, TypeVar
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.events.file import CursorFile, LinesFile, Saved
-from api_exporter.events.log_cursor import LogCursor
-from api_exporter.events.output import Output
+from api_exporter.logs.file import CursorFile, LinesFile, Saved
+from api_exporter.logs.log_cursor import LogCursor
+from api_exporter.logs.output import Output
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from urllib.parse import parse_qs
 
-from api_exporter.events.listing import (
+from api_exporter.logs.listing import (
     NANOSECONDS_PER_SECOND,
     LogRow,
     Page,

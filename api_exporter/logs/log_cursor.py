@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from msgspec import Raw, Struct
 
-from api_exporter.events.listing import LogRow, Page, RowKey
+from api_exporter.logs.listing import LogRow, Page, RowKey
 
 MAX_BATCH_ROWS = 100
 """Maximum rows of a batch: the cursor is saved after each batch."""

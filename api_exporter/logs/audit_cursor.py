@@ -14,9 +14,9 @@ import msgspec
 from msgspec import field
 from msgspec.structs import replace
 
-from api_exporter.events.lines import event_line
-from api_exporter.events.listing import LogRow, Page, RowKey, decode_events, event_key
-from api_exporter.events.log_cursor import LogCursor, NewRows
+from api_exporter.logs.lines import event_line
+from api_exporter.logs.listing import LogRow, Page, RowKey, decode_events, event_key
+from api_exporter.logs.log_cursor import LogCursor, NewRows
 
 MAX_IDS = 1000
 """Number of ids in a cursor. An event below all of them counts as written."""

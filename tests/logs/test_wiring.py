@@ -8,17 +8,17 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.audit_cursor import AuditCursor
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND, format_time
-from api_exporter.events.sinks import FileSink, OutputSink, OwnedPaths
-from api_exporter.events.wiring import LogFactory
+from api_exporter.logs.audit_cursor import AuditCursor
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, format_time
+from api_exporter.logs.sinks import FileSink, OutputSink, OwnedPaths
+from api_exporter.logs.wiring import LogFactory
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
-from tests.events.paging import Table
-from tests.events.shared import NOW
 from tests.inventories import inventory_of
+from tests.logs.paging import Table
+from tests.logs.shared import NOW
 from tests.memory_reactor import MemoryReactorClock
 
 

@@ -6,18 +6,18 @@ from twisted.internet.task import Clock
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.access_log import OPENING_TIMEOUT, REQUEST_INTERVAL, AccessLog
-from api_exporter.events.journal import Journal
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND
-from api_exporter.events.log_cursor import LogCursor
-from api_exporter.events.position import Position
-from api_exporter.events.sinks import NullSink
+from api_exporter.logs.access_log import OPENING_TIMEOUT, REQUEST_INTERVAL, AccessLog
+from api_exporter.logs.journal import Journal
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
+from api_exporter.logs.log_cursor import LogCursor
+from api_exporter.logs.position import Position
+from api_exporter.logs.sinks import NullSink
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from tests import tries
-from tests.events.paging import START, Table
 from tests.inventories import inventory_of
+from tests.logs.paging import START, Table
 
 DAY = 24 * 3600
 

@@ -7,17 +7,17 @@ from msgspec import Raw
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.audit_cursor import (
+from api_exporter.logs.audit_cursor import (
     MAX_EVENTS,
     MAX_IDS,
     AuditCursor,
     epoch_seconds,
     new_events,
 )
-from api_exporter.events.listing import LogRow, Page
-from api_exporter.events.log_cursor import NewRows, batches
+from api_exporter.logs.listing import LogRow, Page
+from api_exporter.logs.log_cursor import NewRows, batches
 from tests import tries
-from tests.events import START, events, keys, timestamp
+from tests.logs import START, events, keys, timestamp
 
 NOTHING = AuditCursor()
 

@@ -18,8 +18,8 @@ from typing import ClassVar
 from msgspec import field
 from msgspec.structs import replace
 
-from api_exporter.events.lines import row_line
-from api_exporter.events.listing import (
+from api_exporter.logs.lines import row_line
+from api_exporter.logs.listing import (
     NANOSECONDS_PER_SECOND,
     Page,
     RowKey,
@@ -28,7 +28,7 @@ from api_exporter.events.listing import (
     nanoseconds,
     row_key,
 )
-from api_exporter.events.log_cursor import LogCursor, NewRows
+from api_exporter.logs.log_cursor import LogCursor, NewRows
 
 MAX_DELAY = 30 * NANOSECONDS_PER_SECOND
 """Nanoseconds within which a row appears in the log."""

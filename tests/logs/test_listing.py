@@ -4,10 +4,10 @@ import json
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.lines import event_line
-from api_exporter.events.listing import decode_page, event_key
+from api_exporter.logs.lines import event_line
+from api_exporter.logs.listing import decode_page, event_key
 from api_exporter.ports import UpstreamError
-from tests.events import body, finish, listing
+from tests.logs import body, finish, listing
 
 
 class ListingTests(SynchronousTestCase):

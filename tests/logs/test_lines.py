@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.lines import LINE_START, event_line, row_line
-from api_exporter.events.listing import LogRow, event_key
+from api_exporter.logs.lines import LINE_START, event_line, row_line
+from api_exporter.logs.listing import LogRow, event_key
 from api_exporter.netbird.facts.personal import PERSONAL
 from tests.bodies import bodies, body
-from tests.events import finish
-from tests.events.paging import START, row
+from tests.logs import finish
+from tests.logs.paging import START, row
 
 RECORDED = Path(__file__).parent / "recorded.txt"
 

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.audit_cursor import MAX_IDS, AuditCursor
-from api_exporter.events.file import CursorFile, LinesFile, Place, Saved
-from api_exporter.events.lines import event_line, row_line
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND, Page
-from api_exporter.events.position import Position
+from api_exporter.logs.audit_cursor import MAX_IDS, AuditCursor
+from api_exporter.logs.file import CursorFile, LinesFile, Place, Saved
+from api_exporter.logs.lines import event_line, row_line
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, Page
+from api_exporter.logs.position import Position
 from tests import THOROUGH
-from tests.events import events, keys, limited
-from tests.events.paging import START, Table
+from tests.logs import events, keys, limited
+from tests.logs.paging import START, Table
 
 NONE = frozenset[str]()
 NOTHING = AuditCursor()
@@ -29,8 +29,8 @@ NOTHING = AuditCursor()
 HOLDING = """
 import sys
 from pathlib import Path
-from api_exporter.events.file import LinesFile
-from api_exporter.events.audit_cursor import AuditCursor
+from api_exporter.logs.file import LinesFile
+from api_exporter.logs.audit_cursor import AuditCursor
 LinesFile(AuditCursor(), Path(sys.argv[1]), Path("unused")).load()
 print("held", flush=True)
 sys.stdin.read()

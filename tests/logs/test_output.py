@@ -5,8 +5,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.output import Output
-from tests.events import limited
+from api_exporter.logs.output import Output
+from tests.logs import limited
 
 LINE = b"x" * 999 + b"\n"
 

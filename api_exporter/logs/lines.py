@@ -13,7 +13,7 @@ from ipaddress import ip_address, ip_network
 
 import msgspec
 
-from api_exporter.events.listing import LogRow
+from api_exporter.logs.listing import LogRow
 from api_exporter.netbird.elements import DECODE_ERRORS
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.subjects.events import EVENT_FIELDS, META_FIELDS

@@ -9,15 +9,15 @@ from typing import TypeVar
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 
-from api_exporter.events.audit_cursor import MAX_EVENTS, AuditCursor
-from api_exporter.events.journal import MAX_UNREADABLE, Journal
-from api_exporter.events.lines import event_line
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND, LogRow, event_key
-from api_exporter.events.output import PIPE_WRITE_BYTES, Output
-from api_exporter.events.position import Position
-from api_exporter.events.sinks import READER_TIMEOUT, OutputSink
-from tests.events import body, shared
-from tests.events.paging import START, Table, number
+from api_exporter.logs.audit_cursor import MAX_EVENTS, AuditCursor
+from api_exporter.logs.journal import MAX_UNREADABLE, Journal
+from api_exporter.logs.lines import event_line
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, LogRow, event_key
+from api_exporter.logs.output import PIPE_WRITE_BYTES, Output
+from api_exporter.logs.position import Position
+from api_exporter.logs.sinks import READER_TIMEOUT, OutputSink
+from tests.logs import body, shared
+from tests.logs.paging import START, Table, number
 
 T = TypeVar("T")
 

@@ -5,12 +5,12 @@ from random import Random
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND as SECOND
-from api_exporter.events.listing import format_time, nanoseconds
-from api_exporter.events.log_cursor import NewRows
-from api_exporter.events.position import COUNTED_AGE, MAX_AHEAD, Position, new_rows
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND as SECOND
+from api_exporter.logs.listing import format_time, nanoseconds
+from api_exporter.logs.log_cursor import NewRows
+from api_exporter.logs.position import COUNTED_AGE, MAX_AHEAD, Position, new_rows
 from tests import tries
-from tests.events.paging import START, Table, number, requests
+from tests.logs.paging import START, Table, number, requests
 
 DAY = 24 * 3600 * SECOND
 

@@ -13,10 +13,10 @@ from typing import Protocol
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND, LogRow, nanoseconds
-from api_exporter.events.log_cursor import LogCursor, NewRows, batches
-from api_exporter.events.position import COUNTED_AGE
-from api_exporter.events.sinks import Sink
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, LogRow, nanoseconds
+from api_exporter.logs.log_cursor import LogCursor, NewRows, batches
+from api_exporter.logs.position import COUNTED_AGE
+from api_exporter.logs.sinks import Sink
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Compute, Fetch, Now, ResponseBody, UpstreamError
 from api_exporter.refresh.log import Log

@@ -14,15 +14,15 @@ from twisted.logger import Logger, capturedLogs, formatEvent
 from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.journal import Journal
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND
-from api_exporter.events.log_cursor import LogCursor
-from api_exporter.events.sinks import FileSink, InThread, Sink
+from api_exporter.logs.journal import Journal
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
+from api_exporter.logs.log_cursor import LogCursor
+from api_exporter.logs.sinks import FileSink, InThread, Sink
 from api_exporter.refresh.compute import compute_at_once
 from simulation.disk import Disk
 from tests import tries
-from tests.events import limited
-from tests.events.paging import START
+from tests.logs import limited
+from tests.logs.paging import START
 
 T = TypeVar("T")
 

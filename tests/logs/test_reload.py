@@ -9,8 +9,8 @@ from typing import Any
 
 from simulation.disk import Disk, Killed
 from simulation.link import Response
-from tests.events import body
-from tests.events.paging import Table
+from tests.logs import body
+from tests.logs.paging import Table
 from tests.test_live import JSON, Api, LiveTestCase
 
 ROWS = 26

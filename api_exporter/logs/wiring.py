@@ -11,14 +11,14 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
-from api_exporter.events.access_log import AccessLog
-from api_exporter.events.audit_cursor import AuditCursor
-from api_exporter.events.journal import Journal
-from api_exporter.events.listing import NANOSECONDS_PER_SECOND
-from api_exporter.events.log_cursor import LogCursor
-from api_exporter.events.output import Output
-from api_exporter.events.position import CountedPosition, Position
-from api_exporter.events.sinks import FileSink, NullSink, OutputSink, Sink
+from api_exporter.logs.access_log import AccessLog
+from api_exporter.logs.audit_cursor import AuditCursor
+from api_exporter.logs.journal import Journal
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
+from api_exporter.logs.log_cursor import LogCursor
+from api_exporter.logs.output import Output
+from api_exporter.logs.position import CountedPosition, Position
+from api_exporter.logs.sinks import FileSink, NullSink, OutputSink, Sink
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Compute, Now
 from api_exporter.refresh.log import Log

@@ -3,8 +3,8 @@
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from api_exporter.events.journal import Journal
-from api_exporter.events.position import Position
+from api_exporter.logs.journal import Journal
+from api_exporter.logs.position import Position
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.log import Log
