@@ -87,27 +87,48 @@ def document(tree: str) -> None:
 
 HEADING = re.compile(r'<h2 id="(\w+)">(\w+)</h2>')
 
+SUBJECTS = {
+    "Exporter": "ApiExporter",
+    "Networks and routes": "NetBird(Network|Resource|Route)",
+    "Peers and groups": "NetBird(Fleet|Peer|Login|Important)",
+    "Reverse proxy": "NetBirdProxy",
+    "Agent Network": "NetBirdAgent",
+    "Account": "",
+}
+"""The beginning of the alerts of each subject; the first one counts."""
+
+TONES = {"critical": "bad", "warning": "warn", "info": "none"}
+
+
+def severities() -> dict[str, str]:
+    """Return the severity of each alert: the fixed one, or that of its finding."""
+    alerts = Path("deploy/prometheus/alerts.yml").read_text(encoding="utf-8")
+    fixed = r"- alert: (\w+)\n(?:(?! +- alert).*\n)*? +labels: {severity: (\w+)}"
+    thresholds = Path("api_exporter/thresholds.json").read_text(encoding="utf-8")
+    return {**dict(re.findall(fixed, alerts)), **json.loads(thresholds)["severities"]}
+
 
 def with_contents(body: str) -> str:
-    """Add a list of all runbooks by severity, links back, and anchors in all spellings.
-
-    Alerts without a finding have no severity in the thresholds.
-    """
-    thresholds = Path("api_exporter/thresholds.json").read_text(encoding="utf-8")
-    severities = json.loads(thresholds)["severities"]
-    listed: dict[str, list[str]] = {"critical": [], "warning": [], "info": [], "": []}
+    """Add a list by subject and severity, links back, and anchors in all spellings."""
+    of, listed = severities(), {}
     for anchor, name in HEADING.findall(body):
+        subject = next(s for s, begin in SUBJECTS.items() if re.match(begin, name))
         link = f'<a href="#{anchor}">{name}</a>'
-        listed[severities.get(name, "")].append(link)
-    contents = "".join(
-        f'<h3>{severity or "others"}</h3>\n<p class="contents">{" ".join(links)}</p>\n'
-        for severity, links in listed.items()
-        if links
-    )
+        listed.setdefault((subject, of[name]), []).append(link)
+    lines = [
+        f"<h3>{subject}</h3>\n"
+        + "".join(
+            f'<p class="contents"><span class="state {tone}">{severity}</span>\n'
+            f"{' '.join(listed[subject, severity])}</p>\n"
+            for severity, tone in TONES.items()
+            if (subject, severity) in listed
+        )
+        for subject in SUBJECTS
+    ]
     back = r'<p class="back"><a href="#contents">Contents</a></p>'
     body = HEADING.sub(rf'<span id="\2"></span>\n\g<0>\n{back}', body)
     first = body.index("<span id=")
-    return f'{body[:first]}<nav id="contents">\n{contents}</nav>\n{body[first:]}'
+    return f'{body[:first]}<nav id="contents">\n{"".join(lines)}</nav>\n{body[first:]}'
 
 
 def without_links(text: str) -> str:

@@ -15,7 +15,8 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger
 
-from api_exporter.attention.thresholds import Thresholds, default_thresholds
+from api_exporter.attention.history import History
+from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
@@ -26,7 +27,7 @@ from api_exporter.refresh.life import FreshnessByName, lives
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
-from api_exporter.refresh.rate_limits import describe_cost
+from api_exporter.refresh.rate_limits import STRICTEST, describe_cost
 from api_exporter.refresh.refresh_log import RefreshLog, UnknownLog
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.refused_paths import RefusedPaths
@@ -35,7 +36,6 @@ from api_exporter.subjects.table import RULES
 from api_exporter.subjects.watch import Attention, CertificateLifetimes
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import register_network_gauges
-from api_exporter.telemetry.history import History
 from api_exporter.world import World
 
 log = Logger()
@@ -220,6 +220,12 @@ class AccountNetwork(MultiService):
         """The requests a minute that the settings cost."""
         return sum(60.0 / period for period in self._requested().values())
 
+    @property
+    def request_limit(self) -> float:
+        """The stated limit of requests a minute, else NetBird's strictest one."""
+        limit = self._budget.limit
+        return STRICTEST if limit is None else limit[0]
+
     def describe_cost(self) -> str:
         """Return a line about the requests a minute that the settings cost."""
         return describe_cost(self._requested(), self._budget.limit)
@@ -237,14 +243,18 @@ class AccountNetwork(MultiService):
 
     async def _on_refreshed(self, resource: str) -> None:
         """Update history, findings and followers after a refresh or a withdrawal."""
-        peers = self.inventory.peers
-        if resource == UP and self.telemetry.freshness[UP].up and peers is not None:
-            self.history.observe(self._now(), peers)
+        is_read = resource == UP and self.telemetry.freshness[UP].up
+        peers = self.inventory.peers if is_read else None
+        if peers is not None:
             self._unknown_groups.warn(self.inventory)
         self._report_unknown(resource)
         async with self._followers_lock:
             for follower in self.followers:
                 await self._follow(follower, resource)
+        if peers is not None:
+            counts = self.attention.found.counts
+            worst = next((name for name in SEVERITIES if counts.get(name)), None)
+            self.history.observe(self._now(), peers, worst)
 
     def _report_unknown(self, resource: str) -> None:
         """Log what this version does not know, once the server's version was read."""

@@ -4,7 +4,13 @@ from datetime import UTC, datetime
 
 from api_exporter.plurals import with_noun
 
-_UNITS = (("day", "d", 86400), ("hour", "h", 3600), ("minute", "min", 60))
+_UNITS = (
+    ("year", "years", 365 * 86400),
+    ("month", "months", 30 * 86400),
+    ("day", "d", 86400),
+    ("hour", "h", 3600),
+    ("minute", "min", 60),
+)
 
 
 def _in_units(seconds: float) -> tuple[int, str, str]:

@@ -108,11 +108,12 @@ def _day_or_time(at: float, now: float) -> str:
     return formatting.clock_time(at, now) if day == formatting.day(now) else day
 
 
-def newest_of_the_worst(found: FindingList, now: float) -> Finding | None:
+def newest_of_the_worst(
+    found: FindingList, started_at: float, now: float
+) -> Finding | None:
     """Return the newest finding of the worst severity."""
     worst = [one for one in found.lines if one.severity == found.lines[0].severity]
-    known = [one for one in worst if one.since is not None and one.since <= now]
-    return max(known, key=lambda one: one.since or 0.0, default=next(iter(worst), None))
+    return max(worst, key=lambda one: begin(one, started_at, now) or 0.0, default=None)
 
 
 def headline(finding: Finding) -> str:

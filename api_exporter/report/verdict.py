@@ -99,7 +99,7 @@ def reading_verdict(
     return Verdict(
         tone="warn" if others else "good",
         short="Working",
-        headline=f"Reading NetBird: {'in part' if others else 'yes'}, {age} ago",
+        headline=f"Reading NetBird: {'in part' if others else 'yes'}",
         notes=others,
     )
 

@@ -11,8 +11,10 @@ from api_exporter.collectors.rows import ObjectKind, distinct_count, length
 from api_exporter.exposition.text import boolean, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.routing import (
+    Reach,
     RoutingPeers,
     only_one,
+    reach_of,
     routing_peers,
     why_unreachable,
 )
@@ -377,11 +379,31 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
             )
 
 
+def count_reachable(inventory: Inventory) -> Reach | None:
+    """Return the numbers of networks with enabled resources.
+
+    None while a list is unknown.
+    """
+    if not inventory.records.keys() >= {*_READS}:
+        return None
+    routing = network_routing_peers(inventory)
+    enabled = {r.id for r in NETWORK_RESOURCES.of(inventory) or () if r.enabled}
+    return reach_of(
+        [
+            routing[network.id]
+            for network in NETWORKS.of(inventory) or ()
+            if not enabled.isdisjoint(network.resources or ())
+        ]
+    )
+
+
+_READS = ("networks", "network_routers", "network_resources", "groups", "peers")
+
 FINDERS = (
     Finder(
         findings,
         (NETWORK_UNREACHABLE, NETWORK_REDUNDANCY_LOST, RESOURCE_UNREACHABLE),
-        ("networks", "network_routers", "network_resources", "groups", "peers"),
+        _READS,
         is_single=True,
     ),
 )

@@ -17,8 +17,10 @@ from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.routing import (
+    Reach,
     RoutingPeers,
     only_one,
+    reach_of,
     routing_peers,
     why_unreachable,
 )
@@ -150,27 +152,41 @@ ROUTE_REDUNDANCY_LOST = FindingKind(
 )
 
 
-def findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report routes with no connected routing peer, or only one of several.
+def _joined(inventory: Inventory) -> Mapping[tuple[str, str], RoutingPeers]:
+    """Return the routing peers by network id and destination.
 
-    Routes with the same network id and destination replace each other.
+    Enabled routes that have both in common replace each other.
     """
-    enabled = [route for route in ROUTES.of(snapshot.inventory) or () if route.enabled]
-    routing = route_routing_peers(snapshot.inventory)
-    substitutes: dict[tuple[str, str], list[Route]] = {}
-    for route in enabled:
-        substitutes.setdefault((route.network_id, destination(route)), []).append(route)
-    for (network_id, network), group in substitutes.items():
-        # As NetBird identifies routes that replace each other.
-        object_id = f"{network_id}|{network}"
-        parts = [routing[route.id] for route in group]
-        counts = RoutingPeers(
+    routing = route_routing_peers(inventory)
+    substitutes: dict[tuple[str, str], list[RoutingPeers]] = {}
+    for route in ROUTES.of(inventory) or ():
+        if route.enabled:
+            key = route.network_id, destination(route)
+            substitutes.setdefault(key, []).append(routing[route.id])
+    return {
+        key: RoutingPeers(
             sum(one.peers for one in parts),
             sum(one.connected for one in parts),
             max(
                 filter(None, (one.last_disconnected_at for one in parts)), default=None
             ),
         )
+        for key, parts in substitutes.items()
+    }
+
+
+def count_reachable(inventory: Inventory) -> Reach | None:
+    """Return the numbers of enabled routes; None while a list is unknown."""
+    if not inventory.records.keys() >= {*_READS}:
+        return None
+    return reach_of(_joined(inventory).values())
+
+
+def findings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report routes with no connected routing peer, or only one of several."""
+    for (network_id, network), counts in _joined(snapshot.inventory).items():
+        # As NetBird identifies routes that replace each other.
+        object_id = f"{network_id}|{network}"
         if counts.connected == 0:
             kind = ROUTE_UNREACHABLE
             message = f"leads to no connected peer: {why_unreachable(counts)}."
@@ -188,12 +204,11 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
+_READS = ("routes", "groups", "peers")
+
 FINDERS = (
     Finder(
-        findings,
-        (ROUTE_UNREACHABLE, ROUTE_REDUNDANCY_LOST),
-        ("routes", "groups", "peers"),
-        is_single=True,
+        findings, (ROUTE_UNREACHABLE, ROUTE_REDUNDANCY_LOST), _READS, is_single=True
     ),
 )
 

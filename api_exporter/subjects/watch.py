@@ -32,9 +32,11 @@ from api_exporter.attention.thresholds import (
     Thresholds,
     default_thresholds,
 )
+from api_exporter.netbird.facts.routing import Reach
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now
+from api_exporter.subjects import networks, routes
 from api_exporter.subjects.findings import (
     can_find,
     find,
@@ -101,6 +103,8 @@ class AttentionState(Struct, frozen=True, kw_only=True):
         began: the time of the first update with known peers, in seconds of the clock.
         has_counts: true once the network was known.
         groups: the numbers of important groups; None while they are unknown.
+        networks: the numbers of networks, likewise.
+        routes: the numbers of routes, likewise.
     """
 
     changes: Mapping[str, object] = MappingProxyType({})
@@ -114,6 +118,8 @@ class AttentionState(Struct, frozen=True, kw_only=True):
     has_counts: bool = False
     found: FindingList = FindingList()
     groups: tuple[GroupCount, ...] | None = None
+    networks: Reach | None = None
+    routes: Reach | None = None
 
 
 class Attention:
@@ -185,9 +191,10 @@ def update_findings(
         if everything or not finder.reads or changed.intersection(finder.reads)
     }
     every = MappingProxyType({**last.by_finder, **by_finder})
-    groups = last.groups
-    if everything or changed.intersection(("groups", UP)):
+    groups, reach = last.groups, (last.networks, last.routes)
+    if everything or changed:
         groups = count_important(snapshot)
+        reach = networks.count_reachable(inventory), routes.count_reachable(inventory)
     waits = _waits(snapshot, resource, every, last)
     is_up = snapshot.freshness[UP].up is True
     began = min(last.began, snapshot.seconds) if is_up else last.began
@@ -204,6 +211,8 @@ def update_findings(
         has_counts=last.has_counts or (is_up and (has_begun or seconds >= MAX_WAIT)),
         awaited=() if untried and seconds < MAX_WAIT else awaited_lists(waits),
         groups=groups,
+        networks=reach[0],
+        routes=reach[1],
     )
     return replace(state, found=_combined(snapshot, state))
 

@@ -12,6 +12,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
+from api_exporter.attention.history import Sample
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.netbird.resources import OFF, PROBE_PATH
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
@@ -23,7 +24,6 @@ from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY, Refresher
 from api_exporter.subjects.selection import selection
 from api_exporter.subjects.table import RESOURCES
-from api_exporter.telemetry.history import PeerCount
 from api_exporter.upstream.refusal import response_error
 from api_exporter.world import World
 from tests.logbook import logbook
@@ -274,8 +274,9 @@ class Bench(AccountNetwork):
         self.advance(0)
         return self
 
-    def counts(self) -> list[PeerCount]:
-        return [count for run in self.history.runs(self.now()) for count in run]
+    def samples(self) -> list[Sample]:
+        """Return the steps of the last hours at which the peers were read."""
+        return [one for one in self.history.samples(self.now()) if one is not None]
 
     def page(self) -> str:
         return self.text().decode()
@@ -344,9 +345,7 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(61)
         bench.replies["peers"] = DOWN
         bench.advance(400)  # nor when they are withdrawn
-        counts = bench.counts()
-        self.assertEqual([1, 1], [count.connected for count in counts])
-        self.assertEqual([1, 1], [count.peers for count in counts])
+        self.assertEqual([Sample(1, 1, None)] * 2, bench.samples())
 
     def test_unchanged(self) -> None:
         """The same body, or an equal one in another order, is not rendered again. A

@@ -17,7 +17,9 @@ class WordsTests(SynchronousTestCase):
             (120, "2 minutes", "2 min"),
             (3600, "60 minutes", "60 min"),
             (7200, "2 hours", "2 h"),
-            (86400 * 61.5, "61 days", "61 d"),
+            (86400 * 59.5, "59 days", "59 d"),
+            (86400 * 546, "18 months", "18 months"),
+            (86400 * 800, "2 years", "2 years"),
         ):
             self.assertEqual(long, formatting.long_duration(seconds))
             self.assertEqual(short, formatting.short_duration(seconds))

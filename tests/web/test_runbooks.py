@@ -31,6 +31,16 @@ class RunbooksTests(ServedTestCase):
             self.assertIn(f'<a href="#{name.lower()}">{name}</a>', contents)
             self.assertIn(f'<span id="{name}">', page)
         self.assertEqual(len(names), page.count('<a href="#contents">'))
+        for subject, severity, name in (
+            ("Exporter", "critical", "ApiExporterDown"),
+            ("Networks and routes", "critical", "NetBirdRouteUnreachable"),
+            ("Account", "warning", "NetBirdSetupKeyUsedUp"),
+        ):
+            [listed] = re.findall(
+                f"<h3>{subject}</h3>(.*?)(?:<h3>|$)", contents, re.DOTALL
+            )
+            [links] = re.findall(f">{severity}</span>(.*?)</p>", listed, re.DOTALL)
+            self.assertIn(f">{name}</a>", links)
         self.assertNotIn("<script", page)
         self.assertEqual(1, page.count("<style>"))
         links = set(re.findall(r'<a [^>]*href="([^"]*)"', page))

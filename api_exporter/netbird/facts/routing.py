@@ -4,10 +4,10 @@ A join may be expensive: a record of a few kilobytes can name many large groups.
 set of peers is a number: a union takes the processor one step for 64 peers.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -39,6 +39,17 @@ class RoutingPeers(Struct, frozen=True):
 
     None if that is unknown, or if more than one peer is connected.
     """
+
+
+class Reach(NamedTuple):
+    """The number of networks or routes, and of those with a connected routing peer."""
+
+    total: int
+    reachable: int
+
+
+def reach_of(routing: Collection[RoutingPeers]) -> Reach:
+    return Reach(len(routing), sum(peers.connected > 0 for peers in routing))
 
 
 def routing_peers(

@@ -1,26 +1,33 @@
-"""The chart of connected and disconnected peers over the last hours, as SVG paths."""
+"""The chart of peers and of the worst severity over the last hours, as SVG paths."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from msgspec import Struct
 
-from api_exporter.telemetry.history import HISTORY_SECONDS, PeerCount
+from api_exporter.attention.history import HISTORY_SECONDS, Sample
 
-WIDTH, HEIGHT = 720, 160
+WIDTH, HEIGHT = 720, 120
 
-_SPANS = (600.0, 1800.0, 3600.0, 7200.0, HISTORY_SECONDS)
+_CALM = 0.25
+"""The height of the strip without a critical finding or a warning."""
 
 
 class Chart(Struct, frozen=True):
-    """A chart of stacked areas: their total height is the number of peers."""
+    """A chart of stacked areas: their total height is the number of peers.
 
-    seconds: float
+    Attributes:
+        unread: the times at which the peers were not read.
+        start: the line at the start of the exporter; "" if it was earlier.
+        severities: the strip below, by the class of its colour.
+    """
+
     top: int
-    newest: PeerCount
-    old: bool
-    numbers: tuple[str, str]
     peers: str
     connected: str
+    unread: str
+    start: str
+    severities: Mapping[str, str]
 
 
 def axis_top(count: int) -> int:
@@ -29,35 +36,41 @@ def axis_top(count: int) -> int:
     return max(1, -(-count // unit)) * unit
 
 
-def chart(runs: Sequence[Sequence[PeerCount]], now: float, step: float) -> Chart:
-    """Return the chart of at least one run; it has a gap between two of them.
+def chart(samples: Sequence[Sample | None], uptime: float) -> Chart:
+    """Return the chart of the samples of all steps.
 
     Args:
-        step: seconds for which the last count of a run is drawn.
+        uptime: seconds since the start of the exporter.
     """
-    known, newest = now - runs[0][0].at, runs[-1][-1]
-    seconds = next((span for span in _SPANS if span >= known), HISTORY_SECONDS)
-    top = axis_top(max(count.peers for run in runs for count in run))
-
-    def area(number: Callable[[PeerCount], int]) -> str:
-        drawn = []
-        for run in runs:
-            drawn.append(f"M{x(run[0].at)},{HEIGHT}")
-            ends = [*(later.at for later in run[1:]), run[-1].at + step]
-            for count, end in zip(run, ends, strict=True):
-                drawn.append(f"V{HEIGHT * (1 - number(count) / top):.1f}H{x(end)}")
-            drawn.append(f"V{HEIGHT}Z")
-        return "".join(drawn)
-
-    def x(at: float) -> str:
-        return f"{min(WIDTH * (1 - (now - at) / seconds), WIDTH):.1f}"
-
+    top = axis_top(max((one.peers for one in samples if one), default=0))
+    start = WIDTH * (1 - uptime / HISTORY_SECONDS)
+    severities = [one and (one.severity or "info") for one in samples]
     return Chart(
-        seconds,
-        top,
-        newest,
-        now - newest.at > 2 * step,
-        (f"{newest.connected:,} connected", f"{newest.disconnected:,} disconnected"),
-        area(lambda count: count.peers),
-        area(lambda count: count.connected),
+        top=top,
+        peers=_bars(one.peers / top if one else 0 for one in samples),
+        connected=_bars(one.connected / top if one else 0 for one in samples),
+        unread=_bars(0 if one else 1 for one in samples),
+        start=f"M{start:.1f},0V{HEIGHT}" if start >= 0 else "",
+        severities={
+            "bad": _bars(one == "critical" for one in severities),
+            "warn": _bars(0.6 * (one == "warning") for one in severities),
+            "good": _bars(_CALM * (one == "info") for one in severities),
+        },
     )
+
+
+def _bars(heights: Iterable[float]) -> str:
+    """Return a bar for each step, from 0 to 1 high; equal ones are joined."""
+    every = [*heights]
+    begin, drawn = 0, []
+    for height, equal in groupby(every):
+        end = begin + sum(1 for _ in equal)
+        if height:
+            x, top, right = _x(begin, every), HEIGHT * (1 - height), _x(end, every)
+            drawn.append(f"M{x},{HEIGHT}V{top:.1f}H{right}V{HEIGHT}Z")
+        begin = end
+    return "".join(drawn)
+
+
+def _x(step: int, every: Sequence[float]) -> str:
+    return f"{WIDTH * step / len(every):.1f}"

@@ -5,16 +5,16 @@ policy has their hashes. The script reloads a visible page every few seconds.
 """
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from pkgutil import get_data
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from twisted.web.server import Request
 
-from api_exporter.attention.finding import safe_line
+from api_exporter.attention.finding import Finding, safe_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import CURRENT_USER, PROBE_PATH, UP, Resource
@@ -22,7 +22,7 @@ from api_exporter.ports import Attempt
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report import formatting, lines, verdict
 from api_exporter.report.verdict import StateWord, Tone, Verdict
-from api_exporter.serving.page import forbid_other_sites, visible_accounts
+from api_exporter.serving.page import error_line, forbid_other_sites, visible_accounts
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.subjects.users import ACCESS_TOKENS
@@ -182,10 +182,11 @@ def icon(tone: Tone) -> str:
     )
 
 
-def findings_address(account: str, page: int = 1) -> str:
-    """Return the link to the page of all findings, from another page."""
-    query = [f"account={account}"] * bool(account) + [f"page={page}"] * (page > 1)
-    return "?".join(filter(None, (FINDINGS_PATH, "&".join(query))))
+def findings_address(account: str, page: int = 1, about: str = "") -> str:
+    """Return the link to a page of findings, from another page."""
+    query = {"account": account, "about": about, "page": "" if page == 1 else page}
+    shown = urlencode({name: value for name, value in query.items() if value})
+    return "?".join(filter(None, (FINDINGS_PATH, shown)))
 
 
 class Status(LivePage):
@@ -204,16 +205,17 @@ class Status(LivePage):
     def _status(self, network: AccountNetwork) -> str:
         now, context = self.now(), self.context
         freshness, inventory = network.telemetry.freshness, network.inventory
-        found, runs = network.attention.found, network.history.runs(now)
+        found = network.attention.found
         reading = verdict.reading_verdict(freshness, inventory, now)
         of_network = verdict.network_verdict(found, freshness[UP])
         verdicts = sorted(
             (reading, of_network), key=lambda one: verdict.WORST_FIRST.index(one.tone)
         )
         worst = None
-        if of_network.tone in {"bad", "warn"}:
-            worst = lines.newest_of_the_worst(found, now)
         started_at = network.attention.last.started_at
+        if of_network.tone in {"bad", "warn"}:
+            worst = lines.newest_of_the_worst(found, started_at, now)
+        samples = network.history.samples(now)
         new, longer, infos = lines.by_age(found.lines[:MAX_SHOWN], started_at, now)
         end = verdict.token_expiry(inventory)
         is_refused = verdict.is_refused(freshness[UP])
@@ -241,10 +243,14 @@ class Status(LivePage):
             else urlsplit(network.url).netloc,
             read_at=freshness[UP].last_success,
             peers=inventory.peers,
+            networks=network.attention.last.networks,
+            routes=network.attention.last.routes,
+            expiring=sum(map(ABOUT["expiry"], found.findings)),
             offline=[*_offline_machines(inventory, now)],
             max_machines=MAX_MACHINES,
             fresh=sum(word == "fresh" for word in words.values()),
             per_minute=network.requests_per_minute,
+            limit=network.request_limit,
             reachable={
                 True: ("good", "reachable"),
                 False: ("bad", "does not answer"),
@@ -257,10 +263,8 @@ class Status(LivePage):
             if is_refused and end is not None
             else None,
             uptime=context.uptime(),
-            withheld=freshness[UP].restricted,
-            chart=chart(runs, now=now, step=network.history.step)
-            if runs and not freshness[UP].restricted
-            else None,
+            samples=samples,
+            chart=chart(samples, now - started_at),
             resources=[*_resources(freshness, words)],
             causes=[*_causes(freshness, words, now)],
             note=network.intervals_note,
@@ -317,7 +321,8 @@ def _account_row(network: AccountNetwork, now: float) -> _AccountRow:
     reading = verdict.reading_verdict(freshness, inventory, now)
     of_network = verdict.network_verdict(found, freshness[UP])
     is_worse = reading.tone in verdict.WORKING and of_network.tone in {"bad", "warn"}
-    worst = lines.newest_of_the_worst(found, now) if is_worse else None
+    started_at = network.attention.last.started_at
+    worst = lines.newest_of_the_worst(found, started_at, now) if is_worse else None
     return _AccountRow(
         network.account,
         reading,
@@ -429,35 +434,57 @@ def _requests(network: AccountNetwork) -> Iterator[tuple[Attempt, Tone, str]]:
         shown = problem
 
 
+ABOUT: Mapping[str, Callable[[Finding], bool]] = {
+    "": lambda _: True,
+    "network": lambda one: one.object_type == "network",
+    "route": lambda one: one.object_type == "route",
+    "expiry": lambda one: one.until is not None,
+}
+"""Which findings a page has, by the parameter `about`."""
+
+
 class Findings(LivePage):
     """`/findings`: all findings, a thousand a page: `page=2` is the second one."""
 
-    def one(self, request: Request, network: AccountNetwork) -> str:
-        """Return the page of `page=N`: the first by default, the last at most."""
-        found = network.attention.found.lines
+    def one(self, request: Request, network: AccountNetwork) -> str | bytes:
+        """Return the page of `page=N`: the first by default, the last at most.
+
+        With `about=` it has the findings about some objects only.
+        """
+        about = request.args.get(b"about", [b""])[0].decode("ascii", "replace")
+        if about not in ABOUT:
+            allowed = ", ".join(filter(None, ABOUT))
+            return error_line(request, 400, f"about: it must be one of {allowed}")
+        found = [*filter(ABOUT[about], network.attention.found.lines)]
         last = max(1, -(-len(found) // FINDINGS_PER_PAGE))
         number = request.args.get(b"page", [b""])[0]
         requested = int(number) if number.isdigit() and len(number) < 6 else 1
         page = min(max(1, requested), last)
-        return self.cache.get((network, page), lambda: self._page(network, page, last))
+        return self.cache.get(
+            (network, about, page), lambda: self._page(network, about, found, page)
+        )
 
-    def _page(self, network: AccountNetwork, number: int, last: int) -> str:
+    def _page(
+        self, network: AccountNetwork, about: str, lines: Sequence[Finding], number: int
+    ) -> str:
         found, freshness = network.attention.found, network.telemetry.freshness
         state = verdict.network_verdict(found, freshness[UP])
         begin = (number - 1) * FINDINGS_PER_PAGE
-        listed: Sequence[object] = found.lines[begin : begin + FINDINGS_PER_PAGE]
-        total = len(found.lines)
+        listed = lines[begin : begin + FINDINGS_PER_PAGE]
+        total = len(lines)
         return self.html(
             "findings",
             f"{state.short} – findings",
             network.account,
             tone=state.tone,
             started_at=network.attention.last.started_at,
+            read_at=freshness[UP].last_success,
             verdict=state,
             reading=verdict.reading_verdict(freshness, network.inventory, self.now()),
             found=found,
             listed=listed,
             number_=number,
-            last=last,
+            last=max(1, -(-len(lines) // FINDINGS_PER_PAGE)),
+            about=about,
             range=f"{begin + 1:,} to {begin + len(listed):,} of {total:,}",
         )

@@ -54,6 +54,19 @@ class SectionTests(ServedTestCase):
         acme = self.markup(many, "acme")
         self.assertIn('<a href="findings?account=acme">', acme)
 
+    def test_about(self) -> None:
+        """A page lists the findings about some objects, such as those that expire."""
+        route = FindingKind("NetBirdZ", "Route", "route")
+        found = of(finding(1), finding(2, kind=route), finding(3, until=NOON), info=3)
+        self.markup(found)
+        for about, numbers in (("network", "13"), ("route", "2"), ("expiry", "3")):
+            page = self.request(f"/findings?about={about}")[2].decode()
+            for number in "123":
+                self.assertEqual(number in numbers, f"Network {number}<" in page)
+        status, _, body = self.request("/findings?about=x")
+        line = "about: it must be one of network, route, expiry"
+        self.assertEqual((400, line), (status, body.decode().strip()))
+
     def test_markup(self) -> None:
         """Markup in names is escaped; the link to the runbook names its object."""
         markup = self.markup(of(finding(subject="<b>x</b>", kind=KIND)))
@@ -95,14 +108,17 @@ class SectionTests(ServedTestCase):
         old = finding(1, severity="critical", since=NOON - 9e6, message="Lost: 1 of 2.")
         new = finding(2, severity="critical", since=NOON - 60, message="Lost: 1 of 2.")
         found = of(old, new, finding(3, since=NOON - 1), critical=2, warning=1, info=3)
-        worst = lines.newest_of_the_worst(found, NOON)
+        worst = lines.newest_of_the_worst(found, 0.0, NOON)
         assert worst is not None
         self.assertEqual("Network 2 Lost", lines.headline(worst))
         counts = lines.other_counts(found, worst)
         self.assertEqual("1 more critical · 1 warning · 3 info", counts)
         alone = of(new, critical=1, warning=0)
         self.assertEqual("", lines.other_counts(alone, new))
-        self.assertIsNone(lines.newest_of_the_worst(of(), NOON))
+        self.assertIsNone(lines.newest_of_the_worst(of(), 0.0, NOON))
+        seen = finding(4, severity="critical", found_at=NOON - 30)
+        worst = lines.newest_of_the_worst(of(old, seen, new), 0.0, NOON)
+        self.assertIs(seen, worst)
 
     def test_line(self) -> None:
         """A terminal's line has the time and the alert, where there are any."""

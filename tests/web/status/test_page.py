@@ -82,8 +82,8 @@ class StatusTests(ServedTestCase):
         """The page shows its facts; a simulated network has no address."""
         text = self.text()
         for shown in (
-            *(f"api-exporter {VERSION}", "Reading NetBird: yes, ", HOST, "reachable"),
-            *("accepted", "expires in 61 days", "20 seconds"),
+            *(f"api-exporter {VERSION}", "Reading NetBird: yes", HOST, "reachable"),
+            *("accepted", "expires in 2 months", "20 seconds"),
         ):
             self.assertIn(shown, text)
         self.watch(Watched(simulated=True).start())
@@ -96,7 +96,7 @@ class StatusTests(ServedTestCase):
         text = self.text()
         for shown in (
             "Reading NetBird: not yet, first refresh of the peers",
-            *("no request yet", "not known yet", "No successful refresh", "None yet."),
+            *("no request yet", "not known yet", "not read", "None yet."),
         ):
             self.assertIn(shown, text)
         self.assertEqual("starting", self.rows("Resources")["peers"][0])
@@ -128,10 +128,37 @@ class StatusTests(ServedTestCase):
         self.watched.advance(30)
         text = self.text()
         self.assertIn("Machines offline22", text)
-        self.assertRegex(text, "Machines offline <b>new 60 minutes old 365 days never")
+        self.assertRegex(text, "Machines offline <b>new 60 minutes old 12 months never")
         self.assertIn("and 12 more", text)
         for other in ("laptop", "pod", "online "):
             self.assertNotIn(f" {other} ", text)
+
+    def test_numbers(self) -> None:
+        """The numbers are links to what they count; unknown ones are not zero."""
+        self.assertNotIn("Networks reachable", self.text())  # not requested
+        self.watch(Watched(collectors=("peers", "networks", "routes")))
+        self.assertIn("Peers connected–", self.text())
+        self.watched.start()
+        text, page = self.text(), self.page()
+        for title, address, shown in (
+            ("Peers connected", "#peers", "10 of 20"),
+            ("Networks reachable", "findings?about=network", "4 of 5"),
+            ("Routes reachable", "findings?about=route", "2 of 2"),
+            ("Machines offline", "#machines", "3"),
+            ("Expire soon", "findings?about=expiry", "0"),
+        ):
+            self.assertIn(f"{title}{shown}", text)
+            self.assertIn(f'<a href="{address}">{shown}</a>', page)
+        self.assertRegex(text, r"\d\.\d\d requests a minute of 6, ")
+
+    def test_history(self) -> None:
+        """The graph has six hours. The time before the start is unknown."""
+        text = self.text()
+        self.assertIn("10 connected10 disconnectednot readstart of the exporter", text)
+        self.watched.down = MARKUP
+        self.watched.advance(300)
+        self.assertNotIn("10 connected", self.text())
+        self.assertIn("now not read", self.page())
 
     def test_collectors(self) -> None:
         """A row shows a collector's part of the metrics page."""
@@ -148,7 +175,7 @@ class StatusTests(ServedTestCase):
         """Without metrics the peers are still refreshed, and the page says so."""
         self.watch(Watched(metric_filter=MetricFilter(deny=("*",))).start())
         self.assertIn("Collectors No collector is enabled.", self.text())
-        self.assertIn("Reading NetBird: yes, ", self.text())
+        self.assertIn("Reading NetBird: yes", self.text())
         self.assertNotIn("users", self.rows("Resources"))
         self.assertEqual(200, self.request("/ready")[0])
 
@@ -229,7 +256,7 @@ class StatusTests(ServedTestCase):
             [("bad", "Route x to 10.0.0.0/8 leads to no connected peer")],
             [(span.get("class"), (span.text or "").strip()) for span in heading],
         )
-        self.assertIn("Reading NetBird: yes, ", self.text())
+        self.assertIn("Reading NetBird: yes", self.text())
         self.assertIn("<title>1 critical – api-exporter</title>", self.page())
         self.assertIn('class="verdict bad"', self.page())
 
@@ -251,7 +278,7 @@ class StatusTests(ServedTestCase):
         self.assertIn("Reading NetBird: no, since 12:00 UTC", text)
         self.assertIn(f": since 12:00 UTC: {words}", text)
         self.assertEqual(1, text.count("Check the expiry of"))
-        self.assertRegex(text, r"refused\s*expires in 61 days\s*, as of 12:00 UTC")
+        self.assertRegex(text, r"refused\s*expires in 2 months\s*, as of 12:00 UTC")
 
     def test_waiting(self) -> None:
         """A resource that waits because the peers fail is not shown as late."""

@@ -1,0 +1,80 @@
+"""The state of the network in the last hours: one sample per step, in bounded memory.
+
+A restart deletes it: Prometheus stores the permanent history. Six hours take 4.3 kB.
+"""
+
+from array import array
+from collections.abc import Collection
+from math import ceil
+from typing import NamedTuple
+
+from api_exporter.attention.thresholds import SEVERITIES, Severity
+from api_exporter.netbird.records import Peer
+
+HISTORY_SECONDS = 6 * 3600.0
+
+MIN_STEP = 60.0
+"""Minimum seconds between two samples."""
+
+_MAX_STEPS = 2
+"""Steps for which a sample holds if the peers are not read again."""
+
+_UNREAD = array("I", (0, 0, 0))
+
+_RANKS: tuple[Severity | None, ...] = (None, None, *reversed(SEVERITIES))
+"""Severities by their number in a sample: 0 if it is unread, 1 without findings."""
+
+
+class Sample(NamedTuple):
+    """Numbers of peers, and the worst severity of the step; None without findings."""
+
+    peers: int
+    connected: int
+    severity: Severity | None
+
+
+class History:
+    """The samples of a network.
+
+    Args:
+        period: seconds between two refreshes of the peers.
+
+    Attributes:
+        step: seconds between two samples.
+    """
+
+    def __init__(self, *, period: float) -> None:
+        self.step = max(MIN_STEP, period)
+        self._newest = 0
+        self._numbers = _UNREAD * ceil(HISTORY_SECONDS / self.step)
+
+    def observe(
+        self, at: float, peers: Collection[Peer], severity: Severity | None
+    ) -> None:
+        """Add a sample; the worst severity of its step remains.
+
+        Later samples are removed: the clock may have been set back.
+        """
+        step, rank = int(at // self.step), _RANKS.index(severity, 1)
+        if step == self._newest:
+            rank = max(rank, self._numbers[-1])
+        self._numbers, self._newest = self._until(step), step
+        connected = sum(peer.connected for peer in peers)
+        self._numbers[-3:] = array("I", (len(peers), connected, rank))
+
+    def samples(self, now: float) -> list[Sample | None]:
+        """Return a sample for each step, the newest last; None if it is not known."""
+        numbers = iter(self._until(int(now // self.step)))
+        return [
+            Sample(peers, connected, _RANKS[rank]) if rank else None
+            for peers, connected, rank in zip(numbers, numbers, numbers, strict=True)
+        ]
+
+    def _until(self, step: int) -> "array[int]":
+        """Return the numbers whose last sample is that of a step."""
+        count = len(self._numbers) // 3
+        moved = max(-count, min(step - self._newest, count))
+        if moved <= 0:
+            return _UNREAD * -moved + self._numbers[: 3 * (count + moved)]
+        added = self._numbers[-3:] if moved <= _MAX_STEPS else _UNREAD
+        return self._numbers[3 * moved :] + added * moved
