@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
-from twisted.internet.defer import (
-    CancelledError,
-    Deferred,
-    DeferredList,
-    DeferredLock,
-    maybeDeferred,
-)
+from twisted.internet.defer import Deferred, DeferredList, DeferredLock, maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
-from api_exporter.account import MAX_LOG_STOP_SECONDS, Account, SharedState
+from api_exporter.account import Account, SharedState
 from api_exporter.account import log as account_log
 from api_exporter.ports import Jitter, Now
 from api_exporter.refresh.log import Log
@@ -62,7 +56,7 @@ class AccountSet(MultiService):
         self.now, self._jitter = now, jitter
         self.settings = settings.accounts
         self._lock = DeferredLock()
-        self._adopting: Deferred[None] | None = None
+        self._stops: Deferred[list[tuple[bool, object]]] = DeferredList([])
         self._follow: Callable[[AccountNetwork], None] = lambda _: None
         self.accounts: dict[str, Account] = {}
         self.networks: dict[str, AccountNetwork] = {}
@@ -114,16 +108,17 @@ class AccountSet(MultiService):
                 name
                 for name, account in after.items()
                 if account != before.get(name)
-                or shared.thresholds != self._shared.thresholds
                 or not shared.quotas[name].is_like(self._shared.quotas[name])
             ]
-            if not changed and after.keys() == before.keys():
-                return False
             # An account that cannot be made must not stop the one before it.
             made = {n: self._make(after[n], shared, i) for i, n in enumerate(changed)}
             self.settings, self._shared = after, shared
-            await self._replace(made)
-            return self.running == 1
+            is_changed = bool(made) or after.keys() != before.keys()
+            if is_changed:
+                await self._replace(made)
+            for network in self.networks.values():
+                await network.use_thresholds(shared.thresholds)
+            return is_changed and self.running == 1
 
     async def _replace(self, made: Mapping[str, Account]) -> None:
         old = {
@@ -132,31 +127,21 @@ class AccountSet(MultiService):
             if name in made or name not in self.settings
         }
         stops = [maybeDeferred(account.disownServiceParent) for account in old.values()]
-        await DeferredList(stops)
+        self._stops = DeferredList(stops)
+        await self._stops
         for name, account in made.items():
             self._follow(account.network)
-            if name in old:
-                await self._adopt(account, old[name])
+            if self.running and name in old:
+                try:
+                    await account.adopt(old[name])
+                except Exception:  # noqa: BLE001 - it begins without records
+                    log.failure("internal error while taking over records")
             if self.running:
                 account.setServiceParent(self)
         accounts = {**self.accounts, **made}
         self.accounts = {name: accounts[name] for name in self.settings}
         self.networks.clear()
         self.networks.update({n: a.network for n, a in self.accounts.items()})
-
-    async def _adopt(self, account: Account, old: Account) -> None:
-        """Take over records, unless the service stops: a computation may be long."""
-        if not self.running:
-            return
-        self._adopting = Deferred.fromCoroutine(account.adopt(old))
-        try:
-            await self._adopting
-        except CancelledError:
-            pass
-        except Exception:  # noqa: BLE001 - it begins without records
-            log.failure("internal error while taking over records")
-        finally:
-            self._adopting = None
 
     def follow(self, follow: Callable[[AccountNetwork], None]) -> None:
         """Call a function for each network now, and for each new one."""
@@ -169,15 +154,8 @@ class AccountSet(MultiService):
         return {name: network.telemetry for name, network in self.networks.items()}
 
     def stopService(self) -> Deferred[list[tuple[bool, object]]]:
-        """Stop; the result fires after a change that is under way, too, or at the
-        deadline of the logs.
-        """
-        stopped = super().stopService()
-        if self._adopting is not None:
-            self._adopting.cancel()
-        changed = self._lock.run(lambda: None)
-        changed.addTimeout(MAX_LOG_STOP_SECONDS, self._reactor)
-        return DeferredList([stopped, changed], consumeErrors=True)
+        """Stop; the result fires when replaced accounts have stopped, too."""
+        return DeferredList([super().stopService(), self._stops], consumeErrors=True)
 
     def reload(self) -> None:
         """Reload the files of all accounts."""

@@ -284,7 +284,7 @@ def _own() -> str:
         findings=lambda: {"critical": 0},
         series=lambda: {("NetBirdPolicyEmpty", "info", "policy", "p", "all"): 1.0},
         omitted=lambda: {"NetBirdPolicyEmpty": 1},
-        thresholds={"days.management_update": 14},
+        thresholds=lambda: {"days.management_update": 14},
     )
     process = process_telemetry()
     register_unauthorized_counter(process.registry)

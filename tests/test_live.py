@@ -161,6 +161,10 @@ class LiveTestCase(SynchronousTestCase):
         return bytes(transport.value()).decode()
 
 
+def lines(page: str, name: str) -> list[str]:
+    return [line for line in page.splitlines() if name in line and line[0] != "#"]
+
+
 class AccountsTests(LiveTestCase):
     def test_unchanged(self) -> None:
         """Without a change nothing is replaced or requested; two reloads are as one."""
@@ -430,15 +434,22 @@ class ReplacedTests(LiveTestCase):
         self.assertEqual(300, self.exporter.accounts["one"].network.history.step)
 
     def test_thresholds(self) -> None:
-        """Other thresholds apply to accounts whose settings are the same."""
+        """Other thresholds change the findings. They restart and request nothing."""
         path = self.folder / "thresholds.json"
         path.write_text('{"groups": {"important": ["nothing"]}}')
         self.environ["THRESHOLDS_FILE"] = str(path)
         self.start()
         self.assertIn("nothing", self.get("/?account=one"))
-        path.write_text("{}")
-        self.reload()
+        accounts, page = dict(self.exporter.accounts), self.get("/metrics?account=one")
+        self.advance(5)
+        path.write_text('{"days": {"management_update": 50}}')
+        self.assertEqual([], self.reload(1), "requests")
+        self.assertEqual(accounts, self.exporter.accounts)
         self.assertNotIn("nothing", self.get("/?account=one"))
+        after = self.get("/metrics?account=one")
+        self.assertNotEqual(lines(page, "_threshold{"), lines(after, "_threshold{"))
+        since = lines(after, "finding_since")
+        self.assertTrue({*since} < {*lines(page, "finding_since")}, since)
 
     def test_quota(self) -> None:
         """An account requests less often while another one has the same token."""

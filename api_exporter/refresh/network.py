@@ -129,7 +129,7 @@ class AccountNetwork(MultiService):
             findings=lambda: self.attention.found.counts,
             series=lambda: self.attention.found.series,
             omitted=lambda: self.attention.found.omitted,
-            thresholds=(options.thresholds or default_thresholds()).of_alerts,
+            thresholds=lambda: self.attention.thresholds.of_alerts,
         )
         self.pipeline = self._make_pipeline(fetch, world, options, logs)
         self.refresh_log = RefreshLog(
@@ -280,6 +280,14 @@ class AccountNetwork(MultiService):
             self._defective.add(follower)
         else:
             self._defective.discard(follower)
+
+    async def use_thresholds(self, thresholds: Thresholds | None) -> None:
+        """Evaluate the findings again if the thresholds have changed."""
+        thresholds = thresholds or default_thresholds()
+        if thresholds != self.attention.thresholds:
+            self.attention.thresholds = thresholds
+            async with self._followers_lock:
+                await self._follow(self.update_findings, UP)
 
     async def update_findings(self, resource: str) -> None:
         """Evaluate the findings after a refresh of a resource."""

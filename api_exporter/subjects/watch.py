@@ -127,7 +127,9 @@ class Attention:
 
     Args:
         clock: returns seconds of a clock that is never set; `now` if None.
-        thresholds: None for the shipped ones.
+
+    Attributes:
+        thresholds: those of the next update.
     """
 
     def __init__(
@@ -147,7 +149,7 @@ class Attention:
         self._clock = clock or now
         self._important_groups = important_groups
         self._certificate_lifetimes = certificate_lifetimes
-        self._thresholds = thresholds or default_thresholds()
+        self.thresholds = thresholds or default_thresholds()
         self.last = AttentionState(started_at=now())
 
     @property
@@ -158,7 +160,7 @@ class Attention:
         server_certificate, client_certificate = self._certificate_lifetimes()
         return Snapshot(
             inventory=self._inventory(),
-            thresholds=self._thresholds,
+            thresholds=self.thresholds,
             now=self._now(),
             seconds=self._clock(),
             freshness=MappingProxyType(dict(self._freshness)),

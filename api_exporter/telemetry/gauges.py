@@ -199,7 +199,7 @@ def register_network_gauges(
     findings: Callable[[], Mapping[str, int]],
     series: Callable[[], Mapping[tuple[str, ...], float]],
     omitted: Callable[[], Mapping[str, int]],
-    thresholds: Mapping[str, float],
+    thresholds: Callable[[], Mapping[str, float]],
 ) -> None:
     """Register gauges of the page's size, as a help to set scrape limits, and findings.
 
@@ -207,7 +207,7 @@ def register_network_gauges(
         findings: returns numbers by severity, empty before the first findings.
         series: returns the findings' times by label values.
         omitted: returns the number of findings without a series, by name.
-        thresholds: those of alerts without a finding, by name.
+        thresholds: returns those of alerts without a finding, by name.
     """
     OwnMetrics(
         registry,
@@ -252,7 +252,7 @@ def register_network_gauges(
         OwnFamily(
             "api_exporter_threshold",
             "Threshold of an alert without a finding (absent without a limit)",
-            lambda: thresholds or None,
+            lambda: thresholds() or None,
             ("threshold",),
         ),
     )
