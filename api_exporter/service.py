@@ -245,7 +245,7 @@ def assemble(
     notifier = Notifier(Supervisor(os.environ), status, reactor)
 
     def follow(network: AccountNetwork) -> None:
-        network.telemetry.on_up_changed = notifier.send_status
+        network.states.on_up_changed = notifier.send_status
         if settings.lookup:
             from api_exporter.web.lookup import NewestTable  # noqa: PLC0415
 

@@ -127,21 +127,21 @@ class Exporter:
         self.receiving = 0.0
         collections = GarbageCollections()
         wall, cpu = time.monotonic(), time.process_time()
-        for life in self.network.lives.values():
-            life.due = None
+        for name in self.network.states.every:
+            self.network.states.change(name, due=None)
         self.network.startService()
         ended = [0.0]
         while min(ended) < wall:
             await deferLater(reactor, 0.005)
-            resources = self.network.telemetry.freshness.values()
+            resources = self.network.states.values()
             ended = [known.ended_at or 0.0 for known in resources]
             if time.monotonic() > wall + MAX_WAIT:
                 raise TimeoutError("a refresh of all resources does not end")
         spent = time.process_time() - cpu
         gc.callbacks.clear()
         await self.network.stopService()
-        freshness = self.network.telemetry.freshness.items()
-        failed = [n for n, s in freshness if not s.up and s.supported is not False]
+        states = self.network.states.items()
+        failed = [n for n, s in states if not s.up and s.supported is not False]
         if failed:
             raise RuntimeError(f"not refreshed: {failed}")
         return {
@@ -185,7 +185,7 @@ class Exporter:
         seen: dict[str, KnownRecords] = {name: {} for name in RESOURCE_BY_NAME}
         every: list[dict[str, float]] = []
         attention = Attention(
-            lambda: inventory, freshness=self.network.telemetry.freshness, now=time.time
+            lambda: inventory, states=self.network.states, now=time.time
         )
         for _ in range(rounds + 1):
             spent = dict.fromkeys(STAGES, 0.0)

@@ -19,7 +19,7 @@ ROOT_TESTS = (
         "test_version",
         "test_world",
         "checking/test_run",
-        "refresh/test_refresh_log",
+        "refresh/test_transitions",
     ),
     *("upstream/test_failures", "upstream/test_fetcher", "upstream/test_tls_policy"),
     "report/test_formatting",

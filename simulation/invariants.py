@@ -14,13 +14,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.attention.finding import FindingKey
+from api_exporter.netbird.resource_state import MIN_MAX_AGE, OVERDUE_PERIODS
 from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
 from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.schedule import MAX_SILENT
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
 from api_exporter.subjects.watch import AttentionState, update_findings
-from api_exporter.telemetry.freshness import MIN_MAX_AGE, OVERDUE_PERIODS
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY
 from api_exporter.upstream.fetcher import SILENT_SECONDS
 from simulation.account import MARKS, PATHS, SECRET
@@ -195,7 +195,7 @@ class Checker:
                 continue
             kept: set[str] = set()
             if before is not None and after is not None:
-                kept = {*before.telemetry.freshness} & {*after.telemetry.freshness}
+                kept = {*before.states} & {*after.states}
             for key in [*self.log_states]:
                 if key[0] == name and key[1] not in kept:
                     del self.log_states[key]
@@ -210,7 +210,7 @@ class Checker:
         if request.account not in self.world.known:
             return True  # it has been killed meanwhile
         name = PATHS.get(request.path, "access_tokens")
-        freshness = self.world.known[request.account].network.telemetry.freshness
+        freshness = self.world.known[request.account].network.states
         ended = freshness[name].ended_at if name in freshness else None
         key = request.account, name
         before, self._refreshes[key] = self._refreshes.get(key, NEVER), ended
@@ -224,7 +224,7 @@ class Checker:
 
     def up(self) -> Problems:
         for account, known in self.known():
-            for name, standing in known.network.telemetry.freshness.items():
+            for name, standing in known.network.states.items():
                 # Peers are up before the permissions of the token's user are known.
                 if standing.last_success and standing.up and name not in known.read_at:
                     yield f"{account}: {name} is up, and nothing is known of it"
@@ -265,7 +265,7 @@ class Checker:
             yield from self._missing_lines(account, known)
 
     def _missing_lines(self, account: str, known: Knowledge) -> Problems:
-        freshness = known.network.telemetry.freshness
+        freshness = known.network.states
         for name, standing in freshness.items():
             is_logged = bool(self.log_states.get((account, name)))
             needs_line = standing.failures and name not in known.failed_as_peers
@@ -345,7 +345,7 @@ class Checker:
     def age(self) -> Problems:
         now = self.world.seconds()
         for account, known in self.world.known.items():
-            freshness = known.network.telemetry.freshness
+            freshness = known.network.states
             for name, at in known.read_at.items():
                 if name in freshness and name != ACCESS_LOG:
                     max_age = known.max_age_of(name)
@@ -376,7 +376,7 @@ class Checker:
             refused = now - self._refused_at(account)
             if refused < 2 * HOUR:
                 continue
-            freshness = known.network.telemetry.freshness
+            freshness = known.network.states
             for name, standing in freshness.items():
                 wait = max(15.0, 1.1 * freshness[UP].period) + known.timeout
                 if name != UP:  # It waits for the peers, then for a slot.
@@ -404,7 +404,7 @@ class Checker:
     def _idle(self) -> Problems:
         now = self.world.seconds()
         for account, known in self.world.known.items():
-            freshness = known.network.telemetry.freshness
+            freshness = known.network.states
             if now - self._refused_at(account) < BUDGET_SECONDS or freshness[UP].error:
                 continue
             if account in {"beta", "gamma"} and self.world.stated_limit:
@@ -549,7 +549,7 @@ class Checker:
         if not body.startswith(network.text()):
             yield f"/metrics of {account} does not begin with its page"
         up = re.search(rb"^netbird_api_up ([01])", body, re.MULTILINE)
-        expected = network.telemetry.freshness[UP].up
+        expected = network.states[UP].up
         # The exporter's own metrics are rendered once a second.
         if (None if up is None else up[1] == b"1") is not expected:
             yield f"/metrics of {account}: netbird_api_up is {up}, not {expected}"
@@ -573,7 +573,7 @@ class Checker:
             return  # The findings are computed after the page.
         for account, known in self.world.known.items():
             network, now = known.network, self.world.now()
-            if network.telemetry.freshness[UP].error is not None:
+            if network.states[UP].error is not None:
                 continue  # Findings are updated after a successful refresh.
             if self.world.seconds() - self.world.jumped_at < HOUR:
                 continue
@@ -618,7 +618,7 @@ class Checker:
                     if one >= other and other not in log.events.delayed:
                         yield f"{name}: {other} comes after {one}"
                         break
-            freshness = world.known[account].network.telemetry.freshness
+            freshness = world.known[account].network.states
             lag = 3 * HOUR  # The access log is read after all other resources.
             if kind == "events":
                 lag = SETTLED_SECONDS + 2.2 * freshness[kind].period
@@ -674,14 +674,14 @@ class Checker:
         limited = {n for t in world.upstream.limits for n in world.upstream.tokens[t]}
         if account in limited or kind == "events":
             return account not in limited
-        freshness = world.known[account].network.telemetry.freshness
+        freshness = world.known[account].network.states
         return ACCESS_LOG in freshness and freshness[ACCESS_LOG].supported is True
 
     # Each hour
 
     def traffic(self) -> Problems:
         for account, known in self.world.known.items():
-            freshness = known.network.telemetry.freshness
+            freshness = known.network.states
             refreshes = sum(
                 MAX_RETRIES + HOUR / (OUTAGE_PERIOD if name == UP else standing.period)
                 for name, standing in freshness.items()

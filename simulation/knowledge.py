@@ -15,11 +15,11 @@ from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.exposition.pages import Page as OfCollector
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import ACCESS_LOG, UP, Resource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.subjects.agent_network.bodies import day
 from api_exporter.subjects.table import RESOURCES, RULES
-from api_exporter.telemetry.freshness import Freshness
 from simulation.account import AGENTS, TIME_DEPENDENT, Account
 from simulation.company.people import EXPORTER_ID
 from tests.collectors.samples import parsed
@@ -90,7 +90,7 @@ class Knowledge:
         self._denied = settings.metrics_deny
         self.has_changed = True
         self._chance = chance
-        self._seen: dict[str, Freshness] = {}
+        self._seen: dict[str, ResourceState] = {}
         self._newest: list[object] = []
         self._compared_inputs: tuple[bytes, dict[str, bytes]] = b"", {}
         # Results computed from bodies, kept until the bodies change.
@@ -103,8 +103,8 @@ class Knowledge:
         """Take over what was read before a reload."""
         self.bodies.update(before.bodies)
         self.read_at.update(before.read_at)
-        freshness = self.network.telemetry.freshness
-        for name in before.aging_since.keys() & before.network.telemetry.freshness:
+        freshness = self.network.states
+        for name in before.aging_since.keys() & before.network.states:
             if name in freshness:
                 # A shorter maximum age begins with the reload, but extends nothing.
                 shorter = max(0.0, before.max_age_of(name) - self.max_age_of(name))
@@ -120,7 +120,7 @@ class Knowledge:
 
     def update(self, seconds: float) -> None:
         """Update from refreshes since the last call."""
-        freshness = self.network.telemetry.freshness
+        freshness = self.network.states
         # The inventory shows a withdrawal one computation after the freshness.
         newest: list[object] = [*freshness.values(), self.network.inventory]
         if len(newest) == len(self._newest) and all(map(is_, newest, self._newest)):
@@ -197,13 +197,13 @@ class Knowledge:
 
     def is_missed(self, name: str) -> bool:
         """Return whether it failed and was not retried since the peers recovered."""
-        standing = self.network.telemetry.freshness[name]
+        standing = self.network.states[name]
         fails = standing.error is not None or standing.ended_at is None
         return fails and self.tried_at.get(name, -inf) < self.recovered_at
 
     def max_age_of(self, name: str) -> float:
         """Return seconds for which a resource may be published without a refresh."""
-        period = self.network.telemetry.freshness[name].period
+        period = self.network.states[name].period
         if self.max_age is None:
             return max(300.0, 3 * period)
         return max(self.max_age, 1.5 * max(period, 30.0))
@@ -230,7 +230,7 @@ class Knowledge:
         """Yield the description, size and maximum size of each collection."""
         network = self.network
         resources = len(network.selection.resources) + 1
-        yield "freshness", len(network.telemetry.freshness), resources
+        yield "freshness", len(network.states), resources
         yield "recent requests", len(network.telemetry.recent), 20
         yield "pages put together", len(network.pages._wholes), 16
         lines = sum(len(c.families) for c in network.collectors)
@@ -411,5 +411,5 @@ def _line_differences(now: bytes, rendered: bytes) -> str:
     return f"too many: {sorted(one - other)[:3]}, missing: {sorted(other - one)[:3]}"
 
 
-def _reason(standing: Freshness | None) -> str | None:
+def _reason(standing: ResourceState | None) -> str | None:
     return None if standing is None or standing.error is None else standing.error.reason

@@ -95,7 +95,7 @@ class Timeline:
 
     def _look_at(self, account: str) -> None:
         known = self._world.known.get(account)
-        freshness = {} if known is None else known.network.telemetry.freshness
+        freshness = {} if known is None else known.network.states
         for row in [row for row in self._open if row.startswith(f"{account} ")]:
             if row.removeprefix(f"{account} ") not in freshness:
                 self._state(row, "none", "")

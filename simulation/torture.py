@@ -322,7 +322,7 @@ class FragileWorld(World):
         if self.exporter is None:
             raise Violation("refreshes: the exporter does not run")
         for name, known in self.known.items():
-            for resource, freshness in known.network.telemetry.freshness.items():
+            for resource, freshness in known.network.states.items():
                 if freshness.error is not None or freshness.ended_at is None:
                     raise Violation(f"refreshes: {name}: {resource}: {freshness}")
         counting, self.faults.counting = self.faults.counting, False

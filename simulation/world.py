@@ -527,7 +527,7 @@ class World:
             (
                 life.expires - self._now
                 for known in self.known.values()
-                for life in known.network.lives.values()
+                for life in known.network.states.every.values()
                 if life.began is not None
             ),
             default=DAY,

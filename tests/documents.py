@@ -15,6 +15,7 @@ from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Metric
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, LIVE_SETTINGS, SECTIONS
@@ -24,7 +25,6 @@ from api_exporter.subjects.table import COLLECTORS, FINDERS, RESOURCE_BY_NAME
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
-from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import (
     register_client_gauges,
     register_network_gauges,
@@ -251,11 +251,12 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
     }
 
 
-PEERS_READ = Freshness(period=30).succeeded(
-    records=1,
-    rejected=0,
+PEERS_READ = ResourceState(
+    period=30,
+    ended_at=1,
     seconds=1,
-    at=1,
+    last_success=1,
+    records=1,
     unknown=Unknown(values=frozenset({("kind", "new")})),
 )
 
@@ -263,7 +264,8 @@ PEERS_READ = Freshness(period=30).succeeded(
 def _own() -> str:
     telemetry = AccountTelemetry(
         registry=CollectorRegistry(),
-        freshness={"peers": PEERS_READ},
+        states={"peers": PEERS_READ},
+        reasons={"timeout": 1},
         collectors=["peers"],
         budget=lambda: 6.0,
     )

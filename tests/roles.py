@@ -125,7 +125,7 @@ class Watched:
 
     async def _fetch(self, path: str, _patience: float) -> ResponseBody:
         self.requests.append(path)
-        up = self.network.telemetry.freshness[UP].up
+        up = self.network.states[UP].up
         self.seen.append((up, b"\nnetbird_api_peers{" in self.network.text()))
         self._clock.advance(0.001)
         found = answer(self.role, path)
@@ -143,7 +143,7 @@ class Watched:
 
     def state(self, name: str) -> str:
         now = NOON + self._clock.seconds()
-        return self.network.telemetry.freshness[name].state(now)
+        return self.network.states[name].word(now)
 
 
 def network(role: str) -> AccountNetwork:

@@ -48,11 +48,11 @@ class RecoveryTests(SynchronousTestCase):
                 world = World(from_to(begin, end, state)).start()
                 if state != HUNG:
                     world.until(end + seconds)
-                    self.assertTrue(world.telemetry.freshness["peers"].up, case)
+                    self.assertTrue(world.states["peers"].up, case)
                 world.until(end + seconds + OTHERS_WITHIN)
-                for name, freshness in world.telemetry.freshness.items():
+                for name, freshness in world.states.items():
                     self.assertTrue(freshness.up, (*case, name))
-                    self.assertEqual("fresh", freshness.state(world.now()), case)
+                    self.assertEqual("fresh", freshness.word(world.now()), case)
 
     def test_within_a_limit(self) -> None:
         """At the default intervals a limiter sends no 429, after any start."""
@@ -63,7 +63,7 @@ class RecoveryTests(SynchronousTestCase):
             world.until(start + hours * HOUR)
             self.assertEqual(0, [code for *_, code in world.requests].count(429))
             self.assertLess(world.oldest, 60.0)
-            for name, freshness in world.telemetry.freshness.items():
+            for name, freshness in world.states.items():
                 self.assertTrue(freshness.up, name)
 
     def test_restarting(self) -> None:
@@ -74,7 +74,7 @@ class RecoveryTests(SynchronousTestCase):
                 return before if 300 < now < 1500 else 502 if 300 < now < 1590 else WELL
 
             world = World(weather).start().until(1590 + 11)
-            self.assertTrue(world.telemetry.freshness["peers"].up, before)
+            self.assertTrue(world.states["peers"].up, before)
 
     def test_asked_to_wait(self) -> None:
         """A Retry-After of half a minute is obeyed."""
@@ -126,7 +126,7 @@ class RecoveryTests(SynchronousTestCase):
             world.until(world.clock.seconds() + 60)
             lines = book.lines()
             self.assertEqual(sorted(set(lines)), sorted(lines), (seed, states))
-            supported = {s.supported for s in world.telemetry.freshness.values()}
+            supported = {s.supported for s in world.states.values()}
             self.assertEqual({True}, supported, (seed, states))
 
 
@@ -142,7 +142,7 @@ class HungPathsTests(SynchronousTestCase):
         world = self.hung(*paths)
         worst: dict[str, float] = {}
         while (now := world.clock.seconds()) < HOUR:
-            for name, freshness in world.telemetry.freshness.items():
+            for name, freshness in world.states.items():
                 age = world.age(name)
                 periods = (now if age is None else age) / freshness.period
                 worst[name] = max(worst.get(name, 0.0), periods)
@@ -162,7 +162,7 @@ class HungPathsTests(SynchronousTestCase):
         paths = ("api/accounts", "api/groups", "api/setup-keys")
         for count, seconds in ((1, 5.0), (2, TIMEOUT), (3, TIMEOUT + 5.0)):
             world = self.hung(*paths[:count]).until(seconds + 2.0)
-            unread = [p for p in world.telemetry.freshness.values() if not p.up]
+            unread = [p for p in world.states.values() if not p.up]
             self.assertEqual(count, len(unread), count)
             self.assertLess(world.oldest, 1.1 * PERIOD + 1.0)
 
@@ -170,7 +170,7 @@ class HungPathsTests(SynchronousTestCase):
         """Peers that hang fail after one attempt, which is not retried at once."""
         world = World(from_to(100, HOUR, HUNG)).start()
         world.until(100 + 1.1 * PERIOD + TIMEOUT + 1)
-        self.assertIs(False, world.telemetry.freshness["peers"].up)
+        self.assertIs(False, world.states["peers"].up)
         world.until(HOUR)
         hung = [at for at, *rest in world.requests if rest == [PEERS, HUNG]]
         gaps = {round(b - a) for a, b in pairwise(hung)}
@@ -220,7 +220,7 @@ class BudgetTests(SynchronousTestCase):
             within = [at for at in late if begin <= at < begin + 1800]
             self.assertLessEqual(len(within), 1, refused)
         self.assertLessEqual(world.oldest, 40.0)
-        standings = world.telemetry.freshness.values()
+        standings = world.states.values()
         self.assertTrue(all(s.up and not s.withdrawn for s in standings))
 
     def test_long_pause(self) -> None:
@@ -229,15 +229,15 @@ class BudgetTests(SynchronousTestCase):
         world.agent.retry_after = 3600
         world.start().until(1040)
         begin = len(world.requests)
-        peers = world.telemetry.freshness["peers"]
-        self.assertEqual((False, "failing"), (peers.up, peers.state(world.now())))
+        peers = world.states["peers"]
+        self.assertEqual((False, "failing"), (peers.up, peers.word(world.now())))
         world.until(1000 + 20 * 60)
         paths = [path for _, path, _ in world.requests[begin:]]
         self.assertEqual([PEERS] * 4, paths)
         world.until(1000 + 25 * 60)
-        self.assertIs(True, world.telemetry.freshness["peers"].up)
+        self.assertIs(True, world.states["peers"].up)
         world.until(1000 + 60 * 60)
-        self.assertTrue(all(s.up for s in world.telemetry.freshness.values()))
+        self.assertTrue(all(s.up for s in world.states.values()))
 
     def test_strict(self) -> None:
         """A limiter that hardly allows more than the peers gets few extra requests."""
@@ -245,7 +245,7 @@ class BudgetTests(SynchronousTestCase):
         world = World(down(0), limiter=bucket(3, 10)).start().until(end)
         late = [at for at, _, code in world.requests if code == 429 and at > end - HOUR]
         self.assertLess(len(late), 20)
-        self.assertIs(True, world.telemetry.freshness["peers"].up)
+        self.assertIs(True, world.states["peers"].up)
 
     def test_peers_fail_after_a_limit(self) -> None:
         """Under contention, peers that fail alone do not expire other metrics."""
@@ -256,7 +256,7 @@ class BudgetTests(SynchronousTestCase):
             return 503 if path == PEERS and now > 700 else WELL
 
         world = World(weather).start().until(2 * HOUR)
-        ended = {n for n, s in world.telemetry.freshness.items() if s.withdrawn}
+        ended = {n for n, s in world.states.items() if s.withdrawn}
         self.assertEqual({"peers"}, ended)
 
     def test_short_max_age(self) -> None:

@@ -41,10 +41,10 @@ class RolesTests(SynchronousTestCase):
     def test_states(self) -> None:
         """The state is `restricted`, for resources that wake later too."""
         telemetry = network("network_admin").telemetry
-        standing = telemetry.freshness["proxy_services"]
-        self.assertEqual("restricted", standing.state(0.0))
+        standing = telemetry.states["proxy_services"]
+        self.assertEqual("restricted", standing.word(0.0))
         self.assertEqual((False, None), (standing.supported, standing.up))
-        self.assertEqual(set(), set(RULES.dormant_without) & set(telemetry.freshness))
+        self.assertEqual(set(), set(RULES.dormant_without) & set(telemetry.states))
         watched = Watched("usage_viewer")
         self.assertEqual("restricted", watched.state("agent_denials"))
         self.assertEqual("fresh", watched.state("agent_usage"))
@@ -105,7 +105,7 @@ class PeersTests(SynchronousTestCase):
             watched.failure = UpstreamError("http_5xx", "500")
             watched.peers_failure = fails_too
             watched.advance(7200)
-            self.assertTrue(watched.network.telemetry.freshness[CURRENT_USER].withdrawn)
+            self.assertTrue(watched.network.states[CURRENT_USER].withdrawn)
             watched.failure = watched.peers_failure = None
             watched.advance(900)
             self.assertEqual(((True, False), "restricted"), self.standing(watched))
@@ -127,8 +127,8 @@ class PeersTests(SynchronousTestCase):
         """The peers follow the permission both ways; `up` stays 1, without a flood."""
         watched = Watched("admin")
         ups = list[bool | None]()
-        telemetry = watched.network.telemetry
-        telemetry.on_up_changed = lambda: ups.append(telemetry.freshness[UP].up)
+        states = watched.network.states
+        states.on_up_changed = lambda: ups.append(states[UP].up)
         for role, state in (("user", "restricted"), ("admin", "fresh")):
             watched.role = role
             before = watched.requests.count("api/peers")
@@ -155,7 +155,7 @@ class PeersTests(SynchronousTestCase):
             self.assertEqual(set(), shown & needy, subject.module)
 
     def standing(self, watched: Watched) -> tuple[tuple[bool | None, ...], str]:
-        freshness = watched.network.telemetry.freshness[UP]
+        freshness = watched.network.states[UP]
         return (freshness.up, freshness.supported), watched.state(UP)
 
 

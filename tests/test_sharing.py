@@ -83,7 +83,7 @@ class SharingTests(SynchronousTestCase):
         self.assertLess(max(near.oldest), 100.0)
         for world in near.worlds:
             self.assertEqual([], world.unread_since(0.0))
-            for name, standing in world.telemetry.freshness.items():
+            for name, standing in world.states.items():
                 self.assertFalse(standing.withdrawn, name)
 
     def test_pause(self) -> None:

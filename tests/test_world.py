@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import Account
 from api_exporter.refresh import pipeline
-from api_exporter.refresh.refresh_log import RefreshLog
+from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.schedule import Schedule
 from simulation.invariants import INVARIANTS
 from simulation.run import Run, run
@@ -74,7 +74,7 @@ class PlantedTests(SynchronousTestCase):
 
     def test_up(self) -> None:
         """A resource that is up without records is found, with its step."""
-        self.patch(RefreshLog, "forget", lambda *_: None)
+        self.patch(Refresher, "_reset_withdrawn", lambda _: None)
         made = self.found(30, 0.2)
         self.assertEqual("up", made.found.partition(":")[0])
         self.assertIn("request", made.recent[-1])

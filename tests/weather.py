@@ -194,12 +194,12 @@ class World(AccountNetwork):
 
     def age(self, name: str) -> float | None:
         """Return seconds since a resource was last read; None if it never was."""
-        success = self.telemetry.freshness[name].last_success
+        success = self.states[name].last_success
         return None if success is None else self.now() - success
 
     def unread_since(self, at: float) -> list[str]:
         """Return what was not read since a time in seconds since the start."""
-        known = self.telemetry.freshness.items()
+        known = self.states.items()
         return [n for n, one in known if (one.last_success or 0.0) < START + at]
 
     def fresh_at(self, at: float, max_seconds: float) -> float:

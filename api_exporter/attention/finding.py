@@ -14,8 +14,8 @@ from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import Severity, Thresholds, runbook_url
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import UP
-from api_exporter.telemetry.freshness import Freshness
 
 MAX_NAMED = 3
 """Maximum number of objects that a finding names."""
@@ -172,7 +172,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     Attributes:
         drop_at: when many peers went offline at once, or None.
-        freshness: by resource, for all requested resources.
+        states: by resource, for all requested resources.
         important_groups: IMPORTANT_GROUPS; empty for the groups of the thresholds.
         server_certificate: the lifetime of the NetBird API's certificate; None if it
             is unknown or missing.
@@ -186,7 +186,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     now: float
     seconds: float = 0.0
     drop_at: float | None = None
-    freshness: Mapping[str, Freshness] = {}
+    states: Mapping[str, ResourceState] = {}
     important_groups: tuple[str, ...] = ()
     server_certificate: Lifetime | None = None
     client_certificate: Lifetime | None = None
@@ -207,7 +207,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def peers_unreadable(self) -> bool:
-        return UP in self.freshness and self.freshness[UP].up is False
+        return UP in self.states and self.states[UP].up is False
 
     def is_part_of_drop(self, finding: "Finding") -> bool:
         """Return whether a finding began with, or after, a drop of the whole fleet."""

@@ -39,27 +39,27 @@ async def first_refreshes(network: AccountNetwork, clock: IReactorTime) -> None:
 
 
 def _has_failed(network: AccountNetwork) -> bool:
-    peers = network.telemetry.freshness[UP]
+    peers = network.states[UP]
     return peers.error is not None and peers.ended_at is not None
 
 
 def _is_reading(network: AccountNetwork, now: float) -> bool:
     if _has_failed(network):
         return False
-    peers = network.telemetry.freshness[UP]
-    if peers.state(now) == "starting" or any(True for _ in unread(network)):
+    peers = network.states[UP]
+    if peers.word(now) == "starting" or any(True for _ in unread(network)):
         return True
     awaited = network.attention.last.awaited
     return any(
         life.began is not None
         or (name in awaited and life.due is not None and life.due < now + _SOON_SECONDS)
-        for name, life in network.lives.items()
+        for name, life in network.states.every.items()
     )
 
 
 def unread(network: AccountNetwork) -> Iterator[str]:
     """Yield the resources that are still to be read."""
-    freshness = network.telemetry.freshness
+    freshness = network.states
     for resource in network.selection.resources:
         known = freshness.get(resource.name)
         if (
@@ -73,7 +73,7 @@ def unread(network: AccountNetwork) -> Iterator[str]:
 
 def strict_status(network: AccountNetwork) -> int:
     """Return UNREAD without peers, 2 for a critical finding, 1 for less, else 0."""
-    freshness, found = network.telemetry.freshness, network.attention.found
+    freshness, found = network.states, network.attention.found
     if not freshness[UP].up:
         return UNREAD
     if found.counts.get("critical"):

@@ -328,7 +328,7 @@ _MAX_NAMED = 3
 
 def _failure_lines(network: AccountNetwork) -> Iterator[str]:
     """Yield a line for each kind of failure, with advice that is not repeated."""
-    freshness = network.telemetry.freshness
+    freshness = network.states
     failing = {n: one.error for n, one in freshness.items() if one.error is not None}
     by_text: dict[str, list[str]] = {}
     for name, error in failing.items():
@@ -349,7 +349,7 @@ def _failure_lines(network: AccountNetwork) -> Iterator[str]:
 
 def _print_metrics(network: AccountNetwork) -> None:
     """Print the metrics as a scrape returns them, and failures to standard error."""
-    for name, known in network.telemetry.freshness.items():
+    for name, known in network.states.items():
         if known.error is not None:
             sys.stderr.write(f"{name}: {known.error}\n")
     _print(network.text().decode().splitlines())

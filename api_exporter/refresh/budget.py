@@ -14,6 +14,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from api_exporter.netbird.resource_state import CONTENDED_PERIOD
 from api_exporter.ports import Attempt, Clock, DelayedCall
 from api_exporter.refresh.outage import NEVER
 from api_exporter.refresh.rate_limits import (
@@ -22,7 +23,6 @@ from api_exporter.refresh.rate_limits import (
     STRICTEST,
     RateLimit,
 )
-from api_exporter.telemetry.freshness import CONTENDED_PERIOD
 
 SLOTS = 4
 """The maximum of concurrent requests for peers, and the same for all others."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import CancelledError, DeferredLock
-from twisted.logger import Logger
+from twisted.logger import Logger, LogLevel
 
 from api_exporter.attention.history import History
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
@@ -23,14 +23,15 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import SERVER_VERSION, UP, Resource
 from api_exporter.ports import Attempt, Compute, Fetch, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.life import FreshnessByName, lives
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.rate_limits import STRICTEST, describe_cost
-from api_exporter.refresh.refresh_log import RefreshLog, UnknownLog
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.refused_paths import RefusedPaths
+from api_exporter.refresh.states import States
+from api_exporter.refresh.transitions import LogLine
+from api_exporter.refresh.unknown_log import UnknownLog
 from api_exporter.subjects import watch
 from api_exporter.subjects.table import RULES
 from api_exporter.subjects.watch import Attention, CertificateLifetimes
@@ -106,17 +107,18 @@ class AccountNetwork(MultiService):
         self._unknown_log = UnknownLog(self._log)
         self._unreported: dict[str, None] = {}
         self.pages = Pages([collector.name for collector in selected.collectors])
-        self.lives = lives(selected.periods)
+        self.states = States(selected.periods, self._log_line)
         self.telemetry = AccountTelemetry(
             registry=registry,
-            freshness=FreshnessByName(self.lives),
+            states=self.states,
+            reasons=self.states.reasons,
             collectors=[collector.name for collector in selected.collectors],
             budget=lambda: quota.budget.per_minute,
         )
         self.history = History(period=selected.periods[UP])
         self.attention = Attention(
             lambda: self.inventory,
-            freshness=self.telemetry.freshness,
+            states=self.states,
             now=world.now,
             clock=world.clock.seconds,
             important_groups=options.important_groups,
@@ -132,15 +134,11 @@ class AccountNetwork(MultiService):
             thresholds=lambda: self.attention.thresholds.of_alerts,
         )
         self.pipeline = self._make_pipeline(fetch, world, options, logs)
-        self.refresh_log = RefreshLog(
-            lives=self.lives, telemetry=self.telemetry, world=world
-        )
         self._refresher = Refresher(
-            lives=self.lives,
+            states=self.states,
             quota=quota,
             metrics_max_age=options.metrics_max_age,
             pipeline=self.pipeline,
-            refresh_log=self.refresh_log,
             world=world,
             refused_paths=self.refused_paths,
             on_refreshed=self._on_refreshed,
@@ -156,7 +154,7 @@ class AccountNetwork(MultiService):
         logs: Mapping[str, Log],
     ) -> Pipeline:
         return Pipeline(
-            lives=self.lives,
+            states=self.states,
             collectors=self.collectors,
             inventory=Inventory(
                 rules=RULES,
@@ -195,7 +193,7 @@ class AccountNetwork(MultiService):
 
     def count_attempt(self, attempt: Attempt) -> None:
         self.telemetry.count_attempt(attempt)
-        self.refresh_log.record_attempt(attempt)
+        self.states.record_attempt(attempt)
         self._budget.observe(attempt, self._clock.seconds())
         self.refused_paths.observe(attempt, self._clock.seconds())
 
@@ -203,6 +201,10 @@ class AccountNetwork(MultiService):
         """Return whether too many paths were refused: see Note [Not a scanner]."""
         now = self._clock.seconds()
         return self.refused_paths.allowed_at(resource.path, now) > now
+
+    def _log_line(self, resource: str, line: LogLine) -> None:
+        level = LogLevel.levelWithName(line.level)
+        self._log.emit(level, line.text, resource=resource, **line.fields)
 
     def on_silent(self, path: str) -> None:
         self._refresher.mark_silent(path)
@@ -243,7 +245,7 @@ class AccountNetwork(MultiService):
 
     async def _on_refreshed(self, resource: str) -> None:
         """Update history, findings and followers after a refresh or a withdrawal."""
-        is_read = resource == UP and self.telemetry.freshness[UP].up
+        is_read = resource == UP and self.states[UP].up
         peers = self.inventory.peers if is_read else None
         if peers is not None:
             self._unknown_groups.warn(self.inventory)
@@ -259,11 +261,11 @@ class AccountNetwork(MultiService):
     def _report_unknown(self, resource: str) -> None:
         """Log what this version does not know, once the server's version was read."""
         self._unreported[resource] = None
-        version = self.telemetry.freshness.get(SERVER_VERSION)
+        version = self.states.get(SERVER_VERSION)
         if version is None or version.ended_at is not None:
             for name in self._unreported:
-                if freshness := self.telemetry.freshness.get(name):
-                    self._unknown_log.report(name, freshness.unknown, self.inventory)
+                if state := self.states.get(name):
+                    self._unknown_log.report(name, state.unknown, self.inventory)
             self._unreported.clear()
 
     async def _follow(self, follower: Follower, resource: str) -> None:

@@ -1,7 +1,6 @@
 """Fetch, decode, render and publish one resource, or withdraw it.
 
-Scheduling is in `refresher`, logging in `refresh_log`. The functions at the end of this
-module run in the compute thread.
+Scheduling is in `refresher`. The functions at the end run in the compute thread.
 """
 
 from collections.abc import (
@@ -39,12 +38,13 @@ from api_exporter.netbird.bodies import DecodeContext, check_for_error
 from api_exporter.netbird.inventory import Inventory, Reading
 from api_exporter.netbird.join_size import check_named_ids
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
+from api_exporter.netbird.resource_state import LastBody
 from api_exporter.netbird.resources import CURRENT_USER, UP, Resource
 from api_exporter.netbird.unknown import Inspector
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
-from api_exporter.refresh.life import LastBody, Lives
 from api_exporter.refresh.log import Log
+from api_exporter.refresh.states import States
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.world import World
 
@@ -79,7 +79,7 @@ class Pipeline:
     def __init__(
         self,
         *,
-        lives: Lives,
+        states: States,
         collectors: Sequence[Collector],
         inventory: Inventory,
         fetch: Fetch,
@@ -93,7 +93,7 @@ class Pipeline:
     ) -> None:
         self.log = world.logger(self.log)
         self.inventory = inventory
-        self._lives = lives
+        self._states = states
         self._collectors = collectors
         self._fetch = fetch
         self._pages = pages
@@ -107,7 +107,7 @@ class Pipeline:
         self._rendering = DeferredLock()
         self._rendered: dict[str, RenderedPage] = {}
         self._numbers = count()
-        self._is_user_known = CURRENT_USER not in lives
+        self._is_user_known = CURRENT_USER not in states.every
         self._held: Callable[[], Coroutine[Any, Any, None]] | None = None
 
     async def adopt(self, before: "Pipeline", names: Set[str]) -> None:
@@ -142,7 +142,10 @@ class Pipeline:
 
     def knows(self, name: str) -> bool:
         """Return whether a resource was read and is not withdrawn."""
-        return self._lives[name].body is not None
+        return self._body_of(name) is not None
+
+    def _body_of(self, name: str) -> LastBody | None:
+        return self._states.every[name].body
 
     def request_path(self, resource: Resource[Any]) -> str | None:
         return resource.request_path(self.inventory, self._now())
@@ -162,19 +165,19 @@ class Pipeline:
 
         Peers that are read before the token's user are held: they may be a part.
         """
-        name, life = resource.name, self._lives[resource.name]
+        name = resource.name
         requested_at, began = self._now(), next(self._numbers)
         with closing(await self._body(name, path, max_seconds)) as body:
             reading = Reading(began, ended=next(self._numbers))
-            before = self.inventory.records.get(name)
-            recognized = NO_RECORDS if life.body is None else life.body.recognized
+            before, last_body = self.inventory.records.get(name), self._body_of(name)
+            recognized = NO_RECORDS if last_body is None else last_body.recognized
             known = DecodeContext(
                 before or (),
                 recognized,
                 requested_at,
                 max_records=self._list_max_records,
             )
-            known_body = life.body if self._is_published(name) else None
+            known_body = last_body if self._is_published(name) else None
             decoding = self._compute(decode, resource, path, body, known, known_body)
             del recognized, known
             last, decoded = await decoding
@@ -205,19 +208,19 @@ class Pipeline:
         records: tuple[object, ...],
         reading: Reading,
     ) -> None:
-        name, life = resource.name, self._lives[resource.name]
+        name = resource.name
         async with self._rendering:
             # The path may hold a user id: the body of a former user is dropped.
             now_path = resource.request_path(self.inventory, requested_at)
             if now_path == path and name not in self.inventory.withheld:
                 # The body counts as known only after all of it is published.
-                published = life.body is not None and self._is_published(name)
-                life.body = None
+                published = self.knows(name) and self._is_published(name)
+                self._states.change(name, body=None)
                 same = published and _identical(
                     records, self.inventory.records.get(name)
                 )
                 await self._publish(name, None if same else records, reading)
-                life.body = body
+                self._states.change(name, body=body)
 
     async def _body(self, name: str, path: str, max_seconds: float) -> ResponseBody:
         if name in self._logs:
@@ -229,15 +232,12 @@ class Pipeline:
         with closing(await self._fetch(path, max_seconds)) as body:
             return ResponseBody(await self._compute(unpack, body))
 
-    def forget(self, name: str) -> None:
-        self._lives[name].body = None
-
     async def republish(self, name: str) -> None:
         """Publish known records again, because a time window or a day has ended."""
         async with self._rendering:
-            if (last := self._lives[name].body) is not None:
+            if (last := self._body_of(name)) is not None:
                 # Without a digest, the next body is published even if it is the same.
-                self._lives[name].body = replace(last, digest=())
+                self._states.change(name, body=replace(last, digest=()))
                 records = self.inventory.records.get(name)
                 await self._render({name}, self.inventory.with_(name, records))
 
@@ -291,9 +291,9 @@ class Pipeline:
             message = f"the page would be longer than PAGE_MAX_BYTES={limit}"
             raise UpstreamError("too_large", message) from None
         self.inventory = inventory
-        for other, life in self._lives.items():
-            if other not in inventory.records:
-                life.body = None  # of a former user
+        for other, state in self._states.every.items():
+            if state.body is not None and other not in inventory.records:
+                self._states.change(other, body=None)  # of a former user
         for collector, page in zip(readers, made, strict=True):
             after = self._page_or_empty(collector.name, page)
             self._rendered[collector.name] = after

@@ -11,15 +11,29 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from api_exporter.netbird.resource_state import (
+    OVERDUE_PERIODS,
+    LastBody,
+    NotRead,
+    max_age,
+)
 from api_exporter.netbird.resources import CURRENT_USER, PROBE_PATH, UP, Resource
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.life import LastBody, ResourceLife
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
-from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.refused_paths import RefusedPaths
 from api_exporter.refresh.schedule import CONNECTION_TEST, Schedule
-from api_exporter.telemetry.freshness import OVERDUE_PERIODS, max_age
+from api_exporter.refresh.states import States
+from api_exporter.refresh.transitions import (
+    Event,
+    Expired,
+    Failed,
+    Forgotten,
+    Held,
+    Requested,
+    Succeeded,
+    Unread,
+)
 from api_exporter.world import World
 
 Work = Coroutine[Deferred[object], object, None]
@@ -44,11 +58,10 @@ class Refresher(Service):
     def __init__(
         self,
         *,
-        lives: dict[str, ResourceLife],
+        states: States,
         quota: Quota,
         metrics_max_age: float | None,
         pipeline: Pipeline,
-        refresh_log: RefreshLog,
         world: World,
         refused_paths: RefusedPaths,
         on_refreshed: Callable[[str], Work] | None = None,
@@ -56,12 +69,12 @@ class Refresher(Service):
     ) -> None:
         self.log = world.logger(self.log)
         self._resources = {r.name: r for r in quota.selection.resources}
-        self._lives = lives
+        self._states = states
         self._max_ages = {
-            name: max_age(life.period, metrics_max_age) for name, life in lives.items()
+            name: max_age(period, metrics_max_age)
+            for name, period in states.periods.items()
         }
         self._pipeline = pipeline
-        self._refresh_log = refresh_log
         self._budget = quota.budget
         self._refused_paths = refused_paths
         self._clock, self._now, self._jitter = world.clock, world.now, world.jitter
@@ -75,7 +88,7 @@ class Refresher(Service):
     def startService(self) -> None:
         super().startService()
         self._schedule = Schedule(
-            self._lives,
+            self._states,
             clock=self._clock,
             jitter=self._jitter,
             budget=self._budget,
@@ -83,8 +96,7 @@ class Refresher(Service):
             allowed_at=self._allowed_at,
             has_connection_test=self._test_connection is not None,
         )
-        for name in filter(self._pipeline.inventory.dormant, self._resources):
-            self._lives[name].sleep()
+        self._update_paths(self._clock.seconds())
         self._start_due()
 
     def _allowed_at(self, name: str) -> float:
@@ -92,37 +104,38 @@ class Refresher(Service):
         return self._refused_paths.allowed_at(path, self._clock.seconds())
 
     def adopt(self, before: "Refresher", names: Iterable[str]) -> None:
-        """Continue the lives of resources of a refresher that has stopped.
+        """Continue with the states of a refresher that has stopped.
 
         The peers are due at once, and so is a refresh that the stop has cancelled, or
         that failed before: the new settings may remove the reason.
         """
-        now, lives = self._clock.seconds(), before._lives
+        now = self._clock.seconds()
         for name in names:
-            more = max(0.0, self._max_ages[name] - before._max_ages[name])
-            life = lives[name].with_period(self._lives[name].period, now)
-            period = self._shorten_rest(self._resources[name], life)
-            age = self._max_age(name, period)
-            if life.failures:
-                life.due = None
-            if life.expires < inf:
-                life.expires = min(life.expires + more, now + age)
-            if name not in self._pipeline.inventory.records:
-                life.body = None
-            self._lives[name] = life
+            state, period = before._states.every[name], self._states.periods[name]
+            interval, due, expires = period, state.due, state.expires
+            if state.rests_until > now:
+                resource = self._resources[name]
+                interval = resource.min_interval(state.records, period, state.seconds)
+            if due is not None:
+                due = None if state.retries else min(due, now + period)
+            if expires < inf:
+                more = max(0.0, self._max_ages[name] - before._max_ages[name])
+                expires = min(expires + more, now + self._max_age(name, interval))
+            is_known = name in self._pipeline.inventory.records
+            state = replace(
+                state,
+                period=interval,
+                rests_until=min(state.rests_until, now + interval),
+                due=due,
+                expires=expires,
+                body=state.body if is_known else None,
+                refreshes=0,
+                failed_refreshes=0,
+            )
+            self._states.put(name, state)
 
     def _max_age(self, name: str, interval: float) -> float:
         return max(self._max_ages[name], OVERDUE_PERIODS * interval)
-
-    def _shorten_rest(self, resource: Resource[Any], life: ResourceLife) -> float:
-        """Fit the rest of a resource to its new period. Return its interval."""
-        fresh, now = life.freshness, self._clock.seconds()
-        if fresh is None or life.rests_until <= now:
-            return life.period
-        interval = resource.min_interval(fresh.records, life.period, fresh.seconds)
-        life.rests_until = min(life.rests_until, now + interval)
-        life.freshness = replace(fresh, period=interval)
-        return interval
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
         if self.running:
@@ -147,10 +160,9 @@ class Refresher(Service):
         now = self._clock.seconds()
         self._schedule.awaited, self._awaited_until = tuple(names), until
         for name in names:
-            life = self._lives[name]
-            if life.freshness is not None and life.freshness.error is not None:
-                continue
-            self._schedule.make_due(name, max(now, life.early_at + EARLY_INTERVAL))
+            state = self._states.every[name]
+            if state.error is None:
+                self._schedule.make_due(name, max(now, state.early_at + EARLY_INTERVAL))
         self._set_alarm()
 
     def mark_silent(self, path: str) -> None:
@@ -159,21 +171,21 @@ class Refresher(Service):
             return
         if path == PROBE_PATH:
             self._schedule.mark_silent(CONNECTION_TEST)
-        for name, life in self._lives.items():
-            if life.path and f"{path}?".startswith(f"{life.path}?"):
+        for name, state in self._states.every.items():
+            if state.path and f"{path}?".startswith(f"{state.path}?"):
                 self._schedule.mark_silent(name)
         self._set_alarm()
 
     def _start_due(self) -> None:
         self._alarm = None
         now = self._clock.seconds()
-        for name, life in self._lives.items():
-            if life.expires <= now:
-                life.expires, life.body = inf, None
+        for name, state in self._states.every.items():
+            if state.expires <= now:
+                self._states.change(name, expires=inf, body=None)
                 work = self._with_follow_up(name, self._withdraw(name))
                 self._start(work, f"removing expired metrics of {name}")
-            if life.window_ends <= now:
-                life.window_ends = inf
+            if state.window_ends <= now:
+                self._states.change(name, window_ends=inf)
                 work = self._end_window(self._resources[name])
                 work = self._with_follow_up(name, work)
                 self._start(work, f"ending windows of {name}")
@@ -216,7 +228,9 @@ class Refresher(Service):
         if not self.running:
             return
         now = self._clock.seconds()
-        times = [min(life.expires, life.window_ends) for life in self._lives.values()]
+        times = [
+            min(one.expires, one.window_ends) for one in self._states.every.values()
+        ]
         times.append(self._awaited_until)
         if self._alarm is not None:
             self._alarm.cancel()
@@ -228,13 +242,15 @@ class Refresher(Service):
     async def _withdraw(self, name: str) -> None:
         try:
             try:
-                self._refresh_log.expired(name, self._max_ages[name])
+                peers_fail = name != UP and self._states[UP].error is not None
+                self._states.record(name, Expired(self._max_ages[name], peers_fail))
             finally:
                 await self._pipeline.withdraw(name)
             self._reset_withdrawn()
-        except Exception:  # a reload cancels it, and continues this life
-            if self._lives[name].expires == inf:
-                self._lives[name].expires = self._clock.seconds() + WITHDRAWAL_RETRY
+        except Exception:  # a reload cancels it, and continues with this state
+            if self._states.every[name].expires == inf:
+                retry_at = self._clock.seconds() + WITHDRAWAL_RETRY
+                self._states.change(name, expires=retry_at)
             raise
 
     async def _run_connection_test(self) -> None:
@@ -264,16 +280,15 @@ class Refresher(Service):
             self._follow_up(UP)
 
     async def _try_refresh(self, resource: Resource[Any]) -> None:
-        name, life = resource.name, self._lives[resource.name]
-        begin = self._clock.seconds()
-        life.path = path = self._pipeline.request_path(resource)
+        name, begin = resource.name, self._clock.seconds()
+        path = self._pipeline.request_path(resource)
+        self._states.change(name, path=path)
         self._update_need(resource, path)
         if path is None or not self._pipeline.is_due(name):
             self._schedule.skipped(name, begin)
             return
-        life.wake()
         if name in self._schedule.awaited:
-            life.early_at = begin
+            self._states.change(name, early_at=begin)
         try:
             max_seconds = self._schedule.max_seconds(name, begin)
             body = await self._pipeline.read(resource, path, max_seconds)
@@ -292,9 +307,9 @@ class Refresher(Service):
             now = self._clock.seconds()
             delay = self._delay(resource, begin, body.records)
             period = self._pipeline.interval(name, delay)
-            life.expires = now + self._max_age(name, period)
+            expires = now + self._max_age(name, period)
+            self._states.change(name, expires=expires, period=period)
             self._record_success(name, body, now - begin)
-            self._refresh_log.set_interval(name, period)
             self._schedule.refreshed(name, now)
             self._set_window_end(resource)
             self._update_paths(now)
@@ -302,41 +317,36 @@ class Refresher(Service):
     def _record_success(self, name: str, body: LastBody, seconds: float) -> None:
         if name == UP and self._pipeline.holds_peers:
             self._held = body, seconds
-            self._refresh_log.held(name, seconds)
+            event: Event = Held(seconds, self._now())
         elif name in self._pipeline.inventory.withheld:
-            self._refresh_log.restricted(name, seconds)
+            event = Unread(NotRead.RESTRICTED, seconds, self._now())
         else:
-            self._refresh_log.succeeded(name, body, seconds)
+            event = Succeeded(body, seconds, self._now(), self._clock.seconds())
+        self._states.record(name, event)
 
     def _update_need(self, resource: Resource[Any], path: str | None) -> None:
         name, inventory = resource.name, self._pipeline.inventory
-        is_withheld = name in inventory.withheld and not inventory.dormant(name)
-        restricted = is_withheld and path is None
-        if restricted or resource.pointless(inventory):
-            life = self._lives[name]
-            life.expires, life.window_ends = inf, inf
-            self._pipeline.forget(name)
-        if restricted:
-            self._lives[name].wake()
-            self._refresh_log.restricted(name)
+        if path is not None:
+            self._states.record(name, Requested())
+        elif name in inventory.withheld and not inventory.dormant(name):
+            self._states.record(name, Unread(NotRead.RESTRICTED))
         elif resource.pointless(inventory):
-            self._refresh_log.pointless(name)
-        elif path is not None:
-            self._refresh_log.needed(name)
+            self._states.record(name, Unread(NotRead.HAS_NO_RECORDS))
 
     def _delay(self, resource: Resource[Any], begin: float, records: int = 1) -> float:
         """Delay the next request by this one's cost; return the seconds until it."""
-        life, seconds = self._lives[resource.name], self._clock.seconds() - begin
-        period = resource.min_interval(records, life.period, seconds)
-        if period > life.period:
-            life.rests_until = begin + period
+        name, seconds = resource.name, self._clock.seconds() - begin
+        usual = self._states.periods[name]
+        period = resource.min_interval(records, usual, seconds)
+        if period > usual:
+            self._states.change(name, rests_until=begin + period)
         return period
 
     def _set_window_end(self, resource: Resource[Any]) -> None:
         now = self._now()
         end = resource.ends and resource.ends(self._pipeline.inventory, now)
         ends = inf if end is None else self._clock.seconds() + max(0.0, end - now)
-        self._lives[resource.name].window_ends = ends
+        self._states.change(resource.name, window_ends=ends)
 
     async def _end_window(self, resource: Resource[Any]) -> None:
         await self._pipeline.republish(resource.name)
@@ -351,38 +361,38 @@ class Refresher(Service):
         self._reset_withdrawn()
         dormant = self._pipeline.inventory.dormant
         withheld = self._pipeline.inventory.withheld
-        for name, life in self._lives.items():
+        for name, state in self._states.every.items():
             located = self._pipeline.request_path(self._resources[name])
-            if life.freshness and dormant(name) and life.due is not None:
-                life.sleep()
-            elif located not in {None, life.path} or (
-                life.freshness and life.freshness.restricted != (name in withheld)
+            is_dormant = state.not_read is NotRead.DORMANT
+            if dormant(name) and not is_dormant and state.due is not None:
+                self._states.record(name, Unread(NotRead.DORMANT))
+            elif located not in {None, state.path} or (
+                not is_dormant and state.restricted != (name in withheld)
             ):
-                life.wake()
+                if is_dormant:
+                    self._states.record(name, Requested())
                 self._schedule.make_due(name, now)
 
     def _reset_withdrawn(self) -> None:
-        for name, life in self._lives.items():
-            up = life.freshness is not None and life.freshness.up
+        known = self._pipeline.inventory.records
+        for name, state in self._states.every.items():
             # The peers stay up while they are withheld.
-            if up and name != UP and name not in self._pipeline.inventory.records:
-                self._refresh_log.forget(name)
+            if state.up and name != UP and name not in known:
+                self._states.record(name, Forgotten())
 
     def _on_error(
         self, resource: Resource[Any], error: UpstreamError, begin: float
     ) -> None:
         is_credible = self._is_credible(resource.name)
         if is_credible and resource.refused(error):
-            why = "this token may not read {resource}"
-            self._unsupported(resource.name, begin, why)
+            self._unsupported(resource.name, begin, NotRead.REFUSED)
         elif is_credible and resource.absent(error):
-            why = "the NetBird API does not have {resource}"
-            self._unsupported(resource.name, begin, why)
+            self._unsupported(resource.name, begin, NotRead.ABSENT)
         else:
             self._fail(resource.name, error, begin)
 
     def _on_defect(self, name: str, begin: float) -> None:
-        before = self._lives[name].known_freshness.error
+        before = self._states[name].error
         if before is None or before.reason != "internal":
             self.log.failure(
                 "internal error while refreshing {resource}", resource=name
@@ -392,8 +402,10 @@ class Refresher(Service):
         )
 
     def _fail(self, name: str, error: UpstreamError, begin: float) -> None:
-        now = self._clock.seconds()
-        self._refresh_log.failed(name, error, now - begin)
+        now, peers = self._clock.seconds(), self._states[UP].error
+        as_peers = name != UP and peers is not None and peers.reason == error.reason
+        error = error.without_traceback()
+        self._states.record(name, Failed(error, now - begin, self._now(), as_peers))
         if error.reason == "rate_limited":
             pause = self._schedule.rate_limited(name, now, error.retry_after)
             self.log.debug("pausing all requests for {seconds:.0f} s", seconds=pause)
@@ -407,12 +419,12 @@ class Refresher(Service):
         blocked user is refused everything. Then the peers fail too, or the resource was
         known before. A response that confirms the known state is always credible.
         """
-        if self._lives[name].known_freshness.supported is False:
+        if self._states[name].supported is False:
             return True
-        peers = self._lives[UP].known_freshness
-        return peers.error is None and not self._pipeline.knows(name)
+        return self._states[UP].error is None and not self._pipeline.knows(name)
 
-    def _unsupported(self, name: str, begin: float, why: str) -> None:
-        now = self._clock.seconds()
-        self._refresh_log.unsupported(name, why, now - begin)
+    def _unsupported(self, name: str, begin: float, why: NotRead) -> None:
+        now, is_expected = self._clock.seconds(), name == CURRENT_USER
+        event = Unread(why, now - begin, self._now(), is_expected)
+        self._states.record(name, event)
         self._schedule.unsupported(name, now)

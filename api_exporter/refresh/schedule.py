@@ -9,11 +9,14 @@ resources due that were missed or have failed. See docs/develop/decisions.md.
 
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
+
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Clock, Jitter, Reason, UpstreamError
 from api_exporter.refresh.budget import LAST, Budget, Candidate, candidate
-from api_exporter.refresh.life import Lives, ResourceLife
 from api_exporter.refresh.outage import NEVER, Outage
+from api_exporter.refresh.states import States
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY, retry_delay, with_jitter
 
 CONNECTION_TEST = "reach"
@@ -43,7 +46,7 @@ class Schedule:
     an earlier schedule keeps its due time.
 
     Args:
-        lives: in the order of the first refreshes.
+        states: in the order of the first refreshes.
         budget: of the token, which other accounts may share.
         on_start: called with the name of what starts: a resource or CONNECTION_TEST.
         allowed_at: returns when a resource without a good answer may be requested; see
@@ -55,7 +58,7 @@ class Schedule:
 
     def __init__(
         self,
-        lives: Lives,
+        states: States,
         *,
         clock: Clock,
         jitter: Jitter,
@@ -66,19 +69,19 @@ class Schedule:
     ) -> None:
         now = clock.seconds()
         self.awaited: tuple[str, ...] = ()
-        self.peers_name = next(iter(lives))
-        self._lives = lives
+        self.peers_name = next(iter(states.every))
+        self._states = states
         self._clock = clock
         self._jitter = jitter
         self._budget = budget
         self._on_start = on_start
         self._allowed_at = allowed_at
         self._connection_test = (
-            ResourceLife(period=0.0, due=now) if has_connection_test else None
+            ResourceState(period=0.0, due=now) if has_connection_test else None
         )
-        for life in lives.values():
-            life.due = now if life.due is None else life.due
-        lives[self.peers_name].due = now
+        for name, state in states.every.items():
+            if state.due is None or name == self.peers_name:
+                states.change(name, due=now)
         self._waiting_since: float | None = -NEVER
         """When others began to wait for the peers (start or pause), or None."""
         self._outage: Outage | None = None
@@ -94,13 +97,13 @@ class Schedule:
 
     def candidates(self, now: float) -> Iterator[Candidate]:
         """Yield the request for the peers, and the most urgent one of all others."""
-        peers = self._lives[self.peers_name]
-        if peers.due is not None:
-            yield candidate(self.peers_name, peers.due, peers.period, peers=True)
+        name = self.peers_name
+        if (due := self._state(name).due) is not None:
+            yield candidate(name, due, self._states.periods[name], peers=True)
         others = list(self._others(now))
-        due = [one for one in others if one.due <= now]
-        if due:
-            yield max(due, key=lambda one: one.lead + one.weight * (now - one.due))
+        late = [one for one in others if one.due <= now]
+        if late:
+            yield max(late, key=lambda one: one.lead + one.weight * (now - one.due))
         elif others:
             yield min(others, key=lambda one: one.due)
 
@@ -117,14 +120,15 @@ class Schedule:
         probe_at = -NEVER
         if self._outage is not None and not self._outage.only_peers_fail:
             probe_at = self._outage.others_at
-        for name, life in self._lives.items():
-            if name != self.peers_name and life.due is not None:
-                known = life.body is not None
+        for name, state in self._states.every.items():
+            if name != self.peers_name and state.due is not None:
+                known = state.body is not None
                 allowed_at = -NEVER if known else self._allowed_at(name)
-                due = max(life.due, life.rests_until, allowed_at)
+                due = max(state.due, state.rests_until, allowed_at)
                 if probe_at > now:
                     due = max(due, probe_at)
-                period = life.period if known else min(life.period, UNREAD_PERIOD)
+                period = self._states.periods[name]
+                period = period if known else min(period, UNREAD_PERIOD)
                 yield candidate(name, due, period, lead=self._lead(name))
 
     def _lead(self, name: str) -> float:
@@ -134,17 +138,17 @@ class Schedule:
 
     def _is_busy(self) -> bool:
         """Return whether the request for another resource must end first."""
-        others = [v for name, v in self._lives.items() if name != self.peers_name]
-        every = (*others, self._connection_test)
-        running = [one for one in every if one and one.began is not None]
+        every = self._states.every
+        others = [state for name, state in every.items() if name != self.peers_name]
+        others += filter(None, [self._connection_test])
+        running = [one for one in others if one.began is not None]
         silent = sum(one.is_silent for one in running)
         return silent < len(running) or silent > (0 if self._outage else MAX_SILENT)
 
     def start(self, name: str, now: float) -> None:
         if name != self.peers_name and self._outage is not None:
-            self._outage.others_at = now + self._lives[self.peers_name].period
-        life = self._life(name)
-        life.due, life.began = None, now
+            self._outage.others_at = now + self._states.periods[self.peers_name]
+        self._change(name, due=None, began=now)
         self._on_start(name)
 
     def stop(self) -> None:
@@ -157,11 +161,10 @@ class Schedule:
 
         After a refresh longer than half its period, the upstream rests half a period.
         """
-        life = self._lives[name]
-        began = self._end_request(name)
-        due = began + with_jitter(life.period, self._jitter)
-        self._record_answer(name, began, max(due, now + 0.5 * life.period))
-        life.is_absent = False
+        period, began = self._states.periods[name], self._end_request(name)
+        due = began + with_jitter(period, self._jitter)
+        self._record_answer(name, began, max(due, now + 0.5 * period))
+        self._change(name, is_absent=False)
         if name == self.peers_name:
             self._end_outage(now)
         elif self._outage is not None:
@@ -173,19 +176,18 @@ class Schedule:
         The first such answer is retried soon: while a server starts, a gateway may give
         it for all paths.
         """
-        life = self._lives[name]
-        was_absent, life.is_absent = life.is_absent, True
-        wait = with_jitter(
-            UNSUPPORTED_PERIOD if was_absent else FIRST_RETRY_DELAY, self._jitter
-        )
-        self._record_answer(name, self._end_request(name), now + wait)
+        was_absent = self._state(name).is_absent
+        wait = UNSUPPORTED_PERIOD if was_absent else FIRST_RETRY_DELAY
+        due = now + with_jitter(wait, self._jitter)
+        self._record_answer(name, self._end_request(name), due)
+        self._change(name, is_absent=True)
 
     def failed(self, name: str, now: float, error: UpstreamError) -> None:
         """End a failed refresh, unless the reason was a rate limit."""
-        life, began = self._lives[name], self._end_request(name)
-        life.failures += 1
-        wait = retry_delay(life.failures, life.period, self._jitter, error.retry_after)
-        life.due = now + wait
+        period, began = self._states.periods[name], self._end_request(name)
+        retries = self._state(name).retries + 1
+        wait = retry_delay(retries, period, self._jitter, error.retry_after)
+        self._change(name, retries=retries, due=now + wait)
         if error.unsent:
             self._budget.refund()
         if name == self.peers_name:
@@ -193,11 +195,10 @@ class Schedule:
                 self._recheck_absent()
             outage = self._record_outage(now, error.reason)
             interval = outage.next_interval(now, error, now - began)
-            life.due = min(life.due, now + interval)
+            self._change(name, due=now + min(wait, interval))
             self._peers_tried(began)
         elif began <= self._recovered_at:  # it began in an outage that is over
-            life.failures = 0
-            life.due = now
+            self._change(name, retries=0, due=now)
         elif self._outage is not None:
             self._outage.other_failed(error.reason)
 
@@ -207,18 +208,18 @@ class Schedule:
         Args:
             retry_after: the Retry-After of the response in seconds, or None.
         """
-        life, began = self._lives[name], self._end_request(name)
+        began = self._end_request(name)
         pause = self._budget.record_429(began, now, retry_after)
         if self._waiting_since is None and pause and self._outage is None:
             self._waiting_since = now
         if name == self.peers_name:
-            life.due = now  # the pause delays it
+            self._change(name, due=now)  # the pause delays it
             self._record_outage(now, "rate_limited")
         else:
-            life.failures += 1
-            life.due = now + retry_delay(life.failures, life.period, self._jitter)
-            if life.failures == 1:  # it keeps its place in the queue
-                life.due = now
+            retries, wait = self._state(name).retries + 1, 0.0
+            if retries > 1:  # after one, it keeps its place in the queue
+                wait = retry_delay(retries, self._states.periods[name], self._jitter)
+            self._change(name, retries=retries, due=now + wait)
             self.make_due(self.peers_name, now)
         return pause
 
@@ -232,15 +233,14 @@ class Schedule:
         contended = self._budget.is_contended(now)
         if outage is not None and (contended or outage.interval < NEVER):
             return 0.0
-        return self._lives[name].period
+        return self._states.periods[name]
 
     def ended(self, name: str, now: float) -> None:
         """End a refresh without a result, if no other method has ended it."""
-        life = self._life(name)
-        if life.began is not None:
+        if self._state(name).began is not None:
             began = self._end_request(name)
             if name != CONNECTION_TEST and not self._is_stopped:
-                life.due = now + life.period
+                self._change(name, due=now + self._states.periods[name])
             if name == self.peers_name:
                 self._peers_tried(began)
 
@@ -248,39 +248,44 @@ class Schedule:
         """End a refresh without a request, because its path is unknown or not due."""
         self._end_request(name)
         self._budget.refund()
-        life = self._lives[name]
-        life.due = now + with_jitter(life.period, self._jitter)
+        wait = with_jitter(self._states.periods[name], self._jitter)
+        self._change(name, due=now + wait)
 
     def mark_silent(self, name: str) -> None:
         """Free the slot of a running refresh without a response header."""
-        life = self._life(name)
-        if life.began is not None and name != self.peers_name and not life.is_silent:
-            life.is_silent = True
+        state = self._state(name)
+        if state.began is not None and name != self.peers_name and not state.is_silent:
+            self._change(name, is_silent=True)
             self._budget.end(peers=False)
 
     def make_due(self, name: str, now: float) -> None:
         """Make a resource due now, unless a refresh is running."""
-        life = self._lives[name]
-        if life.due is not None:
-            life.due = min(life.due, now)
+        due = self._state(name).due
+        if due is not None:
+            self._change(name, due=min(due, now))
 
-    def _life(self, name: str) -> ResourceLife:
+    def _state(self, name: str) -> ResourceState:
         if name == CONNECTION_TEST:
             assert self._connection_test is not None
             return self._connection_test
-        return self._lives[name]
+        return self._states.every[name]
+
+    def _change(self, name: str, **changes: object) -> None:
+        if name == CONNECTION_TEST:
+            self._connection_test = replace(self._state(name), **changes)
+        else:
+            self._states.change(name, **changes)
 
     def _end_request(self, name: str) -> float:
-        life = self._life(name)
-        if not life.is_silent:
+        state = self._state(name)
+        if not state.is_silent:
             self._budget.end(peers=name == self.peers_name)
-        began, life.began, life.is_silent = life.began, None, False
-        assert began is not None
-        return began
+        self._change(name, began=None, is_silent=False)
+        assert state.began is not None
+        return state.began
 
     def _record_answer(self, name: str, began: float, due: float) -> None:
-        life = self._lives[name]
-        life.failures, life.due = 0, due
+        self._change(name, retries=0, due=due)
         self._budget.record_answer(began)
         if name == self.peers_name:
             self._peers_tried(began)
@@ -295,7 +300,7 @@ class Schedule:
     def _record_outage(self, now: float, reason: Reason) -> Outage:
         if self._outage is None:
             # A refused token would be refused on any path.
-            wait = self._lives[self.peers_name].period if reason == "auth" else 0.0
+            wait = self._states.periods[self.peers_name] if reason == "auth" else 0.0
             self._outage = Outage(now, reason, others_at=now + wait)
         self._outage.reason = reason
         return self._outage
@@ -305,18 +310,18 @@ class Schedule:
             return
         self._outage = None
         self._recovered_at = now
-        for name, life in self._lives.items():
-            if life.failures:
+        for name, state in self._states.every.items():
+            if state.retries:
                 self.make_due(name, now)
         self._forget_lateness(now)
 
     def _forget_lateness(self, now: float) -> None:
         """Count from now on how late all are: no peers wait for what was missed."""
-        for life in self._lives.values():
-            if life.due is not None:
-                life.due = max(life.due, now)
+        for name, state in self._states.every.items():
+            if state.due is not None:
+                self._change(name, due=max(state.due, now))
 
     def _recheck_absent(self) -> None:
-        for life in self._lives.values():
-            if life.is_absent:
-                life.failures, life.is_absent = 1, False
+        for name, state in self._states.every.items():
+            if state.is_absent:
+                self._change(name, retries=1, is_absent=False)

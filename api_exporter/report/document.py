@@ -214,7 +214,7 @@ def _entry(
     network: AccountNetwork, runbooks: str, now: float, max_findings: int | None
 ) -> tuple[Verdict, AccountEntry]:
     """Return the verdict on reading NetBird, and the entry."""
-    freshness, inventory = network.telemetry.freshness, network.inventory
+    freshness, inventory = network.states, network.inventory
     found, groups = network.attention.found, network.attention.last.groups
     reading = verdict.reading_verdict(freshness, inventory, now)
     of_network = verdict.network_verdict(found, freshness[UP])
@@ -241,8 +241,8 @@ def _resources(network: AccountNetwork, now: float) -> list[ResourceEntry]:
     words = verdict.state_words(network, now)
     entries = []
     for name, word in words.items():
-        known = network.telemetry.freshness.get(name)
-        body = network.lives[name].body
+        known = network.states.get(name)
+        body = network.states.every[name].body
         error = known.error if known and word == "failing" else None
         has_ended = known is not None and known.ended_at is not None
         entries.append(

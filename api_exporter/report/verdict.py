@@ -7,13 +7,13 @@ from msgspec import Struct
 
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import UP
 from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report import formatting
 from api_exporter.subjects.users import own_token
 from api_exporter.subjects.watch import FindingList
-from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 
 _MAX_NAMED = 5
@@ -45,11 +45,11 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 def reading_verdict(
-    freshness: Mapping[str, Freshness], inventory: Inventory, now: float
+    freshness: Mapping[str, ResourceState], inventory: Inventory, now: float
 ) -> Verdict:
     """Return the verdict on the refreshes of the peers; other failures are notes."""
     peers = freshness[UP]
-    state = peers.state(now)
+    state = peers.word(now)
     others = _other_failures(freshness, now)
     if state == "failing" and peers.error is not None:
         since = formatting.clock_time(peers.failing_since or now, now)
@@ -104,7 +104,7 @@ def reading_verdict(
     )
 
 
-def network_verdict(found: FindingList, peers: Freshness) -> Verdict:
+def network_verdict(found: FindingList, peers: ResourceState) -> Verdict:
     """Return the verdict on the network: its findings, counted by severity."""
     if peers.up is False:
         return Verdict(
@@ -196,12 +196,12 @@ def state_words(network: AccountNetwork, now: float) -> Mapping[str, StateWord]:
 
     While the refresh of the peers fails, other resources are not late but `waiting`.
     """
-    freshness, resources = network.telemetry.freshness, network.selection.resources
+    freshness, resources = network.states, network.selection.resources
     since = freshness[UP].failing_since
     is_waiting = since is not None and all(
         (known.last_success or 0.0) <= since for known in freshness.values()
     )
-    words: dict[str, StateWord] = {n: one.state(now) for n, one in freshness.items()}
+    words: dict[str, StateWord] = {n: one.word(now) for n, one in freshness.items()}
     for resource in resources:
         name = resource.name
         if network.inventory.dormant(name):
@@ -215,7 +215,7 @@ def state_words(network: AccountNetwork, now: float) -> Mapping[str, StateWord]:
     return words
 
 
-def _metrics_note(peers: Freshness, inventory: Inventory, now: float) -> str:
+def _metrics_note(peers: ResourceState, inventory: Inventory, now: float) -> str:
     if peers.restricted:
         return "The metrics of the peers are withheld."
     if peers.last_success is None:
@@ -226,15 +226,17 @@ def _metrics_note(peers: Freshness, inventory: Inventory, now: float) -> str:
     return f"The metrics show the peers as they were at {when}."
 
 
-def _other_failures(freshness: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
+def _other_failures(
+    freshness: Mapping[str, ResourceState], now: float
+) -> tuple[str, ...]:
     failing = [
         name
         for name, known in freshness.items()
-        if name != UP and known.state(now) == "failing"
+        if name != UP and known.word(now) == "failing"
     ]
     if not failing:
         return ()
-    if freshness[UP].state(now) == "failing" or len(failing) > _MAX_NAMED:
+    if freshness[UP].word(now) == "failing" or len(failing) > _MAX_NAMED:
         verb = "fails" if len(failing) == 1 else "fail"
         return (f"{with_noun(len(failing), 'other resource')} {verb} too.",)
     return (f"Failing resources (reasons below): {', '.join(failing)}.",)
@@ -253,12 +255,12 @@ def expiry_text(end: float, now: float) -> str:
     return f"expires in {formatting.long_duration(end - now)}"
 
 
-def is_refused(peers: Freshness) -> bool:
+def is_refused(peers: ResourceState) -> bool:
     """Return whether the NetBird API refuses the token."""
     return peers.error is not None and peers.error.reason == "auth"
 
 
-def token_state(peers: Freshness) -> tuple[Tone, str]:
+def token_state(peers: ResourceState) -> tuple[Tone, str]:
     """Return the state of the token, as the last refreshes of the peers showed it."""
     if is_refused(peers):
         return "bad", "refused"

@@ -5,6 +5,7 @@ from itertools import chain
 
 from msgspec import Struct
 
+from api_exporter.netbird.resource_state import max_age
 from api_exporter.netbird.resources import OFF
 from api_exporter.settings.definitions import (
     ACCESS_SECTION,
@@ -14,7 +15,6 @@ from api_exporter.settings.definitions import (
     Settings,
 )
 from api_exporter.subjects.table import COLLECTORS
-from api_exporter.telemetry.freshness import max_age
 
 
 class Need(Struct, frozen=True):

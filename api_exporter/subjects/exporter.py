@@ -71,7 +71,7 @@ CLIENT_CERTIFICATE_EXPIRES = FindingKind(
 
 def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the peers cannot be read, or that their metrics are withdrawn."""
-    peers = snapshot.freshness.get(UP)
+    peers = snapshot.states.get(UP)
     if peers is None or not snapshot.peers_unreadable:
         return
     is_withdrawn = snapshot.inventory.peers is None
@@ -87,7 +87,7 @@ def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
 def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the token's user may not read everything."""
     inventory = snapshot.inventory
-    missing = [name for name in snapshot.freshness if name in inventory.withheld]
+    missing = [name for name in snapshot.states if name in inventory.withheld]
     if missing:
         yield snapshot.finding(
             USER_RESTRICTED,
@@ -110,7 +110,7 @@ def missing_detail_groups(snapshot: Snapshot) -> Iterator[Finding]:
 
 def rejected_records(snapshot: Snapshot) -> Iterator[Finding]:
     """Report records that are left out because they cannot be read."""
-    for name, state in snapshot.freshness.items():
+    for name, state in snapshot.states.items():
         if state.last_success is not None and state.rejected:
             yield snapshot.finding(
                 RECORDS_REJECTED,

@@ -31,7 +31,7 @@ def unknown_resources(snapshot: Snapshot) -> tuple[str, ...]:
     missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
     return tuple(
         name
-        for name, state in snapshot.freshness.items()
+        for name, state in snapshot.states.items()
         if name in missing and (state.supported is not False or state.restricted)
     )
 
@@ -40,7 +40,7 @@ def has_untried(snapshot: Snapshot) -> bool:
     """Return whether a resource that finders read was not requested yet."""
     return any(
         state.up is None and state.supported is None
-        for name, state in snapshot.freshness.items()
+        for name, state in snapshot.states.items()
         if any(name in finder.reads for finder in FINDERS)
     )
 

@@ -348,7 +348,7 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
 
 def unwatched_token(snapshot: Snapshot) -> Iterator[Finding]:
     """Report that the expiry date of the exporter's token is unknown."""
-    tokens = snapshot.freshness.get(ACCESS_TOKENS.name)
+    tokens = snapshot.states.get(ACCESS_TOKENS.name)
     if tokens is not None and tokens.supported is False:
         yield snapshot.finding(
             TOKEN_NOT_WATCHED,

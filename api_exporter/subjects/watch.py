@@ -34,6 +34,7 @@ from api_exporter.attention.thresholds import (
 )
 from api_exporter.netbird.facts.routing import Reach
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now
 from api_exporter.subjects import networks, routes
@@ -45,7 +46,6 @@ from api_exporter.subjects.findings import (
 )
 from api_exporter.subjects.groups import GroupCount, count_important
 from api_exporter.subjects.table import FINDERS
-from api_exporter.telemetry.freshness import Freshness
 
 CertificateLifetimes = Callable[[], tuple[Lifetime | None, Lifetime | None]]
 """Returns the lifetimes of the API's and the exporter's certificates; None if unknown.
@@ -136,7 +136,7 @@ class Attention:
         self,
         inventory: Callable[[], Inventory],
         *,
-        freshness: Mapping[str, Freshness],
+        states: Mapping[str, ResourceState],
         now: Now,
         clock: Now | None = None,
         important_groups: tuple[str, ...] = (),
@@ -144,7 +144,7 @@ class Attention:
         certificate_lifetimes: CertificateLifetimes = lambda: (None, None),
     ) -> None:
         self._inventory = inventory
-        self._freshness = freshness
+        self._states = states
         self._now = now
         self._clock = clock or now
         self._important_groups = important_groups
@@ -163,7 +163,7 @@ class Attention:
             thresholds=self.thresholds,
             now=self._now(),
             seconds=self._clock(),
-            freshness=MappingProxyType(dict(self._freshness)),
+            states=MappingProxyType(dict(self._states)),
             important_groups=self._important_groups,
             server_certificate=server_certificate,
             client_certificate=client_certificate,
@@ -198,7 +198,7 @@ def update_findings(
         groups = count_important(snapshot)
         reach = networks.count_reachable(inventory), routes.count_reachable(inventory)
     waits = _waits(snapshot, resource, every, last)
-    is_up = snapshot.freshness[UP].up is True
+    is_up = snapshot.states[UP].up is True
     began = min(last.began, snapshot.seconds) if is_up else last.began
     seconds, untried = snapshot.seconds - began, has_untried(snapshot)
     has_begun = not waits and not untried
@@ -224,7 +224,7 @@ def _waits(
 ) -> Waits:
     """Return what is kept back: see Note [Found again]."""
     readings, seconds = snapshot.inventory.readings, snapshot.seconds
-    standing = snapshot.freshness.get(resource)
+    standing = snapshot.states.get(resource)
     failed = resource if standing is not None and standing.error is not None else None
     found: dict[FindingKey, Wait] = {}
     for severity, finder in product(SEVERITIES, by_finder):
@@ -296,7 +296,7 @@ def _combined(snapshot: Snapshot, state: AttentionState) -> FindingList:
         if finding.key not in state.waits
     )
     counts = Counter(finding.severity for finding in findings)
-    peers_up = snapshot.freshness[UP].up
+    peers_up = snapshot.states[UP].up
     has_counts = peers_up is False or (peers_up is True and state.has_counts)
     published = tuple(_published(findings))
     omitted = Counter(map(_name, findings))

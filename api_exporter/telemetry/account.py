@@ -1,18 +1,19 @@
 """Metrics of one account: its refreshes, and its requests to the NetBird API.
 
-Gauges of a resource are computed from its freshness at each scrape; only counters and
-histograms have a state of their own.
+The metrics of a resource are computed from its state at each scrape; only requests and
+collectors have counters of their own.
 """
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, Histogram
 
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import UP
 from api_exporter.plurals import with_noun
-from api_exporter.ports import REASONS, Attempt, UpstreamError
-from api_exporter.telemetry.freshness import Freshness
+from api_exporter.ports import Attempt
 from api_exporter.telemetry.gauges import (
     OwnFamily,
     OwnMetrics,
@@ -72,32 +73,29 @@ class AccountTelemetry:
     """The metrics of an account, in a registry of their own.
 
     Args:
-        freshness: by resource, without dormant resources.
+        states: by resource, without dormant resources.
+        reasons: the number of failed refreshes by reason.
         budget: returns the allowed requests a minute, or None while unknown.
 
     Attributes:
         reachable: whether the newest request got a response; None before the first.
         recent: the newest requests, the newest last.
-        on_up_changed: called when `netbird_api_up` has changed.
     """
 
     def __init__(
         self,
         *,
         registry: CollectorRegistry,
-        freshness: Mapping[str, Freshness],
+        states: Mapping[str, ResourceState],
+        reasons: Mapping[str, int] = MappingProxyType({}),
         collectors: Iterable[str] = (),
         budget: Callable[[], float | None] = lambda: None,
     ) -> None:
-        self.freshness = freshness
+        self.states = states
         self.reachable: bool | None = None
         self.recent: deque[Attempt] = deque(maxlen=MAX_RECENT_REQUESTS)
         self.registry = registry
-        self.on_up_changed: Callable[[], object] = lambda: None
-        register_resource_gauges(registry, freshness, budget)
-        self._refreshes = Counter[str]()
-        self._failures = Counter[str]()
-        self._reasons: dict[str, int] = dict.fromkeys(REASONS, 0)
+        register_resource_gauges(registry, states, budget)
         self._collector_failures = dict.fromkeys(collectors, 0)
         _register_counters(
             registry,
@@ -105,19 +103,19 @@ class AccountTelemetry:
                 "api_exporter_refreshes",
                 "Number of finished refreshes of the resource, including failed"
                 " refreshes",
-                lambda: {name: self._refreshes[name] for name in freshness},
+                lambda: {name: one.refreshes for name, one in states.items()},
                 "resource",
             ),
             (
                 "api_exporter_refresh_failures",
                 "Number of failed refreshes of the resource",
-                lambda: {name: self._failures[name] for name in freshness},
+                lambda: {n: one.failed_refreshes for n, one in states.items()},
                 "resource",
             ),
             (
                 "api_exporter_refresh_failure_reasons",
                 "Number of failed refreshes by reason",
-                lambda: self._reasons,
+                lambda: reasons,
                 "reason",
             ),
             (
@@ -132,13 +130,13 @@ class AccountTelemetry:
 
     def summary(self, now: float) -> str:
         """Return the account's state, such as `peers fresh, 214 peers, 0.4 s`."""
-        peers = self.freshness[UP]
-        state = peers.state(now)
+        peers = self.states[UP]
+        state = peers.word(now)
         if peers.error is not None:
             return f"peers {state}: {peers.error}"
         if peers.last_success is None:
             return f"peers {state}"
-        failing = [name for name, s in self.freshness.items() if s.up is False]
+        failing = [name for name, s in self.states.items() if s.up is False]
         others = f", failing: {', '.join(failing)}" if failing else ""
         records = with_noun(peers.records, "peer")
         return f"peers {state}, {records}, {peers.seconds:.1f} s{others}"
@@ -148,14 +146,6 @@ class AccountTelemetry:
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
         self._attempts.count(attempt)
-
-    def refreshed(self, resource: str) -> None:
-        self._refreshes[resource] += 1
-
-    def failed(self, resource: str, error: UpstreamError) -> None:
-        self.refreshed(resource)
-        self._failures[resource] += 1
-        self._reasons[error.reason] += 1
 
     def collector_failed(self, collector: str) -> None:
         self._collector_failures[collector] += 1
@@ -182,5 +172,5 @@ def _code_label(status: int | None) -> str:
 
 def accounts_summary(accounts: Collection[AccountTelemetry]) -> str:
     """Return the state of several accounts, such as `48 of 50 accounts up`."""
-    up = sum(telemetry.freshness[UP].up is True for telemetry in accounts)
+    up = sum(telemetry.states[UP].up is True for telemetry in accounts)
     return f"{up} of {with_noun(len(accounts), 'account')} up"

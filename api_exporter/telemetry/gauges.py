@@ -13,8 +13,8 @@ from prometheus_client.utils import floatToGoString
 
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import labels
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import UP
-from api_exporter.telemetry.freshness import Freshness
 
 Value = float | Mapping[str, float] | Mapping[tuple[str, ...], float] | None
 
@@ -99,19 +99,19 @@ def _label_values(names: tuple[str, ...], key: str | tuple[str, ...]) -> dict[st
 
 def register_resource_gauges(
     registry: CollectorRegistry,
-    freshness: Mapping[str, Freshness],
+    states: Mapping[str, ResourceState],
     budget: Callable[[], float | None],
 ) -> None:
     """Register the gauges of each resource, and of the request budget."""
 
-    def by_resource(value: Callable[[Freshness], float | None]) -> dict[str, float]:
-        values = ((name, value(one)) for name, one in freshness.items())
+    def by_resource(value: Callable[[ResourceState], float | None]) -> dict[str, float]:
+        values = ((name, value(one)) for name, one in states.items())
         return {name: known for name, known in values if known is not None}
 
     def unknown_values() -> Mapping[tuple[str, ...], float]:
         return Counter(
             (resource, field)
-            for resource, known in freshness.items()
+            for resource, known in states.items()
             for field, _ in known.unknown.values
         )
 
@@ -121,7 +121,7 @@ def register_resource_gauges(
             "netbird_api_up",
             "Whether the last refresh of the peers succeeded and their metrics have not"
             " expired (1 = yes, 0 = no; the peers may be withheld)",
-            lambda: freshness[UP].up,
+            lambda: states[UP].up,
         ),
         OwnFamily(
             "api_exporter_request_budget_per_minute",
@@ -143,7 +143,9 @@ def register_resource_gauges(
     )
 
 
-_RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ...] = (
+_RESOURCE_GAUGES: tuple[
+    tuple[str, str, Callable[[ResourceState], float | None]], ...
+] = (
     (
         "api_exporter_resource_up",
         "Whether the last refresh of the resource succeeded and its metrics have not"

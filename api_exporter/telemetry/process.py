@@ -153,7 +153,7 @@ def register_account_gauges(
     """Register the gauges of all accounts, in the registry of the process."""
 
     def up() -> dict[str, float]:
-        ups = ((name, account.freshness[UP].up) for name, account in accounts().items())
+        ups = ((name, account.states[UP].up) for name, account in accounts().items())
         return {name: up for name, up in ups if up is not None}
 
     OwnMetrics(

@@ -13,9 +13,9 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.logger import Logger
 from twisted.web.server import NOT_DONE_YET, Request
 
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import error_line
-from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.account_page import AccountPage, Networks
 from api_exporter.web.context import SiteContext
 from api_exporter.web.peer_table import (
@@ -92,12 +92,12 @@ def unknown(network: AccountNetwork, now: float) -> str:
     """Return why the peers or groups are unknown, in a line; "" if they are known."""
     for name in ("peers", "groups"):
         if name not in network.inventory.records:
-            freshness = network.telemetry.freshness[name]
+            freshness = network.states[name]
             return f"the {name} are unknown: {_reason(freshness, now)}"
     return ""
 
 
-def _reason(freshness: Freshness, now: float) -> str:
+def _reason(freshness: ResourceState, now: float) -> str:
     since = ""
     if freshness.last_success is not None:
         since = f"last refresh {now - freshness.last_success:.0f} s ago; "

@@ -8,11 +8,11 @@ from itertools import chain
 
 from twisted.web.server import Request
 
+from api_exporter.netbird.resource_state import UNRELIABLE_PERIODS, ResourceState
 from api_exporter.netbird.resources import UP
 from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.subjects.groups import GroupCount
-from api_exporter.telemetry.freshness import UNRELIABLE_PERIODS, Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.account_page import AccountPage, Answer
 
@@ -24,16 +24,14 @@ class Health(AccountPage):
         telemetry = network.telemetry
         return self._process(
             upstream={"url": network.url, "reachable": telemetry.reachable},
-            resources={
-                name: _entry(known) for name, known in telemetry.freshness.items()
-            },
+            resources={name: _entry(known) for name, known in telemetry.states.items()},
         )
 
     def many(self, _request: Request) -> dict[str, object]:
         """Return the `up` of each account."""
         return self._process(
             accounts={
-                name: {"up": network.telemetry.freshness[UP].up}
+                name: {"up": network.states[UP].up}
                 for name, network in self.networks.items()
             }
         )
@@ -47,7 +45,7 @@ class Health(AccountPage):
         }
 
 
-def _entry(freshness: Freshness) -> dict[str, object]:
+def _entry(freshness: ResourceState) -> dict[str, object]:
     error = freshness.error
     entry: dict[str, object] = {
         "up": freshness.up,
@@ -68,7 +66,7 @@ class Ready(AccountPage):
     """
 
     def one(self, request: Request, network: AccountNetwork) -> dict[str, object]:
-        found = [*reasons(network.telemetry.freshness[UP], self.now())]
+        found = [*reasons(network.states[UP], self.now())]
         answer: dict[str, object] = {}
         if names := [raw.decode("utf-8", "replace") for raw in _groups(request)]:
             groups = [*chain.from_iterable(_find(network, name) for name in names)]
@@ -94,7 +92,7 @@ class Ready(AccountPage):
         if _groups(request):
             return super().many(request)
         found = {
-            name: not [*reasons(network.telemetry.freshness[UP], self.now())]
+            name: not [*reasons(network.states[UP], self.now())]
             for name, network in self.networks.items()
         }
         ready = any(found.values()) or not found
@@ -102,7 +100,7 @@ class Ready(AccountPage):
         return {"ready": ready, "accounts": found}
 
 
-def reasons(freshness: Freshness, now: float) -> Iterator[dict[str, str]]:
+def reasons(freshness: ResourceState, now: float) -> Iterator[dict[str, str]]:
     """Yield why the records of the peers are not reliable.
 
     The metrics of the peers stay longer: until METRICS_MAX_AGE.

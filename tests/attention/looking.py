@@ -11,9 +11,9 @@ from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.subjects.findings import find
 from api_exporter.subjects.table import FINDERS
-from api_exporter.telemetry.freshness import Freshness
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3600.0, 86400.0
@@ -37,7 +37,7 @@ def seen(
     inventory: Inventory,
     *,
     now: float = NOW,
-    freshness: Mapping[str, Freshness] | None = None,
+    states: Mapping[str, ResourceState] | None = None,
     chosen: tuple[str, ...] = (),
     thresholds: Thresholds | None = None,
     server_certificate: Lifetime | None = None,
@@ -48,7 +48,7 @@ def seen(
         thresholds=thresholds or default_thresholds(),
         now=now,
         drop_at=drop_at(inventory.peers or (), now, thresholds or default_thresholds()),
-        freshness=freshness or {},
+        states=states or {},
         important_groups=chosen,
         server_certificate=server_certificate,
         client_certificate=client_certificate,

@@ -8,13 +8,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.finding import MAX_NAME_LENGTH, safe_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.report import lines
 from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
 from api_exporter.subjects.reverse_proxy import ProxyCluster, ProxyService
 from api_exporter.subjects.routes import Route
 from api_exporter.subjects.setup_keys import SetupKey
 from api_exporter.subjects.watch import Attention, update_findings
-from api_exporter.telemetry.freshness import Freshness
 from simulation.company.network import SimulatedNetwork as Demo
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
 from tests.attention.test_demo import known
@@ -90,7 +90,7 @@ class NamesTests(ServedTestCase):
         """Markup in names is text on the page."""
         attention = Attention(
             lambda: named(HOSTILE[0]),
-            freshness={"peers": Freshness(period=30, ended_at=NOW, last_success=NOW)},
+            states={"peers": ResourceState(period=30, ended_at=NOW, last_success=NOW)},
             now=lambda: NOW,
         )
         attention.last = update_findings(attention.snapshot(), "peers", attention.last)

@@ -11,17 +11,17 @@ from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import with_changes
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer, User
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.subjects import watch
 from api_exporter.subjects.agent_network.records import AgentProvider, AgentSettings
 from api_exporter.subjects.reverse_proxy import ProxyCluster
 from api_exporter.subjects.routes import Route
 from api_exporter.subjects.setup_keys import SetupKey
 from api_exporter.subjects.watch import Attention, FindingList, update_findings
-from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import DAY, NOW, at
 from tests.inventories import inventory_of
 
-READ = Freshness(period=30, ended_at=NOW, last_success=NOW)
+READ = ResourceState(period=30, ended_at=NOW, last_success=NOW)
 
 WAITING = inventory_of().with_("users", (User(id="u", pending_approval=True),))
 
@@ -33,10 +33,10 @@ class AttentionTests(SynchronousTestCase):
         self.known = inventory_of()
         self.time = NOW
         self.lives: tuple[Lifetime | None, Lifetime | None] = (None, None)
-        self.freshness = {"peers": READ}
+        self.states = {"peers": READ}
         self.attention = Attention(
             lambda: self.known,
-            freshness=self.freshness,
+            states=self.states,
             now=lambda: self.time,
             certificate_lifetimes=lambda: self.lives,
         )
@@ -49,7 +49,7 @@ class AttentionTests(SynchronousTestCase):
         for thresholds, severity in ((None, "info"), (severe, "critical")):
             attention = Attention(
                 lambda: WAITING,
-                freshness=self.freshness,
+                states=self.states,
                 now=lambda: self.time,
                 thresholds=thresholds,
             )
@@ -63,10 +63,10 @@ class AttentionTests(SynchronousTestCase):
 
     def test_start(self) -> None:
         """Before anything is known, there are no counts, not even zeros."""
-        self.freshness["peers"] = Freshness(period=30)
+        self.states["peers"] = ResourceState(period=30)
         self.assertEqual({}, self.attention.found.counts)
         self.assertEqual({}, self.look("users").counts)
-        self.freshness["peers"] = READ
+        self.states["peers"] = READ
         self.assertEqual(
             {"critical": 0, "warning": 0, "info": 0}, self.look("peers").counts
         )
@@ -129,7 +129,7 @@ class AttentionTests(SynchronousTestCase):
         """Numbers of important groups follow the peers after any refresh."""
         attention = Attention(
             lambda: self.known,
-            freshness=self.freshness,
+            states=self.states,
             now=lambda: self.time,
             important_groups=("gates",),
         )
@@ -154,7 +154,7 @@ class AttentionTests(SynchronousTestCase):
     def test_withdrawn(self) -> None:
         """A withdrawn resource has no findings, and counts as unknown."""
         self.known = WAITING
-        self.freshness["users"] = READ
+        self.states["users"] = READ
         self.look("users")
         self.known = self.known.with_("users", None)
         found = self.look("users")

@@ -118,8 +118,8 @@ class DormantTests(SynchronousTestCase):
         network = Agents(agent_providers=b"[]")
         for _ in range(16):
             network.advance(15 * MINUTE)
-            freshness = network.telemetry.freshness["agent_providers"]
-            self.assertEqual("fresh", freshness.state(NOON + network.clock.seconds()))
+            freshness = network.states["agent_providers"]
+            self.assertEqual("fresh", freshness.word(NOON + network.clock.seconds()))
         self.assertEqual({"providers"}, {path for _, path in network.requests})
         self.assertEqual(2, len(network.since(HOUR + MINUTE)) // 3)
         self.assertEqual(
@@ -187,8 +187,8 @@ class ReloadTests(SynchronousTestCase):
         after = Agents(agent_providers=b"[]", max_age=600.0)
         network = self.reloaded(before, after)
         while not network.requests:
-            freshness = network.telemetry.freshness["agent_providers"]
-            self.assertEqual("fresh", freshness.state(NOON + network.clock.seconds()))
+            freshness = network.states["agent_providers"]
+            self.assertEqual("fresh", freshness.word(NOON + network.clock.seconds()))
             network.advance(MINUTE)
         self.assertApproximates(30 * MINUTE, network.requests[0][0], MINUTE)
 
@@ -217,7 +217,7 @@ class CostTests(SynchronousTestCase):
             self.assertLessEqual(3, len(times))
             for first, second in pairwise(times):
                 self.assertGreaterEqual(second - first, 100 * took)
-            freshness = network.telemetry.freshness["agent_consumption"]
+            freshness = network.states["agent_consumption"]
             self.assertIs(is_up, freshness.up)
             if is_up:
                 self.assertLessEqual(1200, freshness.period)

@@ -28,8 +28,8 @@ class NetworkTests(SynchronousTestCase):
         """A resource is not late before its log is."""
         bench = Bench("events", logs={"events": Resting()}).start()
         bench.advance(2600)
-        freshness = bench.telemetry.freshness["events"]
-        self.assertEqual("fresh", freshness.state(bench.now()))
+        freshness = bench.states["events"]
+        self.assertEqual("fresh", freshness.word(bench.now()))
 
     def test_log(self) -> None:
         """A log gets all bodies of its resource, changed or not, and no others."""
@@ -42,10 +42,10 @@ class NetworkTests(SynchronousTestCase):
         """Without a collector the records are counted, and not decoded."""
         network = Bench("peers", beside=("events",), events=EVENTS).start()
         self.assertEqual((), network.inventory.records["events"])
-        self.assertEqual(3, network.telemetry.freshness["events"].records)
+        self.assertEqual(3, network.states["events"].records)
         network = Bench("events", events=EVENTS).start()
         self.assertEqual(2, len(network.inventory.records["events"]))
-        standing = network.telemetry.freshness["events"]
+        standing = network.states["events"]
         self.assertEqual((2, 1), (standing.records, standing.rejected))
 
     def test_read_after_a_reload(self) -> None:
@@ -97,7 +97,7 @@ class NetworkTests(SynchronousTestCase):
                     bench.replies["proxy_services"] = services
                     bench.replies["api/events/proxy"] = log
                     bench.advance(660)
-                    found = bench.telemetry.freshness["access_log"]
+                    found = bench.states["access_log"]
                     self.assertEqual(expected, (found.up, found.supported))
                 self.assertNotIn(
                     "metrics of access_log have expired", str(book.lines())
@@ -117,7 +117,7 @@ class NetworkTests(SynchronousTestCase):
             reason="connect",
         )
         bench.count_attempt(lost)
-        peers = bench.telemetry.freshness["peers"]
+        peers = bench.states["peers"]
         self.assertIs(False, peers.up)
         assert peers.error is not None
         self.assertEqual(("connect", "lost"), (peers.error.reason, str(peers.error)))
@@ -137,4 +137,4 @@ class NetworkTests(SynchronousTestCase):
             is_broken = broken
             bench.advance(30)
             self.assertEqual(errors, len(self.flushLoggedErrors(ValueError)))
-        self.assertEqual(1_800_000_120, bench.telemetry.freshness["peers"].last_success)
+        self.assertEqual(1_800_000_120, bench.states["peers"].last_success)

@@ -13,13 +13,14 @@ from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Family, Inputs, Metric, labels
 from api_exporter.netbird import join_size
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resource_state import LastBody
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh import pipeline
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.life import LastBody, lives
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.pipeline import Pipeline
+from api_exporter.refresh.states import States
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.world import World
 from tests.inventories import inventory_of
@@ -46,8 +47,10 @@ class Bench:
         self.failures: list[str] = []
         self.clock = Clock()
         self.pages = Pages(["things", "others"])
+        periods = dict.fromkeys(RESOURCE_BY_NAME.keys() - {CURRENT_USER}, 300.0)
+        self.states = States(periods, log=lambda *_: None)
         self.pipeline = Pipeline(
-            lives=lives(dict.fromkeys(RESOURCE_BY_NAME.keys() - {CURRENT_USER}, 300.0)),
+            states=self.states,
             collectors=[
                 Collector("things", ("groups",), self.measure, (METRIC,)),
                 Collector("others", ("groups",), self.others, (OTHER,)),
@@ -99,7 +102,7 @@ class Bench:
         return read
 
     def withdraw(self) -> Deferred[None]:
-        self.pipeline.forget("groups")
+        self.states.change("groups", body=None)
         withdrawing = Deferred.fromCoroutine(self.pipeline.withdraw("groups"))
         self.turn()
         return withdrawing

@@ -57,5 +57,5 @@ class PromptTests(ServedTestCase):
         ):
             texts, network = self.denied(body)
             self.assertNotIn(PROMPT[:8], texts)
-            error = network.telemetry.freshness["agent_denials"].error
+            error = network.states["agent_denials"].error
             self.assertEqual("decode", error and error.reason)

@@ -22,6 +22,7 @@ from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY, Refresher
+from api_exporter.refresh.transitions import Event, Failed, Succeeded
 from api_exporter.subjects.selection import selection
 from api_exporter.subjects.table import RESOURCES
 from api_exporter.upstream.refusal import response_error
@@ -331,8 +332,8 @@ class RefresherTests(SynchronousTestCase):
                 bench.start()
             bench.advance(float(step[2]))
             for name, state in re.findall(r"(\w+) ([^,]+)", step[3]):
-                freshness = bench.telemetry.freshness[name]
-                found: list[str] = [freshness.state(bench.now())]
+                freshness = bench.states[name]
+                found: list[str] = [freshness.word(bench.now())]
                 if freshness.error is not None:
                     found.append(freshness.error.reason)
                 self.assertEqual(state.split(), found, f"{line} in:\n{story}")
@@ -358,7 +359,7 @@ class RefresherTests(SynchronousTestCase):
             bench.replies["peers"] = body
             bench.advance(30)
             self.assertIs(before, bench.pages.whole())
-            freshness = bench.telemetry.freshness["peers"]
+            freshness = bench.states["peers"]
             self.assertEqual(1_800_000_000 + seconds, freshness.last_success)
         known = bench.inventory.peers or ()
         bench.replies["peers"] = b'[%b,{"id":"b","name":"new"}]' % a
@@ -380,7 +381,7 @@ class RefresherTests(SynchronousTestCase):
 
     def test_withdrawal_with_a_defect(self) -> None:
         """A failed withdrawal is retried, whichever step has failed."""
-        for which, name in (("pipeline", "withdraw"), ("refresh_log", "expired")):
+        for which, name in (("pipeline", "withdraw"), ("states", "record")):
             bench = Bench("setup_keys", setup_keys=b'[{"id":"k"}]').start()
             part = getattr(bench, which)
             self.patch(part, name, failing_once(getattr(part, name)))
@@ -389,7 +390,7 @@ class RefresherTests(SynchronousTestCase):
             self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
             bench.advance(WITHDRAWAL_RETRY)
             self.assertNotIn("netbird_api_setup_key_valid", bench.page())
-            self.assertTrue(bench.telemetry.freshness["setup_keys"].withdrawn)
+            self.assertTrue(bench.states["setup_keys"].withdrawn)
 
     def test_late_answer_is_not_withdrawn(self) -> None:
         """A response that is being rendered when the old one expires stays."""
@@ -419,7 +420,7 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(601)
         self.assertNotIn("netbird_api_access_token", bench.page())
         self.assertFalse(bench.pipeline.knows("access_tokens"))
-        self.assertIsNone(bench.telemetry.freshness["access_tokens"].up)
+        self.assertIsNone(bench.states["access_tokens"].up)
         late.callback(GOOD["tokens"])
         bench.advance(0)
         self.assertIn(labels % "you", bench.page())
@@ -441,7 +442,7 @@ class RefresherTests(SynchronousTestCase):
         self.successResultOf(bench.stopService())
         bench.replies["accounts"] = b"[]"
         bench.start()
-        self.assertTrue(all(s.up for s in bench.telemetry.freshness.values()))
+        self.assertTrue(all(s.up for s in bench.states.values()))
 
     def test_rejected_records(self) -> None:
         """A record that cannot be decoded is left out, counted and logged; of many, the
@@ -449,7 +450,7 @@ class RefresherTests(SynchronousTestCase):
         """
         book = logbook(self)
         bench = Bench(peers=b'[{"id":"a"},{"id":7},{"id":"c"}]').start()
-        freshness = bench.telemetry.freshness["peers"]
+        freshness = bench.states["peers"]
         self.assertEqual((2, 1), (freshness.records, freshness.rejected))
         [line] = [line for line in book.lines() if "left out" in line]
         self.assertIn("peers[1]", line)
@@ -475,11 +476,11 @@ class RefresherTests(SynchronousTestCase):
             bench.replies["groups"] = GROUP
             end(waiting)
             self.assertEqual(logged, len(self.flushLoggedErrors(ZeroDivisionError)))
-            error = bench.telemetry.freshness["groups"].error
+            error = bench.states["groups"].error
             assert error is not None
             self.assertEqual("internal", error.reason)
             bench.advance(301)
-            self.assertIs(True, bench.telemetry.freshness["groups"].up)
+            self.assertIs(True, bench.states["groups"].up)
 
     def test_defect_that_stays(self) -> None:
         """A defect is logged when it begins, not at every refresh."""
@@ -496,30 +497,32 @@ class RefresherTests(SynchronousTestCase):
             else:
                 waiting.callback(reply)
             bench.advance(0)
-            self.assertEqual(failures, bench.telemetry.freshness["peers"].failures)
+            self.assertEqual(failures, bench.states["peers"].failures)
             self.assertEqual(logged, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_defect_afterwards(self) -> None:
         """A defect in the log after a refresh frees its slot, and is logged as such."""
+        for ending in (Succeeded, Failed):
+            bench = Bench(groups=DOWN if ending is Failed else GROUP)
+            real = bench.states.record
 
-        def broken(*_: object, **__: object) -> None:
-            raise ZeroDivisionError("oops")
+            def broken(name: str, event: Event) -> None:
+                if isinstance(event, ending):  # noqa: B023 - of this turn
+                    raise ZeroDivisionError("oops")
+                real(name, event)  # noqa: B023 - of this turn
 
-        for method in ("succeeded", "failed"):
-            bench = Bench(groups=DOWN if method == "failed" else GROUP)
-            real = getattr(bench.refresh_log, method)
-            self.patch(bench.refresh_log, method, broken)
+            self.patch(bench.states, "record", broken)
             book = logbook(self)
             bench.start()
             self.assertIn(
                 "internal error while refreshing groups", " ".join(book.lines())
             )
             self.assertGreater(len(self.flushLoggedErrors(ZeroDivisionError)), 0)
-            self.patch(bench.refresh_log, method, real)
+            self.patch(bench.states, "record", real)
             bench.replies["groups"] = GROUP
             bench.advance(330)
-            self.assertIs(True, bench.telemetry.freshness["groups"].up)
-            self.assertIs(True, bench.telemetry.freshness["peers"].up)
+            self.assertIs(True, bench.states["groups"].up)
+            self.assertIs(True, bench.states["peers"].up)
             self.assertEqual([], self.flushLoggedErrors())
 
     def test_failures_keep_nothing(self) -> None:
@@ -535,7 +538,7 @@ class RefresherTests(SynchronousTestCase):
         for number in range(1, 7):
             bench.replies["peers"] = b" " * number + (cut if number % 2 else bad)
             bench.advance(30)
-            failures = bench.telemetry.freshness["peers"].failures
+            failures = bench.states["peers"].failures
             self.assertLessEqual(number, failures)
         del bench.replies["peers"]
         self.assertLess(tracemalloc.get_traced_memory()[0], 1_000_000)
@@ -549,7 +552,7 @@ class RefresherTests(SynchronousTestCase):
             self.assertEqual(["peers"], bench.asked)
             outcome.chainDeferred(test)
             bench.advance(0)
-            self.assertIs(True, bench.telemetry.freshness["groups"].up)
+            self.assertIs(True, bench.states["groups"].up)
             self.flushLoggedErrors(UpstreamError)
 
     def test_silent_connection_test(self) -> None:
@@ -562,7 +565,7 @@ class RefresherTests(SynchronousTestCase):
             self.assertEqual(["peers"], bench.asked)
         bench.on_silent(PROBE_PATH)
         bench.advance(0)
-        self.assertIs(True, bench.telemetry.freshness["groups"].up)
+        self.assertIs(True, bench.states["groups"].up)
         bench.stopService()
         bench.on_silent(PROBE_PATH)
         self.assertEqual([], bench.clock.getDelayedCalls())
@@ -573,7 +576,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual("groups", bench.asked[-1])
         bench.on_silent("api/groups?page=1")
         bench.advance(0)
-        self.assertIs(True, bench.telemetry.freshness["routes"].up)
+        self.assertIs(True, bench.states["routes"].up)
 
     def test_stop(self) -> None:
         """A stop cancels running tasks and leaves no timer."""
@@ -583,7 +586,7 @@ class RefresherTests(SynchronousTestCase):
         self.successResultOf(bench.stopService())
         self.assertEqual([waiting], cancelled)
         self.assertEqual([], bench.clock.getDelayedCalls())
-        self.assertIsNone(bench.telemetry.freshness["groups"].ended_at)
+        self.assertIsNone(bench.states["groups"].ended_at)
 
     def test_stop_of_another(self) -> None:
         """A stop frees slots for another account with the same token."""

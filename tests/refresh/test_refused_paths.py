@@ -109,7 +109,7 @@ class WeakRoleTests(SynchronousTestCase):
         self.assertEqual(MAX_REFUSED, len(network.run(5)))
         self.assertEqual(MAX_REFUSED + 1, len(network.run(15)))
         self.assertEqual(MAX_REFUSED + 6, len(network.run(65)))
-        peers = network.telemetry.freshness["peers"]
+        peers = network.states["peers"]
         self.assertGreaterEqual(peers.last_success or 0.0, 60.0)
         times = [at for at, _ in network.refused]
         for first, last in zip(times, times[MAX_REFUSED + 1 :], strict=False):
@@ -121,7 +121,7 @@ class WeakRoleTests(SynchronousTestCase):
         network.readable.add("api/groups")
         network.startService()
         network.run(330)
-        groups = network.telemetry.freshness["groups"]
+        groups = network.states["groups"]
         self.assertGreaterEqual(groups.last_success or 0.0, 299.0)
 
     def test_shared(self) -> None:

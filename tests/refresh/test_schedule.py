@@ -12,9 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Jitter, Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.life import lives
 from api_exporter.refresh.outage import NEVER
 from api_exporter.refresh.schedule import Schedule
+from api_exporter.refresh.states import States
 
 HOUR = 3600.0
 
@@ -58,7 +58,7 @@ class Turns(Schedule):
         self.budget = budget or Budget()
         self.started: list[str] = []
         super().__init__(
-            lives(periods),
+            States(periods, log=lambda *_: None),
             clock=self.clock,
             jitter=jitter,
             budget=self.budget,

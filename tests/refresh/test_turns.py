@@ -11,9 +11,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
-from api_exporter.refresh.life import lives
 from api_exporter.refresh.rate_limits import stretched
 from api_exporter.refresh.schedule import Schedule
+from api_exporter.refresh.states import States
 from api_exporter.subjects.table import RESOURCES
 from tests import tries
 from tests.parts import limiter as bucket
@@ -63,7 +63,7 @@ class Crowd:
         chance, budget = Random(1), budget or Budget()
         self.schedules = [
             Schedule(
-                lives(mine),
+                States(mine, log=lambda *_: None),
                 clock=self.clock,
                 jitter=chance.random,
                 budget=budget,
@@ -184,7 +184,7 @@ class TurnTests(SynchronousTestCase):
         crowd = Crowd([FEW])
         [schedule] = crowd.schedules
         schedule.make_due("peers", 0.0)
-        schedule._lives["peers"].due = 10.0
+        schedule._states.change("peers", due=10.0)
         crowd.until(9.9)
         self.assertEqual([], crowd.requests)
         crowd.until(10.1)

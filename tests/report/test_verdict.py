@@ -9,21 +9,22 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import User
+from api_exporter.netbird.resource_state import NotRead, ResourceState
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.transitions import Unread
 from api_exporter.report import verdict
 from api_exporter.subjects.users import AccessToken
 from api_exporter.subjects.watch import FindingList
-from api_exporter.telemetry.freshness import Freshness
 from tests.inventories import inventory_of
 from tests.web.watched import NOON, Watched
 
 DAY = 86400.0
 PEERS = "refresh of the peers"
-FRESH = Freshness(period=30, ended_at=NOON, last_success=NOON, records=214)
+FRESH = ResourceState(period=30, ended_at=NOON, last_success=NOON, records=214)
 
 
-def failing(reason: str = "401: the NetBird API rejects the token") -> Freshness:
-    return Freshness(
+def failing(reason: str = "401: the NetBird API rejects the token") -> ResourceState:
+    return ResourceState(
         period=30,
         ended_at=NOON,
         error=UpstreamError("auth", reason),
@@ -49,10 +50,10 @@ def known(*tokens: AccessToken) -> Inventory:
 class VerdictTests(SynchronousTestCase):
     def verdict(
         self,
-        peers: Freshness,
+        peers: ResourceState,
         inventory: Inventory | None = None,
         now: float = NOON + 3,
-        others: Mapping[str, Freshness] = MappingProxyType({}),
+        others: Mapping[str, ResourceState] = MappingProxyType({}),
     ) -> verdict.Verdict:
         found = inventory if inventory is not None else inventory_of(peers=())
         return verdict.reading_verdict({"peers": peers, **others}, found, now)
@@ -61,7 +62,7 @@ class VerdictTests(SynchronousTestCase):
         """Fresh peers are good, overdue ones a warning, and none so far neutral."""
         for peers, now, tone, headline in (
             (FRESH, NOON + 3, "good", "yes"),
-            (Freshness(period=30), NOON, "none", f"not yet, first {PEERS}"),
+            (ResourceState(period=30), NOON, "none", f"not yet, first {PEERS}"),
             (FRESH, NOON + 50, "warn", f"late, last {PEERS} 50 seconds ago"),
         ):
             found = self.verdict(peers, now=now)
@@ -75,7 +76,7 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual("Reading NetBird: no, since 11:55 UTC", found.headline)
         self.assertEqual("401: the NetBird API rejects the token", found.why)
         self.assertIn("Check the expiry", found.notes[0])
-        never = Freshness(period=30, ended_at=NOON, error=failing().error)
+        never = ResourceState(period=30, ended_at=NOON, error=failing().error)
         succeeded = "No refresh of the peers has succeeded since the start."
         for peers, inventory, words in (
             (failing(), None, "as they were at 11:54 UTC"),
@@ -87,7 +88,7 @@ class VerdictTests(SynchronousTestCase):
 
     def test_ended(self) -> None:
         """Expired peers are bad even without a failure."""
-        old = Freshness(period=30, ended_at=NOON, last_success=NOON - 77)
+        old = ResourceState(period=30, ended_at=NOON, last_success=NOON - 77)
         found = self.verdict(replace(old, withdrawn=True), inventory_of())
         self.assertEqual(("bad", "Not working"), (found.tone, found.short))
         self.assertIn("80 seconds ago", found.headline)
@@ -153,15 +154,18 @@ class VerdictTests(SynchronousTestCase):
         slow = UpstreamError("timeout", "no response within 30 s")
         denied = UpstreamError("forbidden", "403: permission denied")
         for standing, words in (
-            (Freshness(period=30), "not known yet"),
+            (ResourceState(period=30), "not known yet"),
             (FRESH, "accepted"),
             (failing(), "refused"),
-            (Freshness(period=30, error=denied), "accepted, but may not read peers"),
             (
-                Freshness(period=30, error=slow, last_success=NOON),
+                ResourceState(period=30, error=denied),
+                "accepted, but may not read peers",
+            ),
+            (
+                ResourceState(period=30, error=slow, last_success=NOON),
                 "accepted at the last success",
             ),
-            (Freshness(period=30, error=slow), "not known yet"),
+            (ResourceState(period=30, error=slow), "not known yet"),
         ):
             self.assertEqual(words, verdict.token_state(standing)[1])
 
@@ -170,6 +174,6 @@ class WokenTests(SynchronousTestCase):
     def test_woken(self) -> None:
         """A resource that has just woken, before its first refresh, is starting."""
         watched = Watched().start()
-        watched.lives["groups"].sleep()
+        watched.states.record("groups", Unread(NotRead.DORMANT))
         words = verdict.state_words(watched, watched.now())
         self.assertEqual("starting", words["groups"])

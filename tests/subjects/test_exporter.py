@@ -4,9 +4,9 @@ from msgspec.structs import replace
 
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.netbird.records import User
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.subjects.reverse_proxy import ProxyToken
 from api_exporter.subjects.users import AccessToken
-from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import (
     DAY,
     HOUR,
@@ -99,8 +99,8 @@ class ExporterTests(FindingsTestCase):
     def test_limited(self) -> None:
         """The finding of a user with too few rights says what to do."""
         user = User(id="me", role="user", is_current=True)
-        freshness = {"peers": Freshness(period=30)}
-        looked = seen(inventory_of(users=(user,)), freshness=freshness)
+        states = {"peers": ResourceState(period=30)}
+        looked = seen(inventory_of(users=(user,)), states=states)
         self.tells(
             looked,
             ": The token's user has the role user and may not read everything. The"
@@ -110,7 +110,7 @@ class ExporterTests(FindingsTestCase):
         [finding] = findings(looked)
         self.assertEqual(("warning", ""), (finding.severity, finding.runbook("x")))
         admin = inventory_of(users=(replace(user, role="admin"),))
-        self.tells(seen(admin, freshness=freshness))
+        self.tells(seen(admin, states=states))
 
     def test_rejected(self) -> None:
         """Records that are left out are a finding."""
@@ -119,12 +119,12 @@ class ExporterTests(FindingsTestCase):
             (1, "1 unreadable record"),
             (2, "2 unreadable records"),
         ):
-            state = Freshness(period=30, last_success=NOW, rejected=number)
+            state = ResourceState(period=30, last_success=NOW, rejected=number)
             line = (
                 f"ApiExporterRecordsRejected: Resource routes has {words}, left out of"
                 " the metrics: its counts are too small."
             )
-            looked = seen(inventory_of(), freshness={"routes": state})
+            looked = seen(inventory_of(), states={"routes": state})
             self.tells(looked, words and line)
 
     def test_detail(self) -> None:

@@ -3,17 +3,19 @@
 from msgspec.structs import replace
 
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.ports import UpstreamError
 from api_exporter.subjects.findings import unknown_resources
 from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
 from api_exporter.subjects.routes import Route
-from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import HOUR, NOW, FindingsTestCase, group, peer, seen
 from tests.inventories import changed, inventory_of
 
 REFUSED = UpstreamError("auth", "401")
 FAILING = {
-    "peers": Freshness(period=30, error=REFUSED, failing_since=NOW - 60, ended_at=NOW)
+    "peers": ResourceState(
+        period=30, error=REFUSED, failing_since=NOW - 60, ended_at=NOW
+    )
 }
 
 
@@ -130,13 +132,13 @@ class RoutingTests(FindingsTestCase):
         """While the peers cannot be read, that is the only finding about peers."""
         route = Route(id="r", network_id="r", enabled=True, peer="r0")
         depot = changed(self.depot(False, False), routes=(route,))
-        freshness = {**FAILING, "users": Freshness(period=60)}
+        states = {**FAILING, "users": ResourceState(period=60)}
         unreadable = "ApiExporterUpstreamFailing: The peers cannot be read from the"
         self.tells(
-            seen(depot, freshness=freshness),
+            seen(depot, states=states),
             f"{unreadable} NetBird API: their metrics are old. (since -60)",
         )
-        withdrawn = seen(changed(depot, peers=None), freshness=freshness)
+        withdrawn = seen(changed(depot, peers=None), states=states)
         self.tells(
             withdrawn,
             f"{unreadable} NetBird API: their metrics are missing. (since -60)",

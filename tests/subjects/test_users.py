@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from api_exporter.netbird.records import User
+from api_exporter.netbird.resource_state import NotRead, ResourceState
 from api_exporter.subjects.findings import unknown_resources
 from api_exporter.subjects.users import AccessToken, UserInvite
-from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import DAY, FindingsTestCase, at, seen
 from tests.inventories import inventory_of
 
@@ -88,8 +88,8 @@ class TokenTests(FindingsTestCase):
             "ApiExporterTokenNotWatched: The exporter's token has an unknown expiry"
             " date: no alert warns before the token expires."
         )
-        for supported, expected in ((False, line), (True, ""), (None, "")):
-            freshness = {"access_tokens": Freshness(period=600, supported=supported)}
-            looked = seen(inventory_of(access_tokens=()), freshness=freshness)
+        for not_read, expected in ((NotRead.REFUSED, line), (None, "")):
+            states = {"access_tokens": ResourceState(period=600, not_read=not_read)}
+            looked = seen(inventory_of(access_tokens=()), states=states)
             self.tells(looked, expected)
             self.assertEqual((), unknown_resources(looked))

@@ -2,48 +2,48 @@
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
-from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.record_cache import NO_RECORDS
+from api_exporter.netbird.resource_state import LastBody, NotRead
 from api_exporter.ports import REASONS, Attempt, UpstreamError
-from api_exporter.refresh.life import FreshnessByName, LastBody, lives
-from api_exporter.refresh.refresh_log import RefreshLog
+from api_exporter.refresh.states import States
+from api_exporter.refresh.transitions import Expired, Failed, Succeeded, Unread
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.world import World
 
 DOWN = UpstreamError("timeout", "no answer")
 
 
-class RecordingLog(RefreshLog):
-    """The refresh log of an account, with times from the test."""
+class Recorded(States):
+    """The states of an account with its telemetry, and times from the test."""
 
     def __init__(self) -> None:
-        self._at = 0.0
-        lives_ = lives({"peers": 30.0, "groups": 300.0})
-        self.freshness = FreshnessByName(lives_)
+        super().__init__({"peers": 30.0, "groups": 300.0}, lambda *_: None)
         self.registry = CollectorRegistry()
         self.budget: float | None = None
         self.telemetry = AccountTelemetry(
             registry=self.registry,
-            freshness=self.freshness,
+            states=self,
+            reasons=self.reasons,
             collectors=("peers", "routes"),
             budget=lambda: self.budget,
         )
-        world = World(Clock(), lambda: self._at, lambda: 0.5)
-        super().__init__(lives=lives_, telemetry=self.telemetry, world=world)
 
     def read(self, name: str, at: float = 1000, seconds: float = 0.4) -> None:
         """Record a successful refresh with five records and a rejected one."""
-        self._at = at
         body = LastBody(
             digest=(), records=5, rejected=1, errors=(), recognized=NO_RECORDS
         )
-        self.succeeded(name, body, seconds)
+        self.record(name, Succeeded(body, seconds, at, at))
 
     def fails(self, name: str, at: float, seconds: float = 30) -> None:
-        self._at = at
-        self.failed(name, DOWN, seconds)
+        self.record(name, Failed(DOWN, seconds, at))
+
+    def absent(self, name: str) -> None:
+        self.record(name, Unread(NotRead.ABSENT, 0.1, 1000))
+
+    def expire(self, name: str) -> None:
+        self.record(name, Expired(300, peers_fail=False))
 
     def attempt_ended(self, attempt: Attempt) -> None:
         self.telemetry.count_attempt(attempt)
@@ -68,13 +68,13 @@ def failed(path: str, at: float) -> Attempt:
 
 class AccountTelemetryTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.log = RecordingLog()
+        self.states = Recorded()
 
     def up(self) -> float | None:
-        return self.log.registry.get_sample_value("netbird_api_up")
+        return self.states.registry.get_sample_value("netbird_api_up")
 
     def value(self, name: str, **labels: str) -> float | None:
-        return self.log.registry.get_sample_value(f"api_exporter_{name}", labels)
+        return self.states.registry.get_sample_value(f"api_exporter_{name}", labels)
 
     def assert_values(self, resource: str, **expected: float | None) -> None:
         found = {name: self.value(name, resource=resource) for name in expected}
@@ -95,7 +95,7 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_success(self) -> None:
         """A successful refresh sets all gauges of its resource, and `up` for peers."""
-        self.log.read("peers", 1000.5, 0.4)
+        self.states.read("peers", 1000.5, 0.4)
         self.assertEqual(1, self.up())
         self.assert_values(
             "peers",
@@ -111,8 +111,8 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_failure(self) -> None:
         """A failed refresh is counted once by resource and once by reason."""
-        self.log.read("peers", 1000, 0.4)
-        self.log.fails("peers", 1030, 30)
+        self.states.read("peers", 1000, 0.4)
+        self.states.fails("peers", 1030, 30)
         self.assertEqual(0, self.up())
         self.assert_values(
             "peers",
@@ -126,9 +126,9 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_unsupported(self) -> None:
         """A resource that the NetBird API does not have is neither up nor down."""
-        self.log.fails("groups", 1000)
-        self.log.unsupported("groups", "no {resource}", 0.1)
-        self.assertEqual(0, self.log.freshness["groups"].failures)
+        self.states.fails("groups", 1000)
+        self.states.absent("groups")
+        self.assertEqual(0, self.states["groups"].failures)
         self.assert_values(
             "groups", resource_up=None, resource_supported=0, refresh_failures_total=1
         )
@@ -136,72 +136,74 @@ class AccountTelemetryTests(SynchronousTestCase):
     def test_withdrawn(self) -> None:
         """A resource with expired metrics is not up until the next success."""
         for name in ("peers", "groups"):
-            self.log.read(name, 1000, 0.4)
-            self.log.expired(name, 300)
-            self.assertEqual("expired", self.log.freshness[name].state(1000))
+            self.states.read(name, 1000, 0.4)
+            self.states.expire(name)
+            self.assertEqual("expired", self.states[name].word(1000))
             self.assert_values(name, resource_up=0)
         self.assertEqual(0, self.up())
-        self.log.read("peers", 2000, 0.4)
+        self.states.read("peers", 2000, 0.4)
         self.assertEqual(1, self.up())
 
     def test_failed_attempt(self) -> None:
         """A failed request for the peers sets `up` to 0 before the refresh ends."""
-        self.log.attempt_ended(failed("api/peers", 900))
+        self.states.attempt_ended(failed("api/peers", 900))
         self.assertEqual(0, self.up())
-        self.log.read("peers", 1000, 0.4)
-        self.log.attempt_ended(failed("api/groups", 1030))
+        self.states.read("peers", 1000, 0.4)
+        self.states.attempt_ended(failed("api/groups", 1030))
         self.assertEqual(1, self.up())
-        self.log.attempt_ended(failed("api/peers", 1030))
+        self.states.attempt_ended(failed("api/peers", 1030))
         self.assertEqual(0, self.up())
         self.assert_values("peers", refresh_failures_total=0)
-        self.log.attempt_ended(attempt())  # its body has yet to be decoded
+        self.states.attempt_ended(attempt())  # its body has yet to be decoded
         self.assertEqual(0, self.up())
-        self.log.fails("peers", 1090, 30)
-        self.assertEqual(1030.3, self.log.freshness["peers"].failing_since)
-        self.log.read("peers", 1100, 0.4)
+        self.states.fails("peers", 1090, 30)
+        self.assertEqual(1030.3, self.states["peers"].failing_since)
+        self.states.read("peers", 1100, 0.4)
         self.assertEqual(1, self.up())
 
     def test_changed(self) -> None:
         """`changed` is called exactly when `up` changes."""
         seen: list[float | None] = []
-        self.log.telemetry.on_up_changed = lambda: seen.append(self.up())
+        self.states.on_up_changed = lambda: seen.append(self.up())
         for at in (1, 2):
-            self.log.attempt_ended(failed("api/peers", at))
-            self.log.fails("peers", at, 30)
-            self.log.fails("groups", at, 30)
+            self.states.attempt_ended(failed("api/peers", at))
+            self.states.fails("peers", at, 30)
+            self.states.fails("groups", at, 30)
         for at in (3, 4):
-            self.log.read("peers", at, 0.4)
-        self.log.expired("peers", 300)
+            self.states.read("peers", at, 0.4)
+        self.states.expire("peers")
         self.assertEqual([0, 1, 0], seen)
 
     def test_changed_once(self) -> None:
         """`changed` is called after all values of the first refresh are set."""
         for end, expected in (
-            (RecordingLog.read, "peers fresh, 5 peers, 1.0 s"),
-            (RecordingLog.fails, "peers failing: no answer"),
+            (Recorded.read, "peers fresh, 5 peers, 1.0 s"),
+            (Recorded.fails, "peers failing: no answer"),
         ):
             self.setUp()
             seen: list[str] = []
-            telemetry = self.log.telemetry
-            telemetry.on_up_changed = lambda t=telemetry, s=seen: s.append(t.summary(1))  # type: ignore[misc]
-            end(self.log, "peers", 1, 1)
+            telemetry = self.states.telemetry
+            self.states.on_up_changed = lambda t=telemetry, s=seen: s.append(
+                t.summary(1)
+            )  # type: ignore[misc]
+            end(self.states, "peers", 1, 1)
             self.assertEqual([expected], seen)
 
     def test_collectors(self) -> None:
         """Bugs of enabled collectors are counted; an unknown budget is absent."""
-        self.log.telemetry.collector_failed("peers")
+        self.states.telemetry.collector_failed("peers")
         for collector, expected in (("peers", 1), ("routes", 0), ("users", None)):
             found = self.value("collector_failures_total", collector=collector)
             self.assertEqual(expected, found, collector)
         for known in (None, 4.5):
-            self.log.budget = known
+            self.states.budget = known
             self.assertEqual(known, self.value("request_budget_per_minute"))
 
     def test_attempts(self) -> None:
         """Requests are counted by status, invalid ones together; retries also apart."""
         for status in (None, 200, -1, 0, 99, 600, 10**9):
-            self.log.attempt_ended(attempt(status, number=1 + (status == 200)))
-            self.assertEqual(status is not None, self.log.telemetry.reachable)
+            self.states.attempt_ended(attempt(status, number=1 + (status == 200)))
+            self.assertEqual(status is not None, self.states.telemetry.reachable)
         for code, count in (("none", 1), ("200", 1), ("other", 5)):
             found = self.value("upstream_requests_total", code=code)
             self.assertEqual(count, found, code)
@@ -214,30 +216,30 @@ class AccountTelemetryTests(SynchronousTestCase):
 
     def test_states(self) -> None:
         """A resource has one of five states, and a first failure in a row."""
-        freshness = self.log.freshness
-        self.log.read("peers", 1000, 0.4)
+        states = self.states
+        self.states.read("peers", 1000, 0.4)
         for now, state in ((1000, "fresh"), (1045, "fresh"), (1046, "late")):
-            self.assertEqual(state, freshness["peers"].state(now))
+            self.assertEqual(state, states["peers"].word(now))
         for at in (1060, 1090, 1120):
-            self.log.fails("peers", at, 30)
-            self.assertEqual(1060, freshness["peers"].failing_since)
-        self.assertEqual("failing", freshness["peers"].state(1060))
-        self.log.read("peers", 1150, 0.4)
-        self.assertIsNone(freshness["peers"].failing_since)
-        self.log.fails("peers", 1180, 30)
-        self.assertEqual(1180, freshness["peers"].failing_since)
-        self.assertEqual("starting", freshness["groups"].state(1060))
-        self.log.unsupported("groups", "no {resource}", 0.1)
-        self.assertEqual("unsupported", freshness["groups"].state(9000))
+            self.states.fails("peers", at, 30)
+            self.assertEqual(1060, states["peers"].failing_since)
+        self.assertEqual("failing", states["peers"].word(1060))
+        self.states.read("peers", 1150, 0.4)
+        self.assertIsNone(states["peers"].failing_since)
+        self.states.fails("peers", 1180, 30)
+        self.assertEqual(1180, states["peers"].failing_since)
+        self.assertEqual("starting", states["groups"].word(1060))
+        self.states.absent("groups")
+        self.assertEqual("unsupported", states["groups"].word(9000))
 
     def test_summary(self) -> None:
         """The summary is one line."""
-        summary = self.log.telemetry.summary
+        summary = self.states.telemetry.summary
         self.assertEqual("peers starting", summary(1000))
-        self.log.read("peers", 1000, 0.44)
+        self.states.read("peers", 1000, 0.44)
         self.assertEqual("peers fresh, 5 peers, 0.4 s", summary(1001))
         self.assertEqual("peers late, 5 peers, 0.4 s", summary(1100))
-        self.log.fails("groups", 1001, 1)
+        self.states.fails("groups", 1001, 1)
         self.assertEqual("peers fresh, 5 peers, 0.4 s, failing: groups", summary(1001))
-        self.log.fails("peers", 1002, 1)
+        self.states.fails("peers", 1002, 1)
         self.assertEqual("peers failing: no answer", summary(1003))

@@ -1,26 +1,32 @@
 """The exporter's own metrics as text: both registries, in both formats."""
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, exposition
 from prometheus_client.openmetrics import exposition as open_exposition
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.ports import Attempt
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.text import text
 from tests.parts import process_telemetry
 
 
 def registries() -> tuple[CollectorRegistry, ...]:
     """Return the registries of an account with read peers, and of the process."""
-    freshness = dict.fromkeys(RESOURCE_BY_NAME, Freshness(period=30.0))
-    freshness["peers"] = freshness["peers"].succeeded(
-        records=5, rejected=1, seconds=0.4, at=1000.5
+    states = dict.fromkeys(RESOURCE_BY_NAME, ResourceState(period=30.0))
+    states["peers"] = replace(
+        states["peers"],
+        records=5,
+        rejected=1,
+        seconds=0.4,
+        ended_at=1000.5,
+        last_success=1000.5,
     )
-    account = AccountTelemetry(registry=CollectorRegistry(), freshness=freshness)
+    account = AccountTelemetry(registry=CollectorRegistry(), states=states)
     account.count_attempt(
         Attempt(path="", number=1, started=0, status=200, received=10, seconds=0.3)
     )

@@ -42,7 +42,7 @@ class MetricsTestCase(ServedTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         network = unread(self.clock, *self.collectors)
-        self.pages, self.lives = network.pages, network.lives
+        self.pages = network.pages
         context = site_context(self.clock)
         self.process = context.process
         self.tree = Resource()

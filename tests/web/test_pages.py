@@ -3,6 +3,7 @@
 import json
 
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.transitions import Failed
 from tests.web.served import ServedTestCase
 from tests.web.watched import URL, VERSION, Watched
 
@@ -22,7 +23,7 @@ class PagesTests(ServedTestCase):
 
     def serve(self, metrics_path: str) -> None:
         watched = Watched(collectors=["peers", "groups"], metrics_path=metrics_path)
-        self.watched, self.lives = watched, watched.lives
+        self.watched = watched
         self.tree = watched.tree
 
     def test_every(self) -> None:
@@ -94,15 +95,12 @@ class PagesTests(ServedTestCase):
 
     def test_health(self) -> None:
         """Every resource shows the result of its last refresh."""
-        names = ("peers", "groups", "accounts")
-        peers, groups, accounts = (self.lives[name] for name in names)
-        peers.freshness = peers.known_freshness.succeeded(
-            records=0, rejected=0, seconds=1, at=1000.5
-        )
+        states = self.watched.states
+        states.change("peers", ended_at=1000.5, last_success=1000.5)
         error = UpstreamError("forbidden", "403: permission denied")
-        groups.freshness = groups.known_freshness.failed(error, 1, 1001)
+        states.record("groups", Failed(error, 1, 1001))
         error = UpstreamError("forbidden", "403", request_id="dc1djo5qmd2oq13d8pj0")
-        accounts.freshness = accounts.known_freshness.failed(error, 1, 1001)
+        states.record("accounts", Failed(error, 1, 1001))
         resources = json.loads(self.request("/health")[2])["resources"]
         success: dict[str, object] = {"up": True, "supported": True, "records": 0}
         success["last_success_timestamp_seconds"] = 1000.5

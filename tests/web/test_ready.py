@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-from msgspec.structs import replace
-
 from api_exporter.ports import UpstreamError
 from api_exporter.upstream.advice import advice
 from tests.web.served import ServedTestCase
@@ -59,8 +57,7 @@ class ReadyTests(ServedTestCase):
     def test_withdrawn(self) -> None:
         """Peers whose metrics have expired are not reliable, however recent."""
         self.watched.start()
-        peers = self.watched.lives["peers"]
-        peers.freshness = replace(peers.known_freshness, withdrawn=True)
+        self.watched.states.change("peers", withdrawn=True)
         self.assertEqual((503, ["too_old"]), self.ready())
 
 

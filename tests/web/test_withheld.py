@@ -56,7 +56,7 @@ class WithheldTests(ServedTestCase):
         self.watched = watched = Watched(collectors=("peers", "groups"))
         watched.silent.add(CURRENT_USER)
         watched.start(60)
-        self.assertEqual((True, None), (watched.telemetry.freshness[UP].up, self.peers))
+        self.assertEqual((True, None), (watched.states[UP].up, self.peers))
         self.tree = watched.tree
         [reason] = self.json("/ready", 503)["reasons"]
         self.assertEqual("never_read", reason["reason"])

@@ -110,7 +110,7 @@ class Watched(AccountNetwork):
 
         def answer() -> None:
             self.telemetry.count_attempt(attempt)
-            self.refresh_log.record_attempt(attempt)
+            self.states.record_attempt(attempt)
             if fault is not None:
                 fetched.errback(fault)
             else:

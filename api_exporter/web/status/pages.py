@@ -17,6 +17,7 @@ from twisted.web.server import Request
 from api_exporter.attention.finding import Finding, safe_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
+from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import CURRENT_USER, PROBE_PATH, UP, Resource
 from api_exporter.ports import Attempt
 from api_exporter.refresh.network import AccountNetwork
@@ -26,7 +27,6 @@ from api_exporter.serving.page import error_line, forbid_other_sites, visible_ac
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.subjects.users import ACCESS_TOKENS
-from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.account_page import AccountPage, Networks
 from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH, SiteContext, TTLCache
@@ -204,7 +204,7 @@ class Status(LivePage):
 
     def _status(self, network: AccountNetwork) -> str:
         now, context = self.now(), self.context
-        freshness, inventory = network.telemetry.freshness, network.inventory
+        freshness, inventory = network.states, network.inventory
         found = network.attention.found
         reading = verdict.reading_verdict(freshness, inventory, now)
         of_network = verdict.network_verdict(found, freshness[UP])
@@ -316,7 +316,7 @@ class _AccountRow(NamedTuple):
 
 
 def _account_row(network: AccountNetwork, now: float) -> _AccountRow:
-    freshness, inventory = network.telemetry.freshness, network.inventory
+    freshness, inventory = network.states, network.inventory
     found = network.attention.found
     reading = verdict.reading_verdict(freshness, inventory, now)
     of_network = verdict.network_verdict(found, freshness[UP])
@@ -352,12 +352,12 @@ def _offline_machines(inventory: Inventory, now: float) -> Iterator[tuple[str, f
 
 class _ResourceRow(NamedTuple):
     resource: Resource[Any]
-    known: Freshness
+    known: ResourceState
     word: StateWord
 
 
 def _resources(
-    freshness: Mapping[str, Freshness], words: Mapping[str, StateWord]
+    freshness: Mapping[str, ResourceState], words: Mapping[str, StateWord]
 ) -> Iterator[_ResourceRow]:
     """Yield a row of each requested resource."""
     for name, resource in RESOURCE_BY_NAME.items():
@@ -378,7 +378,7 @@ class _Cause(NamedTuple):
 
 
 def _causes(
-    freshness: Mapping[str, Freshness], words: Mapping[str, StateWord], now: float
+    freshness: Mapping[str, ResourceState], words: Mapping[str, StateWord], now: float
 ) -> Iterator[_Cause]:
     """Yield the causes of failing resources. The headline advises about the peers."""
     peers = freshness[UP]
@@ -403,7 +403,7 @@ def _notes(
     words: Mapping[str, StateWord], network: AccountNetwork
 ) -> Iterator[tuple[str, str]]:
     """Yield words of the table and what they mean."""
-    freshness = network.telemetry.freshness
+    freshness = network.states
     shown = {word for name, word in words.items() if name in freshness}
     for state, text in verdict.STATE_MEANINGS.items():
         if state in shown:
@@ -467,7 +467,7 @@ class Findings(LivePage):
     def _page(
         self, network: AccountNetwork, about: str, lines: Sequence[Finding], number: int
     ) -> str:
-        found, freshness = network.attention.found, network.telemetry.freshness
+        found, freshness = network.attention.found, network.states
         state = verdict.network_verdict(found, freshness[UP])
         begin = (number - 1) * FINDINGS_PER_PAGE
         listed = lines[begin : begin + FINDINGS_PER_PAGE]

@@ -104,7 +104,7 @@ class StatusTests(ServedTestCase):
     def test_resources(self) -> None:
         """A row shows all states of a resource, and records that are left out."""
         rows = self.rows("Resources")
-        peers = self.watched.telemetry.freshness["peers"].records
+        peers = self.watched.states["peers"].records
         shown = ["fresh", "19 s ago", "every 30 s", f"{peers} records"]
         self.assertEqual(shown, rows["peers"][:4])
         self.assertRegex(rows["peers"][4], r"^\d+ ms$")
@@ -295,7 +295,7 @@ class StatusTests(ServedTestCase):
         """Page, probes, metrics and supervisor show a failure at the same time."""
         summaries: list[str] = []
         telemetry = self.watched.telemetry
-        telemetry.on_up_changed = lambda: summaries.append(
+        self.watched.states.on_up_changed = lambda: summaries.append(
             telemetry.summary(self.watched.now())
         )
         self.watched.silent.add("api/peers")
@@ -303,7 +303,7 @@ class StatusTests(ServedTestCase):
         self.assertEqual([], summaries)
         error = "no response within 30 s"
         attempt = self.attempt("api/peers", status=None, error=error, reason="timeout")
-        self.watched.refresh_log.record_attempt(attempt)
+        self.watched.states.record_attempt(attempt)
         self.assertEqual([f"peers failing: {error}"], summaries)
         self.assertIn("Reading NetBird: no, since", self.text())
         self.assertEqual(503, self.request("/ready")[0])

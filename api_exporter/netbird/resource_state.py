@@ -1,0 +1,201 @@
+"""The state of a resource: all that is known of it, as one frozen struct."""
+
+from collections.abc import Hashable
+from enum import Enum
+from math import inf
+from typing import Literal
+
+from msgspec import Struct
+
+from api_exporter.netbird.record_cache import KnownRecords
+from api_exporter.netbird.unknown import NOTHING_UNKNOWN, Unknown
+from api_exporter.ports import UpstreamError
+
+OVERDUE_PERIODS = 1.5
+"""Intervals after which the next refresh is overdue, even with the jitter."""
+
+UNRELIABLE_PERIODS = 2.0
+"""Intervals after which records are too old for readiness. One slow refresh does not
+fail a probe; a second missing refresh does.
+"""
+
+CONTENDED_PERIOD = 30.0
+"""Minimum seconds between two requests for the peers while the request budget is scarce
+and other resources are overdue."""
+
+MIN_MAX_AGE = 300.0
+"""Default minimum of METRICS_MAX_AGE in seconds."""
+
+
+def max_age(period: float, setting: float | None = None) -> float:
+    """Return the seconds after which metrics expire without a successful refresh.
+
+    Args:
+        period: seconds between refreshes. Metrics never expire before the next refresh
+            is overdue; a scarce request budget makes short intervals longer.
+        setting: METRICS_MAX_AGE, if it is set.
+    """
+    if setting is not None:
+        return max(setting, OVERDUE_PERIODS * max(period, CONTENDED_PERIOD))
+    return max(MIN_MAX_AGE, 3 * period)
+
+
+class NotRead(Enum):
+    """Why a resource is not read, with the words for the log.
+
+    It is no failure. Of the restricted ones only the peers are requested, so that `up`
+    is known. A resource that is off has no state.
+    """
+
+    REFUSED = "this token may not read {resource}"
+    ABSENT = "the NetBird API does not have {resource}"
+    RESTRICTED = "{resource} is withheld: the token's user may not read all of it"
+    HAS_NO_RECORDS = (
+        "{resource} is not requested: NetBird lists no object that needs it"
+    )
+    DORMANT = ""
+
+
+_UNSUPPORTED = frozenset({NotRead.REFUSED, NotRead.ABSENT, NotRead.HAS_NO_RECORDS})
+
+StateWord = Literal[
+    "starting", "fresh", "late", "failing", "expired", "unsupported", "restricted"
+]
+"""A state in one word; with `expired`, the metrics are withdrawn."""
+
+
+class LastBody(Struct, frozen=True, gc=False, kw_only=True):
+    """The newest good body: its hash, and the counts of its records.
+
+    Attributes:
+        digest: equal for equal bodies of one path.
+        errors: the errors of the first rejected records.
+        recognized: known records, which make decoding the next body faster.
+        unknown: fields and values that this version does not know; of a long list
+            those of its earlier bodies, too.
+    """
+
+    digest: tuple[Hashable, ...]
+    records: int
+    rejected: int
+    errors: tuple[str, ...]
+    recognized: KnownRecords
+    unknown: Unknown = NOTHING_UNKNOWN
+
+
+class ReportedRejections(Struct, frozen=True):
+    """The newest log lines about rejected records.
+
+    Attributes:
+        kinds: the errors, without the records' places; empty after a good response.
+        at: when they were logged, in seconds of the clock.
+    """
+
+    kinds: frozenset[str]
+    at: float
+
+
+class ResourceState(Struct, frozen=True, kw_only=True):
+    """The schedule of a resource, the results of its refreshes, and what is logged.
+
+    The times of the schedule are seconds of the clock. All since `ended_at` are seconds
+    since the epoch.
+
+    Attributes:
+        due: when the next refresh may start; None while one runs, and before the start
+            of the schedule for one that is due then.
+        began: when the running refresh began; None while none runs.
+        is_silent: True if the running refresh has no response header yet.
+        retries: failed refreshes in a row, which delay the next one.
+        is_absent: True if the upstream answered twice that it lacks the path.
+        rests_until: the earliest next refresh, because this one was costly.
+        early_at: when the newest refresh that findings were waiting for began.
+        path: the last path that was requested; None if it was not known.
+        expires: when its metrics expire.
+        window_ends: when a time window or a day ends, so that the metrics change.
+        body: None before the first good body, and after it was forgotten.
+
+        period: seconds between two refreshes, which a costly resource lengthens.
+        ended_at: when the newest refresh ended; None before the first.
+        seconds: the duration of the newest refresh: fetch, decode and render.
+        error: why the newest refresh or a later request failed; None if none failed.
+        failures: number of failures in a row, the newest included.
+        failing_since: when the first of the failures in a row ended.
+        withdrawn: whether its metrics have expired.
+        not_read: why it is not read; None if it is, or if it fails.
+        last_success: when the newest successful refresh ended.
+        records: number of records in the newest successful response.
+        rejected: number of records of that response that could not be decoded.
+        unknown: fields and values of that response that this version does not know.
+
+        refreshes: number of refreshes since the start.
+        failed_refreshes: how many of them failed.
+        failure_logged: True if the log says that refreshes fail or metrics expired.
+        rejections: None if the log has no rejected records of it.
+    """
+
+    due: float | None = None
+    began: float | None = None
+    is_silent: bool = False
+    retries: int = 0
+    is_absent: bool = False
+    rests_until: float = -inf
+    early_at: float = -inf
+    path: str | None = None
+    expires: float = inf
+    window_ends: float = inf
+    body: LastBody | None = None
+
+    period: float
+    ended_at: float | None = None
+    seconds: float = 0.0
+    error: UpstreamError | None = None
+    failures: int = 0
+    failing_since: float | None = None
+    withdrawn: bool = False
+    not_read: NotRead | None = None
+    last_success: float | None = None
+    records: int = 0
+    rejected: int = 0
+    unknown: Unknown = NOTHING_UNKNOWN
+
+    refreshes: int = 0
+    failed_refreshes: int = 0
+    failure_logged: bool = False
+    rejections: ReportedRejections | None = None
+
+    @property
+    def restricted(self) -> bool:
+        """True if the token's user may not read all of it."""
+        return self.not_read is NotRead.RESTRICTED
+
+    @property
+    def supported(self) -> bool | None:
+        """True if the NetBird API offers all of it to the token; None if unknown."""
+        if self.restricted or self.not_read in _UNSUPPORTED:
+            return False
+        return None if self.last_success is None else True
+
+    @property
+    def up(self) -> bool | None:
+        """True if the last refresh succeeded and is not withdrawn; None if unknown."""
+        if self.not_read in _UNSUPPORTED:
+            return None
+        if self.ended_at is None and self.error is None:
+            return None
+        return self.error is None and not self.withdrawn
+
+    def word(self, now: float) -> StateWord:
+        """Return the state in a word, at a time in seconds since the epoch."""
+        if self.not_read in _UNSUPPORTED:
+            return "unsupported"
+        if self.error is not None:
+            return "failing"
+        if self.withdrawn:
+            return "expired"
+        if self.restricted:
+            return "restricted"
+        if self.last_success is None:
+            return "starting"
+        late = now - self.last_success > OVERDUE_PERIODS * self.period
+        return "late" if late else "fresh"

@@ -1,0 +1,88 @@
+"""The states of an account's resources. Events change them, and may have log lines."""
+
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from api_exporter.netbird.resource_state import NotRead, ResourceState
+from api_exporter.netbird.resources import UP
+from api_exporter.ports import REASONS, Attempt, UpstreamError
+from api_exporter.refresh.transitions import (
+    AttemptFailed,
+    Event,
+    Failed,
+    LogLine,
+    next_state,
+)
+from api_exporter.subjects.table import RESOURCE_BY_NAME
+
+
+class States(dict[str, ResourceState]):
+    """The states of all resources that are not dormant.
+
+    Args:
+        log: called with the name of a resource and each line about it.
+
+    Attributes:
+        every: those of dormant resources, too, in the order of the first refreshes.
+        periods: seconds between two refreshes, by the settings.
+        reasons: the number of failed refreshes by reason.
+        on_up_changed: called when `netbird_api_up` has changed.
+    """
+
+    def __init__(
+        self, periods: Mapping[str, float], log: Callable[[str, LogLine], object]
+    ) -> None:
+        self.periods = periods
+        self.every = {n: ResourceState(period=period) for n, period in periods.items()}
+        super().__init__(self.every)
+        self.reasons: dict[str, int] = dict.fromkeys(REASONS, 0)
+        self.on_up_changed: Callable[[], object] = lambda: None
+        self._log = log
+
+    def change(self, name: str, **changes: object) -> None:
+        """Replace attributes of a state that are no event."""
+        self.put(name, replace(self.every[name], **changes))
+
+    def record(self, name: str, event: Event) -> None:
+        """Change a state, and log what that has to say."""
+        before = self.every[name]
+        after, lines = next_state(before, event)
+        self.put(name, after)
+        if isinstance(event, Failed):
+            self.reasons[event.error.reason] += 1
+        if name == UP and _shown_up(after) is not _shown_up(before):
+            self.on_up_changed()
+        for line in lines:
+            self._log(name, line)
+
+    def record_attempt(self, attempt: Attempt) -> None:
+        """Record a failed attempt for the peers: they count as failing immediately."""
+        if attempt.path != RESOURCE_BY_NAME[UP].path or attempt.reason is None:
+            return
+        error = UpstreamError(
+            attempt.reason,
+            attempt.error,
+            request_id=attempt.request_id,
+            cure=attempt.cure,
+        )
+        self.record(UP, AttemptFailed(error, attempt.started + attempt.seconds))
+
+    def put(self, name: str, state: ResourceState) -> None:
+        self.every[name] = state
+        is_known = state.not_read is not NotRead.DORMANT
+        if is_known is not (name in self):
+            self.clear()
+            self.update(
+                (name, one)
+                for name, one in self.every.items()
+                if one.not_read is not NotRead.DORMANT
+            )
+        elif is_known:
+            self[name] = state
+
+
+def _shown_up(state: ResourceState) -> bool | None:
+    """Return `up`; None while peers that were read are held back."""
+    held = state.last_success is None and not state.restricted
+    return None if state.up and held else state.up
