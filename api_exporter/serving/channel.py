@@ -71,10 +71,12 @@ class Channel(http.HTTPChannel):
 
     Attributes:
         connections: all connections of the site.
+        address: the client's address; "" for a client without one.
         is_refused: True to close the connection at once.
     """
 
     connections: "set[Channel]"
+    address = ""
     is_refused = False
     _next_request_call: IDelayedCall | None = None
     _deadline: IDelayedCall | None = None

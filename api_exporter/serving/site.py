@@ -2,6 +2,7 @@
 
 import resource as system
 from collections.abc import Callable
+from math import ceil
 
 from twisted.internet.interfaces import IAddress, IProtocolFactory, IReactorTime
 from twisted.internet.task import deferLater
@@ -22,6 +23,10 @@ DRAIN_INTERVAL = 0.02
 
 RESERVED_CONNECTIONS = 16
 """Connections above the limit that still get a response: 503, or `/health`."""
+
+ADDRESS_SHARE = 0.75
+"""The part of the limit that connections from one address may use: a machine that
+leaves idle connections open cannot keep out all others."""
 
 REQUEST_TIMEOUT = 60
 """Seconds in which a request must be complete, or the next one must begin."""
@@ -67,7 +72,7 @@ class BoundedSite(Site):
 
     Above `max_connections`, every request but `/health` gets 503. RESERVED_CONNECTIONS
     above that, a connection is closed without a response. An idle one is closed after
-    REQUEST_TIMEOUT.
+    REQUEST_TIMEOUT. A connection beyond the share of its address is closed, too.
 
     Attributes:
         full_page: the page for a client above the limit.
@@ -95,8 +100,17 @@ class BoundedSite(Site):
         max_connections = self.max_connections + RESERVED_CONNECTIONS
         channel: Channel = super().buildProtocol(addr)
         channel.connections = self.connections
-        channel.is_refused = len(self.connections) >= max_connections
+        channel.address = getattr(addr, "host", "")
+        is_full = len(self.connections) >= max_connections
+        channel.is_refused = is_full or not self._has_share(channel.address)
         return channel
+
+    def _has_share(self, address: str) -> bool:
+        """Return whether an address may use another connection."""
+        share = ceil(ADDRESS_SHARE * self.max_connections)
+        if not address or len(self.connections) < share:
+            return True
+        return sum(one.address == address for one in self.connections) < share
 
     def acceptableProtocols(self) -> list[bytes]:
         """Return TLS's protocols: HTTP/1 alone, even if Twisted could speak HTTP/2."""

@@ -376,7 +376,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         "a whole number from 1 to 65536",
         "Maximum number of connections. Above it, every request except `/health` is"
         " answered with 503. From 16 connections above the maximum on, the exporter"
-        " closes new connections without an answer. An idle connection is closed"
+        " closes new connections without an answer. It also closes further ones from an"
+        " address that has three quarters of the maximum. An idle connection is closed"
         " after a minute.",
         default="512",
     )

@@ -472,8 +472,9 @@ class HeaderTests(AccessTestCase):
     def test_no_room(self) -> None:
         """The headers are on the 503 of a full server, too, without credentials."""
         site = self.site(self.HEADERS + USERS)
-        for _ in range(100):
-            site.connections.add(Connection(site).channel)
+        for number in range(100):
+            client = IPv4Address("TCP", f"10.2.3.{number}", 1)
+            site.connections.add(Connection(site, client).channel)
         found = self.ask(site)
         self.assertEqual(503, found.status)
         self.assertEqual(["deny"], found.header("X-Frame-Options"))

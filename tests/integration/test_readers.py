@@ -52,7 +52,7 @@ class CrowdTests(ExporterTestCase):
         super().setUp()
         environ = self.settings(
             DEMO_PEERS="10000",
-            MAX_CONNECTIONS=str(READERS + 10),
+            MAX_CONNECTIONS=str(2 * READERS),
             REFRESH_INTERVALS="peers=1h",  # a refresh takes memory of its own
         )
         self.process = self.started(environ=environ)

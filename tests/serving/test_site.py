@@ -3,6 +3,7 @@
 import gc
 from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 
+from twisted.internet.address import IPv4Address, UNIXAddress
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.logger import LogLevel
@@ -111,6 +112,9 @@ class SiteTests(SynchronousTestCase):
             book.events.clear()
 
 
+OTHER = IPv4Address("TCP", "10.1.2.4", 40000)
+
+
 class RoomTests(SynchronousTestCase):
     """A site for three connections, with one page."""
 
@@ -121,21 +125,41 @@ class RoomTests(SynchronousTestCase):
 
     def test_full(self) -> None:
         """Clients within the reserve get 503, except for /health; others are closed."""
-        for _ in range(3):
-            Connection(self.site).ask()
-        refused = Connection(self.site)
+        clients = [IPv4Address("TCP", f"10.1.2.{n}", 40000) for n in range(20)]
+        for client in clients[:3]:
+            Connection(self.site, client).ask()
+        refused = Connection(self.site, clients[3])
         refused.ask()
         fields = b"\r\nConnection: close\r\nRetry-After: 10\r\n"
         self.assertRegex(refused.heard(), b"HTTP/1.1 503 (?s:.*)" + fields)
         self.assertTrue(refused.transport.disconnecting)
-        Connection(self.site).ask("/health")
+        Connection(self.site, clients[4]).ask("/health")
         self.assertEqual(4, len(self.page.requests))
-        for _ in range(14):
-            self.assertFalse(Connection(self.site).transport.disconnected)
-        self.assertTrue(Connection(self.site).transport.disconnected)
+        for client in clients[5:19]:
+            self.assertFalse(Connection(self.site, client).transport.disconnected)
+        self.assertTrue(Connection(self.site, clients[19]).transport.disconnected)
         self.assertEqual(19, len(self.site.connections))
         refused.lose()
-        self.assertFalse(Connection(self.site).transport.disconnected)
+        self.assertFalse(Connection(self.site, clients[19]).transport.disconnected)
+
+    def test_one_address(self) -> None:
+        """Idle connections from one address leave a quarter to all others.
+
+        A proxy on a UNIX socket has no address, and may use all.
+        """
+        self.site.max_connections = 512
+        for _ in range(600):
+            Connection(self.site)
+        self.assertEqual(384, len(self.site.connections))
+        others = [Connection(self.site, OTHER) for _ in range(128)]
+        others[-1].ask()
+        self.page.finish()
+        self.assertIn(b"HTTP/1.1 200 ", others[-1].heard())
+        for one in others:
+            one.lose()
+        local = UNIXAddress(None)
+        found = [Connection(self.site, local) for _ in range(144)]  # type: ignore[arg-type]
+        self.assertFalse([one for one in found if one.transport.disconnected])
 
     def test_http1(self) -> None:
         """TLS offers HTTP/1 alone, even if HTTP/2 is installed."""
