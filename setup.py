@@ -97,8 +97,6 @@ SUBJECTS = {
 }
 """The beginning of the alerts of each subject; the first one counts."""
 
-TONES = {"critical": "bad", "warning": "warn", "info": "none"}
-
 
 def severities() -> dict[str, str]:
     """Return the severity of each alert: the fixed one, or that of its finding."""
@@ -118,9 +116,9 @@ def with_contents(body: str) -> str:
     lines = [
         f"<h3>{subject}</h3>\n"
         + "".join(
-            f'<p class="contents"><span class="state {tone}">{severity}</span>\n'
+            f'<p class="contents"><span class="state {severity}">{severity}</span>\n'
             f"{' '.join(listed[subject, severity])}</p>\n"
-            for severity, tone in TONES.items()
+            for severity in ("critical", "warning", "info")
             if (subject, severity) in listed
         )
         for subject in SUBJECTS

@@ -32,14 +32,13 @@ from api_exporter.daemon import logs
 from api_exporter.daemon.life import start_error
 from api_exporter.daemon.threads import install_name_resolver
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.report.document import Document, ResourceEntry, document_of
-from api_exporter.report.lines import finding_lines
-from api_exporter.report.verdict import STATE_MEANINGS
+from api_exporter.report.account import account_entry
+from api_exporter.report.document import AccountEntry, Document, document_of
+from api_exporter.report.lines import problem_lines, resource_lines
 from api_exporter.serving.listener import bind_problems
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
-from api_exporter.upstream.advice import advice
 from api_exporter.version import this_build
 from api_exporter.web.runbooks import runbooks_address
 
@@ -63,11 +62,8 @@ class CheckedAccount(Struct, frozen=True, kw_only=True):
 
     account: str
     strict_status: int
-    url: str
     connection: str
     certificate: str | None
-    reachable: bool | None
-    requests_per_minute: float
 
 
 class CheckDocument(Struct, frozen=True, kw_only=True):
@@ -121,7 +117,11 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
             access=access,
             listening_problems=problems,
             accounts=[*map(_checked, accounts)],
-            status=_document(networks, every.now(), runbooks),
+            status=document_of(
+                [_entry(network, every.now(), runbooks) for network in networks],
+                this_build().version,
+                every.now(),
+            ),
         )
         encoded = msgspec.json.format(msgspec.json.encode(document), indent=2)
         _print(encoded.decode().splitlines())
@@ -250,29 +250,17 @@ def _is_local(listening: Address | Endpoint) -> bool:
         return listening.host == "localhost"
 
 
-def _document(
-    networks: Sequence[AccountNetwork], now: float, runbooks: str
-) -> Document:
-    return document_of(
-        networks,
-        runbooks=runbooks,
-        version=this_build().version,
-        now=now,
-        max_findings=None,
-    )
+def _entry(network: AccountNetwork, now: float, runbooks: str) -> AccountEntry:
+    return account_entry(network, runbooks=runbooks, now=now)
 
 
 def _checked(account: Account) -> CheckedAccount:
-    client, network = account.client, account.network
-    certificate = client.server_certificate
+    certificate = account.client.server_certificate
     return CheckedAccount(
-        account=network.account,
-        strict_status=strict_status(network),
-        url=network.url,
-        connection=str(client.proxy_selection),
+        account=account.network.account,
+        strict_status=strict_status(account.network),
+        connection=str(account.client.proxy_selection),
         certificate=None if certificate is None else str(certificate),
-        reachable=network.telemetry.reachable,
-        requests_per_minute=round(network.requests_per_minute, 2),
     )
 
 
@@ -285,66 +273,13 @@ def _head(account: Account) -> Iterator[str]:
 
 def report_lines(network: AccountNetwork, now: float, runbooks: str) -> Iterator[str]:
     """Yield the account's entry in the document as lines."""
-    [entry] = _document([network], now, runbooks).accounts
-    yield f"reachable: {'yes' if network.telemetry.reachable else 'no'}"
-    yield _ROW.format("path", "outcome", "records", "ms")
-    for one in entry.resources:
-        outcome = one.reason or one.state
-        records, time = _number(one.records), _number(one.milliseconds)
-        yield _ROW.format(one.path, outcome, records, time).rstrip()
+    entry = _entry(network, now, runbooks)
+    yield from resource_lines(entry)
     yield f"cost: {network.describe_cost()}"
-    for one in entry.resources:
-        yield from _record_lines(one)
-    yield from _failure_lines(network)
-    for state in ("waiting", "held_back"):
-        if any(one.state == state for one in entry.resources):
-            yield f"{state}: {STATE_MEANINGS[state]}."
     unread = [one.resource for one in entry.resources if one.state == "starting"]
     if unread:
         yield f"not read within {MAX_SECONDS:.0f} seconds: {', '.join(unread)}"
-    yield from finding_lines(network.attention.found, now, runbooks)
-
-
-_ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
-
-
-def _number(number: int | None) -> str:
-    return "" if number is None else str(number)
-
-
-def _record_lines(one: ResourceEntry) -> Iterator[str]:
-    """Yield lines about rejected records, and about unknown fields and values."""
-    for problem in one.problems:
-        yield f"left out: {one.resource}{problem}"
-    if omitted := one.rejected - len(one.problems):
-        yield f"left out: {omitted} more of {one.resource}"
-    if one.unknown:
-        yield f"unknown to this version: {one.resource}: {', '.join(one.unknown)}"
-
-
-_MAX_NAMED = 3
-"""The maximum number of failed resources that a line names; it counts more."""
-
-
-def _failure_lines(network: AccountNetwork) -> Iterator[str]:
-    """Yield a line for each kind of failure, with advice that is not repeated."""
-    freshness = network.states
-    failing = {n: one.error for n, one in freshness.items() if one.error is not None}
-    by_text: dict[str, list[str]] = {}
-    for name, error in failing.items():
-        by_text.setdefault(str(error), []).append(name)
-    given = set[str]()
-    token_accepted = any(one.last_success for one in freshness.values())
-    for text, names in by_text.items():
-        error = failing[names[0]]
-        few = len(names) <= _MAX_NAMED
-        which = ", ".join(names) if few else f"{len(names)} resources"
-        said = f"{which}: {text.rstrip('.')}."
-        if (steps := advice(error, token_accepted=token_accepted)) not in given:
-            given.add(steps)
-            said += f" {steps}"
-        request = f" Request id: {error.request_id}." if error.request_id else ""
-        yield f"{said}{request}"
+    yield from problem_lines(entry, runbooks)
 
 
 def _print_metrics(network: AccountNetwork) -> None:

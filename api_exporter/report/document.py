@@ -4,43 +4,20 @@ A new field does not change the number in `schema`; a removed one, or a new mean
 does. What is not known is null.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from api_exporter.attention.finding import Finding
 from api_exporter.attention.thresholds import SEVERITIES, Severity
-from api_exporter.netbird.records import Peer
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.facts.routing import Reach
 from api_exporter.ports import Reason
-from api_exporter.refresh.network import AccountNetwork
-from api_exporter.report import verdict
-from api_exporter.report.formatting import rfc3339
-from api_exporter.report.verdict import WORST_FIRST, Tone, Verdict
-from api_exporter.subjects.groups import GroupCount
-from api_exporter.subjects.table import RESOURCE_BY_NAME
+from api_exporter.report.formatting import instant
+from api_exporter.report.verdict import StateWord, Verdict, VerdictWord, summary, worst
 
-MAX_FINDINGS = 100
-"""The maximum number of findings of an account; `finding_counts` has all."""
-
-_WORDS: Mapping[Tone, "VerdictWord"] = {
-    "good": "ok",
-    "warn": "warning",
-    "bad": "critical",
-    "none": "unknown",
-}
-
-VerdictWord = Literal["ok", "warning", "critical", "unknown"]
-
-Instant = Annotated[
-    str,
-    Meta(
-        pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$",
-        extra_json_schema={"format": "date-time"},
-    ),
-]
-"""An instant in RFC 3339."""
+Instant = Annotated[datetime, Meta(tz=True)]
+"""An instant in whole seconds; RFC 3339 in JSON."""
 
 Number = Annotated[int, Meta(ge=0)]
 
@@ -53,6 +30,10 @@ class Numbers(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     total: Number
     connected: Number
     offline: Number
+
+    @classmethod
+    def of(cls, total: int, connected: int) -> "Numbers":
+        return cls(total=total, connected=connected, offline=total - connected)
 
 
 class FindingCounts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +57,10 @@ class FindingEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     Attributes:
         alert: the name of the alert with the same condition.
+        since: of NetBird; null if it does not say.
         until: when the subject expires.
+        when: the age of the finding, or the time until its subject expires.
+        new: whether it was seen to begin within a day.
         runbook: a URL, relative to that of the document without RUNBOOKS_URL.
     """
 
@@ -86,13 +70,31 @@ class FindingEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     sentence: str
     since: Instant | None
     until: Instant | None
+    when: Text | None
+    new: bool
     runbook: Text | None
+
+
+class FailureEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Resources that fail for one reason.
+
+    Attributes:
+        since: when the first one began to fail.
+        advice: what to do; null if an earlier entry has the same.
+    """
+
+    resources: Sequence[str]
+    reason: Reason
+    error: Text
+    since: Instant
+    advice: Text | None
 
 
 class ResourceEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A resource.
 
     Attributes:
+        interval_seconds: between two refreshes.
         reason: of a failure, as in api_exporter_refresh_failure_reasons_total.
         records: of the newest good response; `rejected` could not be decoded.
         problems: why the first rejected records could not be decoded.
@@ -101,10 +103,11 @@ class ResourceEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     resource: str
     path: str
-    state: verdict.StateWord
+    state: StateWord
     reason: Reason | None
     error: Text | None
     last_refresh: Instant | None
+    interval_seconds: Annotated[float, Meta(gt=0)]
     records: Number | None
     rejected: Number
     milliseconds: Number | None
@@ -112,30 +115,65 @@ class ResourceEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     unknown: Sequence[str]
 
 
+class Machine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An offline peer without a login, which should be connected."""
+
+    name: str
+    last_seen: Instant | None
+
+
 class AccountEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An account; its name is empty without ACCOUNTS_DIR.
 
     Attributes:
         verdict: the worse of two: whether NetBird can be read, and the network's.
+        short: the verdict in one or two words.
         error: why the peers cannot be read.
+        url: of the NetBird API.
+        reachable: whether the newest request got a response; null before the first.
+        requests_per_minute: that the settings cost.
+        request_limit: the stated limit of requests a minute, else NetBird's strictest.
         last_refresh: when the peers were last read.
         token_expires_at: when the exporter's access token expires.
+        networks: those with enabled resources, and how many of them can be reached.
+        routes: the enabled ones, likewise.
+        offline_machines: the newest first, without those that PEER_DETAIL hides.
+        expiring: findings about what expires soon.
+        worst: the newest of the worst findings; null without a warning.
         findings: the worst, at most 100 in `/status.json`.
+        no_findings: the words in place of findings; null if there are any.
         unchecked: resources that are not known, so findings may be missing.
+        off: resources that the settings leave out.
+        failures: the causes of failing resources.
     """
 
     account: str
     verdict: VerdictWord
+    short: str
     text: str
+    reading: Verdict
+    network: Verdict
     error: Text | None
+    url: str
+    reachable: bool | None
+    requests_per_minute: float
+    request_limit: float
     last_refresh: Instant | None
     last_refresh_age_seconds: Number | None
     token_expires_at: Instant | None
     peers: Numbers | None
+    networks: Reach | None
+    routes: Reach | None
+    offline_machines: Sequence[Machine] | None
     groups: Sequence[GroupEntry] | None
+    expiring: Number | None
     finding_counts: FindingCounts | None
+    worst: FindingEntry | None
     findings: Sequence[FindingEntry]
+    no_findings: Text | None
     unchecked: Sequence[str]
+    off: Sequence[str]
+    failures: Sequence[FailureEntry]
     resources: Sequence[ResourceEntry]
 
 
@@ -163,40 +201,31 @@ class Document(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     accounts: Sequence[AccountEntry]
 
 
-def document_of(
-    networks: Sequence[AccountNetwork],
-    *,
-    runbooks: str,
-    version: str,
-    now: float,
-    max_findings: int | None = MAX_FINDINGS,
-) -> Document:
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def document_of(accounts: Sequence[AccountEntry], version: str, now: float) -> Document:
     """Return the document of some accounts.
 
     Args:
-        runbooks: the URL of the runbooks.
         now: seconds since the epoch.
-        max_findings: of an account; None for all.
     """
-    entries = [_entry(one, runbooks, now, max_findings) for one in networks]
-    accounts = [entry for _, entry in entries]
-    _, text = verdict.summary([reading for reading, _ in entries])
     known = [entry.peers for entry in accounts if entry.peers is not None]
     counts = [e.finding_counts for e in accounts if e.finding_counts is not None]
-    oldest = min(accounts, key=lambda e: e.last_refresh or "", default=None)
-    order = [_WORDS[tone] for tone in WORST_FIRST]
-    verdicts = [entry.verdict for entry in accounts]
+    oldest = min(accounts, key=lambda e: e.last_refresh or _NEVER, default=None)
     return Document(
         schema=1,
         version=version,
-        generated_at=rfc3339(now),
-        verdict=min(verdicts, key=order.index, default="unknown"),
-        text=accounts[0].text if len(accounts) == 1 else text,
+        generated_at=instant(now),
+        verdict=worst(entry.verdict for entry in accounts),
+        text=accounts[0].text
+        if len(accounts) == 1
+        else summary([entry.reading.verdict for entry in accounts]),
         last_refresh=oldest.last_refresh if oldest else None,
         last_refresh_age_seconds=oldest.last_refresh_age_seconds if oldest else None,
         accounts_total=len(accounts),
         accounts_known=len(known),
-        peers=_numbers(
+        peers=Numbers.of(
             sum(one.total for one in known), sum(one.connected for one in known)
         )
         if known
@@ -208,91 +237,3 @@ def document_of(
         else None,
         accounts=accounts,
     )
-
-
-def _entry(
-    network: AccountNetwork, runbooks: str, now: float, max_findings: int | None
-) -> tuple[Verdict, AccountEntry]:
-    """Return the verdict on reading NetBird, and the entry."""
-    freshness, inventory = network.states, network.inventory
-    found, groups = network.attention.found, network.attention.last.groups
-    reading = verdict.reading_verdict(freshness, inventory, now)
-    of_network = verdict.network_verdict(found, freshness[UP])
-    is_known = inventory.peers is not None and inventory.groups is not None
-    last_refresh = freshness[UP].last_success
-    return reading, AccountEntry(
-        account=network.account,
-        verdict=_WORDS[verdict.worst([reading, of_network])],
-        text=f"{reading.headline}. {of_network.headline}.",
-        error=reading.why or None,
-        last_refresh=_instant(last_refresh),
-        last_refresh_age_seconds=_age(last_refresh, now),
-        token_expires_at=_instant(verdict.token_expiry(inventory)),
-        peers=None if inventory.peers is None else _peer_numbers(inventory.peers),
-        groups=[*map(_group, groups)] if is_known and groups is not None else None,
-        finding_counts=FindingCounts(**found.counts) if found.counts else None,
-        findings=[_finding(one, runbooks) for one in found.lines[:max_findings]],
-        unchecked=found.unknown,
-        resources=_resources(network, now),
-    )
-
-
-def _resources(network: AccountNetwork, now: float) -> list[ResourceEntry]:
-    words = verdict.state_words(network, now)
-    entries = []
-    for name, word in words.items():
-        known = network.states.get(name)
-        body = network.states.every[name].body
-        error = known.error if known and word == "failing" else None
-        has_ended = known is not None and known.ended_at is not None
-        entries.append(
-            ResourceEntry(
-                resource=name,
-                path=RESOURCE_BY_NAME[name].path,
-                state=word,
-                reason=error.reason if error else None,
-                error=error.text_with_request_id if error else None,
-                last_refresh=_instant(known.last_success) if known else None,
-                records=known.records if known and known.last_success else None,
-                rejected=known.rejected if known else 0,
-                milliseconds=round(1000 * known.seconds)
-                if known and has_ended
-                else None,
-                problems=body.errors if body and known and known.rejected else (),
-                unknown=known.unknown.names() if known else (),
-            )
-        )
-    return entries
-
-
-def _finding(finding: Finding, runbooks: str) -> FindingEntry:
-    return FindingEntry(
-        severity=finding.severity,
-        alert=finding.alert or None,
-        subject=finding.subject,
-        sentence=finding.text,
-        since=_instant(finding.since),
-        until=_instant(finding.until),
-        runbook=finding.runbook(runbooks) or None,
-    )
-
-
-def _instant(at: float | None) -> str | None:
-    return None if at is None else rfc3339(at)
-
-
-def _age(at: float | None, now: float) -> int | None:
-    return None if at is None else max(0, int(now - at))
-
-
-def _numbers(total: int, connected: int) -> Numbers:
-    return Numbers(total=total, connected=connected, offline=total - connected)
-
-
-def _peer_numbers(peers: Sequence[Peer]) -> Numbers:
-    return _numbers(len(peers), sum(peer.connected for peer in peers))
-
-
-def _group(group: GroupCount) -> GroupEntry:
-    numbers = _numbers(group.peers, group.connected) if group.id else None
-    return GroupEntry(name=group.name, id=group.id or None, peers=numbers)

@@ -1,4 +1,4 @@
-"""Times and numbers as text; all times are in UTC."""
+"""Times as text; all times are in UTC."""
 
 from datetime import UTC, datetime
 
@@ -32,42 +32,22 @@ def short_duration(seconds: float) -> str:
     return f"{number} {unit}"
 
 
-def milliseconds(seconds: float) -> str:
-    """Return for example `1,234`."""
-    return f"{1000 * seconds:,.0f}"
-
-
 _MAX_INSTANT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 """The last instant in UTC; an instant with a western offset may be later."""
 
 
-def _utc(at: float) -> datetime:
-    return datetime.fromtimestamp(min(at, _MAX_INSTANT), UTC)
-
-
-def rfc3339(at: float) -> str:
-    """Return for example `2027-01-31T12:03:59Z`."""
-    return f"{_utc(at).isoformat(timespec='seconds')[:19]}Z"
-
-
-def day(at: float) -> str:
-    """Return for example `2027-01-31`."""
-    return f"{_utc(at):%Y-%m-%d}"
+def instant(at: float) -> datetime:
+    """Return a time in whole seconds."""
+    return datetime.fromtimestamp(int(min(at, _MAX_INSTANT)), UTC)
 
 
 def clock_time(at: float, now: float) -> str:
     """Return for example `12:03 UTC`, with the date if it is not today."""
-    form = "%H:%M UTC" if day(at) == day(now) else "%Y-%m-%d %H:%M UTC"
-    return _utc(at).strftime(form)
+    is_today = instant(at).date() == instant(now).date()
+    return f"{instant(at):{'%H:%M UTC' if is_today else '%Y-%m-%d %H:%M UTC'}}"
 
 
-FILTERS = {
-    "short": short_duration,
-    "long": long_duration,
-    "ms": milliseconds,
-    "day": day,
-    "time_of_day": lambda at: f"{_utc(at):%H:%M:%S}",
-    "iso": lambda at: _utc(at).isoformat(timespec="milliseconds"),
-    "utc": lambda at: f"{_utc(at):%Y-%m-%d %H:%M:%S}",
-}
-"""For templates, by name."""
+def day_or_time(at: float, now: float) -> str:
+    """Return for example `12:03 UTC`, or the date if it is not today."""
+    is_today = instant(at).date() == instant(now).date()
+    return f"{instant(at):{'%H:%M UTC' if is_today else '%Y-%m-%d'}}"

@@ -1,134 +1,56 @@
-"""The report as lines of text."""
+"""The entry of an account as lines for a terminal."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from msgspec.structs import replace
+from api_exporter.report import words
+from api_exporter.report.document import AccountEntry, FindingEntry, ResourceEntry
+from api_exporter.report.verdict import STATE_MEANINGS
 
-from api_exporter.attention.finding import Finding
-from api_exporter.report import formatting
-from api_exporter.report.verdict import count_texts
-from api_exporter.subjects.watch import FindingList
-
-NO_PROBLEM = "No known problem in the network."
-
-_UNCONFIRMED = "Not known yet: possible problems wait for a second reading."
+_ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
 
 
-def nothing_reported(found: FindingList, unread: str) -> str:
-    """Return the words in place of findings; `unread` before the first refresh."""
-    if found.counts:
-        return NO_PROBLEM
-    return _UNCONFIRMED if found.kept_back else unread
+def resource_lines(entry: AccountEntry) -> Iterator[str]:
+    """Yield a table of the resources."""
+    yield f"reachable: {'yes' if entry.reachable else 'no'}"
+    yield _ROW.format("path", "outcome", "records", "ms")
+    for one in entry.resources:
+        cells = ("" if n is None else n for n in (one.records, one.milliseconds))
+        yield _ROW.format(one.path, one.reason or one.state, *cells).rstrip()
 
 
-def unchecked_line(found: FindingList) -> str:
-    """Return the line on unchecked resources, as text for a terminal."""
-    return f"Unknown and not checked: {', '.join(found.unknown)}."
-
-
-def counts_text(found: FindingList) -> str | None:
-    """Return for example `2 critical, 1 info`; None before the first check."""
-    return (", ".join(count_texts(found)) or "nothing") if found.counts else None
-
-
-def when(finding: Finding, now: float) -> str:
-    """Return `since 12:03 UTC` or `until 12:03 UTC`; "" if unknown or not begun."""
-    if finding.until is not None:
-        return f"until {formatting.clock_time(finding.until, now)}"
-    if finding.since is not None and finding.since <= now:
-        return f"since {formatting.clock_time(finding.since, now)}"
-    return ""
-
-
-def finding_line(finding: Finding, now: float) -> str:
-    """Return a finding as a line for a terminal."""
-    time = when(finding, now)
-    suffix = f" ({time})" if time else ""
-    runbook = f" [{finding.alert}]" if finding.alert else ""
-    return f"{finding.severity}: {finding.text}{suffix}{runbook}"
-
-
-def finding_lines(found: FindingList, now: float, runbooks: str) -> Iterator[str]:
-    """Yield all findings, in the words of the status page."""
-    if found.lines:
-        yield "needs attention:"
-    else:
-        yield f"needs attention: {nothing_reported(found, 'Not known yet.')}"
-    for finding in found.lines:
-        yield finding_line(finding, now)
-    if any(finding.alert for finding in found.lines):
+def problem_lines(entry: AccountEntry, runbooks: str) -> Iterator[str]:
+    """Yield problems of reading, then all findings."""
+    for one in entry.resources:
+        yield from _record_lines(one)
+    for failure in entry.failures:
+        advice = f" {failure.advice}" if failure.advice else ""
+        names = words.few(failure.resources)
+        yield f"{names}: {failure.error.rstrip('.')}.{advice}"
+    for state in ("waiting", "held_back"):
+        if any(one.state == state for one in entry.resources):
+            yield f"{state}: {STATE_MEANINGS[state]}."
+    yield f"needs attention: {entry.no_findings or ''}".rstrip()
+    yield from map(finding_line, entry.findings)
+    if any(finding.alert for finding in entry.findings):
         yield f"what to do: see the section of the name in brackets in {runbooks}"
-    if found.unknown:
-        yield unchecked_line(found)
+    if entry.unchecked:
+        yield words.unchecked(entry)
 
 
-NEW_SECONDS = 24 * 3600.0
-"""The age of a finding that is new, if its begin was seen."""
+def finding_line(finding: FindingEntry) -> str:
+    parts = (
+        f"{finding.severity}: {finding.sentence}",
+        finding.when,
+        finding.alert and f"[{finding.alert}]",
+    )
+    return " ".join(filter(None, parts))
 
 
-def begin(finding: Finding, started_at: float, now: float) -> float | None:
-    """Return when a finding began; None if it may have been there before the start.
-
-    Args:
-        started_at: when the exporter started.
-    """
-    if finding.since is not None:
-        return finding.since if finding.since <= now else None
-    return finding.found_at if finding.found_at > started_at else None
-
-
-def by_age(
-    findings: Iterable[Finding], started_at: float, now: float
-) -> tuple[list[Finding], list[Finding], list[Finding]]:
-    """Return new findings, others, and those that are `info`."""
-    new: list[Finding] = []
-    longer: list[Finding] = []
-    infos: list[Finding] = []
-    for finding in findings:
-        at = begin(finding, started_at, now)
-        is_new = at is not None and now - at < NEW_SECONDS
-        severe = new if is_new else longer
-        (infos if finding.severity == "info" else severe).append(finding)
-    return new, longer, infos
-
-
-def age(finding: Finding, started_at: float, now: float) -> str:
-    """Return for example `14 minutes (02:00 UTC)`, or when the object expires."""
-    if finding.until is not None:
-        left = formatting.long_duration(finding.until - now)
-        return f"in {left} ({_day_or_time(finding.until, now)})"
-    at = begin(finding, started_at, now)
-    if at is None:
-        return "since the start or before"
-    return f"{formatting.long_duration(now - at)} ({_day_or_time(at, now)})"
-
-
-def _day_or_time(at: float, now: float) -> str:
-    day = formatting.day(at)
-    return formatting.clock_time(at, now) if day == formatting.day(now) else day
-
-
-def newest_of_the_worst(
-    found: FindingList, started_at: float, now: float
-) -> Finding | None:
-    """Return the newest finding of the worst severity."""
-    worst = [one for one in found.lines if one.severity == found.lines[0].severity]
-    return max(worst, key=lambda one: begin(one, started_at, now) or 0.0, default=None)
-
-
-def headline(finding: Finding) -> str:
-    """Return the finding without its numbers."""
-    return f"{finding.subject} {finding.message.partition(':')[0]}".rstrip(".")
-
-
-def other_counts(found: FindingList, named: Finding | None) -> str:
-    """Return for example `1 more critical · 4 warnings · 6 info`."""
-    counts = dict(found.counts)
-    if named is None or not counts:
-        return " · ".join(count_texts(found))
-    counts[named.severity] -= 1
-    texts = count_texts(replace(found, counts=counts))
-    if counts[named.severity]:
-        number, _, word = texts[0].partition(" ")
-        texts[0] = f"{number} more {word}"
-    return " · ".join(texts)
+def _record_lines(one: ResourceEntry) -> Iterator[str]:
+    """Yield lines about rejected records, and about unknown fields and values."""
+    for problem in one.problems:
+        yield f"left out: {one.resource}{problem}"
+    if omitted := one.rejected - len(one.problems):
+        yield f"left out: {omitted} more of {one.resource}"
+    if one.unknown:
+        yield f"unknown to this version: {one.resource}: {', '.join(one.unknown)}"

@@ -1,6 +1,6 @@
 """The verdict: whether the exporter can read NetBird, and the state of the network."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -19,29 +19,30 @@ from api_exporter.upstream.advice import advice
 _MAX_NAMED = 5
 """The maximum number of failing resources that are listed by name."""
 
-Tone = Literal["good", "warn", "bad", "none"]
+VerdictWord = Literal["ok", "warning", "critical", "unknown"]
+
+WORST_FIRST: tuple[VerdictWord, ...] = ("critical", "warning", "unknown", "ok")
+
+WORKING: tuple[VerdictWord, ...] = ("warning", "ok")
+"""The words of accounts whose metrics are published; a warning does not stop them."""
 
 
-WORST_FIRST: tuple[Tone, ...] = ("bad", "warn", "none", "good")
-
-WORKING: tuple[Tone, ...] = ("warn", "good")
-"""The tones of accounts whose metrics are published; a warning does not stop them."""
-
-
-class Verdict(Struct, frozen=True, kw_only=True):
+class Verdict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A headline, with details.
 
     Attributes:
         short: the same in one or two words.
-        why: the error as it was reported, "" without one.
         notes: sentences: the effect, the advice and further problems.
     """
 
-    tone: Tone
+    verdict: VerdictWord
     short: str
     headline: str
-    why: str = ""
     notes: tuple[str, ...] = ()
+
+
+def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
+    return min(verdicts, key=WORST_FIRST.index, default="unknown")
 
 
 def reading_verdict(
@@ -54,29 +55,28 @@ def reading_verdict(
     if state == "failing" and peers.error is not None:
         since = formatting.clock_time(peers.failing_since or now, now)
         return Verdict(
-            tone="bad",
+            verdict="critical",
             short="Not working",
             headline=f"Reading NetBird: no, since {since}",
-            why=peers.error.text_with_request_id,
             notes=(advice(peers.error), _metrics_note(peers, inventory, now), *others),
         )
     if state == "restricted":
         return Verdict(
-            tone="warn",
+            verdict="warning",
             short="In part",
             headline="Reading NetBird: in part, without the peers",
             notes=others,
         )
     if peers.last_success is None and state != "expired":
         return Verdict(
-            tone="none",
+            verdict="unknown",
             short="Starting",
             headline="Reading NetBird: not yet, first refresh of the peers",
         )
     age = formatting.long_duration(now - (peers.last_success or peers.ended_at or now))
     if state == "expired":
         return Verdict(
-            tone="bad",
+            verdict="critical",
             short="Not working",
             headline=f"Reading NetBird: no, last refresh of the peers {age} ago",
             notes=(
@@ -91,13 +91,13 @@ def reading_verdict(
             " exporter to pause."
         )
         return Verdict(
-            tone="warn",
+            verdict="warning",
             short="Late",
             headline=f"Reading NetBird: late, last refresh of the peers {age} ago",
             notes=(overdue, *others),
         )
     return Verdict(
-        tone="warn" if others else "good",
+        verdict="warning" if others else "ok",
         short="Working",
         headline=f"Reading NetBird: {'in part' if others else 'yes'}",
         notes=others,
@@ -106,53 +106,40 @@ def reading_verdict(
 
 def network_verdict(found: FindingList, peers: ResourceState) -> Verdict:
     """Return the verdict on the network: its findings, counted by severity."""
-    if peers.up is False:
-        return Verdict(
-            tone="none", short="Unknown", headline="The network: unknown for now"
-        )
-    if not found.counts:
-        return Verdict(
-            tone="none", short="Unknown", headline="The network: not known yet"
-        )
-    numbers = count_texts(found)
-    if not numbers:
-        return Verdict(
-            tone="good", short="Working", headline="The network: no known problem"
-        )
-    severity = next(name for name, number in found.counts.items() if number)
+    if peers.up is False or not found.counts:
+        text = "unknown for now" if peers.up is False else "not known yet"
+        headline = f"The network: {text}"
+        return Verdict(verdict="unknown", short="Unknown", headline=headline)
+    numbers = count_texts(found.counts) or ["no known problem"]
+    counts = found.counts
     return Verdict(
-        tone="good" if severity == "info" else TONES[severity],
-        short=numbers[0],
+        verdict="critical"
+        if counts["critical"]
+        else "warning"
+        if counts["warning"]
+        else "ok",
+        short=numbers[0] if any(counts.values()) else "Working",
         headline=f"The network: {', '.join(numbers)}",
     )
 
 
-TONES: Mapping[str, Tone] = {"critical": "bad", "warning": "warn", "info": "none"}
-"""The tone of each severity."""
-
-
-def count_texts(found: FindingList) -> list[str]:
+def count_texts(counts: Mapping[str, int]) -> list[str]:
     """Return for example `2 critical` and `1 info`, the worst first."""
     return [
         with_noun(number, severity)
         if severity == "warning"
         else f"{number:,} {severity}"
-        for severity, number in found.counts.items()
+        for severity, number in counts.items()
         if number
     ]
 
 
-def worst(verdicts: Collection[Verdict]) -> Tone:
-    return min((one.tone for one in verdicts), key=WORST_FIRST.index)
-
-
-def summary(verdicts: Collection[Verdict]) -> tuple[Tone, str]:
-    """Return the tone and the headline of the accounts' verdicts on reading NetBird."""
+def summary(verdicts: Collection[VerdictWord]) -> str:
+    """Return the headline of the accounts' verdicts on reading NetBird."""
     if not verdicts:
-        return "none", "This shard has no account"
-    working = sum(one.tone in WORKING for one in verdicts)
-    headline = f"{working} of {with_noun(len(verdicts), 'account')} working"
-    return worst(verdicts), headline
+        return "This shard has no account"
+    working = sum(one in WORKING for one in verdicts)
+    return f"{working} of {with_noun(len(verdicts), 'account')} working"
 
 
 StateWord = Literal[
@@ -170,11 +157,11 @@ StateWord = Literal[
 """The state of a resource."""
 
 
-STATE_TONES: Mapping[StateWord, Tone] = {
-    "fresh": "good",
-    "late": "warn",
-    "failing": "bad",
-    "expired": "bad",
+STATE_VERDICTS: Mapping[StateWord, VerdictWord] = {
+    "fresh": "ok",
+    "late": "warning",
+    "failing": "critical",
+    "expired": "critical",
 }
 
 STATE_MEANINGS: Mapping[StateWord, str] = {
@@ -184,6 +171,7 @@ STATE_MEANINGS: Mapping[StateWord, str] = {
     "waiting": "no refresh while the refresh of the peers fails",
     "held_back": "not requested: NetBird refused other paths, and more refusals at once"
     " look like a scan",
+    "dormant": "NetBird lists no Agent Network provider",
     "unsupported": "the NetBird API does not offer this resource to this token, or"
     " lists no object that needs it; next attempt within an hour",
     "restricted": "the token's user may read only a part, so the exporter publishes"
@@ -248,26 +236,8 @@ def token_expiry(inventory: Inventory) -> float | None:
     return None if own is None else timestamp(own.expiration_date)
 
 
-def expiry_text(end: float, now: float) -> str:
+def expiry_text(seconds: float) -> str:
     """Return for example `expires in 40 days`."""
-    if end <= now:
-        return f"expired {formatting.long_duration(now - end)} ago"
-    return f"expires in {formatting.long_duration(end - now)}"
-
-
-def is_refused(peers: ResourceState) -> bool:
-    """Return whether the NetBird API refuses the token."""
-    return peers.error is not None and peers.error.reason == "auth"
-
-
-def token_state(peers: ResourceState) -> tuple[Tone, str]:
-    """Return the state of the token, as the last refreshes of the peers showed it."""
-    if is_refused(peers):
-        return "bad", "refused"
-    if peers.error is not None and peers.error.reason == "forbidden":
-        return "bad", "accepted, but may not read peers"
-    if peers.error is None and (peers.last_success is not None or peers.restricted):
-        return "good", "accepted"
-    if peers.last_success is not None:
-        return "none", "accepted at the last success"
-    return "none", "not known yet"
+    if seconds <= 0:
+        return f"expired {formatting.long_duration(-seconds)} ago"
+    return f"expires in {formatting.long_duration(seconds)}"

@@ -2,11 +2,19 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 
 from twisted.web.server import Request
 
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ReadOnlyPage, error_line
+from api_exporter.report.document import Document
+from api_exporter.serving.page import (
+    ACCOUNT_NOT_FOUND,
+    ReadOnlyPage,
+    error_line,
+    visible_accounts,
+)
+from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.web.context import SiteContext
 
 Networks = Mapping[str, AccountNetwork]
@@ -39,6 +47,16 @@ class AccountPage(ReadOnlyPage):
         path = request.path.decode("ascii", "replace")
         line = f"account is missing: request {path}?account=NAME{self.usage}"
         return error_line(request, 400, line)
+
+    def visible_accounts(self, request: Request) -> Document:
+        """Return the document of the accounts that the client may see."""
+        visible, every = visible_accounts(request), self.networks
+        if visible is ALL_ACCOUNTS:
+            make = partial(self.context.document, every.values())
+            return self.context.documents.get(None, make)
+        return self.context.document(
+            one for name, one in every.items() if name in visible
+        )
 
     def render_GET(self, request: Request) -> bytes | int:
         request.setHeader(b"Content-Type", self.media_type)

@@ -1,6 +1,6 @@
 """The data that all pages share, except the accounts."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Generic, TypeVar, cast
 
@@ -12,8 +12,12 @@ from twisted.logger import Logger
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
+from api_exporter.attention.finding import Finding
 from api_exporter.exposition.pages import Piece
 from api_exporter.ports import Compute, Now
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.report.account import account_entry
+from api_exporter.report.document import Document, document_of
 from api_exporter.serving.channel import Channel, client_host
 from api_exporter.serving.sender import send
 from api_exporter.telemetry.process import ProcessTelemetry
@@ -54,6 +58,9 @@ PROFILES_PATH = "debug/pprof"
 
 RUNBOOKS_PATH = "runbooks"
 """The path of the runbooks, relative to the status page."""
+
+MAX_FINDINGS = 100
+"""The maximum number of findings of an account; `finding_counts` has all."""
 
 MAX_LIST_BYTES = MAX_RESPONSE_BYTES
 """The maximum bytes of all lists that are being sent: those of the longest one."""
@@ -177,6 +184,32 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def pending_lists(self) -> PendingLists:
         return PendingLists(self.clock, self.process.aborted_lists.inc)
+
+    def document(
+        self,
+        networks: Iterable[AccountNetwork],
+        *,
+        lines: Sequence[Finding] | None = None,
+        max_findings: int | None = MAX_FINDINGS,
+    ) -> Document:
+        """Return the document of some accounts: see `account_entry`."""
+        now = self.now()
+        entries = [
+            account_entry(
+                network,
+                runbooks=self.runbooks,
+                now=now,
+                max_findings=max_findings,
+                lines=lines,
+            )
+            for network in networks
+        ]
+        return document_of(entries, self.build.version, now)
+
+    @cached_property
+    def documents(self) -> TTLCache[Document]:
+        """The document of all accounts, which takes 0.2 s for a thousand."""
+        return TTLCache(self.clock.seconds)
 
     @cached_property
     def metric_tails(self) -> TTLCache[Piece]:

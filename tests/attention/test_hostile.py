@@ -9,7 +9,9 @@ from api_exporter.attention.finding import MAX_NAME_LENGTH, safe_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.report import lines
+from api_exporter.report import words
+from api_exporter.report.account import finding_entry
+from api_exporter.report.lines import finding_line
 from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
 from api_exporter.subjects.reverse_proxy import ProxyCluster, ProxyService
 from api_exporter.subjects.routes import Route
@@ -80,7 +82,7 @@ class NamesTests(ServedTestCase):
             every = findings(seen(named(name), chosen=("servers",)))
             self.assertEqual(alerts, {one.alert for one in every})
             for one in every:
-                line = lines.finding_line(one, NOW)
+                line = finding_line(finding_entry(one, "", 0.0, NOW))
                 self.assertEqual([line], line.splitlines())
                 self.assertLess(len(line), 250 + 4 * MAX_NAME_LENGTH)
                 for bad in "\x1b\x07\x9b\N{RIGHT-TO-LEFT OVERRIDE}":
@@ -127,14 +129,14 @@ class TimesTests(SynchronousTestCase):
                 chosen=("servers",),
             )
             for one in findings(looked):
-                self.assertTrue(lines.finding_line(one, NOW))
+                self.assertTrue(finding_line(finding_entry(one, "", 0.0, NOW)))
 
     def test_future(self) -> None:
         """A beginning in the future is not shown."""
         ahead = peer("p", connected=False, since=DAY)
         inventory = inventory_of(peers=(ahead,), groups=(group("servers", "p"),))
         [finding] = findings(seen(inventory, chosen=("servers",)))
-        self.assertEqual("", lines.when(finding, NOW))
+        self.assertIsNone(words.when(finding, 0.0, NOW))
 
 
 class PersonalTests(SynchronousTestCase):

@@ -122,7 +122,7 @@ class CheckTests(SynchronousTestCase):
         }
         status, text = self.checked(watched)
         self.assertEqual(1, status)
-        self.assertIn(" Request id: dc1djo5q.\n", text)
+        self.assertIn("groups: 500 (request id dc1djo5q). ", text)
         self.assertEqual(1, text.count(advice(BROKEN)))
         self.assertRegex(text, r"\nUnknown and not checked: .*groups")
 

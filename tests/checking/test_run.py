@@ -189,9 +189,9 @@ class RunTests(SynchronousTestCase):
                 document["accounts"], status_json.accounts, strict=True
             ):
                 peers = entry.resources[0]
-                known = account["strict_status"], account["reachable"]
+                known = account["strict_status"], entry.reachable
                 found.append((*known, peers.state, peers.reason))
-                self.assertGreater(account["requests_per_minute"], 2)
+                self.assertGreater(entry.requests_per_minute, 2)
                 self.assertEqual("critical", entry.findings[0].severity)
             self.assertEqual(states, found)
 

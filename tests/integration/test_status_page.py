@@ -23,7 +23,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Site
 
 from api_exporter.ports import UpstreamError
-from api_exporter.report.lines import NO_PROBLEM
+from api_exporter.report.words import NO_PROBLEM
 from api_exporter.subjects.table import COLLECTORS
 from simulation.company.incidents import GATEWAYS_UPDATE
 from simulation.company.schedules import WEEK

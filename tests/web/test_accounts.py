@@ -145,7 +145,7 @@ class StateTests(AccountsTestCase):
         self.assertEqual(", ".join(texts), shown[1])
         own = self.text("/?account=acme")
         self.assertEqual(sum(int(number) for _, number in counts), own.count("<li>"))
-        self.assertNotIn("attention:", gamma)
+        self.assertIn('attention:"></td>', gamma)
         self.assertNotIn("_attention{", self.text("/metrics?account=gamma"))
 
     def test_empty_shard(self) -> None:
@@ -175,7 +175,7 @@ class StateTests(AccountsTestCase):
         acme.start()
         self.tree = Knowing(several({"acme": acme}, Watched().context), ALL_ACCOUNTS)
         page = self.text("/")
-        self.assertIn('<span class="state warn">Working', page)
+        self.assertIn('<span class="state warning">Working', page)
         self.assertIn("1 of 1 account working", page)
 
     def test_state(self) -> None:
@@ -193,7 +193,7 @@ class StateTests(AccountsTestCase):
         accounts = {"acme": acme, "beta": self.beta, "gamma": self.gamma}
         self.tree = Knowing(several(accounts, Watched().context), ALL_ACCOUNTS)
         page = self.text("/")
-        self.assertIn('<span class="state bad">1 critical', page)
+        self.assertIn('<span class="state critical">1 critical', page)
         self.assertIn("Route x to 10.0.0.0/8 leads to no connected peer", page)
         links = re.findall(r'href="\?account=(\w+)"', page)
         self.assertEqual(["beta", "gamma", "acme"], links)

@@ -7,7 +7,7 @@ set of peers is a number: a union takes the processor one step for 64 peers.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -41,7 +41,7 @@ class RoutingPeers(Struct, frozen=True):
     """
 
 
-class Reach(NamedTuple):
+class Reach(Struct, frozen=True):
     """The number of networks or routes, and of those with a connected routing peer."""
 
     total: int

@@ -52,9 +52,9 @@ def chart(samples: Sequence[Sample | None], uptime: float) -> Chart:
         unread=_bars(0 if one else 1 for one in samples),
         start=f"M{start:.1f},0V{HEIGHT}" if start >= 0 else "",
         severities={
-            "bad": _bars(one == "critical" for one in severities),
-            "warn": _bars(0.6 * (one == "warning") for one in severities),
-            "good": _bars(_CALM * (one == "info") for one in severities),
+            "critical": _bars(one == "critical" for one in severities),
+            "warning": _bars(0.6 * (one == "warning") for one in severities),
+            "ok": _bars(_CALM * (one == "info") for one in severities),
         },
     )
 
@@ -64,7 +64,7 @@ def _bars(heights: Iterable[float]) -> str:
     every = [*heights]
     begin, drawn = 0, []
     for height, equal in groupby(every):
-        end = begin + sum(1 for _ in equal)
+        end = begin + len([*equal])
         if height:
             x, top, right = _x(begin, every), HEIGHT * (1 - height), _x(end, every)
             drawn.append(f"M{x},{HEIGHT}V{top:.1f}H{right}V{HEIGHT}Z")

@@ -51,9 +51,9 @@ class ChartTests(SynchronousTestCase):
         drawn = chart.chart([*steps, Sample(1, 1, None), None, None], DAY).severities
         self.assertEqual(
             {
-                "bad": "M0.0,120V0.0H120.0V120Z",
-                "warn": "M120.0,120V48.0H240.0V120Z",
-                "good": "M240.0,120V90.0H480.0V120Z",
+                "critical": "M0.0,120V0.0H120.0V120Z",
+                "warning": "M120.0,120V48.0H240.0V120Z",
+                "ok": "M240.0,120V90.0H480.0V120Z",
             },
             drawn,
         )

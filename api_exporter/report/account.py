@@ -1,0 +1,186 @@
+"""The entry of one account in the report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from api_exporter.attention.finding import Finding, safe_line
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Peer
+from api_exporter.netbird.resources import UP
+from api_exporter.refresh.network import AccountNetwork
+from api_exporter.report import verdict, words
+from api_exporter.report.document import (
+    AccountEntry,
+    FailureEntry,
+    FindingCounts,
+    FindingEntry,
+    GroupEntry,
+    Instant,
+    Machine,
+    Numbers,
+    ResourceEntry,
+)
+from api_exporter.report.formatting import instant
+from api_exporter.report.verdict import StateWord
+from api_exporter.subjects.groups import GroupCount
+from api_exporter.subjects.table import RESOURCE_BY_NAME
+from api_exporter.upstream.advice import advice
+
+
+def account_entry(
+    network: AccountNetwork,
+    *,
+    runbooks: str,
+    now: float,
+    max_findings: int | None = None,
+    lines: Sequence[Finding] | None = None,
+) -> AccountEntry:
+    """Return the entry of an account.
+
+    Args:
+        runbooks: the URL of the runbooks.
+        now: seconds since the epoch.
+        max_findings: None for all.
+        lines: some of the findings; None for the most severe ones.
+    """
+    freshness, inventory = network.states, network.inventory
+    last = network.attention.last
+    found, groups, started_at = last.found, last.groups, last.started_at
+    reading = verdict.reading_verdict(freshness, inventory, now)
+    of_network = verdict.network_verdict(found, freshness[UP])
+    states = verdict.state_words(network, now)
+    is_known = inventory.peers is not None and inventory.groups is not None
+    worse = verdict.worst((reading.verdict, of_network.verdict))
+    peers = freshness[UP]
+    worst = None
+    if of_network.verdict in {"critical", "warning"}:
+        worst = words.newest_of_the_worst(found.lines, started_at, now)
+    lines = found.lines if lines is None else lines
+    last_refresh = peers.last_success
+
+    def entry(finding: Finding) -> FindingEntry:
+        return finding_entry(finding, runbooks, started_at, now)
+
+    return AccountEntry(
+        account=network.account,
+        verdict=worse,
+        short=reading.short if reading.verdict == worse else of_network.short,
+        text=f"{reading.headline}. {of_network.headline}.",
+        reading=reading,
+        network=of_network,
+        error=peers.error.text_with_request_id if peers.error else None,
+        url=network.url,
+        reachable=network.telemetry.reachable,
+        requests_per_minute=round(network.requests_per_minute, 2),
+        request_limit=network.request_limit,
+        last_refresh=_instant(last_refresh),
+        last_refresh_age_seconds=None
+        if last_refresh is None
+        else max(0, int(now - last_refresh)),
+        token_expires_at=_instant(verdict.token_expiry(inventory)),
+        peers=None if inventory.peers is None else _peer_numbers(inventory.peers),
+        networks=last.networks,
+        routes=last.routes,
+        offline_machines=None
+        if inventory.peers is None
+        else [*_offline_machines(inventory)],
+        groups=[*map(_group, groups)] if is_known and groups is not None else None,
+        expiring=sum(one.until is not None for one in found.findings)
+        if of_network.verdict != "unknown"
+        else None,
+        finding_counts=FindingCounts(**found.counts) if found.counts else None,
+        worst=None if worst is None else entry(worst),
+        findings=[*map(entry, lines[:max_findings])],
+        no_findings=words.no_findings(found),
+        unchecked=found.unknown,
+        off=[name for name in RESOURCE_BY_NAME if name not in states],
+        failures=[*_failures(network, states, now)],
+        resources=[*_resources(network, states)],
+    )
+
+
+def finding_entry(
+    finding: Finding, runbooks: str, started_at: float, now: float
+) -> FindingEntry:
+    return FindingEntry(
+        severity=finding.severity,
+        alert=finding.alert or None,
+        subject=finding.subject,
+        sentence=finding.text,
+        since=_instant(finding.since),
+        until=_instant(finding.until),
+        when=words.when(finding, started_at, now),
+        new=words.is_new(finding, started_at, now),
+        runbook=finding.runbook(runbooks) or None,
+    )
+
+
+def _offline_machines(inventory: Inventory) -> Iterator[Machine]:
+    offline = [
+        (peer.last_seen.timestamp() if peer.last_seen else 0.0, peer.name or peer.id)
+        for peer in inventory.detailed_peers()
+        if not peer.connected and not peer.user_id and not peer.ephemeral
+    ]
+    for last_seen, name in sorted(offline, reverse=True):
+        yield Machine(name=safe_line(name), last_seen=_instant(last_seen or None))
+
+
+def _failures(
+    network: AccountNetwork, states: Mapping[str, StateWord], now: float
+) -> Iterator[FailureEntry]:
+    """Yield an entry for each cause, in the order of the resources."""
+    freshness = network.states
+    failing: dict[str, list[str]] = {}
+    for name, known in freshness.items():
+        if known.error is not None and states[name] == "failing":
+            failing.setdefault(str(known.error), []).append(name)
+    given = set[str]()
+    for names in failing.values():
+        error = freshness[names[0]].error
+        assert error is not None
+        steps = advice(error, token_accepted=freshness[UP].up is True)
+        yield FailureEntry(
+            resources=names,
+            reason=error.reason,
+            error=error.text_with_request_id,
+            since=instant(min(freshness[n].failing_since or now for n in names)),
+            advice=None if steps in given else steps,
+        )
+        given.add(steps)
+
+
+def _resources(
+    network: AccountNetwork, states: Mapping[str, StateWord]
+) -> Iterator[ResourceEntry]:
+    for name, state in states.items():
+        known = network.states.get(name)
+        life = network.states.every[name]
+        error = known.error if known and state == "failing" else None
+        has_ended = known is not None and known.ended_at is not None
+        is_rejected = life.body and known and known.rejected
+        yield ResourceEntry(
+            resource=name,
+            path=RESOURCE_BY_NAME[name].path,
+            state=state,
+            reason=error.reason if error else None,
+            error=error.text_with_request_id if error else None,
+            last_refresh=_instant(known.last_success) if known else None,
+            interval_seconds=life.period,
+            records=known.records if known and known.last_success else None,
+            rejected=known.rejected if known else 0,
+            milliseconds=round(1000 * known.seconds) if known and has_ended else None,
+            problems=life.body.errors if life.body and is_rejected else (),
+            unknown=known.unknown.names() if known else (),
+        )
+
+
+def _instant(at: float | None) -> Instant | None:
+    return None if at is None else instant(at)
+
+
+def _peer_numbers(peers: Sequence[Peer]) -> Numbers:
+    return Numbers.of(len(peers), sum(peer.connected for peer in peers))
+
+
+def _group(group: GroupCount) -> GroupEntry:
+    numbers = Numbers.of(group.peers, group.connected) if group.id else None
+    return GroupEntry(name=group.name, id=group.id or None, peers=numbers)
