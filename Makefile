@@ -11,7 +11,7 @@ ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units simulation programs lowest pythons with check format demo docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check version clean
+.PHONY: help run test units simulation programs lowest pythons with check format demo boards docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check version clean
 
 # The longest come first, so that none is left over at the end.
 LONGEST := $(addprefix tests.integration.test_,operations events doors)
@@ -112,7 +112,7 @@ with: $(VENV)/run
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests -p benchmarks -p acceptance -p fuzz -p mutation -p simulation
+	@$(BIN)/mypy --no-error-summary -p api_exporter -p deploy.grafana -p tests -p benchmarks -p acceptance -p fuzz -p mutation -p simulation
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
 
 format: $(VENV)/dev ## Format the code.
@@ -121,6 +121,9 @@ format: $(VENV)/dev ## Format the code.
 
 demo: $(VENV)/dev ## Record the simulated company that --demo plays.
 	@$(BIN)/python -m simulation.company
+
+boards: $(VENV)/dev ## Make Grafana's dashboards of the program in deploy/grafana.
+	@$(BIN)/python -m deploy.grafana
 
 docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual page, the chart's README and the golden pages.
 	@$(BIN)/python -m tests.documents

@@ -1,9 +1,8 @@
-"""The copies that the Helm chart holds: `python -m tests.chart` writes them.
+"""Texts that the Helm chart has of others: `python -m tests.chart` writes them.
 
-A chart reads no file outside of its folder, so it holds copies: of the rules, of the
-thresholds, and of the dashboards. Its schema
-names the settings and the alerts, its README the values. All copies are committed;
-a test fails if one is stale.
+The schema names the settings and the alerts, the README the values. Both are committed;
+a test fails if one is stale. Rules, thresholds and dashboards are links, which Helm
+follows when it reads or packs the chart.
 """
 
 import json
@@ -121,20 +120,17 @@ def readme() -> str:
     return "\n".join([head + mark.rstrip(), *made])
 
 
-def _copy(source: Path) -> Callable[[], str]:
-    return lambda: source.read_text(encoding="utf-8")
-
-
 DASHBOARDS = sorted((ROOT / "deploy/grafana/dashboards").glob("*.json"))
 
-FILES: dict[Path, Callable[[], str]] = {
-    CHART / "files/thresholds.json": _copy(THRESHOLDS),
-    CHART / "files/rules.yml": _copy(RULES),
-    CHART / "files/alerts.yml": _copy(ALERTS),
-    **{CHART / "files/dashboards" / path.name: _copy(path) for path in DASHBOARDS},
-    SCHEMA: schema,
-    README: readme,
+LINKS = {
+    "thresholds.json": THRESHOLDS,
+    "rules.yml": RULES,
+    "alerts.yml": ALERTS,
+    "dashboards": ROOT / "deploy/grafana/dashboards",
 }
+"""Where the links in the chart's folder `files` lead."""
+
+FILES: dict[Path, Callable[[], str]] = {SCHEMA: schema, README: readme}
 
 if __name__ == "__main__":
     add_severities()

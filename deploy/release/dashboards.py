@@ -24,6 +24,11 @@ _INPUT = {
 }
 
 
+def every_panel(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return all panels with those of closed rows."""
+    return [p for row in dashboard["panels"] for p in (row, *row.get("panels", ()))]
+
+
 def published(dashboard: dict[str, Any]) -> dict[str, Any]:
     """Return the copy, whose variable `datasource` has the value of the input."""
     first, *others = dashboard["templating"]["list"]
@@ -34,7 +39,7 @@ def published(dashboard: dict[str, Any]) -> dict[str, Any]:
         ("datasource", "prometheus", "Prometheus", "1.0.0"),
         *(
             ("panel", t, t, "")
-            for t in sorted({p["type"] for p in dashboard["panels"]})
+            for t in sorted({p["type"] for p in every_panel(dashboard)})
         ),
     ]
     keys = ("type", "id", "name", "version")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ VARIABLES = {
     "$peer": ".+",
     "$service": ".+",
     "$__rate_interval": "1m",
+    "$__range": "1h",
+    "offset 1h": "offset 5s",
 }
-"""Values that replace Grafana's variables."""
+"""Values that replace Grafana's variables, and an hour that a test does not have."""
 
 SELECTOR = re.compile(
     r"\b(?:up|(?:netbird_api|api_exporter|process|python|scrape)_\w+"
@@ -39,25 +41,36 @@ def dashboard(path: Path) -> dict[str, Any]:
 
 
 def panels(path: Path) -> list[dict[str, Any]]:
-    """Return all panels except rows."""
-    return [p for p in dashboard(path)["panels"] if p["type"] != "row"]
+    """Return all panels with those of closed rows, but no rows."""
+    found = [p for p in dashboard(path)["panels"] for p in (p, *p.get("panels", ()))]
+    return [panel for panel in found if panel["type"] != "row"]
 
 
-def panel_queries(*, filled: bool = True) -> Iterator[tuple[str, str]]:
-    """Yield each panel and its expression, by default as Grafana sends it."""
+def panel_queries(
+    chosen: Mapping[str, str] | None = None, *, filled: bool = True
+) -> Iterator[tuple[str, str]]:
+    """Yield each panel and its expression, by default as Grafana sends it, with some
+    variables of a test.
+    """
     for path in DASHBOARDS:
         for panel in panels(path):
             for target in panel["targets"]:
                 written = target["expr"]
-                text = _filled(written) if filled else written
+                text = fill(written, **(chosen or {})) if filled else written
                 yield f"{path.stem}: {panel['title']}", text
+
+
+def board_query(path: Path, title: str) -> str:
+    """Return the first expression of a panel, as Grafana sends it."""
+    [found] = [panel for panel in panels(path) if panel["title"] == title]
+    return fill(found["targets"][0]["expr"])
 
 
 def mark_queries() -> Iterator[tuple[str, str]]:
     """Yield each annotation and its expression."""
     for path in DASHBOARDS:
         for mark in dashboard(path)["annotations"]["list"]:
-            yield f"{path.stem}: {mark['name']}", _filled(mark["expr"])
+            yield f"{path.stem}: {mark['name']}", fill(mark["expr"])
 
 
 def variable_queries() -> Iterator[tuple[str, str]]:
@@ -65,13 +78,17 @@ def variable_queries() -> Iterator[tuple[str, str]]:
     for path in DASHBOARDS:
         for variable in dashboard(path)["templating"]["list"]:
             if variable["type"] == "query":
-                asked = _filled(variable["query"]["query"])
-                series = re.sub(r"^\w+\((.*?)(?:, \w+)?\)$", r"\1", asked)
+                asked = fill(variable["query"]["query"])
+                series = re.sub(
+                    r"^\w+\((.*?)(?:, \w+)?\)$", r"\1", asked, flags=re.DOTALL
+                )
                 yield f"{path.stem}: {variable['name']}", series
 
 
-def _filled(expression: str) -> str:
-    for variable, value in VARIABLES.items():
+def fill(expression: str, **chosen: str) -> str:
+    """Return an expression as Grafana sends it, with some variables of a test."""
+    values = VARIABLES | {f"${name}": value for name, value in chosen.items()}
+    for variable, value in values.items():
         expression = expression.replace(variable, value)
     return expression
 

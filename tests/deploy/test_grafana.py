@@ -6,9 +6,20 @@ import sys
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from deploy.grafana.boards import FILES
 from tests.deploy.programs import DEPLOY, documents, new_folder, run
-from tests.deploy.queries import DASHBOARDS, dashboard, panel_queries, panels, selectors
-from tests.prometheus import THRESHOLDS
+from tests.deploy.queries import (
+    DASHBOARDS,
+    board_query,
+    dashboard,
+    panel_queries,
+    panels,
+    selectors,
+)
+from tests.integration.programs import program
+
+Series = dict[str, float]
+"""Values by series."""
 
 FOLDER = DEPLOY / "grafana/dashboards"
 NETWORK, PEER = FOLDER / "network.json", FOLDER / "peer.json"
@@ -21,28 +32,140 @@ PROCESS = re.compile(
 """Metrics of a process for all its accounts."""
 
 
+def target(account: str = "", instance: str = "a:8080", **labels: str) -> str:
+    """Return the labels of a series of an exporter, or of one of its accounts."""
+    named = {"job": "api-exporter", "instance": instance, **labels}
+    if account:
+        named["account"] = account
+    return ",".join(f'{name}="{value}"' for name, value in named.items())
+
+
+def reading(of: str, *, peers: int = 10, critical: int = 0, warning: int = 0) -> Series:
+    """Return what an exporter that reads an account has; `of` are its labels."""
+    return {
+        f"up{{{of}}}": 1,
+        f"netbird_api_up{{{of}}}": 1,
+        f'netbird_api_peers{{{of},connected="true"}}': peers,
+        f'netbird_api_peers{{{of},connected="false"}}': 2,
+        f'api_exporter_attention{{{of},severity="critical"}}': critical,
+        f'api_exporter_attention{{{of},severity="warning"}}': warning,
+        f"netbird_api_networks{{{of}}}": 1,
+    }
+
+
+def failing(of: str) -> Series:
+    """Return what an exporter has that could never read an account."""
+    return {
+        f"up{{{of}}}": 1,
+        f"netbird_api_up{{{of}}}": 0,
+        f'api_exporter_attention{{{of},severity="critical"}}': 1,
+        f'api_exporter_attention{{{of},severity="warning"}}': 0,
+    }
+
+
+A, B, C = target("a"), target("b"), target("c")
+
+SITUATIONS: dict[str, tuple[Series, list[float | None]]] = {
+    "nothing": ({}, [4, None, None, None]),
+    "healthy": (reading(target()), [0, 10, 0, 1]),
+    "warnings": (reading(target(), warning=2), [1, 10, 0, 1]),
+    "an outage": (reading(target(), warning=2, critical=1), [2, 10, 1, 1]),
+    "an exporter that is down": ({f"up{{{target()}}}": 0}, [4, None, None, None]),
+    "one of three accounts dead": (
+        reading(A) | reading(B, peers=5, critical=1) | failing(C),
+        [3, 15, 2, 2],
+    ),
+    "three accounts": (reading(A) | reading(B) | reading(C), [0, 30, 0, 3]),
+    "the exporter of one account of two down": (
+        reading(A) | {f"up{{{target('b', 'b:8080')}}}": 0},
+        [4, 10, 0, 1],
+    ),
+    "two exporters of one account": (
+        reading(target(), critical=1) | reading(target(instance="b:8080"), critical=1),
+        [2, 10, 1, 1],
+    ),
+    "two exporters, one of them down": (
+        reading(target()) | {f"up{{{target(instance='b:8080')}}}": 0},
+        [0, 10, 0, 1],
+    ),
+    "two exporters, one of them without a token": (
+        reading(A) | failing(target("a", "b:8080")),
+        [2, 10, 1, 1],
+    ),
+}
+"""Samples, and the verdict, the connected peers, the critical findings and the accounts
+that are read: None without a value."""
+
+FIGURES = (
+    (NETWORK, "The network"),
+    (NETWORK, "Connected peers"),
+    (NETWORK, "Findings"),
+    (FOLDER / "exporter.json", "Accounts read"),
+)
+
+
+class FigureTests(SynchronousTestCase):
+    def test_situations(self) -> None:
+        """The figures of the first screen hold for one exporter, for several, and for
+        several accounts.
+        """
+        tests = [
+            {
+                "name": name,
+                "input_series": [
+                    {"series": series, "values": f"{value}x5"}
+                    for series, value in samples.items()
+                ],
+                "promql_expr_test": [
+                    {
+                        # Without labels: which exporter it is of, is another matter.
+                        "expr": f"sum({expression})",
+                        "eval_time": "5m",
+                        "exp_samples": [{"labels": "{}", "value": value}]
+                        if value is not None
+                        else [],
+                    }
+                    for expression, value in zip(self.figures(), figures, strict=True)
+                ],
+            }
+            for name, (samples, figures) in SITUATIONS.items()
+        ]
+        file = new_folder(self) / "figures.yml"
+        file.write_text(json.dumps({"tests": tests}))
+        run(program("promtool"), "test", "rules", file)
+
+    def figures(self) -> list[str]:
+        return [board_query(path, title) for path, title in FIGURES]
+
+
 class DashboardTests(SynchronousTestCase):
+    def test_made(self) -> None:
+        """The files are as the program makes them (`make boards`)."""
+        self.assertEqual(set(DASHBOARDS), set(FILES))
+        for path, made in FILES.items():
+            self.assertEqual(made(), path.read_text(), path)
+
     def test_variables(self) -> None:
-        """All have variables for data source, cluster, job, instance and account. "All"
+        """All have variables for data source, account, instance, cluster and job. "All"
         includes series without the label, but no jobs and instances of other programs.
         """
-        names = ["agent-network", "exporter", "network", "peer", "proxy", "sources"]
-        self.assertEqual(names, [path.stem for path in DASHBOARDS])
         for path in DASHBOARDS:
             found = {v["name"]: v for v in dashboard(path)["templating"]["list"]}
-            wanted = ["datasource", "cluster", "job", "instance", "account"]
+            wanted = ["datasource", "account", "instance", "cluster", "job"]
             self.assertEqual(wanted, list(found)[:5])
+            for name in wanted[1:]:
+                self.assertEqual("$__all", found[name]["current"]["value"])
             for name in ("cluster", "account"):
                 self.assertEqual(".*", found[name]["allValue"])
-                self.assertEqual("$__all", found[name]["current"]["value"])
             for name in ("job", "instance"):
                 self.assertNotIn("allValue", found[name], path)
 
     def test_expressions(self) -> None:
-        """Each selector uses the variables; counters $__rate_interval, or an hour. Each
-        join keeps targets apart. Times are not added up.
+        """Each selector uses the variables, and none is of a recording rule. Joins keep
+        accounts apart. Times are not added up.
         """
         for title, expression in panel_queries(filled=False):
+            self.assertNotRegex(expression, r"\binstance(_resource)?:")
             self.assertNotRegex(expression, r"sum by \S.*?\) \(\w+_timestamp_seconds")
             for name in selectors(expression):
                 chosen = 'job=~"$job", instance=~"$instance"'
@@ -51,66 +174,74 @@ class DashboardTests(SynchronousTestCase):
                 self.assertIn('cluster=~"$cluster", ' + chosen, name)
             for counter in re.finditer(COUNTERS, expression):
                 after = expression[counter.end() :].partition("}")[2]
-                self.assertRegex(after, r"^\[(\$__rate_interval|1h)\]", title)
-        for path in DASHBOARDS:
-            for labels in re.findall(r"\bon \(([^)]*)\)", path.read_text()):
-                # Joins of several sources keep accounts apart instead.
-                other = "|account" if path.stem == "sources" else ""
-                wanted = f"^cluster, ((account, job, )?instance{other})"
-                self.assertRegex(labels, wanted, path)
+                self.assertRegex(after, r"^\[(\$__rate_interval|10m)\]", title)
+            for labels in re.findall(r"\bon \(([^)]+)\)", expression):
+                self.assertRegex(labels, r"^cluster, account\b", title)
 
-    def test_thresholds(self) -> None:
-        """The thresholds of panels are those of the alerts."""
-        thresholds = json.loads(THRESHOLDS.read_text())
-        days, shares = thresholds["days"], thresholds["shares"]
-        [panel] = [p for p in panels(NETWORK) if p["title"] == "Needs attention"]
-        expression = panel["targets"][0]["expr"]
-        for name, of in (
-            ("setup_key_expiration", days["setup_key_soon"]),
-            ("access_token_expiration", days["access_token_soon"]),
-            ("proxy_token_expiration", days["proxy_token_soon"]),
-            ("proxy_token_last_used", days["in_use"]),
-        ):
-            found = re.search(
-                rf"{name}_\w+{{[^}}]*}}(?: - time\(\))? < (\d+) \*", expression
-            )
-            self.assertEqual(str(of), found and found[1], name)
-        found = re.search(r"usage_limit{[^}]*} >= ([\d.]+)", expression)
-        self.assertEqual(str(shares["setup_key_used"]), found and found[1])
+    def test_empty(self) -> None:
+        """A number, a table, and a graph that may have no series says so in words. What
+        a table says when it is empty stands in no cell.
+        """
+        for path in DASHBOARDS:
+            for panel in panels(path):
+                config = panel["fieldConfig"]
+                fixed = any("vector(" in t["expr"] for t in panel["targets"])
+                if panel["type"] != "timeseries" and not fixed:
+                    self.assertIn("noValue", config["defaults"], panel["title"])
+                if panel["type"] == "table":
+                    for override in config["overrides"]:
+                        ids = [one["id"] for one in override["properties"]]
+                        self.assertIn("noValue", ids, panel["title"])
+                if panel["type"] == "stat":
+                    self.assertEqual(
+                        ["last"], panel["options"]["reduceOptions"]["calcs"]
+                    )
 
     def test_links(self) -> None:
-        """The rows of peers link to the peer's page, with all variables."""
-        rows = {p["title"]: p for p in panels(NETWORK) if p["type"] == "table"}
-        for title in ("Offline peers", "Logins"):
-            [links] = [
-                (override["matcher"]["options"], value["value"])
-                for override in rows[title]["fieldConfig"]["overrides"]
-                for value in override["properties"]
-                if value["id"] == "links"
-            ]
-            self.assertEqual("Peer", links[0])
-            [link] = links[1]
-            self.assertTrue(link["url"].startswith("/d/netbird-peer?"))
-            self.assertIn("var-peer=${__data.fields.peer_id}", link["url"])
-            for name in ("datasource", "cluster", "job", "instance", "account"):
-                self.assertIn(f"${{{name}:queryparam}}", link["url"])
-        self.assertEqual("netbird-peer", dashboard(PEER)["uid"])
+        """Findings lead to their runbooks at the exporter that found them, peers to
+        their board, accounts to their network.
+        """
+        ids = {dashboard(path)["uid"] for path in DASHBOARDS}
+        links = {}
+        for path in DASHBOARDS:
+            for panel in panels(path):
+                config = panel["fieldConfig"]
+                properties = {
+                    p["id"]: p["value"]
+                    for o in config["overrides"]
+                    for p in o["properties"]
+                }
+                for link in properties.get(
+                    "links", config["defaults"].get("links", ())
+                ):
+                    links[panel["title"]] = link["url"]
+                    board = re.match(r"/d/([\w-]+)\?", link["url"])
+                    self.assertTrue(board is None or board[1] in ids, link)
+        findings = links["Findings, the worst and newest first"]
+        runbook = "http://${__data.fields.instance}/runbooks#${__value.raw}"
+        self.assertEqual(runbook, findings)
+        for title in ("Offline machines", "Offline devices"):
+            self.assertIn("var-peer=${__data.fields.peer_id}&", links[title])
+            self.assertIn("${__all_variables}", links[title])
+        self.assertIn("var-account=${__value.raw}", links["Accounts, the worst first"])
 
     def test_peer_names(self) -> None:
-        """The variable of the peers shows names and holds ids."""
+        """The variable of the peers shows names with addresses and holds ids."""
         [variable] = [
             v for v in dashboard(PEER)["templating"]["list"] if v["name"] == "peer"
         ]
         pattern = variable["regex"].strip("/").replace("(?<", "(?P<")
-        line = 'netbird_api_peer_info{ip="1", peer="db", peer_id="42", os="x"} 1 2'
+        line = '{ip="1", peer="db", peer_id="42", text="db 1"} 1 2'
         found = re.search(pattern, line)
-        self.assertEqual(("db", "42"), found and found.groups())
+        self.assertEqual({"value": "42", "text": "db 1"}, found and found.groupdict())
 
     def test_layout(self) -> None:
-        """No two panels overlap, and none leaves the grid."""
-        for path in DASHBOARDS:
+        """No two panels overlap, also in an open row, and none leaves the grid."""
+        boards = [dashboard(path)["panels"] for path in DASHBOARDS]
+        rows = [row.get("panels", []) for every in boards for row in every]
+        for every in (*boards, *rows):
             taken: set[tuple[int, int]] = set()
-            for panel in dashboard(path)["panels"]:
+            for panel in every:
                 at = panel["gridPos"]
                 columns = range(at["x"], at["x"] + at["w"])
                 cells = {(x, at["y"] + y) for x in columns for y in range(at["h"])}
@@ -133,7 +264,8 @@ class DashboardTests(SynchronousTestCase):
             source = copy["templating"]["list"][0].pop("current")["value"]
             self.assertEqual(f"${{{wanted['name']}}}", source)
             needed = {one["id"] for one in copy.pop("__requires")}
-            types = {panel["type"] for panel in shipped["panels"]}
+            types = {panel["type"] for panel in panels(path)}
+            types |= {"row"} & {panel["type"] for panel in shipped["panels"]}
             self.assertEqual({"grafana", wanted["pluginId"], *types}, needed)
             self.assertIsNone(copy.pop("id"))
             self.assertEqual({}, copy.pop("__elements"))

@@ -1,0 +1,1 @@
+"""The dashboards as a program: `python -m deploy.grafana` writes their JSON."""
