@@ -126,20 +126,36 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configuration:
     return configured
 
 
-def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
+def load(
+    options: Options, reactor: PosixReactorBase, *, reload: bool = False
+) -> Configuration:
+    """Load the settings and all files that they name; raise ConfigurationError.
+
+    Args:
+        reload: see `loader.load`.
+    """
+    settings = loader.load(options, {}, reload=reload)
+    return Configuration(settings, None, _load_access(settings, reactor))
+
+
+def _load_access(
+    settings: Settings, reactor: PosixReactorBase
+) -> "AccessControl | None":
     # A pool of its own: a name look-up that hangs must not delay authentication.
     threads = partial(daemon_threads, 1, "passwords")
+    return access_part.load(settings, reactor, threads)
+
+
+def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
     if not options["demo"]:
-        settings = loader.load(options, {})
-        access = access_part.load(settings, reactor, threads)
-        return Configuration(settings, None, access)
+        return load(options, reactor)
     from api_exporter.demo import server  # noqa: PLC0415
 
     listening = server.bind()
     settings = server.with_demo_accounts(
         loader.load(options, server.demo_environment(listening))
     )
-    access = access_part.load(settings, reactor, threads)
+    access = _load_access(settings, reactor)
     simulation = server.server(
         listening, settings=settings, reactor=reactor, now=time.time
     )

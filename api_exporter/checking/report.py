@@ -1,11 +1,10 @@
 """`--check` and `--once`: the daemon's own first refreshes, and their report."""
 
 import os
-import pwd
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from functools import partial
 from io import TextIOWrapper
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -28,6 +27,7 @@ from api_exporter.checking.first_refreshes import (
     strict_status,
 )
 from api_exporter.checking.health import running_at
+from api_exporter.checking.service_user import user_lines
 from api_exporter.daemon import logs
 from api_exporter.daemon.life import start_error
 from api_exporter.daemon.threads import install_name_resolver
@@ -107,6 +107,9 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     networks = [account.network for account in accounts]
     access = access_lines(configured.access, settings.listen_address)
     observer.set_level("error")  # the report has what a refresh logs
+    users = []
+    if not options["demo"]:
+        users = user_lines(partial(service.load, options, reactor, reload=True))
     if options["once"]:
         await _read(services, accounts, reactor)
         _print_metrics(networks[0])
@@ -129,7 +132,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         _print(f"access: {line}" for line in access)
         problems, running = listening_lines(settings.listen_address)
         _print(f"listening: {line}" for line in (*problems, *running))
-        _print(user_lines())
+        _print(f"user: {line}" for line in users)
         await _read(services, accounts, reactor, runbooks)
         if settings.has_names and options["account"] is None:
             _print(_summary(accounts))
@@ -181,21 +184,6 @@ def listening_lines(
         others = [problem for problem in problems if "in use" not in problem]
         return others, [f"an exporter runs at {url}"]
     return problems, []
-
-
-def user_lines() -> Iterator[str]:
-    """Yield a warning if the service's user may lack a permission that root has."""
-    if os.geteuid() == 0:
-        with suppress(KeyError):
-            pwd.getpwnam(SERVICE_USER)
-            yield (
-                f"user: root may read files that {SERVICE_USER}, the user of the"
-                f" service, may not: run sudo -u {SERVICE_USER} api-exporter --check"
-            )
-
-
-SERVICE_USER = "api-exporter"
-"""The user of the unit that the package installs."""
 
 
 def choose(

@@ -8,7 +8,6 @@ import sys
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking import report
 from api_exporter.checking.first_refreshes import (
     MAX_SECONDS,
     first_refreshes,
@@ -208,16 +207,3 @@ class AccessLinesTests(SynchronousTestCase):
             for text in texts:
                 lines = access_lines(None, parse_addresses(text))
                 self.assertEqual(risky, bool(lines), text)
-
-
-class UserTests(SynchronousTestCase):
-    def test_root(self) -> None:
-        """A line warns root that the service's user may read less, if it exists."""
-        for uid, has_user, warned in (
-            (0, True, True),
-            (0, False, False),
-            (1, True, False),
-        ):
-            self.patch(os, "geteuid", lambda uid=uid: uid)
-            self.patch(report, "SERVICE_USER", "root" if has_user else "no-such-user")
-            self.assertEqual(warned, bool([*report.user_lines()]), (uid, has_user))
