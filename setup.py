@@ -17,11 +17,12 @@ DOC = "api_exporter/doc"
 
 COPIED = (
     "docs/accounts.md",
-    "docs/events.md",
+    "docs/logs.md",
     "docs/metrics.md",
-    "docs/operations.md",
+    "docs/reference.md",
     "docs/runbooks.md",
     "docs/security.md",
+    "docs/troubleshooting.md",
     "deploy/prometheus/alertmanager.yml",
     "deploy/prometheus/alerts.yml",
     "deploy/prometheus/rules.yml",
@@ -73,6 +74,8 @@ def document(tree: str) -> None:
     folder = Path(tree, DOC)
     folder.mkdir(exist_ok=True)
     text = Path("docs/runbooks.md").read_text(encoding="utf-8")
+    # Those of the page are by subject, too.
+    text = re.sub("(<!-- contents -->).*\\1", "", text, flags=re.DOTALL)
     body = markdown(text, extensions=["tables", "toc"], tab_length=2)
     # The page has no other documents beside it, so their links are removed.
     body = re.sub(r'<a href="(?!#|https?:)[^"]*">(.*?)</a>', r"\1", body)

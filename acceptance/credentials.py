@@ -31,8 +31,8 @@ def check_credentials(system: System, root: Root, api: str, events: str) -> str:
     door = "chgrp api-exporter web.yml server.*; chmod 640 web.yml server.*"
     system.run("sh", "-ec", f"cd /etc/api-exporter; {door}")
     dropins = root.path / "etc/systemd/system/api-exporter.service.d"
-    (dropins / "events.conf").write_text(block("../events.md", "systemd", 0, "ini"))
-    system.run("sh", "-c", script("../events.md", "systemd"))
+    (dropins / "events.conf").write_text(block("../logs.md", "systemd", 0, "ini"))
+    system.run("sh", "-c", script("../logs.md", "systemd"))
     page = script("../accounts.md", "Tokens as credentials")
     system.run("sh", "-c", f"PATH=$PATH:/opt/api-exporter/bin\n{page}")
     system.wait_until("OK", _PROGRAM, "--health", "https://127.0.0.1:8080/ready")

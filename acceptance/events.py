@@ -104,14 +104,13 @@ def _check_shipping(daemon: Path, folder: Path, text: str, lines: list[bytes]) -
 
 
 def _example(page: str, language: str) -> str:
-    """Return the example in a language, with the access log page's replacements."""
-    text = (ROOT / "docs/events.md").read_text()
+    """Return the example in a language, with the replacements for the access log."""
+    text = (ROOT / "docs/logs.md").read_text()
     [found] = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     example = str(found)
     if page == "access-log":
-        changes = (ROOT / "docs/access-log.md").read_text()
         for old, new in re.findall(
-            r"^\| `([^`]+)` \| `([^`]+)` \|$", changes, re.MULTILINE
+            r"^\| `([^`]+)` \| `([^`]+)` \|$", text, re.MULTILINE
         ):
             example = example.replace(old, new)
     return example

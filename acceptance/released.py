@@ -20,10 +20,13 @@ from acceptance.check import (
     run_refused,
 )
 from acceptance.engine import Engine
-from acceptance.pages import TOKEN, URL, checkout, script
+from acceptance.pages import INSTALL, TOKEN, URL, checkout, script
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 """A Python with a shared library, which the executables need."""
+
+_EXECUTABLE, _WHEEL = "The executable", "The wheel"
+"""Sections of `docs/install/other.md`."""
 
 _IMAGE = r"api-exporter-{v}-image-linux-\w+\.tar"
 """The archive of the image, which needs the registry of its base."""
@@ -61,7 +64,7 @@ def products() -> Path:
         ):  # Reported by the goal itself; the package needs neither.
             env["ENGINE"] = str(Engine(tools).write_wrapper("buildah"))
             (tools / "helm").symlink_to(helm.program())
-        pages = map(checkout, ("debian.md", "executable.md", "container.md"))
+        pages = map(checkout, ("debian.md", "other.md", "container.md"))
         goals = re.findall(r"\bmake (\w+)", " ".join(pages))
         goal = (*goals, "release", f"PYTHON={SYSTEM_PYTHON}")
         printed = run("make", *goal, cwd=unfinished, env=env)
@@ -101,8 +104,8 @@ def release(folder: Path) -> str:
     seen.append(_check_repeated(tree, folder / "again"))
     seen.append(_check_sbom(tree, next(made.glob("*.cdx.json"))))
     seen.append(_check_signature(tree, made, folder / "keys"))
-    seen.append(_follow_page(made, folder, "executable.md", commit(tree)))
-    seen.append(_follow_page(made, folder, "pip.md", commit(tree)))
+    for section in (_EXECUTABLE, _WHEEL):
+        seen.append(_follow_page(made, folder, section, commit(tree)))
     seen.append(_check_checkout(tree, folder))
     return "\n".join(seen)
 
@@ -214,28 +217,34 @@ def _check_checkout(tree: Path, folder: Path) -> str:
     released = tree / "dist/release" / package.name
     expect("the package", package.read_bytes(), released.read_bytes())
     install = "~/api-exporter/bin/pip install ./api_exporter-*.whl"
-    for page, old, new, place in (
-        ("executable.md", "sha256sum --check --ignore-missing SHA256SUMS", ":", "dist"),
-        ("pip.md", install, checkout("pip.md"), "."),
+    ours = "~/api-exporter/bin/pip install ."
+    if f"`{ours}`" not in (INSTALL / "other.md").read_text():
+        raise Failed(f"other.md: no {ours!r}")
+    checked = "sha256sum --check --ignore-missing SHA256SUMS"
+    for section, old, new, place in (
+        (_EXECUTABLE, checked, ":", "dist"),
+        (_WHEEL, install, ours, "."),
     ):
-        _follow_page(tree / place, folder / "checkout", page, commit(tree), (old, new))
+        _follow_page(
+            tree / place, folder / "checkout", section, commit(tree), (old, new)
+        )
     return "the same from the checkout: apt's package, executables, pip"
 
 
 def _follow_page(
     made: Path,
     folder: Path,
-    page: str,
+    section: str,
     ours: str,
     replacement: tuple[str, str] = ("", ""),
 ) -> str:
-    """Run the page's commands for a new user. The last command would not end, so it
-    runs with other options.
+    """Run the commands of a section of `other.md` for a new user. The last command
+    would not end, so it runs with other options.
 
     Args:
         replacement: a line of the commands and its replacement.
     """
-    home = folder / page
+    home = folder / section.replace(" ", "-")
     home.mkdir(parents=True)
     env = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
 
@@ -243,24 +252,24 @@ def _follow_page(
         return run("env", "-i", *_pairs(env), "sh", "-c", commands, cwd=cwd)
 
     exported = f"export UPSTREAM_API_URL={URL} UPSTREAM_API_TOKEN={TOKEN}\n"
-    text = script(page)
+    text = script("other.md", section)
     for line in (exported, replacement[0]):
         if line not in text:
-            raise Failed(f"{page}: no line {line!r}")
+            raise Failed(f"{section}: no line {line!r}")
     text = text.replace(*replacement) if replacement[0] else text
     *lines, checked, last = text.replace(exported, "").splitlines()
     expect("the last two lines", checked, f"{last} --check")
     lines += [f"{last} --version", f"{last} --demo --once | grep ^netbird_api_peers"]
     shown = [by_user("\n".join(lines))]
-    if page == "executable.md":
-        shown.append(by_user(script(page, number=1)))
+    if section == _EXECUTABLE:
+        shown.append(by_user(script("other.md", section, 1)))
     elif not replacement[0]:
-        by_user(script(page, "Upgrade"))
+        by_user(script("other.md", section, 1))
     if not all(ours in said for said in shown):
-        raise Failed(f"{page}: {shown}")
-    by_user(script(page, "Remove"), ROOT)
+        raise Failed(f"{section}: {shown}")
+    by_user(script("other.md", section, 2), ROOT)
     expect("what is left", [], [x for x in home.rglob("*") if not x.is_dir()])
-    return f"{page}: installed, run, removed"
+    return f"{section}: installed, run, removed"
 
 
 def _pairs(env: dict[str, str]) -> list[str]:

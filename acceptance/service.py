@@ -130,7 +130,9 @@ def _check_socket(system: System, started: Callable[[Mapping[str, str]], None]) 
     """Check the page of the UNIX socket: one group reads it, and no port is open."""
     system.run("useradd", "--system", "--user-group", "prometheus")
     started({})
-    system.run("sh", "-c", f"cd {SOURCE}\n{script('../unix-socket.md')}")
+    system.run(
+        "sh", "-c", f"cd {SOURCE}\n{script('../security.md', 'No TCP port at all')}"
+    )
     system.wait_until(
         "srw-rw---- api-exporter prometheus", "stat", "-c", "%A %U %G", SOCKET
     )

@@ -736,7 +736,7 @@ class Invariant(Struct, frozen=True, eq=False):
 
 INVARIANTS = (
     Invariant(
-        "docs/operations.md",
+        "docs/reference.md",
         "An exporter that has ended leaves no timer, connection, port or open file.",
         Checker.left_over,
     ),
@@ -746,17 +746,17 @@ INVARIANTS = (
         Checker.up,
     ),
     Invariant(
-        "docs/operations.md",
+        "docs/troubleshooting.md",
         "No error is left unhandled, and none is internal.",
         Checker.errors,
     ),
     Invariant(
-        "docs/operations.md",
+        "docs/accounts.md",
         "An account that was removed sends no request.",
         Checker.removed,
     ),
     Invariant(
-        "docs/operations.md",
+        "docs/troubleshooting.md",
         "The log has one line for the beginning of each failure and one for its end,"
         " and neither personal data nor a secret.",
         Checker.lines,
@@ -774,7 +774,7 @@ INVARIANTS = (
         Checker.budget,
     ),
     Invariant(
-        "docs/operations.md",
+        "docs/connections.md",
         "After a 429 all requests with the token pause for as long as it asks.",
         Checker.silence,
     ),
@@ -820,7 +820,7 @@ INVARIANTS = (
         QUARTER,
     ),
     Invariant(
-        "docs/events.md",
+        "docs/logs.md",
         "Each event and each row of the access log is written and counted once with all"
         " fields that it may have, events in order, or counted as lost.",
         Checker.logs,

@@ -37,7 +37,7 @@ def rfc3339(at: float, digits: int = 9) -> str:
 
 
 def public_event(event: Row, account: str, personal: frozenset[str]) -> Row:
-    """Return the line of an event as docs/events.md promises it."""
+    """Return the line of an event as docs/logs.md promises it."""
     line = {"account": account, **event, "meta": {**event["meta"]}}
     about_person = event["activity_code"] != "peer.setupkey.add"
     for kind, record, field in (
@@ -53,7 +53,7 @@ def public_event(event: Row, account: str, personal: frozenset[str]) -> Row:
 
 
 def public_row(row: Row, account: str, personal: frozenset[str]) -> Row:
-    """Return the line of a row as docs/access-log.md promises it."""
+    """Return the line of a row as docs/logs.md promises it."""
     hidden = set() if "access_log" in personal else {"host", "path", "source_ip"}
     return {"account": account, **{k: row[k] for k in row.keys() - hidden}}
 

@@ -114,8 +114,8 @@ can know it:
 | what you see | what is true | what helps |
 |---|---|---|
 | a peer is connected | The management server was killed while the peer was connected. The peer has not returned since. From 0.60.5 on nothing corrects this. | a [ping of each peer](../service-discovery.md) by blackbox_exporter |
-| a peer is connected | The peer reaches the management server, but no other peer. `connected` says nothing about tunnels and relays. | a ping of each peer; the metrics of the [client](../which-metrics.md) |
-| a reverse proxy is connected | The service behind it is dead. The API knows only the proxy. | a probe of the public address by [blackbox_exporter](../monitoring-netbird.md) |
+| a peer is connected | The peer reaches the management server, but no other peer. `connected` says nothing about tunnels and relays. | a ping of each peer; the metrics of the [client](../metrics.md) |
+| a reverse proxy is connected | The service behind it is dead. The API knows only the proxy. | a probe of the public address by [blackbox_exporter](../metrics.md#probes-of-your-own-servers) |
 | nothing | Dead proxy peers are left in the database of the server. The API shows them nowhere. | `netbird_api_proxy_cluster_connected_proxies` shows how many proxies live |
 """
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import yaml
 from prometheus_client import CollectorRegistry
 
 from api_exporter.attention.thresholds import default_thresholds
@@ -39,98 +40,25 @@ from tests.correctness import correctness
 from tests.manual import manual
 from tests.markdown import table
 from tests.parts import process_telemetry
-from tests.roles import HEADING, roles_table
+from tests.prometheus import ALERTS
+from tests.roles import roles_table
 
 ROOT = Path(__file__).parent.parent
 
-METRICS = """\
-# Metrics
-
-Made from the code by `make docs`: change it there.
-
-* **Freshness.** `api_exporter_resource_last_success_timestamp_seconds` is the time of
-  the data. After `METRICS_MAX_AGE` without a successful refresh the series of a
-  resource disappear. `api_exporter_resource_up` is 0 from the first failure on: alert
-  on it.
-* **No series** means "never", "not known" or "does not apply". A key that does not
-  expire has no time of expiry. A family of two resources is absent while one of them
-  is unknown. The series of a deleted object disappear with the next refresh.
-* **Types.** All families under `netbird_api_` are gauges. Times are seconds since 1970,
-  states are 1 and 0. Names of times and sizes end in `_seconds` or `_bytes`; in
-  OpenMetrics they have a `# UNIT` line.
-* **Lists of different ages.** A family of several resources is made of the newest list
-  of each. After a change it may mix two moments, until the slower list is read again: 5
-  to 15 minutes. A finding is reported once it was found again in newer lists: use
-  `api_exporter_finding_since_timestamp_seconds` in rules of your own.
-* **Joins.** Names may repeat, ids do not. Each series of an object has the object's id
-  and name. Other properties are on its `_info` series, for a join. The Ubuntu machines
-  that are offline, with address and client version:
-
-  ```promql
-  (netbird_api_peer_connected == 0)
-    * on (peer_id) group_left (ip, version) netbird_api_peer_info{os=~"Ubuntu.*"}
-  ```
-* **Number of series.** `PEER_DETAIL` and `METRICS_DENY` reduce it
-  ([how much detail](performance.md#how-much-detail)). `api_exporter_series` is the
-  number of series now.
-* **Long names.** A label value has at most 4,096 bytes. The exporter shortens a longer
-  one, which then ends in `…` (`api_exporter_cut_labels`). It leaves out a record with
-  a longer id.
-* **Personal data.** Labels in _italics_ exist only with `EXPOSE_PERSONAL_DATA=true`, or
-  where that setting lists them.
-
-The column "API field" has paths below `/api/`.
-"""
-
-FINDINGS = """\
-## Findings
-
-`api_exporter_finding_since_timestamp_seconds` has one sample for each finding. Its
-value is NetBird's own time where NetBird has one. Otherwise it is the time when the
-exporter first found it. That is the start of the exporter for what is found as soon
-as the lists are known, at the start or after one of them was unknown. So a finding
-that is newer than the start is new.
-
-`object` is the bare name of the object, `object_id` its id. `object_id` is empty for
-what concerns the whole account. A peer that `PEER_DETAIL` leaves out has no name, and
-neither has a user or an invite. The id of a route is its identifier and destination,
-that of a resource begins with its network, and that of a budget has all properties of
-the limit. No label has a number that changes.
-
-At most 50 findings of each name and 500 of an account have a sample: the most severe,
-then by name and id. `api_exporter_findings_omitted` counts the others by name;
-`api_exporter_attention` counts all. `METRICS_DENY` does not apply to these families.
-A scrape with `exclude[]=exporter` has none of them, and no alert follows from it.
-"""
+MADE = "<!-- Below: made from the code by `make docs`. -->\n"
+"""A line of a document: what is above it is written by hand."""
 
 EXPORTER = """\
-## The exporter itself
+### The exporter itself
 
 The exporter also has `process_*`, `python_gc_*` and `python_info`.
 """
 
-CONFIGURATION = """\
-# Configuration
 
-Made from the code by `make docs`: change it there.
-
-All settings are environment variables. An empty variable counts as not set. At the
-start the exporter reports all mistakes at once, and stops.
-
-With `ACCOUNTS_DIR`, the file of an account may have each setting **of** an account. The
-setting then applies to this account only ([several accounts](accounts.md)).
-
-SIGHUP, or `systemctl reload api-exporter`, reads the files of `--config` and of
-accounts again. It applies a **change** with "reload"; the log names one that needs a
-restart ([signals](operations.md#stop-restart-signals)).
-
-A file of `--config` may also have `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`,
-`SSL_CERT_*`, `PYTHON*` and `MALLOC_*`. Another name is a warning. A setting that
-stands twice in the file is a warning, too: the last one counts.
-
-Inherited variables of other programs must not change the exporter's libraries. It
-removes such variables from its environment, `PROMETHEUS_*` for one.
-"""
+def completed(path: str, *parts: str) -> str:
+    """Return a document whose part below the mark is replaced."""
+    head = (ROOT / path).read_text(encoding="utf-8").partition(MADE)[0]
+    return "\n".join([head + MADE, *parts])
 
 
 def code(*words: str) -> str:
@@ -139,10 +67,13 @@ def code(*words: str) -> str:
 
 
 def metrics() -> str:
-    """Return a table of all families: the collectors', then the exporter's own."""
-    collectors = map(_collector, COLLECTORS)
-    findings = f"{FINDINGS}\n{_findings()}"
-    return "\n".join([METRICS, *collectors, findings, EXPORTER + "\n" + _own()])
+    """Return the page of metrics: the collectors' families, findings, our own."""
+    return completed(
+        "docs/metrics.md",
+        *map(_collector, COLLECTORS),
+        f"### All findings\n\n{_findings()}",
+        f"{EXPORTER}\n{_own()}",
+    )
 
 
 def _findings() -> str:
@@ -194,7 +125,7 @@ def _collector(collector: Collector) -> str:
         for metric, labels in families.items()
     )
     heads = ("metric", "type", "labels", "series", "meaning", "API field", "alert on")
-    intro = f"## {collector.name}\n\n{words}{default} Reads {read}.\n\n"
+    intro = f"### {collector.name}\n\n{words}{default} Reads {read}.\n\n"
     return intro + table(heads, rows)
 
 
@@ -309,21 +240,19 @@ def _own() -> str:
 
 
 def configuration() -> str:
-    """Return tables of all settings, then of names that two of them use."""
+    """Return the page of settings, and of names that two of them use."""
     heads = ("name", "default", "of", "change", "allowed", "meaning")
-    return "\n".join(
-        [
-            CONFIGURATION,
-            *(
-                f"## {title}\n\n{table(heads, map(_setting, settings))}"
-                for title, settings in SECTIONS.items()
-            ),
-            "## Names\n",
-            f"`COLLECTORS`: {code('default', *(c.name for c in COLLECTORS))}.\n",
-            "`REFRESH_INTERVALS`, with the defaults in seconds ([metrics](metrics.md)"
-            " has the paths). `access_log` takes `off` only.\n",
-            table(("default", "resources"), _intervals()),
-        ]
+    return completed(
+        "docs/configuration.md",
+        *(
+            f"## {title}\n\n{table(heads, map(_setting, settings))}"
+            for title, settings in SECTIONS.items()
+        ),
+        "## Names\n",
+        f"`COLLECTORS`: {code('default', *(c.name for c in COLLECTORS))}.\n",
+        "`REFRESH_INTERVALS`, with the defaults in seconds ([metrics](metrics.md)"
+        " has the paths). `access_log` takes `off` only.\n",
+        table(("default", "resources"), _intervals()),
     )
 
 
@@ -347,17 +276,40 @@ def _setting(setting: Setting) -> tuple[str, ...]:
     )
 
 
-def compatibility() -> str:
-    """Return the document with a new last section."""
-    text = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
-    return text.partition(HEADING)[0] + roles_table()
+CONTENTS = "<!-- contents -->\n"
+
+
+def runbooks() -> str:
+    """Return the runbooks with a list of all, the most severe first."""
+    text = (ROOT / "docs/runbooks.md").read_text(encoding="utf-8")
+    head, *_, rest = text.split(CONTENTS)
+    groups = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
+    severity = default_thresholds().severities | {
+        rule["alert"]: rule["labels"]["severity"]
+        for group in groups
+        for rule in group["rules"]
+        if "severity" in rule.get("labels", {})
+    }
+    names = re.findall(r"^## (\w+)$", rest, re.MULTILINE)
+    lists = (
+        f"**{kind}:** "
+        + ", ".join(f"[{n}](#{n.lower()})" for n in names if severity[n] == kind)
+        for kind in ("critical", "warning", "info")
+    )
+    return CONTENTS.join([head, "\n".join(f"{each}.\n" for each in lists), rest])
+
+
+def security() -> str:
+    """Return the page of security, which ends with what each role reads."""
+    return completed("docs/security.md", roles_table())
 
 
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/metrics.md": metrics,
     "docs/configuration.md": configuration,
     "docs/develop/correctness.md": correctness,
-    "docs/compatibility.md": compatibility,
+    "docs/security.md": security,
+    "docs/runbooks.md": runbooks,
     "deploy/debian/api-exporter.1": manual,
     "deploy/api-exporter.env.example": example_file,
 }

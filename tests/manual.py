@@ -82,9 +82,10 @@ credential, rules and alerts for Prometheus, dashboards for Grafana.
 .I /usr/share/doc/api\\-exporter/
 Of the Debian package:
 .IR runbooks.html ,
-.IR operations.md ,
+.IR troubleshooting.md ,
+.IR reference.md ,
 .IR security.md ,
-.IR events.md ,
+.IR logs.md ,
 .IR accounts.md
 and
 .IR metrics.md ;

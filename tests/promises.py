@@ -1,7 +1,7 @@
 """The names that 1.x promises to users, one a line.
 
 `python -m tests.promises` adds new names to `tests/promises.txt`. It removes no name:
-edit the file for that (docs/compatibility.md).
+edit the file for that (docs/reference.md).
 """
 
 import ast

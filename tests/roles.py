@@ -1,4 +1,4 @@
-"""The resources that a token of each role reads: a table in `docs/compatibility.md`.
+"""The resources that a token of each role reads: a table in `docs/security.md`.
 
 The bodies of `/api/users/current` are in `tests/bodies/roles.txt`, made from
 NetBird's code. The server here answers as NetBird does. A real `AccountNetwork`
@@ -34,32 +34,6 @@ _OWN_ROWS = {"agent_usage", "agent_denials", "users"}
 
 _RECORDED = {SERVICE, "owner", "admin", "auditor", "network_admin", "user"}
 """Roles that were recorded on all paths of the Agent Network, on NetBird 0.77.1."""
-
-HEADING = "## Which role reads what\n"
-
-_INTRODUCTION = """
-This section is made from the code by `make docs`. Use the token of a service user: it
-reads everything, whatever its role.
-
-The exporter reads the permissions of a human's token from `/api/users/current`. A cell
-has the result, and how it is known:
-
-* **whole**: all objects. **withheld**: NetBird refuses the path, or sends only the
-  user's own objects. The exporter publishes nothing of it, and a finding says so.
-  Withheld peers are requested nevertheless, for `netbird_api_up`.
-* **r**: recorded on NetBird 0.77.1. **c**: read in NetBird's code. **u**: unknown,
-  because versions of that code differ.
-
-The role `restricted_user` is `user` with `is_restricted`. The roles
-`agent_network_admin` and `usage_viewer` exist from 0.78 on. `usage_viewer` is
-restricted too, but has the permission to read peers: NetBird sends all of them.
-
-NetBird 0.77.1 refuses all paths to `billing_admin`. It refuses all paths of the Agent
-Network to other roles where 0.78 sends the user's own rows. If `/api/users/current`
-fails, is refused or is missing, the exporter publishes what NetBird sends. What
-was withheld before a failure stays withheld.
-
-"""
 
 
 def permissions(role: str) -> bytes:
@@ -197,11 +171,6 @@ def roles_table() -> str:
         )
         for i, (_, resources) in enumerate(_rows())
     )
-    return (
-        HEADING
-        + _INTRODUCTION
-        + table(
-            ("paths below `/api/`", *(", ".join(names) for names in columns.values())),
-            rows,
-        )
+    return table(
+        ("paths below `/api/`", *(", ".join(names) for names in columns.values())), rows
     )

@@ -124,8 +124,8 @@ class MistakesTests(SynchronousTestCase):
 
     def test_documented(self) -> None:
         """The documented mistakes are twenty, and their messages are real."""
-        text = (ROOT / "docs/operations.md").read_text()
-        rows = text.partition("## Frequent mistakes")[2].partition("\n## ")[0]
+        text = (ROOT / "docs/troubleshooting.md").read_text()
+        rows = text.partition("| **Settings** |")[2].partition("| **Start** |")[0]
         documented = re.findall(r"^\| (`.*?`) \| ", rows, re.MULTILINE)
         self.assertEqual(20, len(documented))
         found = [message for _, _, message in self.messages()]

@@ -11,7 +11,7 @@ class PromisesTests(SynchronousTestCase):
         """Each promised name exists, and each name is promised.
 
         A new name: `python -m tests.promises`. A name that is missing breaks a promise
-        of 1.x: docs/compatibility.md says how a promise ends.
+        of 1.x: docs/reference.md says how a promise ends.
         """
         self.assertEqual(kept(), promises())
 

@@ -112,7 +112,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "Proxy for the exporter only. It is used even if `NO_PROXY` excludes the"
         " address. `none` means no proxy. If this is not set, the exporter follows"
         " `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` as Go programs do"
-        " ([proxies](reach.md)).",
+        " ([proxies](connections.md)).",
         section="Connection to the NetBird API",
         secret=True,
     )

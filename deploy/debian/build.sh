@@ -36,7 +36,7 @@ ln -s ../lib/api-exporter/api-exporter "$tree/usr/bin/api-exporter"
 mkdir -p "$units"
 sed -e '/^# An upgrade of the system/d; /^ExecStartPre=/d' \
     -e 's|^ExecStart=.* api-exporter |ExecStart=/usr/bin/api-exporter |' \
-    -e 's|^Documentation=.*|Documentation=man:api-exporter(1) file:/usr/share/doc/api-exporter/operations.md|' \
+    -e 's|^Documentation=.*|Documentation=man:api-exporter(1) file:/usr/share/doc/api-exporter/troubleshooting.md|' \
     "$deploy/systemd/api-exporter.service" >"$units/api-exporter.service"
 install -m 644 -t "$units" "$deploy/systemd/api-exporter.socket"
 install -D -m 644 -t "$units/api-exporter.service.d" \

@@ -263,7 +263,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual([-DAY], times())  # its own time
 
     def test_memory(self) -> None:
-        """A finding takes less than a kilobyte: docs/operations.md says so."""
+        """A finding takes less than a kilobyte: docs/prometheus.md says so."""
         number = 3000
         routes = tuple(
             Route(id=f"{n}", network_id=f"office {n}", network=f"10.{n}", enabled=True)

@@ -62,9 +62,11 @@ def new_folder(test: SynchronousTestCase) -> Path:
     return made
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """Return the code blocks of a document in a language."""
+def blocks(page: str, language: str, heading: str = "") -> list[str]:
+    """Return the code blocks of a document, or of a section, in a language."""
     text = (ROOT / "docs" / page).read_text()
+    if heading:
+        text = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 

@@ -34,7 +34,7 @@ class AccountsTests(SynchronousTestCase):
         start(self, [program("api-exporter"), "--demo"], new_folder(self), env)
         url = f"http://127.0.0.1:{port}/sd/accounts"
         until(lambda: get(url)[0] == 200, "the accounts")
-        found = blocks("accounts.md", "yaml")
+        found = blocks("accounts.md", "yaml", "Prometheus")
         [jobs] = [block for block in found if block.startswith("scrape_configs:")]
         jobs = jobs.replace("exporter.example:8080", f"127.0.0.1:{port}")
         self.prometheus = Prometheus(self, HASTE + RULES + jobs)

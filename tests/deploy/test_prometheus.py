@@ -117,7 +117,7 @@ class PromtoolTests(SynchronousTestCase):
         [received] = documents(MONITORING / "collector.yml")
         config = json.dumps(received["receivers"]["prometheus"]["config"])
         collector.write_text(config.replace("$$", "$"))
-        [block] = blocks("unix-socket.md", "yaml")
+        [block] = blocks("security.md", "yaml", "No TCP port at all")
         socket.write_text(block)
         rule_files = [FILES / "rules.yml", FILES / "alerts.yml", OLD_NAMES]
         for kind, files in (
@@ -247,10 +247,10 @@ class PrometheusTests(SynchronousTestCase):
         becomes(
             ELSEWHERE, lambda: {n.partition("{")[0] for n in names if not self.query(n)}
         )
-        examples = blocks("which-metrics.md", "promql")
+        examples = blocks("metrics.md", "promql", "Queries over two sources")
         self.assertEqual(4, len(examples))
         asked = [*panel_queries(), *mark_queries(), *variable_queries()]
-        asked += [("which-metrics.md", query) for query in examples]
+        asked += [("metrics.md", query) for query in examples]
         # A rate needs a counter with some history.
         becomes(
             set(),

@@ -1,4 +1,4 @@
-"""`docs/unix-socket.md`: readers of one group, and a Prometheus."""
+"""No TCP port at all: readers of one group, and a Prometheus."""
 
 import grp
 import json
@@ -19,7 +19,8 @@ from tests.deploy.programs import blocks, new_folder, run
 from tests.deploy.prometheus import Prometheus, needs
 from tests.integration.programs import ROOT, becomes, environment, program, start, until
 
-PAGE = (ROOT / "docs/unix-socket.md").read_text()
+SECTION = "No TCP port at all"
+"""The section of `docs/security.md`."""
 
 SOCKET = "/run/api-exporter/http.sock"
 
@@ -27,6 +28,11 @@ PLACE = "/var/lib/prometheus"
 
 READERS, OTHERS = 60001, 60002
 """Groups without a name."""
+
+
+def shell() -> list[str]:
+    """Return the commands of the section."""
+    return blocks("security.md", "sh", SECTION)
 
 
 class UnixSocketTestCase(SynchronousTestCase):
@@ -40,7 +46,7 @@ class UnixSocketTestCase(SynchronousTestCase):
         self.socket = self.place / "http.sock"
 
     def started(self, before: Sequence[str] = ()) -> None:
-        [address] = set(re.findall(r"LISTEN_ADDRESS=(\S+)", PAGE))
+        [address] = set(re.findall(r"LISTEN_ADDRESS=(\S+)", shell()[0]))
         address = address.replace(SOCKET, str(self.socket))
         directory = new_folder(self)
         settings = environment(LISTEN_ADDRESS=address, DEMO_ACCOUNTS="3")
@@ -82,12 +88,12 @@ class PrometheusTests(UnixSocketTestCase):
         needs("prometheus", "3.15.0")
         program("curl")
         self.started()
-        here = blocks("unix-socket.md", "sh")[1].replace(SOCKET, str(self.socket))
+        here = shell()[1].replace(SOCKET, str(self.socket))
         run("sh", "-ec", here.replace(PLACE, str(self.place)))
         listed = json.loads((self.place / "netbird-accounts.json").read_text())
         accounts = {target["labels"]["account"] for target in listed}
         self.assertEqual(3, len(accounts))
-        [jobs] = blocks("unix-socket.md", "yaml")
+        [jobs] = blocks("security.md", "yaml", SECTION)
         text = f"global: {{scrape_interval: 1s, scrape_timeout: 1s}}\n{jobs}"
         text = text.replace(SOCKET, str(self.socket)).replace(PLACE, str(self.place))
         prometheus = Prometheus(self, text)

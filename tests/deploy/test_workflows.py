@@ -76,7 +76,7 @@ class WorkflowTests(SynchronousTestCase):
         """Each documented verification names the owner, because another owner may have
         a repository and a workflow of the same names.
         """
-        page = (ROOT / "docs" / "supply-chain.md").read_text().replace("\\\n", "")
+        page = (ROOT / "docs/install/README.md").read_text().replace("\\\n", "")
         commands = re.findall(r"^(?:gh|cosign) .*verify.*$", page, re.MULTILINE)
         programs = {command.partition(" ")[0] for command in commands}
         self.assertEqual({"gh", "cosign"}, programs)

@@ -108,7 +108,7 @@ class ResourcesTests(SynchronousTestCase):
         self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
         self.assertEqual(
             30, RESOURCE_BY_NAME[ACCESS_LOG].period
-        )  # as docs/access-log.md says
+        )  # as docs/logs.md says
 
     def test_rests(self) -> None:
         """Lists without records are read less often, and so are slow ones."""
