@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,7 +73,8 @@ def document(tree: str) -> None:
     from markdown import markdown  # noqa: PLC0415 - others than builds have none
 
     folder = Path(tree, DOC)
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     text = Path("docs/runbooks.md").read_text(encoding="utf-8")
     # Those of the page are by subject, too.
     text = re.sub("(<!-- contents -->).*\\1", "", text, flags=re.DOTALL)

@@ -291,12 +291,11 @@ def runbooks() -> str:
         if "severity" in rule.get("labels", {})
     }
     names = re.findall(r"^## (\w+)$", rest, re.MULTILINE)
-    lists = (
-        f"**{kind}:** "
-        + ", ".join(f"[{n}](#{n.lower()})" for n in names if severity[n] == kind)
+    rows = (
+        (kind, ", ".join(f"[{n}](#{n.lower()})" for n in names if severity[n] == kind))
         for kind in ("critical", "warning", "info")
     )
-    return CONTENTS.join([head, "\n".join(f"{each}.\n" for each in lists), rest])
+    return CONTENTS.join([head, f"\n{table(('severity', 'runbooks'), rows)}\n", rest])
 
 
 def security() -> str:
