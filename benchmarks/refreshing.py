@@ -21,7 +21,7 @@ from twisted.internet.task import LoopingCall, deferLater, react
 from api_exporter.attention.finding import Snapshot
 from api_exporter.daemon.threads import daemon_threads
 from api_exporter.demo.server import DEMO_TOKEN
-from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
+from api_exporter.exposition.rendering import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import KnownRecords

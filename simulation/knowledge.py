@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from api_exporter.account import Account as Reader
 from api_exporter.collectors.collector import Collector
-from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.exposition.pages import Page as OfCollector
+from api_exporter.exposition.rendering import EMPTY_PAGE, render_page
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState

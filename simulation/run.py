@@ -14,7 +14,7 @@ import idna
 from msgspec import Struct
 from twisted.logger import globalLogPublisher
 
-from api_exporter.exposition import incremental, pages, per_record
+from api_exporter.exposition import pages, rendering
 from simulation.invariants import Checks
 from simulation.probes import COUNTS
 from simulation.world import DAY, HOUR, Violation, World
@@ -22,12 +22,7 @@ from simulation.world import DAY, HOUR, Violation, World
 MEMORY_FOLDER = Path("/dev/shm")
 
 SMALL_SIZES: dict[ModuleType, dict[str, object]] = {
-    per_record: {
-        "MIN_BLOCK_RECORDS": 2,
-        "MAX_BLOCK_RECORDS": 6,
-        "BLOCK_START_INTERVAL": 2,
-    },
-    incremental: {"PIECE_BYTES": 4096},
+    rendering: {"CHUNK_SAMPLES": 4, "PIECE_BYTES": 4096},
     pages: {"_MAX_SHORT_BYTES": 512, "_MAX_WHOLE_BYTES": 16 * 1024},
     idna: {"encode": lru_cache(idna.encode)},
 }

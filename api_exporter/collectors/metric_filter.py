@@ -1,16 +1,12 @@
 """The metric filter: which families of the collectors are published."""
 
-from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.collectors.collector import Collector
-from api_exporter.collectors.rows import Measure
-from api_exporter.exposition.text import Family, Inputs, Metric
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.exposition.text import Metric
 
 
 class MetricFilter(Struct, frozen=True, kw_only=True):
@@ -34,17 +30,15 @@ class MetricFilter(Struct, frozen=True, kw_only=True):
 
         The collector also reads groups if they decide which peers have own series.
         """
-        kept = tuple(filter(self.permits, collector.families))
-        if not kept:
-            return None
         if self == EVERYTHING:  # all accounts share it
             return collector
-        reads, measure = collector.reads, collector.measure
-        if self.detail and any(metric.of_peer for metric in kept):
-            reads = tuple(dict.fromkeys((*reads, "groups")))
-        if kept != collector.families:
-            measure = partial(_measure_only, frozenset(m.name for m in kept), measure)
-        return replace(collector, reads=reads, measure=measure, families=kept)
+        rows = [row for row in collector.rows if self.permits(row.metric)]
+        if self.detail:
+            rows = [
+                replace(row, chosen_by=("groups",)) if row.metric.of_peer else row
+                for row in rows
+            ]
+        return replace(collector, rows=tuple(rows)) if rows else None
 
 
 EVERYTHING = MetricFilter()
@@ -53,15 +47,3 @@ EVERYTHING = MetricFilter()
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
     """Return whether a name matches a pattern, in which `*` stands for anything."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _measure_only(
-    names: frozenset[str],
-    measure: Measure,
-    inventory: Inventory,
-    before: Mapping[str, Inputs] = {},
-) -> Iterator[Family]:
-    """Yield families of these names without computing the samples of others."""
-    for family in measure(inventory, before):
-        if family.metric.name in names:
-            yield family

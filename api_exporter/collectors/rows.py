@@ -7,36 +7,16 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
 from api_exporter.exposition import text
 from api_exporter.exposition.memo import MemoFunction, MemoIterable
-from api_exporter.exposition.per_record import Blocks, PerRecordFamily
-from api_exporter.exposition.text import (
-    Family,
-    Inputs,
-    Labels,
-    Metric,
-    Sample,
-    UnchangedFamily,
-)
+from api_exporter.exposition.rendering import PerRecordFamily
+from api_exporter.exposition.text import Family, Inputs, Labels, Metric, Sample
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import Resource
-
-
-class Measure(Protocol):
-    """A function that makes families from records.
-
-    Args:
-        before: the editions of the families on the previous page.
-    """
-
-    def __call__(
-        self, inventory: Inventory, before: Mapping[str, Inputs] = ..., /
-    ) -> Iterator[Family]: ...
-
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -61,7 +41,6 @@ class Objects(Struct, Generic[R], frozen=True):
     """The objects of a kind in one measurement, with labels that are made once."""
 
     every: Iterable[R]
-    blocks: Blocks[Any]
     key: Callable[[R], Labels]
 
 
@@ -93,7 +72,7 @@ class Measurement:
             every = kind.find(self.inventory)
             if not isinstance(every, Sequence):
                 every = MemoIterable(every)
-            self._objects[kind] = Objects(every, Blocks(every), MemoFunction(kind.key))
+            self._objects[kind] = Objects(every, MemoFunction(kind.key))
         return self._objects[kind]
 
 
@@ -102,32 +81,19 @@ class Row(Struct, frozen=True):
 
     Attributes:
         needs: the resources that it is made of. It is absent while one is unknown.
-        make: returns the family; None if it has no sample.
+        make: returns the family.
+        chosen_by: resources that choose its objects, known or not.
     """
 
     metric: Metric
     needs: tuple[str, ...]
-    make: Callable[[Metric, Measurement], Family | None]
+    make: Callable[[Metric, Measurement], Family]
+    chosen_by: tuple[str, ...] = ()
 
-
-def measure_function(rows: Iterable[Row]) -> Measure:
-    """Return a function that makes the families whose resources are known."""
-
-    def measure(
-        inventory: Inventory, before: Mapping[str, Inputs] = {}
-    ) -> Iterator[Family]:
-        known = Measurement(inventory)
-        for row in rows:
-            if any(name not in inventory.records for name in row.needs):
-                continue
-            edition = known.edition(row.needs)
-            if before.get(row.metric.name) == edition:
-                yield UnchangedFamily(row.metric)
-            elif family := row.make(row.metric, known):
-                family.edition = edition
-                yield family
-
-    return measure
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All resources on which its samples depend."""
+        return self.needs + self.chosen_by
 
 
 def _label_value(value: object) -> str:
@@ -143,7 +109,8 @@ class ObjectKind(Generic[R]):
         key: returns an object's labels, unless a row has others.
         find: returns the objects, unless they are the resource's records.
         needs: other resources without which there are no objects.
-        in_blocks: true for very many objects: lines of the last page are copied.
+        keeps_lines: true for very many records, whose lines are copied while they are
+            the same objects.
     """
 
     def __init__(
@@ -154,11 +121,11 @@ class ObjectKind(Generic[R]):
         *,
         find: Join[Iterable[R]] | None = None,
         needs: tuple[str, ...] = (),
-        in_blocks: bool = False,
+        keeps_lines: bool = False,
     ) -> None:
         self._needs = ((resource.name,) if resource else ()) + needs
         self._path = path
-        self._in_blocks = in_blocks
+        self._keeps_lines = keeps_lines
         self.key = key
         self.find: Join[Iterable[R]] = find or (
             lambda inventory: (resource and resource.of(inventory)) or ()
@@ -273,13 +240,22 @@ class ObjectKind(Generic[R]):
 
         def make(metric: Metric, known: Measurement) -> Family:
             objects = known.objects(self)
-            key = labels or objects.key
-            if self._in_blocks:
-                return PerRecordFamily(metric, objects.blocks, key, value)
-            return Family(metric, _samples(objects.every, key, value))
+            return self._family(metric, objects, labels or objects.key, value)
 
         metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, self._needs, make)
+
+    def _family(
+        self,
+        metric: Metric,
+        objects: Objects[R],
+        key: Callable[[R], Labels],
+        value: Callable[[R], Value],
+        given: object = None,
+    ) -> Family:
+        if self._keeps_lines:
+            return PerRecordFamily(metric, objects.every, key, value, given=given)
+        return Family(metric, _samples(objects.every, key, value))
 
     def field(
         self,
@@ -305,31 +281,12 @@ class ObjectKind(Generic[R]):
         needs: tuple[str, ...] = (),
         **options: Unpack[MetricOptions],
     ) -> Row:
-        """Return a row whose labels or values follow from a join.
+        """Return a row whose labels or values follow from a join."""
 
-        For objects in blocks, the join's result must be small and hashable. If it is
-        None, the family is absent.
-        """
-
-        def make(metric: Metric, known: Measurement) -> Family | None:
-            objects = known.objects(self)
-
-            def joined() -> tuple[T, Callable[[R], Labels], Callable[[R], Value]]:
-                found = known.join(join)
-                key = partial(labels, found) if labels else objects.key
-                return found, key, partial(value, found)
-
-            def samples() -> Iterator[Sample]:  # runs only if the metric is not denied
-                _, key, value_of = joined()
-                yield from _samples(objects.every, key, value_of)
-
-            if not self._in_blocks:
-                return Family(metric, samples())
-            found, key, value_of = joined()
-            if found is None:
-                return None
-            assert isinstance(found, Hashable)
-            return PerRecordFamily(metric, objects.blocks, key, value_of, given=found)
+        def make(metric: Metric, known: Measurement) -> Family:
+            objects, found = known.objects(self), known.join(join)
+            key = partial(labels, found) if labels else objects.key
+            return self._family(metric, objects, key, partial(value, found), found)
 
         metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, (*self._needs, *needs), make)

@@ -6,8 +6,9 @@ the first scrape after it compresses only a small page, or short pieces.
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import groupby, islice
 
 from msgspec import Struct
 
@@ -57,21 +58,15 @@ class Piece(Struct, frozen=True):
         return checksum(self.text, before)
 
 
-def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
-    """Return a text as a piece; only the last piece of a body ends the deflate stream.
-
-    Args:
-        series: the number of samples in the text; None to count them.
-    """
-    if series is None:
-        series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
+def piece(text: bytes, *, last: bool = False) -> Piece:
+    """Return a piece; only the last one of a body ends the deflate stream."""
     is_long = len(text) > _MAX_SHORT_BYTES
     return Piece(
         text=text,
         stored=deflated(text, last=last) if last or is_long else b"",
         crc=checksum(text) if is_long else 0,
         shift=crc.shift(len(text)) if is_long else 0,
-        series=series,
+        series=text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#"),
         cut_count=count_cut_labels(text),
     )
 
@@ -109,7 +104,7 @@ class JoinedPages(Struct, frozen=True, dict=True):
     @cached_property
     def text_slices(self) -> tuple[bytes, ...]:
         """The slices of the plain form."""
-        return _split_first(p.text for p in self.pieces)
+        return _split_first(p.text for p in _merged(self.pieces))
 
     @cached_property
     def text_length(self) -> int:
@@ -122,7 +117,7 @@ class JoinedPages(Struct, frozen=True, dict=True):
         if self.text_length <= _MAX_WHOLE_BYTES:
             packed = [deflated(b"".join([p.text for p in self.pieces]))]
         else:
-            packed = [p.deflated for p in self.pieces]
+            packed = [p.deflated for p in _merged(self.pieces)]
         start, *rest = packed
         return _split_first([_GZIP_HEADER + start, *rest])
 
@@ -141,6 +136,20 @@ class JoinedPages(Struct, frozen=True, dict=True):
         size = (self.text_length + len(tail.text)) & 0xFFFFFFFF
         end = tail.deflated + struct.pack("<LL", tail.checksum_after(self.crc), size)
         return Payload((*self.deflated_slices, end), self.deflated_length + len(end))
+
+
+def _merged(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield long pieces, and some short ones in a row as one: most families are short.
+
+    A slice of short ones is not longer than one of a long piece.
+    """
+    for is_long, run in groupby(pieces, lambda p: bool(p.stored)):
+        if is_long:
+            yield from run
+            continue
+        while some := tuple(islice(run, PIECE_BYTES // _MAX_SHORT_BYTES)):
+            text = b"".join([p.text for p in some])
+            yield Piece(text=text, stored=b"", crc=0, shift=0, series=0)
 
 
 def _split_first(slices: Iterable[bytes]) -> tuple[bytes, ...]:

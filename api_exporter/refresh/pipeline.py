@@ -27,13 +27,13 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from api_exporter.collectors.collector import Collector
-from api_exporter.exposition.incremental import (
+from api_exporter.exposition.pages import Pages
+from api_exporter.exposition.rendering import (
     EMPTY_PAGE,
     PageTooLong,
     RenderedPage,
     render_page,
 )
-from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.bodies import DecodeContext, check_for_error
 from api_exporter.netbird.inventory import Inventory, Reading
 from api_exporter.netbird.join_size import check_named_ids

@@ -65,7 +65,7 @@ DETAILED = ObjectKind[Peer](
     "peers[]",
     lambda peer: labels(peer_id=peer.id, peer=peer.name),
     find=Inventory.detailed_peers,
-    in_blocks=True,
+    keeps_lines=True,
 )
 """Peers that may have series of their own, as PEER_DETAIL says. Their rows do not use
 `ObjectKind.field`, which would cost one more call for each of very many peers."""

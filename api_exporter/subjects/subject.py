@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from api_exporter.attention.finding import Finder
 from api_exporter.collectors.collector import Collector
-from api_exporter.collectors.rows import Row, measure_function
+from api_exporter.collectors.rows import Row
 from api_exporter.netbird.resources import Resource
 
 
@@ -25,12 +25,4 @@ class Subject(Struct, frozen=True):
     default: bool = True
 
     def collector(self) -> Collector:
-        name = self.module.rpartition(".")[2]
-        reads = dict.fromkeys(need for row in self.families for need in row.needs)
-        return Collector(
-            name,
-            tuple(reads),
-            measure_function(self.families),
-            tuple(row.metric for row in self.families),
-            self.default,
-        )
+        return Collector(self.module.rpartition(".")[2], self.families, self.default)

@@ -76,9 +76,7 @@ USER_FIELDS = {"name": "name", "email": "email"}
 INVITE_FIELDS = {"email": "email", "name": "name"}
 """The kind of personal data in fields of a user and of an invite."""
 
-USER = ObjectKind[User](
-    USERS, "users[]", lambda user: labels(user_id=user.id), in_blocks=True
-)
+USER = ObjectKind[User](USERS, "users[]", lambda user: labels(user_id=user.id))
 
 
 def _info(kinds: frozenset[str], user: User) -> Labels:

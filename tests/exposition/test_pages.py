@@ -92,6 +92,21 @@ class PagesTests(SynchronousTestCase):
         self.pages.publish("users", pieces)
         self.assertEqual("".join(texts).encode() + b"# EOF\n", self.text())
 
+    def test_short_families(self) -> None:
+        """Short pieces in a row are one slice, at most as long as a long piece, and
+        compressed together.
+        """
+        line = "x" * 20_000 + "\n"
+        long = Random(0).randbytes(300_000).hex()
+        self.pages.publish("users", page(long, *[line] * 40))
+        whole = self.pages.whole()
+        self.assertEqual(
+            long.encode() + line.encode() * 40, joined(whole.plain(TAIL))[:-6]
+        )
+        lengths = [len(line) * number for number in (16, 16, 8)]
+        self.assertEqual(lengths, [*map(len, whole.text_slices[2:])])
+        self.assertEqual(3, len(whole.deflated_slices[2:]))
+
     def test_shared_slices(self) -> None:
         """All selections share the slices behind the first one. Above 256 KiB these
         were compressed with the pieces.

@@ -1,7 +1,6 @@
 """The way of a body to the page, and what is withdrawn when a step fails."""
 
 import gzip
-from collections.abc import Iterator, Mapping
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
@@ -9,10 +8,10 @@ from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.collector import Collector
+from api_exporter.collectors.rows import Measurement, Row
 from api_exporter.exposition.pages import Pages
-from api_exporter.exposition.text import Family, Inputs, Metric, labels
+from api_exporter.exposition.text import Family, Metric, labels
 from api_exporter.netbird import join_size
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import LastBody
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
@@ -29,6 +28,11 @@ from tests.refresh.recorded_log import RecordedLog
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
+
+
+def family(metric: Metric, known: Measurement) -> Family:
+    groups = known.inventory.groups or ()
+    return Family(metric, [(labels(id=group.id), 1) for group in groups])
 
 
 class Bench:
@@ -52,8 +56,8 @@ class Bench:
         self.pipeline = Pipeline(
             states=self.states,
             collectors=[
-                Collector("things", ("groups",), self.measure, (METRIC,)),
-                Collector("others", ("groups",), self.others, (OTHER,)),
+                Collector("things", (Row(METRIC, ("groups",), self.make),)),
+                Collector("others", (Row(OTHER, ("groups",), family),)),
             ],
             inventory=inventory_of(),
             fetch=self.fetch,
@@ -74,21 +78,10 @@ class Bench:
         data = gzip.compress(self.body) if self.packed else self.body
         return succeed(ResponseBody(data, self.packed, 1000, close))
 
-    def measure(
-        self, inventory: Inventory, _: Mapping[str, Inputs] = {}
-    ) -> Iterator[Family]:
-        for group in inventory.groups or ():
-            yield Family(METRIC, [(labels(id=group.id), 1)])
-            if self.defect:
-                raise ZeroDivisionError("oops")
+    def make(self, metric: Metric, known: Measurement) -> Family:
         if self.defect:
             raise ZeroDivisionError("oops")
-
-    def others(
-        self, inventory: Inventory, _: Mapping[str, Inputs] = {}
-    ) -> Iterator[Family]:
-        for group in inventory.groups or ():
-            yield Family(OTHER, [(labels(id=group.id), 1)])
+        return family(metric, known)
 
     def read(self, *ids: str) -> Deferred[LastBody]:
         listed = ",".join(f'{{"id":"{id_}"}}' for id_ in ids)

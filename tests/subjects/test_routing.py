@@ -7,8 +7,8 @@ from typing import TypeVar
 from msgspec.structs import force_setattr
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.rows import measure_function
-from api_exporter.exposition.incremental import render_page
+from api_exporter.collectors.collector import Collector
+from api_exporter.exposition.rendering import render_page
 from api_exporter.netbird.facts.routing import routing_peers
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
@@ -131,7 +131,8 @@ class HostileTests(SynchronousTestCase):
             (networks.FAMILIES, routed(100)),
         ):
             CountedId.lookups = 0
-            render_page(measure_function(rows)(replace_(BIG, **records)))
+            known = replace_(BIG, **records)
+            render_page(Collector("", rows).measure(known))
             self.assertLess(CountedId.lookups, 20 * MANY * 20)
 
     def test_findings(self) -> None:

@@ -1,4 +1,4 @@
-"""Incremental pages: equal to full ones, with less work, and without old records."""
+"""Rendering from the previous page: the same text, less work, and no old records."""
 
 import sys
 from collections.abc import Iterable
@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition import incremental, per_record, text
-from api_exporter.exposition.incremental import (
+from api_exporter.exposition import rendering, text
+from api_exporter.exposition.pages import piece
+from api_exporter.exposition.rendering import (
     EMPTY_PAGE,
-    BlockDiff,
     PageTooLong,
+    PerRecordFamily,
     RenderedPage,
     render_page,
 )
-from api_exporter.exposition.pages import piece
-from api_exporter.exposition.per_record import Blocks, PerRecordFamily
 from api_exporter.exposition.text import Family, Metric, Sample, UnchangedFamily, labels
 from tests import tries
 from tests.collectors.samples import rendered
@@ -50,11 +49,10 @@ class CountingFamilies:
         return labels(id=thing.id, name=thing.name)
 
     def families(self, records: Iterable[Thing], given: str = "") -> list[Family]:
-        blocks = Blocks(records)
         size = attrgetter("size")
         return [
-            PerRecordFamily(METRIC, blocks, self.labels, size, given=given),
-            PerRecordFamily(OTHER, blocks, lambda thing: labels(id=thing.id), size),
+            PerRecordFamily(METRIC, records, self.labels, size, given=given),
+            PerRecordFamily(OTHER, records, lambda thing: labels(id=thing.id), size),
         ]
 
     def made(
@@ -83,7 +81,7 @@ def shared(first: RenderedPage, second: RenderedPage) -> int:
     return len({*map(id, first.page)}.intersection(map(id, second.page)))
 
 
-class GatheredTests(SynchronousTestCase):
+class FamilyTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.patch(text, "CHUNK_SAMPLES", 1)
 
@@ -105,22 +103,19 @@ class GatheredTests(SynchronousTestCase):
         with self.assertRaises(PageTooLong):
             render_page([family], max_bytes=length - 1)
 
-    def test_border(self) -> None:
-        """Texts, copied or not, become a piece when they have the length of one."""
-        halves = []
-        for metric in (METRIC, OTHER):
-            empty = len(rendered([Family(metric, [("", 1)])]))
-            half = Family(metric, [("x" * (PIECE_BYTES // 2 - empty), 1)])
-            half.edition = ("unchanged",)
-            halves.append(half)
-        large = Metric(name="large", help="Large.", source="large")
-        between = Family(large, [("x" * PIECE_BYTES, 1)])
-        before = self.paged(halves[0], between, halves[1])
-        copies = [UnchangedFamily(metric) for metric in (METRIC, OTHER)]
-        for families in (copies, halves):
-            after = self.paged(*families, Family(large, [("", 1)]), before=before)
-            self.assertEqual([2, 1], [p.series for p in after.page])
-            self.assertEqual(PIECE_BYTES, len(after.page[0].text))
+    def test_unchanged(self) -> None:
+        """A family in the same edition keeps its pieces."""
+        family = self.family(PIECE_BYTES, 1)
+        family.edition = ("unchanged",)
+        before = self.paged(family)
+        self.assertEqual({METRIC.name: ("unchanged",)}, before.editions)
+        same = [UnchangedFamily(METRIC)]
+        self.assertEqual(before, self.paged(*same, before=before))
+        with self.assertRaises(PageTooLong):
+            render_page(same, before, max_bytes=PIECE_BYTES)
+
+    def test_without_edition(self) -> None:
+        self.assertEqual({}, self.paged(self.family(1)).editions)
 
     def test_same(self) -> None:
         """An equal text is the same piece."""
@@ -142,19 +137,20 @@ class GatheredTests(SynchronousTestCase):
             self.assertTrue(PIECE_BYTES <= len(made.text) < 800_000)
 
 
-class EachTests(SynchronousTestCase):
+class PerRecordTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.patch(per_record, "MIN_BLOCK_RECORDS", 4)
-        self.patch(per_record, "MAX_BLOCK_RECORDS", 12)
-        self.patch(per_record, "BLOCK_START_INTERVAL", 4)
-        self.patch(incremental, "MAX_COMPARED_SHARE", 0.5)
+        self.patch(rendering, "CHUNK_SAMPLES", 7)
+        self.patch(rendering, "PIECE_BYTES", 500)
         self.families = CountingFamilies()
         self.many = things(*(f"t{number}" for number in range(100)))
         self.before = self.families.made(self.many)
         self.families.rendered_count = 0
 
-    def blocks(self) -> int:
-        return len(self.before.page) // 2
+    def test_room(self) -> None:
+        """A family is given up at the first piece that is too much."""
+        with self.assertRaises(PageTooLong):
+            render_page(self.families.families(self.many), max_bytes=600)
+        self.assertEqual(14, self.families.rendered_count)
 
     def test_unchanged(self) -> None:
         """Unchanged records keep their pieces, and no label is rendered."""
@@ -163,11 +159,11 @@ class EachTests(SynchronousTestCase):
         self.assertEqual(0, self.families.rendered_count)
 
     def test_changed(self) -> None:
-        """A changed record costs its own lines, and a piece if its lines differ."""
+        """A changed record costs its own line, and a piece if its line differs."""
         changed = (Thing("t0", name="new"), *self.many[1:])
         after = self.families.made(changed, self.before)
         self.assertEqual(1, len(self.before.page) - shared(self.before, after))
-        self.assertLessEqual(self.families.rendered_count, 3)
+        self.assertEqual(1, self.families.rendered_count)
 
     def test_equal_line(self) -> None:
         """A changed record with an equal line keeps the piece, not the old record."""
@@ -180,36 +176,41 @@ class EachTests(SynchronousTestCase):
         self.assertLess(sys.getrefcount(old), held)
 
     def test_without_line(self) -> None:
-        """Lines stay with their records if one record of a block has no line."""
-        many = (Thing("t0", size=None), *self.many[1:])
-        page = self.families.made(many)
-        for new in (Thing("t1"), Thing("t1", size=2)):
-            many = (many[0], new, *many[2:])
-            page = self.families.made(many, page)
-            for lines in page.blocks:
-                self.assertLessEqual({*map(id, lines.rendered)}, {*map(id, many)})
+        """Lines stay with their records if some records have no line."""
+        page = self.before
+        for place in (0, 50, 99):
+            for new in (None, 2, None):
+                many = (*self.many[:place], Thing("t", new), *self.many[place + 1 :])
+                page = self.families.made(many, page)
+                for family in page.families.values():
+                    expected = [record for record in many if record.size is not None]
+                    self.assertEqual(expected, [*family.records])
+        none = self.families.made([Thing("t", None)] * 20, page)
+        self.assertEqual(b"", joined(none))
+        self.families.made(self.many, none)
 
-    def test_heading(self) -> None:
-        """The first block with a line has the heading, and no other block."""
-        first, *_ = Blocks(self.many)
-        none = tuple(Thing(thing.id, size=None) for thing in first)
-        without = self.families.made((*none, *self.many[len(first) :]), self.before)
-        self.families.made(self.many, without)
+    def test_order(self) -> None:
+        """Lines are found in any order, and of records that come and go."""
+        for many in (self.many[::-1], self.many[1:], self.many[:50], ()):
+            after = self.families.made(many, self.before)
+            self.families.made(self.many, after)
+            self.assertEqual(100 - len(many), self.families.rendered_count)
+            self.families.rendered_count = 0
 
-    def test_comes_and_goes(self) -> None:
-        """An added or removed record costs one block, or two if it was the border."""
-        for record in (self.many[3], self.many[50], self.many[99]):
-            without = tuple(r for r in self.many if r is not record)
-            gone = self.families.made(without, self.before)
-            back = self.families.made(self.many, gone)
-            for first, second in ((self.before, gone), (gone, back)):
-                self.assertLessEqual(len(first.page) - shared(first, second), 4)
-            self.assertLess(self.families.rendered_count, 40)
+    def test_line_ends(self) -> None:
+        """Only a line feed ends a line: other line ends are parts of labels."""
+        ends = "\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "\n", "\\n"
+        many = tuple(
+            Thing(f"t{number}", name=f"a{end}b") for number, end in enumerate(ends)
+        )
+        before = self.families.made(many)
+        self.families.rendered_count = 0
+        self.families.made(many[::-1], before)
+        self.assertEqual(0, self.families.rendered_count)
 
     def test_given(self) -> None:
         """All lines of a family are rendered again when `given` changes."""
-        after = self.families.made(self.many, self.before, given="other")
-        self.assertEqual(self.blocks(), shared(self.before, after))
+        self.families.made(self.many, self.before, given="other")
         self.assertEqual(100, self.families.rendered_count)
 
     def test_nothing_left(self) -> None:
@@ -219,36 +220,3 @@ class EachTests(SynchronousTestCase):
         self.before = render_page([], self.before)
         self.assertEqual(EMPTY_PAGE, self.before)
         self.assertLess(sys.getrefcount(record), held)
-
-
-class DiffTests(SynchronousTestCase):
-    def test_few(self) -> None:
-        """Up to an eighth of a block, changed records are compared one by one."""
-        old = things(*map(str, range(16)))
-        two, three = (things(*map(str, range(n))) + old[n:] for n in (2, 3))
-        found = BlockDiff.between(old, two)
-        self.assertEqual(BlockDiff((old[:2], two[:2]), True), found)
-        self.assertIsNone(BlockDiff.between(old, three).changed)
-        self.assertIsNone(BlockDiff.between(old, old[:-1]).changed)
-
-    def test_alike(self) -> None:
-        """Lines are searched for if at least a quarter of the records is unchanged."""
-        old = things(*map(str, range(100)))
-        for same, is_similar in ((24, False), (25, True)):
-            new = old[:same] + things(*map(str, range(same, 100)))
-            self.assertIs(is_similar, BlockDiff.between(old, new).is_similar)
-
-
-class CutTests(SynchronousTestCase):
-    def test_sizes(self) -> None:
-        """The ids determine where blocks begin. All but the last have at least 1,024
-        records. No block has more than 3,072, even if no id may begin one.
-        """
-        for ids, lengths in (
-            (map(str, range(10_000)), [1741, 1055, 1719, 1507, 1796, 1664, 518]),
-            (["a"] * (2 * 3072 + 1), [3072, 3072, 1]),
-        ):
-            records = things(*ids)
-            blocks = list(Blocks(records))
-            self.assertEqual(records, tuple(r for block in blocks for r in block))
-            self.assertEqual(lengths, [*map(len, blocks)])

@@ -1,4 +1,4 @@
-"""An incremental page equals the page of a new process."""
+"""A page that is made from the previous one equals the page of a new process."""
 
 import json
 import zlib
@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.metric_filter import MetricFilter
-from api_exporter.exposition import incremental, per_record
-from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
+from api_exporter.exposition import rendering
+from api_exporter.exposition.rendering import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.exposition.text import UnchangedFamily
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.personal import PERSONAL
@@ -107,15 +107,10 @@ def records(inventory: Inventory) -> set[int]:
 
 def held(page: RenderedPage) -> set[int]:
     """Return the identities of the records that a page holds."""
-    return {id(r) for lines in page.blocks for r in (*lines.block, *lines.rendered)}
+    return {id(r) for family in page.families.values() for r in family.records}
 
 
 class KeptTests(SynchronousTestCase):
-    def setUp(self) -> None:
-        self.patch(per_record, "MIN_BLOCK_RECORDS", 1)
-        self.patch(per_record, "MAX_BLOCK_RECORDS", 4)
-        self.patch(per_record, "BLOCK_START_INTERVAL", 3)
-
     @settings(deadline=None, max_examples=tries(60))
     @given(rounds=ROUNDS)
     def test_any_rounds(
@@ -134,9 +129,7 @@ class KeptTests(SynchronousTestCase):
             switches = personal, choice.detail
             if switches != (known.personal, known.detail):
                 known = replace(known, personal=personal, detail=choice.detail)
-                pages = {
-                    name: replace(page, families={}) for name, page in pages.items()
-                }
+                pages = {}  # a changed setting starts the account again
             there = records(known)
             for collector in COLLECTORS:
                 chosen = choice.apply(collector)
@@ -163,13 +156,19 @@ class EditionTests(SynchronousTestCase):
     """
 
     def setUp(self) -> None:
-        self.known = inventory(personal=True)
+        self.begin(frozenset())
+
+    def begin(self, detail: frozenset[str]) -> None:
+        """Render all pages, with series of their own for peers of some groups."""
+        detailed = MetricFilter(detail=detail or None)
+        self.collectors = [*filter(None, map(detailed.apply, COLLECTORS))]
+        self.known = replace(inventory(personal=True), detail=detailed.detail)
         self.pages = dict.fromkeys((c.name for c in COLLECTORS), EMPTY_PAGE)
         self.check()
 
     def check(self) -> None:
         """Compare all pages, each made of the previous one, with new ones."""
-        for collector in COLLECTORS:
+        for collector in self.collectors:
             before = self.pages[collector.name]
             families = collector.measure(self.known, before.editions)
             after = self.pages[collector.name] = render_page(families, before)
@@ -190,10 +189,18 @@ class EditionTests(SynchronousTestCase):
             self.known = whole  # restores records that were removed with it
             self.check()
 
+    def test_detail(self) -> None:
+        """Groups choose the peers with series of their own."""
+        names = [group.name for group in self.known.groups or ()]
+        for name in names:
+            self.begin(frozenset({name}))
+            self.cycle("groups")
+            self.cycle("peers")
+
     def test_pieces(self) -> None:
         """Families may be cut into pieces."""
         for size in (1, 700, 5000):
-            self.patch(incremental, "PIECE_BYTES", size)
+            self.patch(rendering, "PIECE_BYTES", size)
             self.cycle("groups")
             self.cycle("peers")
 
