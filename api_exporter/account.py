@@ -154,7 +154,7 @@ class Account(MultiService):
             make_policy=shared.make_policy,
             body_memory=shared.body_memory,
         )
-        self._compute = compute = AccountCompute(
+        compute = AccountCompute(
             shared.compute, client.fetcher.fetch, shared.small_bytes
         )
         self.network = AccountNetwork(
@@ -230,11 +230,10 @@ class Account(MultiService):
         stopped: Deferred[object] = super().stopService()
         return stopped
 
-    async def adopt(self, before: "Account") -> None:
-        """Take over the records of a stopped account with the same id and address."""
+    async def begin_with(self, before: "Account") -> None:
+        """Begin with what a stopped account with the same id and address has read."""
         if self._read == before._read:
-            self._compute.adopt(before._compute)
-            await self.network.adopt(before.network)
+            await self.network.begin_with(before.network)
 
     def reload(self) -> None:
         """Reload replaced files, and log a warning for a missing one."""

@@ -32,10 +32,10 @@ class AccountSet(MultiService):
     """The accounts of the process as one service.
 
     Note [Replaced accounts]. An account has no setting that changes while it runs. If
-    its settings change, it stops, and a new account takes over its records and due
-    times. So a reload requests again only what the new settings need. If the address or
-    the account's id changes, the records may be of another network: then the new
-    account begins without records, as after a restart.
+    its settings change, it stops, and a new account starts. Until a list is read again,
+    its former records are published with the new settings. If the address or the
+    account's id changes, the records may be of another network: then the new account
+    begins without records, as after a restart.
 
     Attributes:
         settings: of each account.
@@ -133,9 +133,9 @@ class AccountSet(MultiService):
             self._follow(account.network)
             if self.running and name in old:
                 try:
-                    await account.adopt(old[name])
+                    await account.begin_with(old[name])
                 except Exception:  # noqa: BLE001 - it begins without records
-                    log.failure("internal error while taking over records")
+                    log.failure("internal error while publishing former records")
             if self.running:
                 account.setServiceParent(self)
         accounts = {**self.accounts, **made}

@@ -165,6 +165,13 @@ def lines(page: str, name: str) -> list[str]:
     return [line for line in page.splitlines() if name in line and line[0] != "#"]
 
 
+def kept_series(page: str) -> set[str]:
+    """Return the series that a reload keeps: all but counters of the exporter."""
+    found = {x.rpartition(" ")[0] for x in page.splitlines() if x[:1] in "na"}
+    counters = ("_total", "_bucket", "_sum", "_count", "_created")
+    return {one for one in found if not one.partition("{")[0].endswith(counters)}
+
+
 class AccountsTests(LiveTestCase):
     def test_unchanged(self) -> None:
         """Without a change nothing is replaced or requested; two reloads are as one."""
@@ -177,23 +184,23 @@ class AccountsTests(LiveTestCase):
         self.assertEqual(2, self.book.lines().count(line))
 
     def test_settings(self) -> None:
-        """A changed account keeps its records: it requests the peers, and what is new.
+        """A changed account starts again, and publishes its former records meanwhile.
         Metrics are there at all times, and other accounts stay as they are.
         """
         self.start()
         other = self.exporter.accounts["two"]
         key = "netbird_api_setup_key"
-        for setting, value, present, absent, more in (
-            ("EXPOSE_PERSONAL_DATA", "city", 'city="', "", ""),
-            ("PEER_DETAIL", "none", PEERS, DETAIL, ""),
-            ("METRICS_DENY", "netbird_api_peers", DETAIL, PEERS, ""),
-            ("REFRESH_INTERVALS", "peers=3s", 'peers"} 3.0', 'peers"} 30.0', ""),
-            ("METRICS_MAX_AGE", "10m", DETAIL, "", ""),
-            ("UPSTREAM_API_TOKEN", "three", DETAIL, "", ""),
-            ("IMPORTANT_GROUPS", "nothing", DETAIL, "", ""),
-            ("COLLECTORS", "default,events", EVENTS, "", "events/audit"),
-            ("COLLECTORS", "peers", DETAIL, key, ""),
-            ("COLLECTORS", "peers,setup_keys", key, "", "setup-keys"),
+        for setting, value, present, absent in (
+            ("EXPOSE_PERSONAL_DATA", "city", 'city="', ""),
+            ("PEER_DETAIL", "none", PEERS, DETAIL),
+            ("METRICS_DENY", "netbird_api_peers", DETAIL, PEERS),
+            ("REFRESH_INTERVALS", "peers=3s", 'peers"} 3.0', 'peers"} 30.0'),
+            ("METRICS_MAX_AGE", "10m", DETAIL, ""),
+            ("UPSTREAM_API_TOKEN", "three", DETAIL, ""),
+            ("IMPORTANT_GROUPS", "nothing", DETAIL, ""),
+            ("COLLECTORS", "default,events", EVENTS, ""),
+            ("COLLECTORS", "peers", DETAIL, key),
+            ("COLLECTORS", "peers,setup_keys", key, ""),
         ):
             case = f"{setting}={value}"
             self.account("one", **{setting: value})
@@ -207,12 +214,32 @@ class AccountsTests(LiveTestCase):
                 self.assertIn(" 200 ", self.get("/lookup.csv?account=one"), case)
             self.assertTrue(present in page, case)
             self.assertFalse(absent and absent in page, case)
-            found = {one.split()[1] for one in self.api.requests[before:]}
-            expected = {PROBE_PATH, "api/peers", *([f"api/{more}"] if more else [])}
-            self.assertEqual(expected, found, case)
+            requests = [x.split() for x in self.api.requests[before:]]
+            found = {path for token, path in requests if token != "two"}
+            network = self.exporter.accounts["one"].network
+            paths = map(network.pipeline.request_path, network.selection.resources)
+            self.assertEqual({PROBE_PATH, *filter(None, paths)}, found, case)
             lines = [x for x in self.book.lines() if "reloaded settings: changed" in x]
             self.assertIn(setting, lines[-1])
         self.assertIs(other, self.exporter.accounts["two"])
+
+    def test_no_gap(self) -> None:
+        """No series is missing for a moment, and findings keep their times. Counters
+        begin again.
+        """
+        self.start()
+        self.advance(100)
+        before = self.get("/metrics?account=one")
+        series, since = kept_series(before), lines(before, "_finding_since_")
+        self.assertNotEqual(([], set()), (since, series))
+        for timeout in ("20s", "21s"):
+            self.account("one", HTTP_TIMEOUT=timeout)
+            self.exporter.reload()
+            for _ in range(150):
+                self.advance(0.04)
+                page = self.get("/metrics?account=one")
+                self.assertEqual(set(), series - kept_series(page))
+                self.assertEqual(since, lines(page, "_finding_since_"))
 
     def test_log(self) -> None:
         """Every line about an account says which."""

@@ -92,6 +92,8 @@ async def compute_at_once(
 class AccountCompute:
     """A `ports.Compute` of one account: at once if its newest responses are all small.
 
+    Before its first response an account may have many records from before a reload.
+
     Args:
         thread: computes everything else.
         spent: returns processor seconds of the current thread.
@@ -111,21 +113,13 @@ class AccountCompute:
         self._large: set[str] = set()
         self._in_thread = 0
         self._turn = DeferredLock()
-        self._is_slow = self._has_adopted = False
-
-    def adopt(self, before: "AccountCompute") -> None:
-        """Compute in the thread until the first response, and as an account did.
-
-        A reload may adopt hundreds of accounts, one after the other.
-        """
-        self._large, self._is_slow = set(before._large), before._is_slow
-        self._has_adopted = True
+        self._is_slow = self._has_answer = False
 
     async def fetch(self, path: str, max_seconds: float) -> ResponseBody:
         """Fetch a response, and note whether it is small; see `ports.Fetch`."""
         body = await self._fetch(path, max_seconds)
         name = path.partition("?")[0]
-        self._has_adopted = False
+        self._has_answer = True
         self._large.add(name)
         if len(body.data) <= self._small_bytes:
             try:
@@ -140,7 +134,8 @@ class AccountCompute:
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
         # Computations of an account share caches: none beside one in the thread.
-        if self._large or self._has_adopted or self._is_slow or self._in_thread:
+        is_small = self._has_answer and not self._large and not self._is_slow
+        if not is_small or self._in_thread:
             self._in_thread += 1
             return self._in_turn(partial(function, *args, **kwargs))
         return self._at_once(partial(function, *args, **kwargs))

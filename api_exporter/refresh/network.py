@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import CancelledError, DeferredLock
@@ -172,20 +173,29 @@ class AccountNetwork(MultiService):
             logs=logs,
         )
 
-    async def adopt(self, before: "AccountNetwork") -> None:
-        """Take over the records of a network with other settings, which has stopped.
+    async def begin_with(self, before: "AccountNetwork") -> None:
+        """Publish the records of a network that has stopped, until they are read again.
 
-        It begins without records if its page would be too long.
+        They expire when they would have. History and findings stay, too. If the page
+        would be too long, the network begins without records.
         """
         old = {(r.name, id(r.decoder)) for r in before.selection.resources}
         new = self.selection.resources
         names = {r.name for r in new if (r.name, id(r.decoder)) in old}
+        inventory = replace(
+            before.inventory,
+            personal=self.inventory.personal,
+            detail=self.inventory.detail,
+            periods=self.inventory.periods,
+        )
+        for name in inventory.changes.keys() - names:
+            inventory = inventory.with_(name, None)
         try:
-            await self.pipeline.adopt(before.pipeline, names)
+            await self.pipeline.begin_with(inventory)
         except UpstreamError as error:
             self._log.warn("cannot keep the metrics: {error}", error=str(error))
             return
-        self._refresher.adopt(before._refresher, names)
+        self._refresher.begin_with(before._refresher, names)
         if self.history.step == before.history.step:
             self.history = before.history
         self.attention.last = before.attention.last

@@ -3,15 +3,7 @@
 Scheduling is in `refresher`. The functions at the end run in the compute thread.
 """
 
-from collections.abc import (
-    Callable,
-    Container,
-    Coroutine,
-    Hashable,
-    Mapping,
-    Sequence,
-    Set,
-)
+from collections.abc import Callable, Container, Coroutine, Hashable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import count
@@ -75,6 +67,7 @@ class Pipeline:
     """
 
     log = Logger()
+    _numbers = count()  # of all accounts: a reload continues with an inventory
 
     def __init__(
         self,
@@ -106,27 +99,13 @@ class Pipeline:
         self._defective: set[str] = set()
         self._rendering = DeferredLock()
         self._rendered: dict[str, RenderedPage] = {}
-        self._numbers = count()
         self._is_user_known = CURRENT_USER not in states.every
         self._held: Callable[[], Coroutine[Any, Any, None]] | None = None
 
-    async def adopt(self, before: "Pipeline", names: Set[str]) -> None:
-        """Publish records of a pipeline that has stopped; raises UpstreamError.
-
-        Args:
-            names: the resources whose records stay; others are removed.
-        """
-        inventory = replace(
-            before.inventory,
-            personal=self.inventory.personal,
-            detail=self.inventory.detail,
-            periods=self.inventory.periods,
-        )
-        for name in inventory.changes.keys() - names:
-            inventory = inventory.with_(name, None)
-        self._numbers = before._numbers
-        await self._render(names, inventory)
-        self._is_user_known = before._is_user_known
+    async def begin_with(self, inventory: Inventory) -> None:
+        """Publish what is known from before a reload; raises UpstreamError."""
+        await self._render(self._changed(inventory), inventory)
+        self._is_user_known |= not {UP, CURRENT_USER}.isdisjoint(inventory.records)
 
     @property
     def holds_peers(self) -> bool:

@@ -103,30 +103,24 @@ class Refresher(Service):
         path = self._resources[name].path
         return self._refused_paths.allowed_at(path, self._clock.seconds())
 
-    def adopt(self, before: "Refresher", names: Iterable[str]) -> None:
-        """Continue with the states of a refresher that has stopped.
-
-        The peers are due at once, and so is a refresh that the stop has cancelled, or
-        that failed before: the new settings may remove the reason.
-        """
+    def begin_with(self, before: "Refresher", names: Iterable[str]) -> None:
+        """Continue with states of a refresher that has stopped. All are due at once."""
         now = self._clock.seconds()
         for name in names:
-            state, period = before._states.every[name], self._states.periods[name]
-            interval, due, expires = period, state.due, state.expires
-            if state.rests_until > now:
-                resource = self._resources[name]
-                interval = resource.min_interval(state.records, period, state.seconds)
-            if due is not None:
-                due = None if state.retries else min(due, now + period)
-            if expires < inf:
+            state, expires = before._states.every[name], inf
+            if state.expires < inf:
                 more = max(0.0, self._max_ages[name] - before._max_ages[name])
-                expires = min(expires + more, now + self._max_age(name, interval))
+                expires = min(
+                    state.expires + more, now + self._max_age(name, state.period)
+                )
             is_known = name in self._pipeline.inventory.records
             state = replace(
                 state,
-                period=interval,
-                rests_until=min(state.rests_until, now + interval),
-                due=due,
+                due=None,
+                retries=0,
+                is_absent=False,
+                rests_until=-inf,
+                period=self._states.periods[name],
                 expires=expires,
                 body=state.body if is_known else None,
                 refreshes=0,

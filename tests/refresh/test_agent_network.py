@@ -171,34 +171,19 @@ class DormantTests(SynchronousTestCase):
 
 
 class ReloadTests(SynchronousTestCase):
-    def reloaded(self, before: Agents, after: Agents) -> Agents:
-        self.successResultOf(before.stopService())
-        self.successResultOf(after.stopService())
-        after.clock.advance(before.clock.seconds() - after.clock.seconds())
-        self.successResultOf(Deferred.fromCoroutine(after.adopt(before)))
-        after.requests.clear()
-        after.startService()
-        return after
-
     def test_rest(self) -> None:
-        """A resting list does not expire before its next request, and is not late."""
-        before = Agents(agent_providers=b"[]", max_age=600.0)
-        before.advance(MINUTE)
-        after = Agents(agent_providers=b"[]", max_age=600.0)
-        network = self.reloaded(before, after)
-        while not network.requests:
-            freshness = network.states["agent_providers"]
-            self.assertEqual("fresh", freshness.word(NOON + network.clock.seconds()))
-            network.advance(MINUTE)
-        self.assertApproximates(30 * MINUTE, network.requests[0][0], MINUTE)
-
-    def test_shorter_interval(self) -> None:
-        """A shorter interval ends a rest that was made for a longer one."""
+        """A rest ends with the account: a new one starts again."""
         before = Agents(agent_providers=b"[]", interval=4 * HOUR)
         before.advance(MINUTE)
-        network = self.reloaded(before, Agents(agent_providers=b"[]"))
-        network.advance(32 * MINUTE)
-        self.assertEqual({"providers"}, {path for _, path in network.requests})
+        after = Agents(agent_providers=b"[]")
+        for network in (before, after):
+            self.successResultOf(network.stopService())
+        after.clock.advance(before.clock.seconds() - after.clock.seconds())
+        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
+        after.requests.clear()
+        after.startService()
+        after.advance(MINUTE)
+        self.assertEqual({"providers"}, {path for _, path in after.requests})
 
 
 class CostTests(SynchronousTestCase):

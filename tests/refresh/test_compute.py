@@ -196,17 +196,11 @@ class AccountComputeTests(SynchronousTestCase):
             if first is not None:
                 self.assertEqual(5, self.successResultOf(first))
 
-    def test_adopt(self) -> None:
-        """Adopted records, and large ones until read again, are for the thread."""
-        before = AccountCompute(self.thread, self._fetch, 100)
-        for large, at_once in (b"x" * 100, (True, True)), (b"x" * 101, (False, True)):
-            self.bodies["groups"] = ResponseBody(large)
-            self.successResultOf(ensureDeferred(before.fetch("groups", 0.0)))
-            self.compute.adopt(before)
-            self.assertFalse(self.computes_at_once())
-            for path, expected in zip(("peers", "groups"), at_once, strict=True):
-                self.fetch(path, b"x", packed=False)
-                self.assertEqual(expected, self.computes_at_once())
+    def test_first(self) -> None:
+        """Before the first response, all is for the thread: records may be known."""
+        self.assertFalse(self.computes_at_once())
+        self.fetch("peers", b"x", packed=False)
+        self.assertTrue(self.computes_at_once())
 
     def test_close(self) -> None:
         """The memory of a body that was unpacked at once, or in vain, is freed."""
@@ -221,6 +215,7 @@ class AccountComputeTests(SynchronousTestCase):
 
     def test_slow(self) -> None:
         """A slow computation blocks the event loop once: the thread does the others."""
+        self.fetch("peers", b"x", packed=False)
         for seconds, at_once in ((SLOW_SECONDS, True), (SLOW_SECONDS + 1, False)):
             self.successResultOf(ensureDeferred(self._advance(seconds)))
             self.assertEqual(at_once, self.computes_at_once())

@@ -53,7 +53,7 @@ class NetworkTests(SynchronousTestCase):
         before = Bench("peers", beside=("events",), events=EVENTS).start()
         self.successResultOf(before.stopService())
         after = Bench("peers", "events")
-        self.successResultOf(Deferred.fromCoroutine(after.adopt(before)))
+        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
         self.assertEqual(1, len(after.inventory.peers or ()))
         self.assertIsNone(after.inventory.records.get("events"))
 
@@ -66,7 +66,7 @@ class NetworkTests(SynchronousTestCase):
         self.assertGreater(found_at, before.attention.last.started_at)
         self.successResultOf(before.stopService())
         after = Bench("peers", "users")
-        self.successResultOf(Deferred.fromCoroutine(after.adopt(before)))
+        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
         self.assertEqual([found_at], [*after.attention.found.series.values()])
 
     def test_cost(self) -> None:

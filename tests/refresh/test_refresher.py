@@ -628,7 +628,7 @@ class RefresherTests(SynchronousTestCase):
         self.successResultOf(bench.stopService())
         after = Bench("setup_keys", setup_keys=DOWN)
         after.clock.advance(bench.clock.seconds())
-        self.successResultOf(Deferred.fromCoroutine(after.adopt(bench)))
+        self.successResultOf(Deferred.fromCoroutine(after.begin_with(bench)))
         after.start().advance(WITHDRAWAL_RETRY)
         self.assertNotIn("netbird_api_setup_key_valid", after.page())
 
@@ -639,7 +639,7 @@ class RefresherTests(SynchronousTestCase):
         self.successResultOf(bench.stopService())
         after = Bench("setup_keys", setup_keys=b'[{"id":"k"}]')
         after.clock.advance(bench.clock.seconds())
-        self.successResultOf(Deferred.fromCoroutine(after.adopt(bench)))
+        self.successResultOf(Deferred.fromCoroutine(after.begin_with(bench)))
         after.start().advance(1)
         self.assertIn("netbird_api_setup_key_valid", after.page())
 
@@ -651,7 +651,7 @@ class RefresherTests(SynchronousTestCase):
         self.successResultOf(bench.stopService())
         after = Bench(beside=("events",), events=b"[]")
         after.clock.advance(bench.clock.seconds())
-        self.successResultOf(Deferred.fromCoroutine(after.adopt(bench)))
+        self.successResultOf(Deferred.fromCoroutine(after.begin_with(bench)))
         book = logbook(self)
         after.start().advance(1)
         ended = "events can be refreshed again after 1 failure"

@@ -81,7 +81,7 @@ class WithheldTests(ServedTestCase):
         self.successResultOf(before.stopService())
         self.watched.clock.advance(before.clock.seconds())
         self.watched.silent.add(CURRENT_USER)
-        adopting = self.watched.adopt(before)
+        adopting = self.watched.begin_with(before)
         self.successResultOf(Deferred.fromCoroutine(adopting))
         self.watched.start(2)
         known = before.inventory.peers or ()
