@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random
@@ -68,8 +69,11 @@ class Account:
         agents: whether it has an Agent Network.
 
     Attributes:
+        records: the records of each resource.
+        changes: the number of changes of each resource.
         removed: ids of deleted peers.
-        delivered: the last body of each resource that was sent completely.
+        delivered: the last body of each resource that was sent completely, and when it
+            was made, in seconds of its own clock; None if it was damaged.
     """
 
     def __init__(
@@ -84,9 +88,11 @@ class Account:
         self.name = name
         self._chance = chance = Random(f"{seed}/{name}")
         self._now = now
+        self.clock = clock
+        self.changes = Counter[str]()
         self.events = EventLog(Random(f"{seed}/{name}/events"), clock)
         self.requests = RequestLog(Random(f"{seed}/{name}/requests"), now)
-        self.delivered: dict[str, bytes] = {}
+        self.delivered: dict[str, tuple[bytes, float | None]] = {}
         self._agents = agents
         self._clock_moves_peers = Random(f"{seed}/{name}/clock").random() < 0.5
         self._number = 0
@@ -98,7 +104,7 @@ class Account:
     def resize(self, peers: int) -> None:
         """Create all records again, with another number of peers."""
         self._network = SimulatedNetwork(peers, seed=self._chance.randrange(1000))
-        self._records: dict[str, Any] = {}
+        self.records: dict[str, Any] = {}
         self._bodies: dict[str, bytes] = {}
         self._deleted.clear()
         self._spoiled.clear()
@@ -111,10 +117,22 @@ class Account:
                 found = []
             for record in found if isinstance(found, list) else ():
                 self._mark(name, record)
-            self._records[name] = found
+            self.records[name] = found
+        self.note_change(*self.records)
+
+    def note_change(self, *names: str) -> None:
+        """Note that the records of these resources have changed."""
+        for name in names:
+            self._bodies.pop(name, None)
+            self.changes[name] += 1
+
+    def listed(self, name: str) -> bytes:
+        """Return the records of a resource as they are now, as a body."""
+        return encode(self.records[name])
 
     def bodies(self) -> Iterator[bytes]:
-        yield from (*self._bodies.values(), *self.delivered.values())
+        yield from self._bodies.values()
+        yield from (body for body, _ in self.delivered.values())
         yield self.events.body()
 
     def body(self, name: str, query: str) -> bytes:
@@ -129,29 +147,29 @@ class Account:
         if name == "peers" and self._clock_moves_peers:
             self._update_last_seen()
         if name not in self._bodies:
-            self._bodies[name] = encode(self._records[name])
+            self._bodies[name] = self.listed(name)
         return self._bodies[name]
 
     def _update_last_seen(self) -> None:
         """Set `last_seen` of connected peers to now, as a later NetBird may do."""
-        for peer in filter(None, self._records["peers"]):
+        for peer in filter(None, self.records["peers"]):
             if peer.get("connected") is True and "last_seen" in peer:
                 peer["last_seen"] = rfc3339(self._now())
         self._bodies.pop("peers", None)
 
     @property
     def removed(self) -> set[str]:
-        current_ids = {str(r.get("id")) for r in self._records["peers"] if r}
+        current_ids = {str(r.get("id")) for r in self.records["peers"] if r}
         return {record["id"] for record in self._deleted.get("peers", ())} - current_ids
 
     def change(self) -> str:
         """Make one change by chance. Return its description."""
         if self._chance.random() < 0.15:
             return self._change_important()
-        names = sorted(self._records)
+        names = sorted(self.records)
         name = "peers" if self._chance.random() < 0.4 else self._chance.choice(names)
-        records = self._records[name]
-        self._bodies.pop(name, None)
+        records = self.records[name]
+        self.note_change(name)
         if self._spoiled and self._chance.random() < 0.5:
             return self._repair_one()
         if not isinstance(records, list):
@@ -182,10 +200,10 @@ class Account:
 
     def clear(self) -> str:
         """Remove all records of its lists, except users."""
-        for name, records in self._records.items():
+        for name, records in self.records.items():
             if isinstance(records, list) and name != "users":
                 records.clear()
-        self._bodies.clear()
+        self.note_change(*self.records)
         self._spoiled.clear()
         return "has nothing"
 
@@ -235,8 +253,8 @@ class Account:
         """
         agents = (AGENTS,) if self._agents else ()
         name = self._chance.choice(("users", "accounts", "setup_keys", *agents))
-        records, deleted = self._records[name], self._deleted.setdefault(name, [])
-        self._bodies.pop(name, None)
+        records, deleted = self.records[name], self._deleted.setdefault(name, [])
+        self.note_change(name)
         self._spoiled = [spoiled for spoiled in self._spoiled if spoiled[0] != name]
         if name == AGENTS:
             records[:], deleted[:] = deleted, records
@@ -301,8 +319,8 @@ class Account:
 
     def _repair_one(self) -> str:
         name, number, record = self._spoiled.pop()
-        records = self._records[name]
-        self._bodies.pop(name, None)
+        records = self.records[name]
+        self.note_change(name)
         if number < len(records):
             records[number] = record
         return f"an odd one is mended of {name}"

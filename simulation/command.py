@@ -83,6 +83,11 @@ def _print_run(done: Run, *, repeated: bool) -> None:
         f" digest {done.digest[:16]}"
     )
     print(", ".join(f"{n} {kind}" for kind, n in sorted(done.counts.items())))
+    verdicts = Counter[str]()
+    for (_, verdict), count in done.judged.items():
+        verdicts[verdict] += count
+    judged = ", ".join(f"{count} {name}" for name, count in sorted(verdicts.items()))
+    print(f"findings of several lists when they were reported: {judged}")
     if repeated or done.found:
         print("\n".join(done.recent))
     if done.found:

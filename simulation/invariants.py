@@ -24,6 +24,7 @@ from api_exporter.subjects.watch import AttentionState, update_findings
 from api_exporter.upstream.backoff import FIRST_RETRY_DELAY
 from api_exporter.upstream.fetcher import SILENT_SECONDS
 from simulation.account import MARKS, PATHS, SECRET
+from simulation.judge import Judge
 from simulation.knowledge import Knowledge
 from simulation.link import LATENCY
 from simulation.logs import Row, public_event, public_row
@@ -162,6 +163,7 @@ class Checker:
         self._lines_before: dict[str, int] = {}
         self._uncounted: dict[str, int] = {}
         self._sent: Counter[str] = Counter()
+        self.judge = Judge(world)
 
     def prepare(self) -> None:
         """Prepare a check. Forget the last process if another one runs, or none."""
@@ -339,6 +341,9 @@ class Checker:
             self._pauses[request.token] = Pause(at, at + seconds, at)
         elif pause is not None:
             pause.end = min(pause.end, request.at)
+
+    def reported(self) -> Problems:
+        return self.judge.judge()
 
     # Each minute
 
@@ -692,6 +697,9 @@ class Checker:
 
     # Each day
 
+    def judged(self) -> Problems:
+        return self.judge.idle()
+
     def memory(self) -> Problems:
         gc.collect()
         objects = len(gc.get_objects())
@@ -779,6 +787,12 @@ INVARIANTS = (
         Checker.silence,
     ),
     Invariant(
+        "docs/develop/decisions.md#findings-follow-the-refreshes",
+        "A finding is reported only if it was true at an instant since the oldest"
+        " reading that it rests on, and each finding that lasts is reported.",
+        Checker.reported,
+    ),
+    Invariant(
         "docs/configuration.md",
         "Nothing is published that is older than `METRICS_MAX_AGE`, and nothing expires"
         " earlier.",
@@ -834,6 +848,12 @@ INVARIANTS = (
         HOUR,
     ),
     Invariant(
+        "docs/develop/decisions.md#findings-follow-the-refreshes",
+        "Findings of several lists were judged.",
+        Checker.judged,
+        DAY,
+    ),
+    Invariant(
         "docs/performance.md",
         "What is held is bounded by what is there.",
         Checker.memory,
@@ -854,6 +874,7 @@ class Checks:
         self._due_at = {i: 0.0 for i in INVARIANTS if i.every}
         self._next_at = 0.0
         self.counts = dict.fromkeys((i.name for i in INVARIANTS), 0)
+        self.judged = self._checker.judge.counts
 
     def check(self) -> None:
         """Check the invariants that are due. Raise Violation if one does not hold."""

@@ -9,6 +9,8 @@ from operator import is_
 from random import Random
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from api_exporter.account import Account as Reader
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Page as OfCollector
@@ -43,6 +45,20 @@ Samples = dict[Key, float]
 Read = dict[str, list[Record] | None]
 
 
+class Accepted(Struct, frozen=True):
+    """A reading of a resource that the exporter has accepted.
+
+    Attributes:
+        at: when it was accepted, in seconds of the clock.
+        began: the begin of its refresh.
+        made_at: when the NetBird API made the body; None if it was damaged.
+    """
+
+    at: float
+    began: float
+    made_at: float | None
+
+
 class Knowledge:
     """The expected records of one account in one process of the exporter.
 
@@ -54,6 +70,8 @@ class Knowledge:
     Attributes:
         bodies: the last good body of each resource, and the time of its request.
         read_at: the time of the last good body, in seconds of the clock.
+        accepted: the readings of each resource that is known, in their order.
+        failed_at: the end of the last refresh of each resource that failed.
         tried_at: the end of the last refresh of each resource, successful or not.
         failed_as_peers: resources whose last refresh failed for the same reason as the
             peers' last one, which need no log line.
@@ -79,6 +97,8 @@ class Knowledge:
         self.bodies: dict[str, tuple[bytes, float]] = {}
         self.read_at: dict[str, float] = {}
         self.aging_since: dict[str, float] = {}
+        self.accepted: dict[str, list[Accepted]] = {}
+        self.failed_at: dict[str, float] = {}
         self.tried_at: dict[str, float] = {}
         self.failed_as_peers: set[str] = set()
         self.expired_after: dict[str, float] = {}
@@ -110,6 +130,8 @@ class Knowledge:
                 shorter = max(0.0, before.max_age_of(name) - self.max_age_of(name))
                 since = before.aging_since[name] + shorter
                 self.aging_since[name] = min(since, self.replaced_at)
+        self.accepted.update(before.accepted)
+        self.failed_at.update(before.failed_at)
         self.tried_at.update(before.tried_at)
         self.failed_as_peers |= before.failed_as_peers
         self.recovered_at = before.recovered_at
@@ -140,6 +162,7 @@ class Knowledge:
                 if name != UP and _reason(standing) in peers:
                     self.failed_as_peers.add(name)
                 if standing.error is not None:  # The body was sent but not accepted.
+                    self.failed_at[name] = seconds
                     for one in names:
                         self.account.delivered.pop(one, None)
             if standing.error is not None and standing.error.reason == "rate_limited":
@@ -156,7 +179,12 @@ class Knowledge:
                 for one in names:
                     if one in self.account.delivered:
                         asked = (standing.ended_at or 0.0) - standing.seconds
-                        self.bodies[one] = self.account.delivered.pop(one), asked
+                        body, made_at = self.account.delivered.pop(one)
+                        self.bodies[one] = body, asked
+                        began = seconds - standing.seconds
+                        began = began if made_at is None else min(began, made_at)
+                        reading = Accepted(seconds, began, made_at)
+                        self.accepted.setdefault(one, []).append(reading)
         self._forget()
 
     def _forget(self) -> None:
@@ -168,6 +196,7 @@ class Knowledge:
             resource = name.removesuffix("_earlier")
             if inventory.records.get(resource) is None or self._is_dropped(resource):
                 del self.bodies[name]
+                self.accepted.pop(name, None)
                 self.read_at.pop(name, None)
 
     def _is_dropped(self, name: str) -> bool:

@@ -39,6 +39,7 @@ class Run(Struct):
         found: the violation; "" if there is none.
         recent: the last events.
         reached: how often each probe was reached.
+        judged: see `Judge.counts`.
     """
 
     seed: int
@@ -50,6 +51,7 @@ class Run(Struct):
     counts: dict[str, int]
     recent: list[str]
     reached: dict[str, int]
+    judged: dict[tuple[str, str], int]
     found: str = ""
 
 
@@ -139,6 +141,7 @@ def _run(
         counts=world.history.counts,
         recent=[*world.history.recent],
         reached=dict(COUNTS),
+        judged=dict(checks.judged),
         found=found,
     )
     if timeline is not None and page is not None:

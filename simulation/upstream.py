@@ -13,7 +13,7 @@ from twisted.internet.error import ConnectionDone, ConnectionLost
 from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER
 from simulation.account import PATHS, Account
 from simulation.link import LATENCY, Response
-from simulation.weather import WELL, Weather
+from simulation.weather import SPOILING, WELL, Weather
 from tests.token_bucket import TokenBucket
 
 _TOKENS = re.compile(r"api/users/[^/]+/tokens")
@@ -104,7 +104,8 @@ class Upstream:
             self.pending.pop(request, None)
             request.answered_at = self._seconds() if whole else None
             if whole and body is not None and resource is not None:
-                self.accounts[name].delivered[resource] = body
+                made_at = None if state in SPOILING else request.at
+                self.accounts[name].delivered[resource] = body, made_at
 
         response.on_end = on_end
         return response

@@ -10,15 +10,19 @@ WELL = "well"
 UNREACHABLE = ("refused", "lost")
 """States in which no connection is made."""
 
+SPOILING = ("damaged", "null", "empty")
+"""States in which the body is not that of the records."""
+
 KINDS = (
     *UNREACHABLE,
-    *("hung", "reset", "slow", "very slow", "cut", "damaged", "null", "empty"),
+    *("hung", "reset", "slow", "very slow", "cut", *SPOILING),
     *("page", "redirect", "400", "401", "403", "404", "407", "408", "429"),
     *("429 and a wait", "429 and a wait", "429 and a wait"),
     *("500", "502", "503", "503 and a wait", "204", "999"),
 )
 
 MAX_SPELL_SECONDS = 4 * 3600.0
+MAX_SHORT_SECONDS = 600.0
 
 
 class Spell(Struct, frozen=True, eq=False):
@@ -42,6 +46,7 @@ class Weather:
     """Failures that come and go by chance.
 
     Args:
+        chance: decides which requests a spell affects.
         accounts: names of the accounts.
         paths: paths that may fail alone.
     """
@@ -59,16 +64,17 @@ class Weather:
         self._seconds = seconds
         self.spells: list[Spell] = []
 
-    def worsen(self) -> Spell:
-        chance = self._chance
-        seconds = 3.0 * (MAX_SPELL_SECONDS / 3.0) ** chance.random()
+    def worsen(self, chance: Random, account: str | None = None) -> Spell:
+        """Begin a spell, of one account if it is given; that lasts minutes at most."""
+        longest = MAX_SPELL_SECONDS if account is None else MAX_SHORT_SECONDS
+        seconds = 3.0 * (longest / 3.0) ** chance.random()
         path = None
         if chance.random() < 0.3:
             path = "api/peers" if chance.random() < 0.3 else chance.choice(self._paths)
         spell = Spell(
             end=self._seconds() + seconds,
             kinds=tuple(chance.sample(KINDS, chance.choice((1, 1, 1, 2, 4)))),
-            account=chance.choice((None, *self._accounts)),
+            account=account or chance.choice((None, *self._accounts)),
             path=path,
             share=chance.choice((1.0, 1.0, 1.0, 0.5, 0.1)),
         )

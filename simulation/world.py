@@ -2,6 +2,7 @@
 
 import gc
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -29,7 +30,8 @@ from simulation.reloads import (
     intervals,
 )
 from simulation.upstream import Request, Upstream
-from simulation.weather import Weather
+from simulation.weather import Spell, Weather
+from simulation.work import Administrator, Job
 from tests.parts import limiter
 
 START = 1_800_000_000.0
@@ -95,6 +97,7 @@ class World:
         self.has_ended_process = self._was_killed = False
         self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._planned = 0
+        self._happened = Counter[str]()
         self.exporter: RunningExporter | None = None
         self.known: dict[str, Knowledge] = {}
         self.unchecked: list[Request] = []
@@ -118,6 +121,10 @@ class World:
         self._accounts = {
             name: Account(name, str(seed), self.now, self.clock, agents=name == "delta")
             for name in NAMES
+        }
+        self.administrators = {
+            name: Administrator(lambda account=account: account.records, self.clock)  # type: ignore[misc]
+            for name, account in self._accounts.items()
         }
         self.upstream = Upstream(
             self.random("upstream"),
@@ -228,6 +235,7 @@ class World:
         for kind, mean, action in (
             ("weather", 2 * HOUR, self._begin_failures),
             ("records", 6 * MINUTE, self._change_records),
+            ("work", 10 * MINUTE, self._begin_job),
             ("size", 2 * DAY, self._resize),
             ("limit", DAY, self._choose_limits),
             ("token", DAY, lambda: self._new_token(self._chance.choice(NAMES))),
@@ -247,11 +255,18 @@ class World:
             self._plan_repeated(kind, mean, action)
 
     def _plan_repeated(self, kind: str, mean: float, action: Callable[[], str]) -> None:
+        """Let an event happen again and again. Each has a chance of its own, so that
+        what the exporter does changes no later event.
+        """
+        self._happened[kind] += 1
+        chance = self.random(f"{kind} {self._happened[kind]}")
+
         def happen() -> None:
+            self._chance = chance
             self.history.note(kind, action())
             self._plan_repeated(kind, mean, action)
 
-        self.plan(self._chance.expovariate(1 / mean), happen)
+        self.plan(chance.expovariate(1 / mean), happen)
 
     def bodies(self) -> Iterator[bytes]:
         for account in self._accounts.values():
@@ -277,14 +292,40 @@ class World:
         return [personal for _, personal in found]
 
     def _begin_failures(self) -> str:
-        spell = self.weather.worsen()
+        return str(self._worsen(self._chance))
+
+    def _worsen(self, chance: Random, account: str | None = None) -> Spell:
+        spell = self.weather.worsen(chance, account)
         self.plan(spell.end - self._now, self.weather.improve)
         self._disturb(*([spell.account] if spell.account else NAMES), until=spell.end)
-        return str(spell)
+        return spell
 
     def _change_records(self) -> str:
         account = self._accounts[self._chance.choice(NAMES)]
         return f"{account.name}: {account.change()}"
+
+    def _begin_job(self) -> str:
+        """Let an administrator work, in one of four cases with failures meanwhile."""
+        chance = self.random(f"job {self._happened['work']}")
+        account = self._accounts[chance.choice(NAMES)]
+        job = self.administrators[account.name].begin(chance)
+        self._continue(account, job, chance)
+        if chance.random() < 0.25:
+            failures = self.random(f"failures {self._happened['work']}")
+
+            def worsen() -> None:
+                spell = self._worsen(failures, account.name)
+                self.history.note("weather", str(spell))
+
+            self.plan(failures.uniform(0.0, MINUTE), worsen)
+        return f"{account.name}: {job.kind}"
+
+    def _continue(self, account: Account, job: Job, chance: Random) -> None:
+        changed = next(job.steps, None)
+        if changed is not None:
+            account.note_change(*changed)
+            pause = job.pause if job.is_regular else chance.uniform(0.0, job.pause)
+            self.plan(pause, lambda: self._continue(account, job, chance))
 
     def _resize(self) -> str:
         account = self._accounts[self._chance.choice(NAMES)]
@@ -592,7 +633,9 @@ class World:
         self.upstream.pending.clear()
         self.disk.close_all()
         self.has_ended_process = self._was_killed = True
-        self.plan(self._chance.expovariate(1 / MINUTE), self.start)
+        self._happened["end"] += 1
+        chance = self.random(f"end {self._happened['end']}")
+        self.plan(chance.expovariate(1 / MINUTE), self.start)
 
     def forget_ended_process(self) -> None:
         """Release its objects. Their finalizers run code that a killed process never

@@ -30,7 +30,7 @@ def _route(kind: str, fields: Record) -> Record:
     return {"id": id_, "network_id": id_, "network": id_, **fields}
 
 
-_CREATED: tuple[tuple[str, Record], ...] = (
+CREATED: tuple[tuple[str, Record], ...] = (
     ("peers", _record("peer", connected=True, version="0.60.0", last_seen=NOW)),
     (
         "groups",
@@ -81,8 +81,13 @@ replaces each @.
 """
 
 
+def lettered(template: Record, letter: str) -> Record:
+    found: Record = json.loads(json.dumps(template).replace("@", letter))
+    return found
+
+
 def _create(world: World, letter: str, name: str, template: Record) -> None:
-    record = json.loads(json.dumps(template).replace("@", letter))
+    record = lettered(template, letter)
     if name == "members":
         _join(world, record["group"], record["peer"])
         return
@@ -115,9 +120,9 @@ _EMPTY = (
 def _begin() -> World:
     world: World = {name: [] for name in _EMPTY}
     world["accounts"] = [{"id": "account", "settings": {}}]
-    _create(world, "x", *_CREATED[1])
+    _create(world, "x", *CREATED[1])
     world["groups"][0].update(id="All", name="All")
-    for created in _CREATED:
+    for created in CREATED:
         _create(world, "a", *created)
     return world
 
@@ -140,7 +145,7 @@ def _changes(world: World) -> Iterator[None]:
 def _worlds() -> tuple[World, ...]:
     world = _begin()
     worlds = [deepcopy(world)]
-    for created in _CREATED:
+    for created in CREATED:
         _create(world, "b", *created)
         worlds.append(deepcopy(world))
     worlds += [deepcopy(world) for _ in _changes(world)]

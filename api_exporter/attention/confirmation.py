@@ -7,7 +7,7 @@ was found at each evaluation in between. A list whose request has failed since i
 waited for, and no finding waits longer than MAX_WAIT.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from itertools import chain
 
 from msgspec import Struct
@@ -61,17 +61,22 @@ def awaited_lists(waits: Waits) -> tuple[str, ...]:
 
 
 def first_wait(
-    reads: Collection[str], readings: Mapping[str, Reading], seconds: float
+    reads: Collection[str],
+    readings: Mapping[str, Reading],
+    changed: Set[str],
+    seconds: float,
 ) -> Wait | None:
     """Return the wait of a finding at its first sight; None if it is reported at once.
 
-    The newest reading has brought it.
-
     Args:
         reads: the lists of its finder, all of which are known.
+        changed: the lists whose records have changed since the last evaluation. The
+            newest of them has brought the finding; if time alone has, the newest list.
     """
     by_end = sorted(readings.keys() & reads, key=lambda name: readings[name].ended)
     if len(by_end) < 2:
         return None
-    *others, brought_by = by_end
-    return Wait(readings[brought_by].ended, tuple(others), seconds + MAX_WAIT)
+    brought_by = ([name for name in by_end if name in changed] or by_end)[-1]
+    since, until = readings[brought_by].ended, seconds + MAX_WAIT
+    others = tuple(name for name in by_end if name != brought_by)
+    return Wait(since, others, until).after(readings, None, seconds)

@@ -1,7 +1,7 @@
 """The findings of one account, updated after each refresh."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, groupby, islice, product
 from math import inf
 from operator import attrgetter
@@ -197,7 +197,7 @@ def update_findings(
     if everything or changed:
         groups = count_important(snapshot)
         reach = networks.count_reachable(inventory), routes.count_reachable(inventory)
-    waits = _waits(snapshot, resource, every, last)
+    waits = _waits(snapshot, resource, every, last, changed)
     is_up = snapshot.states[UP].up is True
     began = min(last.began, snapshot.seconds) if is_up else last.began
     seconds, untried = snapshot.seconds - began, has_untried(snapshot)
@@ -220,7 +220,11 @@ def update_findings(
 
 
 def _waits(
-    snapshot: Snapshot, resource: str, by_finder: FindingsByFinder, last: AttentionState
+    snapshot: Snapshot,
+    resource: str,
+    by_finder: FindingsByFinder,
+    last: AttentionState,
+    changed: Set[str],
 ) -> Waits:
     """Return what is kept back: see Note [Found again]."""
     readings, seconds = snapshot.inventory.readings, snapshot.seconds
@@ -237,7 +241,7 @@ def _waits(
             elif key in before:
                 wait = None
             else:
-                wait = first_wait(finder.reads, readings, seconds)
+                wait = first_wait(finder.reads, readings, changed, seconds)
             if wait is not None:
                 found[key] = wait
     return MappingProxyType(found)

@@ -9,11 +9,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import with_changes
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import Inventory, Reading
 from api_exporter.netbird.records import Group, Member, Peer, User
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.subjects import watch
 from api_exporter.subjects.agent_network.records import AgentProvider, AgentSettings
+from api_exporter.subjects.policies import Policy, PostureCheck
 from api_exporter.subjects.reverse_proxy import ProxyCluster
 from api_exporter.subjects.routes import Route
 from api_exporter.subjects.setup_keys import SetupKey
@@ -261,6 +262,27 @@ class AttentionTests(SynchronousTestCase):
         self.known = inventory_of(setup_keys=(key,))
         self.look("peers")
         self.assertEqual([-DAY], times())  # its own time
+
+    def test_brought_by(self) -> None:
+        """A finding waits for no other reading of the list that has brought it.
+
+        Another list was read before that was evaluated.
+        """
+        check = PostureCheck(id="c")
+        user = Policy(id="o", enabled=True, source_posture_checks=("c",))
+        known = inventory_of(posture_checks=(check,), policies=(user,))
+        self.known = known.read("posture_checks", Reading(0, 1)).read(
+            "policies", Reading(0, 1)
+        )
+        self.look("peers")
+        self.known = self.known.with_("policies", ())
+        self.known = self.known.read("policies", Reading(2, 4))
+        self.known = self.known.read("posture_checks", Reading(3, 5))
+        self.assertEqual(1, self.look("posture_checks").kept_back)
+        [wait] = self.attention.last.waits.values()
+        self.assertEqual(("posture_checks",), wait.lists)
+        self.known = self.known.read("posture_checks", Reading(6, 7))
+        self.assertEqual(0, self.look("posture_checks").kept_back)
 
     def test_memory(self) -> None:
         """A finding takes less than a kilobyte: docs/prometheus.md says so."""
