@@ -135,7 +135,7 @@ rules: $(VENV)/dev ## Make Prometheus' alerts of the findings.
 	@$(BIN)/python -m tests.chart
 
 # What is installed into images, packages and executables, to the byte. It changes only where
-# setup.cfg wants it: UPGRADE=--upgrade takes the newest of all.
+# setup.cfg requires it: UPGRADE=--upgrade takes the newest of all.
 UV := build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command 'make lock' $(UPGRADE)
 lock: ## Write deploy/lock/*.txt, the dependencies that fit setup.cfg, with their hashes.
@@ -162,8 +162,8 @@ fuzz: $(VENV)/dev ## Fuzz TARGETS=, for MINUTES= each; updates docs/develop/corr
 acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or minutes; ends with a table.
 	@$(BIN)/python -m acceptance $(ONLY)
 
-# The loader is compiled with its own zlib, so that libc is all it needs, and with what says in
-# one line that a thing it needs is missing. The same commit makes the same bytes.
+# The loader is compiled with its own zlib, so that libc is all it needs. If something that it
+# needs is missing, `needs.c` says so in one line. The same commit makes the same bytes.
 LOCKED := build/executable/bin/pip install --quiet --disable-pip-version-check --require-hashes
 executable deb: export SOURCE_DATE_EPOCH ?= $(shell deploy/commit.sh time)
 executable: export PYTHONHASHSEED = 0

@@ -106,7 +106,11 @@ def _rules(kind: str) -> Iterator[str]:
 
 
 def _log_fields() -> Iterator[str]:
-    """Yield the fields of all log lines: the keywords of the logger's methods."""
+    """Yield the fields of all log lines: keywords of the logger, keys of a LogLine."""
+    transitions = (ROOT / "api_exporter/refresh/transitions.py").read_text()
+    pattern = r"(?:LogLine\([^{}]*(?:{\w+}[^{}]*)*|fields = ){([^}]*)}"
+    for mapping in re.findall(pattern, transitions):
+        yield from re.findall(r'"(\w+)":', mapping)
     for path in (ROOT / "api_exporter").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and _is_logging(node.func):

@@ -191,6 +191,12 @@ class StyleTests(SynchronousTestCase):
         """Docstrings and comments keep the same rules."""
         self.assertEqual([], [f for path in wording.files() for f in faults(path)])
 
+    def test_scripts(self) -> None:
+        """So do the comments of scripts, rules, units and other files."""
+        paths = list(wording.scripts())
+        self.assertGreater(len(paths), 60)
+        self.assertEqual([], [f for path in paths for f in wording.script_faults(path)])
+
     def test_meanings(self) -> None:
         """No name of a public class or constant has two meanings in the package."""
         self.assertEqual([], list(wording.ambiguous()))

@@ -22,6 +22,11 @@ FOLDERS = (
     *("setup.py", "simulation", "tests"),
 )
 
+NO_SCRIPTS = {
+    *(".asc", ".c", ".go", ".json", ".md", ".mod", ".py", ".pyc", ".sum", ".txt")
+}
+"""Endings of files without such comments, or that are no part of the project."""
+
 RIDDLES = (
     r"whoever|whom|nobody|everybody|anybody|told|anew|front door|tried again|"
     r"tries again|re-?reads?|looks? again|"
@@ -72,6 +77,33 @@ def files(folders: Iterable[str] = FOLDERS) -> Iterator[Path]:
         yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
 
 
+def scripts() -> Iterator[Path]:
+    """Yield other files whose comments begin with `#`: of deploy, workflows, builds."""
+    for name in (".ci", ".github", "deploy", "Makefile", "setup.cfg", "pyproject.toml"):
+        path = ROOT / name
+        for file in [path] if path.is_file() else sorted(path.rglob("*")):
+            if file.is_file() and file.suffix not in NO_SCRIPTS:
+                yield file
+
+
+def script_faults(path: Path) -> Iterator[str]:
+    """Yield one line for each fault in the comments of a script or configuration."""
+    text = path.read_text(encoding="utf-8")
+    for block in re.finditer(r"(?m)(?:^ *#(?!!).*\n)+", text):
+        line = text.count("\n", 0, block.start()) + 1
+        where = f"{path.relative_to(ROOT)}:{line}"
+        yield from sentence_faults(where, re.sub(r"(?m)^ *# ?", "", block[0]))
+
+
+def sentence_faults(where: str, text: str) -> Iterator[str]:
+    """Yield one line for each sentence with a word to avoid, or too many words."""
+    for sentence in sentences(text):
+        if word := PERSONS.search(sentence):
+            yield f"{where}: {word[0]}: {sentence}"
+        if len(sentence.split()) > MAX_WORDS:
+            yield f"{where}: {len(sentence.split())} words: {sentence}"
+
+
 def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield line and text of docstrings, those of constants and fields included."""
     for node in ast.walk(tree):
@@ -120,11 +152,7 @@ def faults(path: Path) -> Iterator[str]:
         first = re.match(r"\w*", text.strip())
         if is_docstring and first and first[0] in FIRST:
             yield f"{where}: begins with {first[0]}: {text.strip()[:60]}"
-        for sentence in sentences(text):
-            if word := PERSONS.search(sentence):
-                yield f"{where}: {word[0]}: {sentence}"
-            if len(sentence.split()) > MAX_WORDS:
-                yield f"{where}: {len(sentence.split())} words: {sentence}"
+        yield from sentence_faults(where, text)
 
 
 def unknown_names(tree: ast.AST) -> Iterator[tuple[int, str]]:

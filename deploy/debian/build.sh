@@ -80,7 +80,7 @@ find "$tree/usr" -type f -size +0 -exec sha256sum {} + | sort | while read -r su
     if [ "$sum" = "$last" ]; then ln -srf "$first" "$file"; else last=$sum first=$file; fi
 done
 
-# What dpkg reads. The libc that it needs is told by the symbols that its parts ask for. The size
+# What dpkg reads. The symbols that its parts need decide the version of libc. The size
 # is that of the files: what directories have differs between file systems.
 install -d "$tree/DEBIAN"
 architecture=$(dpkg --print-architecture)

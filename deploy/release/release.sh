@@ -1,6 +1,6 @@
 #!/bin/sh
 # Gather all that is released in one directory, with an SBOM, checksums and a signature.
-# What cannot be made here is said at once and again at the end.
+# Files that cannot be made here are named at once, and again at the end.
 set -eu
 umask 022
 
