@@ -82,7 +82,7 @@ programs: $(VENV)/dev ## Run the tests that start programs: minutes.
 		--temp-directory=build/trial-programs $(PROGRAMS)
 
 units: $(VENV)/dev ## Run the tests that start no programs: a minute.
-	@$(BIN)/python -m twisted.trial -j2 $(UNITS)
+	@$(BIN)/python3 -m twisted.trial -j2 $(UNITS)
 
 lowest: ## Run the fast tests with exactly the oldest dependencies that setup.cfg allows.
 	@$(MAKE) --no-print-directory with INTO=build/lowest AS===

@@ -19,6 +19,7 @@ from acceptance import (
     arm64,
     chart,
     collector,
+    distributions,
     events,
     helm,
     images,
@@ -50,6 +51,8 @@ BUILT = (
 OTHERS = (
     Check("wheel", release.wheel),
     Check("source", release.source),
+    Check("debian-source", distributions.debian_source),
+    Check("rpm", distributions.rpm),
     Check("arm64", arm64.arm64),
     Check("pythons", suites.pythons),
     Check("lowest", suites.lowest),

@@ -20,8 +20,6 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 trap 'exit 1' HUP INT TERM
 chmod 755 "$tree"
-units=$tree/usr/lib/systemd/system
-share=$tree/usr/share/api-exporter
 docs=$tree/usr/share/doc/api-exporter
 
 # The program, with its times: Twisted goes by them. What is loaded and never run itself need not look as if it could.
@@ -32,31 +30,8 @@ find "$tree/usr/lib/api-exporter" -type f -exec chmod 644 {} +
 chmod 755 "$tree/usr/lib/api-exporter/api-exporter"
 ln -s ../lib/api-exporter/api-exporter "$tree/usr/bin/api-exporter"
 
-# The units: those of install.sh, but for where the program is.
-mkdir -p "$units"
-sed -e '/^# An upgrade of the system/d; /^ExecStartPre=/d' \
-    -e 's|^ExecStart=.* api-exporter |ExecStart=/usr/bin/api-exporter |' \
-    -e 's|^Documentation=.*|Documentation=man:api-exporter(1) file:/usr/share/doc/api-exporter/troubleshooting.md|' \
-    "$deploy/systemd/api-exporter.service" >"$units/api-exporter.service"
-install -m 644 -t "$units" "$deploy/systemd/api-exporter.socket"
-install -D -m 644 -t "$units/api-exporter.service.d" \
-    "$deploy/systemd/api-exporter.service.d/hardened.conf"
-install -D -m 644 "$deploy/systemd/sysusers.conf" "$tree/usr/lib/sysusers.d/api-exporter.conf"
-
-# The settings may come to hold a token. postinst writes them from this template.
-install -d -m 750 "$tree/etc/api-exporter"
-
-# What an operator copies from.
-install -D -m 644 -t "$share" "$deploy/debian/config" "$deploy/api-exporter.env.example" \
-    "$deploy/systemd/api-exporter.service.d/token.conf" \
-    "$deploy/systemd/api-exporter.service.d/unix-socket.conf"
-install -D -m 644 -t "$share/prometheus" "$deploy/prometheus/rules.yml" "$deploy/prometheus/alerts.yml" "$deploy/prometheus/netbird-api-exporter.rules.yml"
-install -D -m 644 -t "$share/grafana" "$deploy"/grafana/dashboards/*.json
-install -D -m 755 -t "$docs/examples" "$deploy/nftables/api-exporter.nft"
-install -m 644 "$deploy/logrotate/api-exporter" "$docs/examples/logrotate"
-
-# What an operator reads.
-install -D -m 644 -t "$docs" "$program"/_internal/api_exporter/doc/*
+# The units, the settings and the documents.
+"$deploy/package-files.sh" "$tree" "$program/_internal/api_exporter/doc"
 
 # What Debian asks for.
 install -D -m 644 "$deploy/debian/copyright" "$docs/copyright"
@@ -70,8 +45,6 @@ api-exporter ($version) stable; urgency=medium
 
  -- $(sed -n 's/^Maintainer: //p' "$deploy/debian/control")  $(LC_ALL=C date --utc --rfc-email --date="@${SOURCE_DATE_EPOCH:-$(date +%s)}")
 END
-install -d "$tree/usr/share/man/man1"
-gzip -9n <"$deploy/debian/api-exporter.1" >"$tree/usr/share/man/man1/api-exporter.1.gz"
 install -D -m 644 "$deploy/debian/lintian-overrides" "$tree/usr/share/lintian/overrides/api-exporter"
 
 # A file that is there twice becomes a link to the first.

@@ -42,7 +42,7 @@ class InstallPageTests(SynchronousTestCase):
 
     def test_commands(self) -> None:
         """Files, options and goals in commands exist, and the package's files."""
-        build = (DEPLOY / "debian/build.sh").read_text()
+        build = (DEPLOY / "package-files.sh").read_text()
         goals = (ROOT / "Makefile").read_text()
         for name, found in self.commands.items():
             commands = "".join(found)
