@@ -1,6 +1,7 @@
 """One run of a world, from its first step to its last one or to a violation."""
 
 import gc
+import os
 import tempfile
 import time
 import traceback
@@ -68,7 +69,7 @@ def run(
         until: the last step, or None.
         page: the file of a page about the run, or None.
     """
-    memory = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
+    memory = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, _with_small_sizes():
         world = world_type(seed, Path(folder))
         gc.collect()  # Objects of earlier runs may log something at their end.
