@@ -9,6 +9,8 @@ from acceptance.roots import Root, make_bare
 
 _BUILT = "/built"
 
+_BUILD_LIBRARIES = ("pip", "setuptools", "incremental", "markdown")
+
 _AS_USER = ("runuser", "--user", "builder", "--", "env", "HOME=/tmp", "LANG=C.UTF-8")
 
 
@@ -43,9 +45,7 @@ def rpm(folder: Path) -> str:
     so its own libraries stand in for them.
     """
     sdist = build(folder, "sdist")
-    root = _root(
-        folder, "rpm", *(f"python3-{x}" for x in ("pip", "incremental", "markdown"))
-    )
+    root = _root(folder, "rpm", *(f"python3-{x}" for x in _BUILD_LIBRARIES))
     run("cp", sdist, ROOT / "deploy/rpm/api-exporter.spec", root.path / "built")
     version = sdist.name.removeprefix("api_exporter-").removesuffix(".tar.gz")
     names = {"_sourcedir": _BUILT, "_topdir": "/top", "upstream": version}
