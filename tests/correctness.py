@@ -193,31 +193,10 @@ def correctness() -> str:
             f" ({killed / max(mutants, 1):.0%}). Before this release they noticed"
             f" {total(tried, 'first_killed'):,.0f} of other"
             f" {total(tried, 'first_mutants'):,.0f}.\n",
-            table(
-                ("room", "first", "seeds", "now", "seeds"),
-                (
-                    (
-                        f"`{room}`",
-                        share(figures, "first_"),
-                        str(figures["first_seeds"]),
-                        share(figures),
-                        str(figures["seeds"]),
-                    )
-                    for room, figures in sorted(tried.items())
-                ),
-            ),
+            f"{least(tried)} `tests/correctness.json` has each room and its seeds.\n",
             FUZZ,
-            table(
-                ("target", "inputs", "minutes of a processor"),
-                (
-                    (
-                        f"`{target}`",
-                        f"{figures['executions']:,}",
-                        str(figures["minutes"]),
-                    )
-                    for target, figures in sorted(fuzzed.items())
-                ),
-            ),
+            f"{len(fuzzed)} targets had {total(fuzzed, 'executions'):,.0f} inputs in"
+            f" {total(fuzzed, 'minutes'):,.0f} minutes of a processor.\n",
             REAL,
             f"{values - total(real, 'different'):,.0f} of {values:,.0f} values are"
             " equal.\n",
@@ -295,10 +274,14 @@ def proofs(ledger: Mapping[str, Mapping[str, float | str]]) -> str:
     )
 
 
-def share(figures: Mapping[str, float | str], prefix: str = "") -> str:
-    """Return how many mutants of a room the tests noticed."""
-    killed, mutants = figures[f"{prefix}killed"], figures[f"{prefix}mutants"]
-    return f"{killed} of {mutants} ({float(killed) / max(float(mutants), 1):.0%})"
+def least(tried: Mapping[str, Mapping[str, float | str]]) -> str:
+    """Return a sentence about the room whose tests noticed the fewest mutants."""
+    shares = {
+        room: float(of["killed"]) / max(float(of["mutants"]), 1)
+        for room, of in tried.items()
+    }
+    room = min(sorted(shares), key=lambda name: shares[name])
+    return f"The lowest share of a room is that of `{room}`: {shares[room]:.0%}."
 
 
 def total(figures: Mapping[str, Mapping[str, float | str]], name: str) -> float:

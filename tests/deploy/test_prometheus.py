@@ -128,6 +128,42 @@ class PromtoolTests(SynchronousTestCase):
         said = run(program("promtool"), "check", "config", FILES / "prometheus.yml")
         self.assertIn("2 rule files found", said)
 
+    def test_added_label(self) -> None:
+        """The documented command keeps a label that a job adds in all old names."""
+        [command] = blocks("migrating.md", "sh")
+        folder = new_folder(self)
+        rules = folder / OLD_NAMES.name
+        rules.write_text(OLD_NAMES.read_text())
+        run("sh", "-ec", f"cd {folder}; {command}")
+        run(program("promtool"), "check", "rules", rules)
+        series, kept = "netbird_api_peers", 'netbird_instance="eu"'
+        test = {
+            "rule_files": [str(rules)],
+            "tests": [
+                {
+                    "input_series": [
+                        {
+                            "series": f'{series}{{connected="true",{kept}}}',
+                            "values": "7",
+                        }
+                    ],
+                    "promql_expr_test": [
+                        {
+                            "expr": f"netbird_peers{{{kept}}}",
+                            "eval_time": "0m",
+                            "exp_samples": [
+                                {"labels": f"netbird_peers{{{kept}}}", "value": 7}
+                            ],
+                        }
+                    ],
+                }
+            ],
+        }
+        (folder / "test.yml").write_text(json.dumps(test))
+        run(program("promtool"), "test", "rules", folder / "test.yml")
+        for line in rules.read_text().splitlines():
+            self.assertEqual("cluster," in line, "netbird_instance," in line, line)
+
     def test_alerts(self) -> None:
         """Promtool's tests pass: alerts fire when they should, and not before."""
         old_names = OLD_NAMES.with_stem(f"{OLD_NAMES.stem}_test")
