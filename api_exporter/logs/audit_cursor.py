@@ -7,15 +7,21 @@ id to another event.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import ClassVar
 
-import msgspec
 from msgspec import field
 from msgspec.structs import replace
 
 from api_exporter.logs.lines import event_line
-from api_exporter.logs.listing import LogRow, Page, RowKey, decode_events, event_key
+from api_exporter.logs.listing import (
+    NANOSECONDS_PER_SECOND,
+    LogRow,
+    Page,
+    RowKey,
+    decode_events,
+    event_key,
+    nanoseconds,
+)
 from api_exporter.logs.log_cursor import LogCursor, NewRows
 
 MAX_IDS = 1000
@@ -53,7 +59,7 @@ class AuditCursor(LogCursor, frozen=True, kw_only=True):
         newest, recent = self.newest, dict(self.recent)
         for id_, timestamp in keys:
             recent[int(id_)] = timestamp
-            newest = max(newest, epoch_seconds(timestamp))
+            newest = max(newest, _seconds(timestamp))
         highest = sorted(recent)[-MAX_IDS:]
         floor = self.floor if len(recent) < MAX_IDS else highest[0]
         return replace(
@@ -102,7 +108,7 @@ def _after_restart(cursor: AuditCursor, events: list[LogRow], highest: int) -> N
     new = [
         event
         for event in events
-        if epoch_seconds(event.timestamp) > cursor.newest and not _has(before, event)
+        if _seconds(event.timestamp) > cursor.newest and not _has(before, event)
     ]
     ids = {event.number for event in new}
     old = [event for event in events if event.number not in ids][-MAX_IDS:]
@@ -123,10 +129,5 @@ def _has(keys: dict[int, str], event: LogRow) -> bool:
     return keys.get(event.number) == event.timestamp
 
 
-def epoch_seconds(timestamp: str) -> float:
-    """Return a time in seconds since the epoch, or 0 if the text is not a time."""
-    try:
-        time = msgspec.convert(timestamp, datetime)
-    except msgspec.ValidationError:
-        return 0.0
-    return max(0.0, (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
+def _seconds(timestamp: str) -> float:
+    return nanoseconds(timestamp) / NANOSECONDS_PER_SECOND

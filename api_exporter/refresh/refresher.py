@@ -104,7 +104,7 @@ class Refresher(Service):
         return self._refused_paths.allowed_at(path, self._clock.seconds())
 
     def begin_with(self, before: "Refresher", names: Iterable[str]) -> None:
-        """Continue with states of a refresher that has stopped. All are due at once."""
+        """Keep what a refresher that has stopped has read. All is due at once."""
         now = self._clock.seconds()
         for name in names:
             state, expires = before._states.every[name], inf
@@ -116,10 +116,6 @@ class Refresher(Service):
             is_known = name in self._pipeline.inventory.records
             state = replace(
                 state,
-                due=None,
-                retries=0,
-                is_absent=False,
-                rests_until=-inf,
                 period=self._states.periods[name],
                 expires=expires,
                 body=state.body if is_known else None,

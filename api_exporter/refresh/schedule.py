@@ -42,8 +42,7 @@ class Schedule:
     """The due times of all resources of an account.
 
     The first resource, the peers, is due at once. All others are due when it was
-    tried, one after the other, and then every period. A resource that was refreshed by
-    an earlier schedule keeps its due time.
+    tried, one after the other, and then every period.
 
     Args:
         states: in the order of the first refreshes.
@@ -79,9 +78,8 @@ class Schedule:
         self._connection_test = (
             ResourceState(period=0.0, due=now) if has_connection_test else None
         )
-        for name, state in states.every.items():
-            if state.due is None or name == self.peers_name:
-                states.change(name, due=now)
+        for name in states.every:
+            states.change(name, due=now, retries=0, is_absent=False, rests_until=-NEVER)
         self._waiting_since: float | None = -NEVER
         """When others began to wait for the peers (start or pause), or None."""
         self._outage: Outage | None = None

@@ -5,10 +5,7 @@ import resource
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from api_exporter.logs.audit_cursor import epoch_seconds
 from api_exporter.logs.listing import LogRow, Page, RowKey, decode_events
-
-START = epoch_seconds("2026-11-21T19:00:00Z")
 
 
 def timestamp(number: int, era: int = 0) -> str:

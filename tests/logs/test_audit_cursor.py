@@ -7,17 +7,11 @@ from msgspec import Raw
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.logs.audit_cursor import (
-    MAX_EVENTS,
-    MAX_IDS,
-    AuditCursor,
-    epoch_seconds,
-    new_events,
-)
+from api_exporter.logs.audit_cursor import MAX_EVENTS, MAX_IDS, AuditCursor, new_events
 from api_exporter.logs.listing import LogRow, Page
 from api_exporter.logs.log_cursor import NewRows, batches
 from tests import tries
-from tests.logs import START, events, keys, timestamp
+from tests.logs import events, keys, timestamp
 
 NOTHING = AuditCursor()
 
@@ -177,13 +171,6 @@ class CursorTests(SynchronousTestCase):
         cursor = NOTHING.after_loss(keys(range(1, 51)) + keys([31, 32], era=1))
         listed = events(range(1, 31)) + events(range(31, 36), era=1)
         self.assertEqual([33, 34, 35], ids(choose(cursor, listed)))
-
-    def test_moment(self) -> None:
-        """Times in any zone, or in none, are read; other texts are 0."""
-        self.assertEqual(START, epoch_seconds("2026-11-21T21:00:00+02:00"))
-        self.assertEqual(START, epoch_seconds("2026-11-21T19:00:00"))
-        for text in ("", "yesterday", "0001-01-01T00:00:00Z", "0000-12-31T19:00:00Z"):
-            self.assertEqual(0.0, epoch_seconds(text))
 
     def test_once_each(self) -> None:
         """Each event is written once, with random late commits."""
