@@ -1,6 +1,5 @@
 """Additions to setup.cfg: the commit and its time, documents, the long description."""
 
-import json
 import os
 import re
 import shutil
@@ -76,8 +75,6 @@ def document(tree: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     text = Path("docs/runbooks.md").read_text(encoding="utf-8")
-    # Those of the page are by subject, too.
-    text = re.sub("(<!-- contents -->).*\\1", "", text, flags=re.DOTALL)
     body = markdown(text, extensions=["tables", "toc"], tab_length=2)
     # The page has no other documents beside it, so their links are removed.
     body = re.sub(r'<a href="(?!#|https?:)[^"]*">(.*?)</a>', r"\1", body)
@@ -92,46 +89,13 @@ def document(tree: str) -> None:
 
 HEADING = re.compile(r'<h2 id="(\w+)">(\w+)</h2>')
 
-SUBJECTS = {
-    "Exporter": "ApiExporter",
-    "Networks and routes": "NetBird(Network|Resource|Route)",
-    "Peers and groups": "NetBird(Fleet|Peer|Login|Important)",
-    "Reverse proxy": "NetBirdProxy",
-    "Agent Network": "NetBirdAgent",
-    "Account": "",
-}
-"""The beginning of the alerts of each subject; the first one counts."""
-
-
-def severities() -> dict[str, str]:
-    """Return the severity of each alert: the fixed one, or that of its finding."""
-    alerts = Path("deploy/prometheus/alerts.yml").read_text(encoding="utf-8")
-    fixed = r"- alert: (\w+)\n(?:(?! +- alert).*\n)*? +labels: {severity: (\w+)}"
-    thresholds = Path("api_exporter/thresholds.json").read_text(encoding="utf-8")
-    return {**dict(re.findall(fixed, alerts)), **json.loads(thresholds)["severities"]}
-
 
 def with_contents(body: str) -> str:
-    """Add a list by subject and severity, links back, and anchors in all spellings."""
-    of, listed = severities(), {}
-    for anchor, name in HEADING.findall(body):
-        subject = next(s for s, begin in SUBJECTS.items() if re.match(begin, name))
-        link = f'<a href="#{anchor}">{name}</a>'
-        listed.setdefault((subject, of[name]), []).append(link)
-    lines = [
-        f"<h3>{subject}</h3>\n"
-        + "".join(
-            f'<p class="contents"><span class="state {severity}">{severity}</span>\n'
-            f"{' '.join(listed[subject, severity])}</p>\n"
-            for severity in ("critical", "warning", "info")
-            if (subject, severity) in listed
-        )
-        for subject in SUBJECTS
-    ]
+    """Add links to the contents, and anchors in all spellings."""
+    for tag in ('<nav id="contents">', "</nav>"):
+        body = body.replace("<!-- contents -->", tag, 1)
     back = r'<p class="back"><a href="#contents">Contents</a></p>'
-    body = HEADING.sub(rf'<span id="\2"></span>\n\g<0>\n{back}', body)
-    first = body.index("<span id=")
-    return f'{body[:first]}<nav id="contents">\n{"".join(lines)}</nav>\n{body[first:]}'
+    return HEADING.sub(rf'<span id="\2"></span>\n\g<0>\n{back}', body)
 
 
 def without_links(text: str) -> str:

@@ -12,7 +12,7 @@ from types import ModuleType
 import yaml
 from prometheus_client import CollectorRegistry
 
-from api_exporter.attention.thresholds import default_thresholds
+from api_exporter.attention.thresholds import SEVERITIES, default_thresholds
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Metric
@@ -278,9 +278,19 @@ def _setting(setting: Setting) -> tuple[str, ...]:
 
 CONTENTS = "<!-- contents -->\n"
 
+RUNBOOKS = {
+    "Exporter": "ApiExporter",
+    "Networks and routes": "NetBird(Network|Resource|Route)",
+    "Peers and groups": "NetBird(Fleet|Peer|Login|Important)",
+    "Reverse proxy": "NetBirdProxy",
+    "Agent Network": "NetBirdAgent",
+    "Account": "",
+}
+"""The beginning of the alerts of each subject; the first one counts."""
+
 
 def runbooks() -> str:
-    """Return the runbooks with a list of all, the most severe first."""
+    """Return the runbooks with a list of all by subject, the most severe first."""
     text = (ROOT / "docs/runbooks.md").read_text(encoding="utf-8")
     head, *_, rest = text.split(CONTENTS)
     groups = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
@@ -291,11 +301,20 @@ def runbooks() -> str:
         if "severity" in rule.get("labels", {})
     }
     names = re.findall(r"^## (\w+)$", rest, re.MULTILINE)
-    rows = (
-        (kind, ", ".join(f"[{n}](#{n.lower()})" for n in names if severity[n] == kind))
-        for kind in ("critical", "warning", "info")
-    )
-    return CONTENTS.join([head, f"\n{table(('severity', 'runbooks'), rows)}\n", rest])
+    listed: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        subject = next(s for s, begin in RUNBOOKS.items() if re.match(begin, name))
+        link = f"[{name}](#{name.lower()})"
+        listed.setdefault((subject, severity[name]), []).append(link)
+    lines = []
+    for subject in RUNBOOKS:
+        lines.append(f"* **{subject}**\n")
+        lines += [
+            f"  * {kind}: {', '.join(listed[subject, kind])}\n"
+            for kind in SEVERITIES
+            if (subject, kind) in listed
+        ]
+    return CONTENTS.join([head, f"\n{''.join(lines)}\n", rest])
 
 
 def security() -> str:

@@ -16,9 +16,6 @@ from api_exporter.subjects.users import own_token
 from api_exporter.subjects.watch import FindingList
 from api_exporter.upstream.advice import advice
 
-_MAX_NAMED = 5
-"""The maximum number of failing resources that are listed by name."""
-
 VerdictWord = Literal["ok", "warning", "critical", "unknown"]
 
 WORST_FIRST: tuple[VerdictWord, ...] = ("critical", "warning", "unknown", "ok")
@@ -45,63 +42,41 @@ def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
     return min(verdicts, key=WORST_FIRST.index, default="unknown")
 
 
+_SLOW = "The NetBird API is slow, or has asked the exporter to pause."
+
+
 def reading_verdict(
-    freshness: Mapping[str, ResourceState], inventory: Inventory, now: float
+    states: Mapping[str, ResourceState], inventory: Inventory, now: float
 ) -> Verdict:
     """Return the verdict on the refreshes of the peers; other failures are notes."""
-    peers = freshness[UP]
+    peers = states[UP]
     state = peers.word(now)
-    others = _other_failures(freshness, now)
+    others = _other_failures(states, now)
+
+    def verdict(word: VerdictWord, short: str, text: str, *notes: str) -> Verdict:
+        headline = f"Reading NetBird: {text}"
+        every = (*notes, *others)
+        return Verdict(verdict=word, short=short, headline=headline, notes=every)
+
     if state == "failing" and peers.error is not None:
         since = formatting.clock_time(peers.failing_since or now, now)
-        return Verdict(
-            verdict="critical",
-            short="Not working",
-            headline=f"Reading NetBird: no, since {since}",
-            notes=(advice(peers.error), _metrics_note(peers, inventory, now), *others),
-        )
+        notes = advice(peers.error), _metrics_note(peers, inventory, now)
+        return verdict("critical", "Not working", f"no, since {since}", *notes)
     if state == "restricted":
-        return Verdict(
-            verdict="warning",
-            short="In part",
-            headline="Reading NetBird: in part, without the peers",
-            notes=others,
-        )
+        return verdict("warning", "In part", "in part, without the peers")
     if peers.last_success is None and state != "expired":
-        return Verdict(
-            verdict="unknown",
-            short="Starting",
-            headline="Reading NetBird: not yet, first refresh of the peers",
-        )
+        return verdict("unknown", "Starting", "not yet, first refresh of the peers")
     age = formatting.long_duration(now - (peers.last_success or peers.ended_at or now))
+    last = f"last refresh of the peers {age} ago"
     if state == "expired":
-        return Verdict(
-            verdict="critical",
-            short="Not working",
-            headline=f"Reading NetBird: no, last refresh of the peers {age} ago",
-            notes=(
-                "The metrics of the peers have expired. The NetBird API is slow, or has"
-                " asked the exporter to pause.",
-                *others,
-            ),
-        )
+        note = f"The metrics of the peers have expired. {_SLOW}"
+        return verdict("critical", "Not working", f"no, {last}", note)
     if state == "late":
-        overdue = (
-            "The next refresh is overdue. The NetBird API is slow, or has asked the"
-            " exporter to pause."
-        )
-        return Verdict(
-            verdict="warning",
-            short="Late",
-            headline=f"Reading NetBird: late, last refresh of the peers {age} ago",
-            notes=(overdue, *others),
-        )
-    return Verdict(
-        verdict="warning" if others else "ok",
-        short="Working",
-        headline=f"Reading NetBird: {'in part' if others else 'yes'}",
-        notes=others,
-    )
+        note = f"The next refresh is overdue. {_SLOW}"
+        return verdict("warning", "Late", f"late, {last}", note)
+    if others:
+        return verdict("warning", "Working", "in part")
+    return verdict("ok", "Working", "yes")
 
 
 def network_verdict(found: FindingList, peers: ResourceState) -> Verdict:
@@ -214,20 +189,11 @@ def _metrics_note(peers: ResourceState, inventory: Inventory, now: float) -> str
     return f"The metrics show the peers as they were at {when}."
 
 
-def _other_failures(
-    freshness: Mapping[str, ResourceState], now: float
-) -> tuple[str, ...]:
-    failing = [
-        name
-        for name, known in freshness.items()
-        if name != UP and known.word(now) == "failing"
-    ]
-    if not failing:
-        return ()
-    if freshness[UP].word(now) == "failing" or len(failing) > _MAX_NAMED:
-        verb = "fails" if len(failing) == 1 else "fail"
-        return (f"{with_noun(len(failing), 'other resource')} {verb} too.",)
-    return (f"Failing resources (reasons below): {', '.join(failing)}.",)
+def _other_failures(states: Mapping[str, ResourceState], now: float) -> tuple[str, ...]:
+    others = (one for name, one in states.items() if name != UP)
+    failing = sum(one.word(now) == "failing" for one in others)
+    verb = "fails" if failing == 1 else "fail"
+    return (f"{with_noun(failing, 'other resource')} {verb}.",) if failing else ()
 
 
 def token_expiry(inventory: Inventory) -> float | None:

@@ -36,10 +36,8 @@ class RunbooksTests(ServedTestCase):
             ("Networks and routes", "critical", "NetBirdRouteUnreachable"),
             ("Account", "warning", "NetBirdSetupKeyUsedUp"),
         ):
-            [listed] = re.findall(
-                f"<h3>{subject}</h3>(.*?)(?:<h3>|$)", contents, re.DOTALL
-            )
-            [links] = re.findall(f">{severity}</span>(.*?)</p>", listed, re.DOTALL)
+            listed = contents.partition(f"<strong>{subject}</strong>")[2]
+            [links, *_] = re.findall(f"<li>{severity}: (.*?)</li>", listed)
             self.assertIn(f">{name}</a>", links)
         self.assertNotIn("<script", page)
         self.assertEqual(1, page.count("<style>"))

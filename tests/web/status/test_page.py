@@ -275,7 +275,8 @@ class StatusTests(ServedTestCase):
         self.watched.advance(700)
         text = self.text()
         self.assertIn("Reading NetBird: no, since 12:00 UTC", text)
-        self.assertIn(f": since 12:00 UTC: {words}", text)
+        self.assertEqual(2, text.count(words))  # the headline, the newest requests
+        self.assertIn("5 other resources fail.", text)
         self.assertEqual(1, text.count("Check the expiry of"))
 
     def test_waiting(self) -> None:
