@@ -11,7 +11,7 @@ ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units simulation programs lowest pythons with check format demo boards docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check version clean
+.PHONY: help run test units simulation programs lowest pythons with check format demo boards dashboards docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check version clean
 
 # The longest come first, so that none is left over at the end.
 LONGEST := $(addprefix tests.integration.test_,operations events doors)
@@ -124,6 +124,9 @@ demo: $(VENV)/dev ## Record the simulated company that --demo plays.
 
 boards: $(VENV)/dev ## Make Grafana's dashboards of the program in deploy/grafana.
 	@$(BIN)/python -m deploy.grafana
+
+dashboards: $(VENV)/dev ## Draw all boards in five situations into build/boards. Needs npm, chromium, prometheus; ten minutes.
+	@$(BIN)/python -m acceptance boards
 
 docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual page, the chart's README and the golden pages.
 	@$(BIN)/python -m tests.documents

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from acceptance import (
     arm64,
+    boards,
     chart,
     collector,
     distributions,
@@ -75,6 +76,7 @@ OTHERS = (
     Check("no-proxy", linters.no_proxy),
     Check("prometheus-newest", suites.prometheus),
     Check("pint", linters.pint),
+    Check("boards", boards.check),
     Check("dashboards", linters.dashboards),
     Check("simulation", suites.month),
     Check("torture", suites.torture),

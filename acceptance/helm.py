@@ -94,7 +94,10 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("scrape: {interval: soon}", "scrape/interval"),
     ("web: {config: {tls_config: {}}}", "tls_config"),
     ("web: {certificateSecret: a}", "there would be no TLS"),
-    ("web: {existingSecret: a, config: {rate_limit: {}}}", "set only one of them"),
+    (
+        "web: {existingSecret: a, config: {basic_auth_users: {a: b}}}",
+        "set only one of them",
+    ),
     ("prometheusRule: {disabled: [NetBirdPolicy]}", "prometheusRule/disabled"),
     ("prometheusRule: {thresholds: {days: {soon: 1}}}", "soon"),
     ("prometheusRule: {thresholds: {days: {login_soon: 0}}}", "login_soon"),
@@ -126,7 +129,8 @@ def examples() -> list[Path]:
 @cache
 def rendered(*more: str | Path, version: str = NEWEST) -> list[dict[str, Any]]:
     """Return the objects that the chart renders: a cached value, not to be changed."""
-    text = run(*_template(*more, version=version))
+    # On stderr, Helm says that it follows the chart's links.
+    text = run(*_template(*more, version=version), stderr=subprocess.PIPE)
     return [found for found in yaml.load_all(text, yaml.CSafeLoader) if found]
 
 

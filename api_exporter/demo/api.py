@@ -18,6 +18,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.demo import access_log
 from api_exporter.demo.go_json import encode, xid
+from api_exporter.demo.network import PEERS_PATH, without_gateway
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import Now
 from api_exporter.serving.sender import Sender
@@ -25,6 +26,9 @@ from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
 
 _MAX_UNCHUNKED_BYTES = 2048
 """Maximum bytes of a body with a Content-Length; longer bodies are chunked."""
+
+_EVENT_DELAY = 60.0
+"""Seconds from the start to the event: the exporter has then read everything once."""
 
 _PATHS = {f"/{resource.path}" for resource in RESOURCES}
 
@@ -51,11 +55,19 @@ class DemoApi(Resource):
 
     isLeaf = True
 
-    def __init__(self, networks: Mapping[str, SimulatedAccount], *, now: Now) -> None:
+    def __init__(
+        self, networks: Mapping[str, SimulatedAccount], *, now: Now, event: str = "none"
+    ) -> None:
         super().__init__()
         self._networks = networks
         self._now = now
+        self._event = event
+        self._begins_at = now() + _EVENT_DELAY
         self._requests = count(1)
+
+    def _happens(self, event: str) -> bool:
+        """Return whether an event of `DEMO_EVENT` has begun."""
+        return event == self._event and self._now() >= self._begins_at
 
     def render(self, request: Request) -> int | bytes:
         """Route first, as the real API: an unknown path is 404 also without a token."""
@@ -73,7 +85,9 @@ class DemoApi(Resource):
         scheme, _, token = (request.getHeader("Authorization") or "").partition(" ")
         if scheme.lower() not in {"bearer", "token"}:
             return _refuse(request, 401, "no valid authentication provided")
-        if token not in self._networks:
+        if self._happens("outage"):
+            return _refuse(request, 503, "down")
+        if token not in self._networks or self._happens("token"):
             return _refuse(request, *_token_error(token))
         at = self._now()
         if path == _CURRENT_USER_PATH:  # all tokens belong to service users
@@ -82,6 +96,8 @@ class DemoApi(Resource):
         if path == access_log.ACCESS_LOG_PATH:
             return access_log.page(query, self._services(token, at), at)
         body = self._networks[token].body(f"{path}?{query}", at)
+        if body is not None and path == PEERS_PATH and self._happens("gateway"):
+            body = without_gateway(body, int(self._begins_at))
         if body is None:
             return _refuse(request, 403, "admin role required to perform this action")
         return _send(request, body)

@@ -76,6 +76,9 @@ RECORDING_FILE = "company.json.gz"
 PEERS_PATH = "/api/peers"
 GROUPS_PATH = "/api/groups"
 
+_LAST_GATEWAY = "gw-lab-1"
+"""The other one of its network, gw-lab-2, is disconnected anyway."""
+
 _MOVING: Mapping[str, Callable[[Any, str, int], Iterable[Record] | Record]] = {
     "/api/agent-network/consumption": consumption,
     "/api/agent-network/usage/overview": usage,
@@ -164,6 +167,15 @@ class RecordedNetwork:
         connected = passed >= offline
         changed = at - passed + offline * connected
         return {"connected": connected, "last_seen": rfc3339(changed)}
+
+
+def without_gateway(peers: Iterable[bytes], since: int) -> Iterator[bytes]:
+    """Return the peers after the last gateway of a network has disconnected."""
+    records: list[Record] = msgspec.json.decode(b"".join(peers))
+    lost = {"connected": False, "last_seen": rfc3339(since)}
+    return array(
+        encode(one | lost if one["name"] == _LAST_GATEWAY else one) for one in records
+    )
 
 
 def _copy_fields(peer: Record, number: int, copy: int) -> Record:

@@ -329,7 +329,7 @@ def table(
         at,
         meaning,
         [{"expr": q, "instant": True, "format": "table"} for q in queries],
-        defaults=look(empty=empty),
+        defaults=look(empty=empty, minWidth=85),
         options={
             "showHeader": True,
             "cellHeight": "sm",

@@ -53,7 +53,7 @@ def made() -> str:
                 ],
                 [
                     Column(
-                        "account", "Account", look(link=link, words=alone, minWidth=150)
+                        "account", "Account", look(link=link, words=alone, minWidth=110)
                     ),
                     Column(
                         "Value #A",
@@ -61,7 +61,7 @@ def made() -> str:
                         look(
                             words=STATES,
                             cellOptions=BACKGROUND,
-                            width=150,
+                            width=135,
                             align="left",
                         ),
                     ),

@@ -55,42 +55,42 @@ def made() -> str:
         [
             stat(
                 "Cost today",
-                (0, 0, 4, 4),
+                (0, 0, 8, 3),
                 "US dollars since 00:00 UTC.",
                 {"": total(of(_COST, day), "kind")},
                 money,
             ),
             stat(
                 "Cost this month",
-                (4, 0, 4, 4),
+                (8, 0, 8, 3),
                 "US dollars since the first of the month, UTC.",
                 {"": total(of(_COST, month), "kind")},
                 money,
             ),
             stat(
                 "Tokens today",
-                (8, 0, 4, 4),
+                (16, 0, 8, 3),
                 "Tokens of prompts and answers since 00:00 UTC.",
                 {"": total(of(_TOKENS, day, 'kind=~"input|output"'), "kind")},
                 count,
             ),
             stat(
                 "Denied today",
-                (12, 0, 4, 4),
+                (0, 3, 8, 3),
                 "Requests that were denied since 00:00 UTC.",
                 {"": total(denied)},
                 count,
             ),
             stat(
                 "Providers",
-                (16, 0, 4, 4),
+                (8, 3, 8, 3),
                 "Providers that are enabled.",
                 {"": total(of("netbird_api_agent_providers", 'enabled="true"'))},
                 count,
             ),
             stat(
                 "Missing references",
-                (20, 0, 4, 4),
+                (16, 3, 8, 3),
                 "Groups, users, providers and guardrails that policies and rules name,"
                 " and that do not exist.",
                 {"": f"({missing[0]} or vector(0)) + {missing[1]} or {missing[0]}"},
@@ -98,7 +98,7 @@ def made() -> str:
             ),
             bars(
                 "How full each budget is",
-                (0, 4, 12, 10),
+                (0, 6, 12, 10),
                 "The largest share that a group or user has used in this window.",
                 {budget: f"sort_desc({_used()})"},
                 look(
@@ -112,7 +112,7 @@ def made() -> str:
             ),
             lines(
                 "Budgets over time",
-                (12, 4, 12, 10),
+                (12, 6, 12, 10),
                 "The same, over time. From the line on, requests are denied.",
                 {budget: _used()},
                 "percentunit",
@@ -123,7 +123,7 @@ def made() -> str:
             ),
             lines(
                 "Tokens an hour, by group",
-                (0, 14, 12, 8),
+                (0, 16, 12, 8),
                 "Growth within an hour of the tokens of each group's day.",
                 {"{{group}} {{direction}}": _hourly(used, *group)},
                 "short",
@@ -131,7 +131,7 @@ def made() -> str:
             ),
             lines(
                 "Cost an hour, by kind",
-                (12, 14, 12, 8),
+                (12, 16, 12, 8),
                 "Growth within an hour, in US dollars.",
                 {"{{kind}}": f"sum by (kind) ({_hourly(of(_COST, day), 'kind')})"},
                 "currencyUSD",
@@ -140,7 +140,7 @@ def made() -> str:
             ),
             lines(
                 "Tokens an hour, by kind",
-                (0, 22, 12, 8),
+                (0, 24, 12, 8),
                 "Growth within an hour. The kinds overlap.",
                 {"{{kind}}": f"sum by (kind) ({_hourly(tokens, 'kind')})"},
                 "short",
@@ -148,7 +148,7 @@ def made() -> str:
             ),
             lines(
                 "Denied an hour",
-                (12, 22, 12, 8),
+                (12, 24, 12, 8),
                 "Requests that were denied within an hour.",
                 {"denied": f"sum({_hourly(denied)})"},
                 colours={"denied": "orange"},

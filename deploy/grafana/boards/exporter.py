@@ -49,7 +49,7 @@ def _headline() -> list[Json]:
     return [
         stat(
             "Exporter",
-            (0, 0, 4, 4),
+            (0, 0, 8, 3),
             "Whether all exporters answer.",
             {"": f"min({of('up')}) or vector(0)"},
             look(words={1: ("up", "green"), 0: ("down", "red")}),
@@ -57,32 +57,32 @@ def _headline() -> list[Json]:
         ),
         stat(
             "Accounts read",
-            (4, 0, 4, 4),
+            (8, 0, 8, 3),
             "Accounts whose peers an exporter can read, of all.",
             {
                 "read": total(of("netbird_api_up")),
                 "of": f"count({one(of('netbird_api_up'))})",
             },
             count,
-            size=34,
+            size=24,
         ),
         stat(
             "Failing lists",
-            (8, 0, 4, 4),
+            (16, 0, 8, 3),
             "Lists that no exporter of the account could read at the last attempt.",
             {"": or_zero(failing, "netbird_api_up")},
             look("none", limits={None: "text", 1: "red"}, empty=UNKNOWN),
         ),
         stat(
             "Oldest list",
-            (12, 0, 4, 4),
+            (0, 3, 8, 3),
             "The age of the oldest list in its own intervals. Up to 1 is usual.",
             {"": f"max({_by_resource_oldest()})"},
             look("suffix: ×", decimals=1, limits=large(_LATE), empty=UNKNOWN),
         ),
         stat(
             "Requests a minute",
-            (16, 0, 4, 4),
+            (8, 3, 8, 3),
             "Requests of the busiest account to the NetBird API, and how many the"
             " exporter allows itself, if a limit is known.",
             {
@@ -90,11 +90,11 @@ def _headline() -> list[Json]:
                 "allowed": f"min({of('api_exporter_request_budget_per_minute')})",
             },
             look("none", decimals=1, colour="text", empty=UNKNOWN),
-            size=34,
+            size=24,
         ),
         stat(
             "Own token",
-            (20, 0, 4, 4),
+            (16, 3, 8, 3),
             "Days until the first of the exporters' own access tokens expires.",
             {"": f"(min({expires}) - time()) / 86400"},
             look("suffix: days", decimals=0, limits=large(SOON), empty="not known"),
@@ -114,7 +114,7 @@ def _failures() -> list[Json]:
     return [
         timeline(
             "What failed, and when",
-            (0, 4, 14, 6),
+            (0, 6, 14, 6),
             "The API of each account, and each list that failed while the API answered."
             " A gap: no exporter answered.",
             {"{{resource}} {{account}}": any_of(api, f"{_by_resource(answered)} == 0")},
@@ -123,7 +123,7 @@ def _failures() -> list[Json]:
         ),
         lines(
             "Failures in 10 minutes, by reason",
-            (14, 4, 10, 6),
+            (14, 6, 10, 6),
             "Failed refreshes of all exporters.",
             {"{{reason}}": f"sum by (reason) (increase({reasons}[10m])) > 0"},
             steps=True,
@@ -141,7 +141,7 @@ def _resources() -> Json:
     words = {1: ("fresh", "none"), 0: ("failing", "red")}
     return table(
         "Lists, the failing and the oldest first",
-        (0, 10, 24, 10),
+        (0, 12, 24, 10),
         "Lists that NetBird does not offer are left out.",
         [
             _by_resource(_UP),
@@ -178,7 +178,7 @@ def _requests() -> list[Json]:
     return [
         lines(
             "Requests to the NetBird API, a minute",
-            (0, 20, 12, 8),
+            (0, 22, 12, 8),
             "Requests of all exporters by HTTP status (none = no response), over ten"
             " minutes.",
             {"{{code}}": f"60 * sum by (code) (rate({requests}[10m]))"},
@@ -187,7 +187,7 @@ def _requests() -> list[Json]:
         ),
         lines(
             "Duration of a request",
-            (12, 20, 12, 8),
+            (12, 22, 12, 8),
             "Requests to the NetBird API with their bodies, over ten minutes.",
             {
                 name: f"histogram_quantile({share}, sum by (le) ({durations}))"
@@ -208,24 +208,24 @@ def _process() -> Json:
     instance = "{{instance}}"
     return fold(
         "The process",
-        28,
+        30,
         lines(
             "Memory",
-            (0, 29, 8, 8),
+            (0, 31, 8, 8),
             "Resident memory.",
             {instance: by_process("process_resident_memory_bytes")},
             "bytes",
         ),
         lines(
             "Processor",
-            (8, 29, 8, 8),
+            (8, 31, 8, 8),
             "Processor time a second.",
             {instance: f"rate({cpu}[$__rate_interval])"},
             "percentunit",
         ),
         lines(
             "Lag of the event loop",
-            (16, 29, 8, 8),
+            (16, 31, 8, 8),
             "Delay of a timer.",
             {
                 name: f"histogram_quantile({share}, sum by (le) (rate({lag}[10m])))"
@@ -236,14 +236,14 @@ def _process() -> Json:
         ),
         lines(
             "Duration of a scrape",
-            (0, 37, 12, 8),
+            (0, 39, 12, 8),
             "As Prometheus measures it.",
             {f"{instance} {{{{account}}}}": of("scrape_duration_seconds")},
             "s",
         ),
         lines(
             "Access log behind",
-            (12, 37, 12, 8),
+            (12, 39, 12, 8),
             "The age of the rows that are read, while reading is behind.",
             {f"{instance} {{{{account}}}}": of("api_exporter_access_log_lag_seconds")},
             "s",

@@ -289,9 +289,9 @@ def _expires() -> list[Json]:
             " and invites.",
             [_expiries()],
             [
-                Column("kind", "Kind", look(width=130)),
-                Column("what", "Name"),
-                Column("Value", "Days left", behind(SOON, decimals=1, width=110)),
+                Column("kind", "Kind", look(width=105)),
+                Column("what", "Name", look(minWidth=90)),
+                Column("Value", "Days left", behind(SOON, decimals=1, width=90)),
             ],
             sort={"Days left": False},
             empty="No expiry is known",

@@ -46,16 +46,17 @@ def made() -> str:
     certificate = of(
         "netbird_api_proxy_service_certificate_issued_timestamp_seconds", *_CHOSEN
     )
-    some = look("none", decimals=1, colour="text", empty="no access log")
+    a_minute = look("suffix: / min", decimals=1)
+    some = a_minute | look(colour="text", empty="no access log")
     return board(
         "proxy",
         "Reverse proxy",
         "Requests, errors and durations of proxied services, from the access log.",
         [
             stat(
-                "Requests a minute",
+                "Requests",
                 (0, 0, 6, 4),
-                "Requests and connections, over ten minutes.",
+                "Requests and connections a minute, over ten minutes.",
                 {"": f"60 * sum({_counted(_REQUESTS)})"},
                 some,
                 size=30,
@@ -78,9 +79,9 @@ def made() -> str:
                 size=30,
             ),
             stat(
-                "Refused a minute",
+                "Refused",
                 (18, 0, 6, 4),
-                "Requests and connections that the proxy or its service refused.",
+                "Requests and connections refused a minute, over ten minutes.",
                 {"": f"60 * sum({_counted(denied)})"},
                 some,
                 size=30,
@@ -101,17 +102,17 @@ def made() -> str:
                 ],
                 [
                     Column("proxy_service", "Service", look(minWidth=160)),
-                    Column("status", "Status", look(minWidth=110)),
-                    Column("Value #A", "Requests a minute", look("none", decimals=1)),
+                    Column("status", "Status", look(minWidth=160)),
+                    Column("Value #A", "Requests", a_minute),
                     Column("Value #B", "Errors", behind(_SHARES, "percentunit", 1)),
                     Column("Value #C", "Duration, 95 %", look("s")),
-                    Column("Value #D", "Refused a minute", look("none", decimals=1)),
+                    Column("Value #D", "Refused", a_minute),
                     Column("Value #E", "Bytes a second", look("Bps", decimals=1)),
                     Column("Value #F", "Certificate age", look("s", decimals=0)),
                     Column("Value #G", "known", look(hidden=True)),
                     Column("proxy_service_id", "id", look(hidden=True)),
                 ],
-                sort={"Errors": True, "Requests a minute": True},
+                sort={"Errors": True, "Requests": True},
                 empty="No service, or no access log: see docs/access-log.md",
             ),
             lines(
