@@ -163,22 +163,26 @@ class Account(MultiService):
             world=world,
             registry=registry,
             compute=compute,
-            options=NetworkOptions(
-                url=settings.upstream_api_url,
-                list_max_records=settings.list_max_records,
-                page_max_bytes=settings.page_max_bytes,
-                metrics_max_age=settings.metrics_max_age,
-                important_groups=settings.important_groups,
-                thresholds=shared.thresholds,
-                personal=settings.expose_personal_data,
-                detail=settings.peer_detail,
-            ),
+            options=_network_options(settings, shared.thresholds),
             certificates=self._certificates,
             test_connection=client.fetcher.log_reachability,
             refused_paths=shared.refused_paths(settings.upstream_api_url),
             logs=logs,
         )
-        token, tls_policy = client.token, client.tls_policy
+        self._register_gauges(registry, has_certificate=settings.identity is not None)
+        self._reload = [client.token, client.reload]
+        self.addService(
+            ServicesWithDeadline(logs.values(), MAX_LOG_STOP_SECONDS, reactor)
+        )
+        network_services = [client, self.network]
+        self.addService(
+            ServicesWithDeadline(network_services, MAX_CLOSE_SECONDS, reactor)
+        )
+
+    def _register_gauges(
+        self, registry: CollectorRegistry, *, has_certificate: bool
+    ) -> None:
+        token, tls_policy = self.client.token, self.client.tls_policy
         register_client_gauges(
             registry,
             upstream_expiry=lambda: _ends_at(self._certificates()[0]),
@@ -187,16 +191,8 @@ class Account(MultiService):
                 (lambda: token.readable) if isinstance(token, TokenReader) else None
             ),
             certificate_readable=(
-                (lambda: not tls_policy.client_problem) if settings.identity else None
+                (lambda: not tls_policy.client_problem) if has_certificate else None
             ),
-        )
-        self._reload = [client.token, client.reload]
-        self.addService(
-            ServicesWithDeadline(logs.values(), MAX_LOG_STOP_SECONDS, reactor)
-        )
-        network_services = [client, self.network]
-        self.addService(
-            ServicesWithDeadline(network_services, MAX_CLOSE_SECONDS, reactor)
         )
 
     def _on_attempt(self, attempt: Attempt) -> None:
@@ -239,6 +235,21 @@ class Account(MultiService):
         """Reload replaced files, and log a warning for a missing one."""
         for reload in self._reload:
             reload()
+
+
+def _network_options(
+    settings: AccountSettings, thresholds: Thresholds | None
+) -> NetworkOptions:
+    return NetworkOptions(
+        url=settings.upstream_api_url,
+        list_max_records=settings.list_max_records,
+        page_max_bytes=settings.page_max_bytes,
+        metrics_max_age=settings.metrics_max_age,
+        important_groups=settings.important_groups,
+        thresholds=thresholds,
+        personal=settings.expose_personal_data,
+        detail=settings.peer_detail,
+    )
 
 
 def _ends_at(lifetime: Lifetime | None) -> float | None:

@@ -28,7 +28,8 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.gauges import (
     register_client_gauges,
-    register_network_gauges,
+    register_finding_gauges,
+    register_page_gauges,
 )
 from api_exporter.telemetry.process import (
     register_account_gauges,
@@ -211,9 +212,9 @@ def _own() -> str:
     access_log = AccessLogTelemetry(telemetry.registry, writes=True)
     access_log.set_services({"a": "web"})
     access_log.count_rows([b'{"service_id":"a","status_code":401}'], 0)
-    register_network_gauges(
+    register_page_gauges(telemetry.registry, Pages(["peers"]))
+    register_finding_gauges(
         telemetry.registry,
-        Pages(["peers"]),
         findings=lambda: {"critical": 0},
         series=lambda: {("NetBirdPolicyEmpty", "info", "policy", "p", "all"): 1.0},
         omitted=lambda: {"NetBirdPolicyEmpty": 1},

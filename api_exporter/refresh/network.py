@@ -37,7 +37,7 @@ from api_exporter.subjects import watch
 from api_exporter.subjects.table import RULES
 from api_exporter.subjects.watch import Attention, CertificateLifetimes
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.gauges import register_network_gauges
+from api_exporter.telemetry.gauges import register_finding_gauges, register_page_gauges
 from api_exporter.world import World
 
 log = Logger()
@@ -126,14 +126,7 @@ class AccountNetwork(MultiService):
             thresholds=options.thresholds,
             certificate_lifetimes=certificates,
         )
-        register_network_gauges(
-            registry,
-            self.pages,
-            findings=lambda: self.attention.found.counts,
-            series=lambda: self.attention.found.series,
-            omitted=lambda: self.attention.found.omitted,
-            thresholds=lambda: self.attention.thresholds.of_alerts,
-        )
+        self._register_gauges(registry)
         self.pipeline = self._make_pipeline(fetch, world, options, logs)
         self._refresher = Refresher(
             states=self.states,
@@ -146,6 +139,16 @@ class AccountNetwork(MultiService):
             test_connection=test_connection,
         )
         self._refresher.setServiceParent(self)
+
+    def _register_gauges(self, registry: CollectorRegistry) -> None:
+        register_page_gauges(registry, self.pages)
+        register_finding_gauges(
+            registry,
+            findings=lambda: self.attention.found.counts,
+            series=lambda: self.attention.found.series,
+            omitted=lambda: self.attention.found.omitted,
+            thresholds=lambda: self.attention.thresholds.of_alerts,
+        )
 
     def _make_pipeline(
         self,

@@ -194,23 +194,8 @@ _RESOURCE_GAUGES: tuple[
 )
 
 
-def register_network_gauges(
-    registry: CollectorRegistry,
-    pages: Pages,
-    *,
-    findings: Callable[[], Mapping[str, int]],
-    series: Callable[[], Mapping[tuple[str, ...], float]],
-    omitted: Callable[[], Mapping[str, int]],
-    thresholds: Callable[[], Mapping[str, float]],
-) -> None:
-    """Register gauges of the page's size, as a help to set scrape limits, and findings.
-
-    Args:
-        findings: returns numbers by severity, empty before the first findings.
-        series: returns the findings' times by label values.
-        omitted: returns the number of findings without a series, by name.
-        thresholds: returns those of alerts without a finding, by name.
-    """
+def register_page_gauges(registry: CollectorRegistry, pages: Pages) -> None:
+    """Register gauges of the page's size, as a help to set scrape limits."""
     OwnMetrics(
         registry,
         OwnFamily(
@@ -231,6 +216,27 @@ def register_network_gauges(
             " long",
             pages.cut_count,
         ),
+    )
+
+
+def register_finding_gauges(
+    registry: CollectorRegistry,
+    *,
+    findings: Callable[[], Mapping[str, int]],
+    series: Callable[[], Mapping[tuple[str, ...], float]],
+    omitted: Callable[[], Mapping[str, int]],
+    thresholds: Callable[[], Mapping[str, float]],
+) -> None:
+    """Register gauges of the findings.
+
+    Args:
+        findings: returns numbers by severity, empty before the first findings.
+        series: returns the findings' times by label values.
+        omitted: returns the number of findings without a series, by name.
+        thresholds: returns those of alerts without a finding, by name.
+    """
+    OwnMetrics(
+        registry,
         OwnFamily(
             "api_exporter_attention",
             "Number of findings by severity",
