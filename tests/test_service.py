@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import twisted.internet.reactor  # noqa: TID251 - to replace it
-from twisted.application.service import Application, MultiService
+from twisted.application.service import Application, MultiService, Service
 from twisted.internet.address import IPv4Address
 from twisted.internet.interfaces import IHostnameResolver
 from twisted.internet.posixbase import PosixReactorBase
@@ -72,11 +72,13 @@ class ProgramTestCase(SynchronousTestCase):
         self.socket = f"{directory.name}/notify"
         self.systemd = Systemd(self, self.socket)
 
-    def program(self, *, pprof: bool = False, **settings: str) -> Program:
+    def program(
+        self, *, pprof: bool = False, simulation: Service | None = None, **settings: str
+    ) -> Program:
         environ = {"UPSTREAM_API_URL": URL, "LISTEN_ADDRESS": "127.0.0.1:8080"}
         checked = environment.read_settings({**environ, **settings})
         program = assemble(
-            Configuration(checked, None, None),
+            Configuration(checked, simulation, None),
             self.reactor,  # type: ignore[arg-type]
             pprof=pprof,
             dropped=lambda: 0,
@@ -137,6 +139,18 @@ class OneAccountTests(ProgramTestCase):
         self.book.events.clear()
         self.program(UPSTREAM_API_TOKEN="secret", LISTEN_ADDRESS=path)
         self.assertIn(f"{line} {path}", self.book.lines())
+
+    def test_exposed(self) -> None:
+        """A warning says that others can read the metrics, but not those of a demo."""
+        for simulation, warnings in ((None, 1), (Service(), 0)):
+            self.book.events.clear()
+            self.program(
+                simulation=simulation,
+                UPSTREAM_API_TOKEN="secret",
+                LISTEN_ADDRESS=":8080",
+            )
+            found = [line for line in self.book.lines() if "readable by anyone" in line]
+            self.assertEqual(warnings, len(found))
 
     def test_profiles(self) -> None:
         """With --enable-pprof profiles are a service and a page, and are logged."""
