@@ -1,4 +1,4 @@
-"""How many ids joins look up: the maximum, and its checks."""
+"""How many ids joins look up: one sum for each list."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -22,18 +22,3 @@ def check_named_ids(named_ids: Callable[[Any], int], records: Iterable[Any]) -> 
     if total > MAX_NAMED_IDS:
         message = f"the records name {total} objects; the maximum is {MAX_NAMED_IDS}"
         raise UpstreamError("too_large", message)
-
-
-def check_join_size(what: str, total: int) -> None:
-    """Raise UpstreamError if a join through another list looks up too many names.
-
-    A network names routers, and routers name groups. So a few lists of moderate length
-    may name very many groups.
-
-    Args:
-        what: the number's place is `{}`.
-    """
-    if total > MAX_NAMED_IDS:
-        raise UpstreamError(
-            "too_large", f"the {what.format(total)}; the maximum is {MAX_NAMED_IDS}"
-        )

@@ -58,11 +58,9 @@ class Resource(Struct, Generic[R], frozen=True):
         permission: the permission module, if the resource may be withheld. Without the
             permission NetBird answers 403 for some resources. For others it answers 200
             with only the objects of the token's user.
-        named_ids: returns the number of ids of other lists that a record names, without
+        named_ids: returns the number of ids that joins look up for a record, without
             members of groups.
         place: resources with lower places are requested first.
-        check: raises UpstreamError if joins would look up too much after a change of
-            these records.
         max_body_bytes: the maximum size of a body, if it is below the usual maximum.
     """
 
@@ -80,7 +78,6 @@ class Resource(Struct, Generic[R], frozen=True):
     permission: str | None = None
     named_ids: Callable[[R], int] = lambda _: 0
     place: int = 4
-    check: Callable[[Inventory], None] = lambda _: None
     max_body_bytes: int | None = None
 
     def of(self, inventory: Inventory) -> tuple[R, ...] | None:

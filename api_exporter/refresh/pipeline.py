@@ -37,7 +37,6 @@ from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.states import States
-from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.world import World
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
@@ -239,7 +238,7 @@ class Pipeline:
         if records is None:
             self.inventory = self.inventory.read(name, reading)
             return
-        inventory = await self._compute(with_records, self.inventory, name, records)
+        inventory = await self._compute(self.inventory.with_, name, records)
         await self._render(self._changed(inventory), inventory.read(name, reading))
 
     def _changed(self, inventory: Inventory) -> set[str]:
@@ -347,18 +346,6 @@ def _digest(data: bytes) -> tuple[Hashable, ...]:
         fingerprint(view[start : start + _DIGESTED_AT_ONCE])
         for start in range(0, len(data), _DIGESTED_AT_ONCE)
     )
-
-
-def with_records(
-    before: Inventory, name: str, records: tuple[object, ...]
-) -> Inventory:
-    """Return the inventory with new records.
-
-    Raises UpstreamError if joins would look up too much.
-    """
-    after = before.with_(name, records)
-    RESOURCE_BY_NAME[name].check(after)
-    return after
 
 
 def render(

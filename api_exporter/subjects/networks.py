@@ -1,6 +1,6 @@
 """Networks: their resources and routing peers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Annotated
 
@@ -19,7 +19,7 @@ from api_exporter.netbird.facts.routing import (
     why_unreachable,
 )
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.join_size import check_join_size, length_of
+from api_exporter.netbird.join_size import length_of
 from api_exporter.netbird.records import LIMITED_GROUPS, Count, GroupId, ShownText
 from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.subjects.subject import Subject
@@ -56,20 +56,7 @@ class NetworkResource(Struct, frozen=True, gc=False, kw_only=True):
     groups: tuple[GroupId, ...] | None = None
 
 
-def check_joins(inventory: Inventory) -> None:
-    """Raise UpstreamError if networks name too many groups through their routers."""
-    names = {
-        r.id: len(r.peer_groups or ()) for r in NETWORK_ROUTERS.of(inventory) or ()
-    }
-    total = sum(
-        names.get(id_, 0)
-        for network in NETWORKS.of(inventory) or ()
-        for id_ in set(network.routers or ())
-    )
-    check_join_size("networks name {} groups through their routers", total)
-
-
-# If two networks list a resource, the last network counts.
+# If two networks list a router or a resource, the one with the greatest id counts.
 NETWORKS = Resource(
     "networks",
     "api/networks",
@@ -77,7 +64,6 @@ NETWORKS = Resource(
     5 * MINUTE,
     permission="networks",
     named_ids=length_of("routers", "resources"),
-    check=check_joins,
     place=3,
 )
 NETWORK_ROUTERS = Resource(
@@ -88,7 +74,6 @@ NETWORK_ROUTERS = Resource(
     absence="network: routers not found",
     permission="networks",
     named_ids=length_of("peer_groups"),
-    check=check_joins,
     place=3,
 )
 NETWORK_RESOURCES = Resource(
@@ -104,22 +89,25 @@ NETWORK_RESOURCES = Resource(
 
 def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
     """Return the routing peers of the enabled routers of each network."""
-    by_id = {router.id: router for router in NETWORK_ROUTERS.of(inventory) or ()}
     enabled = (
-        (n.id, (router for router in routers_of(n, by_id) if router.enabled))
-        for n in NETWORKS.of(inventory) or ()
+        (network_id, (router for router in routers if router.enabled))
+        for network_id, routers in routers_by_network(inventory).items()
     )
     groups, peers = inventory.groups or (), inventory.peers or ()
     return routing_peers(groups, peers, enabled)
 
 
-def routers_of(
-    network: Network, by_id: Mapping[str, NetworkRouter]
-) -> Iterator[NetworkRouter]:
-    """Yield the existing routers that the network lists, each once."""
-    for router_id in dict.fromkeys(network.routers or ()):
-        if router_id in by_id:
-            yield by_id[router_id]
+def routers_by_network(inventory: Inventory) -> Mapping[str, Sequence[NetworkRouter]]:
+    """Return the existing routers that each network lists, by the network's id.
+
+    A router has one network: joins look up its groups once.
+    """
+    by_id = {router.id: router for router in NETWORK_ROUTERS.of(inventory) or ()}
+    networks = sorted(NETWORKS.of(inventory) or (), key=attrgetter("id"), reverse=True)
+    return {
+        network.id: [by_id.pop(id_) for id_ in network.routers or () if id_ in by_id]
+        for network in networks
+    }
 
 
 def network_by_resource(networks: Iterable[Network]) -> Mapping[str, str]:
@@ -160,8 +148,8 @@ RESOURCE_STATE = ObjectKind[tuple[Network, bool]](
 
 
 def _routers(inventory: Inventory) -> Iterable[tuple[Network, NetworkRouter]]:
-    by_id = {router.id: router for router in NETWORK_ROUTERS.of(inventory) or ()}
-    return ((n, r) for n in NETWORKS.of(inventory) or () for r in routers_of(n, by_id))
+    routers = routers_by_network(inventory)
+    return ((n, r) for n in NETWORKS.of(inventory) or () for r in routers[n.id])
 
 
 ROUTER = ObjectKind[tuple[Network, NetworkRouter]](
@@ -345,7 +333,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
         if resource.enabled and resource.id in network_ids:
             enabled_of.setdefault(network_ids[resource.id], []).append(resource)
     enabled = {r.id for r in NETWORK_RESOURCES.of(inventory) or () if r.enabled}
-    routers = {router.id: router for router in NETWORK_ROUTERS.of(inventory) or ()}
+    routers = routers_by_network(inventory)
     for network in NETWORKS.of(inventory) or ():
         counts = routing[network.id]
         since = timestamp(counts.last_disconnected_at)
@@ -361,7 +349,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
         if counts.connected:
             continue
         if not enabled.isdisjoint(network.resources or ()):
-            disabled = [r for r in routers_of(network, routers) if not r.enabled]
+            disabled = [r for r in routers[network.id] if not r.enabled]
             yield snapshot.finding(
                 NETWORK_UNREACHABLE,
                 f"cannot be reached: {why_unreachable(counts, len(disabled))}.",

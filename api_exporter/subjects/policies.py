@@ -19,9 +19,8 @@ from api_exporter.attention.finding import (
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.bodies import ListDecoder
-from api_exporter.netbird.facts.members import PeerSets, distinct
+from api_exporter.netbird.facts.members import PeerSets, count_below, distinct
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.join_size import check_join_size
 from api_exporter.netbird.records import (
     LIMITED_GROUPS,
     GroupId,
@@ -80,18 +79,10 @@ class PostureCheck(Struct, frozen=True, gc=False, kw_only=True):
 
 
 def _named_ids(policy: Policy) -> int:
+    """Joins look up the source groups of a policy for each of its posture checks."""
     sides = (s for r in policy.rules or () for s in (r.sources, r.destinations) if s)
-    return sum(map(len, sides)) + len(policy.source_posture_checks or ())
-
-
-def check_joins(inventory: Inventory) -> None:
-    """Raise UpstreamError if posture checks have too many groups through policies."""
-    group_counts = {id(p): len(source_groups(p)) for p in POLICIES.of(inventory) or ()}
-    uses = _uses(_minimum_versions(inventory), policies_by_check(inventory))
-    total = sum(sum(map(group_counts.__getitem__, key)) for key in uses)
-    check_join_size(
-        "posture checks have {} source groups through their policies", total
-    )
+    checks = len(policy.source_posture_checks or ())
+    return sum(map(len, sides)) + checks * max(1, len(source_groups(policy)))
 
 
 POLICIES = Resource(
@@ -100,14 +91,12 @@ POLICIES = Resource(
     ListDecoder(Policy),
     permission="policies",
     named_ids=_named_ids,
-    check=check_joins,
 )
 POSTURE_CHECKS = Resource(
     "posture_checks",
     "api/posture-checks",
     ListDecoder(PostureCheck),
     permission="policies",
-    check=check_joins,
 )
 
 
@@ -188,7 +177,7 @@ def outdated_peer_counts(inventory: Inventory) -> Mapping[str, int]:
         members = sets.union(set().union(*[source_ids[id(p)] for p in using]))
         for id_ in ids_of_checks:
             place = first_places[bisect_left(versions, minimums[id_])]
-            counts[id_] = members.below(place)
+            counts[id_] = count_below(members, place)
     return counts
 
 

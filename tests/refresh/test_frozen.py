@@ -106,7 +106,7 @@ class FrozenTests(SynchronousTestCase):
         network.advance(700)
         self.assertEqual([], network.walk.found)
         self.assertEqual(
-            {"decode", "with_records", "render", "update_findings"}, network.functions
+            {"decode", "with_", "render", "update_findings"}, network.functions
         )
         network.walk.go(
             target_list(network.inventory, Query((1,), frozenset(), "ip")), "sd"

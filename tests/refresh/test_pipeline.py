@@ -210,9 +210,7 @@ class TurnTests(SynchronousTestCase):
 
 class TooManyNamesTests(SynchronousTestCase):
     def test_not_published(self) -> None:
-        """A list whose records name too many objects is not published, nor networks
-        whose routers name too many groups.
-        """
+        """A list whose records name too many objects is not published."""
         self.patch(join_size, "MAX_NAMED_IDS", 5)
         bench = Bench()
         for name, body, problem in (
@@ -220,12 +218,6 @@ class TooManyNamesTests(SynchronousTestCase):
             (
                 *("routes", b'{"id":"s","peer_groups":["a","b","c","d","e","f"]}'),
                 "name 6 objects; the maximum is 5",
-            ),
-            ("networks", b'{"id":"n","routers":["r"]}', ""),
-            ("network_routers", b'{"id":"r","peer_groups":["a","b","c"]}', ""),
-            (
-                *("networks", b'{"id":"m","routers":["r"]},{"id":"n","routers":["r"]}'),
-                "networks name 6 groups",
             ),
         ):
             read = bench.read_body(name, b"[%b]" % body)
@@ -237,9 +229,6 @@ class TooManyNamesTests(SynchronousTestCase):
             self.assertIn(problem, str(failure))
         inventory = bench.pipeline.inventory
         self.assertEqual(["r"], [route.id for route in inventory.records["routes"]])
-        self.assertEqual(
-            ["n"], [network.id for network in inventory.records["networks"]]
-        )
 
 
 class TooLongTests(SynchronousTestCase):

@@ -1,80 +1,58 @@
-"""The bound on joins that go through another list."""
+"""The bound on the ids that joins look up: one sum for each list."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.join_size import MAX_NAMED_IDS, check_named_ids
 from api_exporter.netbird.records import Group, GroupId, Member
 from api_exporter.ports import UpstreamError
-from api_exporter.subjects.networks import Network, NetworkRouter
-from api_exporter.subjects.policies import (
-    Checks,
-    Policy,
-    PostureCheck,
-    Rule,
-    VersionCheck,
+from api_exporter.subjects.networks import (
+    Network,
+    NetworkRouter,
+    network_routing_peers,
+    routers_by_network,
 )
+from api_exporter.subjects.policies import POLICIES, Policy, Rule
 from api_exporter.subjects.routes import ROUTES, Route
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from tests.inventories import inventory_of
 
-NAMES = 1000
 NAMED = MAX_NAMED_IDS + 1
-PAIRS = MAX_NAMED_IDS // NAMES
 
 
-def networks(count: int) -> Inventory:
-    """Return networks with one router, which names many groups."""
-    router = NetworkRouter(id="r", peer_groups=("g",) * NAMES)
-    return inventory_of(
-        networks=tuple(Network(id=f"{n}", routers=("r", "no")) for n in range(count)),
-        network_routers=(router,),
-    )
-
-
-def posture_checks(count: int, minimum: str = "1.0.0") -> Inventory:
-    """Return checks, each used by a large policy and by one without groups."""
-    checks = Checks(nb_version_check=VersionCheck(min_version=minimum))
-    ids = tuple(f"{n}" for n in range(count))
-    rule = Rule(enabled=True, sources=tuple(GroupId(id=f"{n}") for n in range(NAMES)))
-    return inventory_of(
-        posture_checks=tuple(PostureCheck(id=id_, checks=checks) for id_ in ids),
-        policies=(
-            Policy(id="all", enabled=True, rules=(rule,), source_posture_checks=ids),
-            *(Policy(id=i, enabled=True, source_posture_checks=(i,)) for i in ids),
-        ),
-    )
+def policy(groups: int, checks: int) -> Policy:
+    """Return a policy with this many source groups and posture checks."""
+    sources = tuple(GroupId(id=f"{n}") for n in range(groups))
+    ids = tuple(f"{n}" for n in range(checks))
+    rules = (Rule(enabled=True, sources=sources),)
+    return Policy(id="p", enabled=True, rules=rules, source_posture_checks=ids)
 
 
 class JoinSizeTests(SynchronousTestCase):
-    def refused(self, inventory: Inventory, changed: str) -> str:
-        """Return the error."""
-        error = self.assertRaises(
-            UpstreamError, RESOURCE_BY_NAME[changed].check, inventory
-        )
-        self.assertEqual("too_large", error.reason)
-        return str(error)
-
     def test_networks(self) -> None:
-        """Groups that networks name through routers are bounded together."""
-        for changed in ("networks", "network_routers"):
-            RESOURCE_BY_NAME[changed].check(networks(PAIRS))
-            self.assertIn(
-                "the networks name 1001000 groups through their routers;"
-                " the maximum is 1000000",
-                self.refused(networks(PAIRS + 1), changed),
-            )
+        """Groups of a router are looked up for one network, however many list it."""
+        routers = [
+            NetworkRouter(id=f"{n}", enabled=True, peer=f"{n}") for n in range(3)
+        ]
+        networks = [
+            Network(id="b", routers=("1", "2", "1", "no")),
+            Network(id="c", routers=("1",)),
+            Network(id="a", routers=("2", "0")),
+        ]
+        inventory = inventory_of(
+            networks=tuple(networks), network_routers=tuple(routers)
+        )
+        found = routers_by_network(inventory)
+        self.assertEqual({"c": routers[1:2], "b": routers[2:], "a": routers[:1]}, found)
+        self.assertEqual({"a", "b", "c"}, {*network_routing_peers(inventory)})
 
     def test_policies(self) -> None:
-        """Source groups of posture checks through policies are bounded together."""
-        for changed in ("policies", "posture_checks"):
-            RESOURCE_BY_NAME[changed].check(posture_checks(PAIRS))
-            self.assertIn(
-                "the posture checks have 1001000 source groups through their policies;"
-                " the maximum is 1000000",
-                self.refused(posture_checks(PAIRS + 1), changed),
-            )
-            RESOURCE_BY_NAME[changed].check(posture_checks(PAIRS + 1, "any"))
+        """The source groups of a policy count for each of its posture checks."""
+        for groups, checks, names in (3, 2, 9), (3, 0, 3), (0, 2, 2), (0, 0, 0):
+            self.assertEqual(names, POLICIES.named_ids(policy(groups, checks)))
+        check_named_ids(POLICIES.named_ids, [policy(499, 2)] * 668)
+        with self.assertRaises(UpstreamError) as raised:
+            check_named_ids(POLICIES.named_ids, [policy(499, 2)] * 669)
+        self.assertEqual("too_large", raised.exception.reason)
 
     def test_members(self) -> None:
         """The members of groups do not count: a network of any size has them."""
@@ -84,7 +62,3 @@ class JoinSizeTests(SynchronousTestCase):
         )
         routes = [Route(id="r", peer_groups=("g",) * NAMED)]
         self.assertRaises(UpstreamError, check_named_ids, ROUTES.named_ids, routes)
-
-    def test_other(self) -> None:
-        """Other lists change nothing."""
-        RESOURCE_BY_NAME["peers"].check(networks(PAIRS + 1))

@@ -72,15 +72,20 @@ class RoutingTests(FindingsTestCase):
 
     def test_last(self) -> None:
         """Networks with one routing peer left of several have no redundancy."""
-        shed = Network(id="m", name="shed", routers=("x",))
+        shed = Network(id="m", name="shed", routers=("y",))
         for offline in (1, 2):
             depot = self.depot(True, *([False] * offline))
+            routers = depot.records["network_routers"]
             words = (
                 f"has only 1 of {offline + 1} routing peers connected (no redundancy)."
                 " (since -7200)"
             )
             self.tells(
-                changed(depot, networks=(*depot.records["networks"], shed)),
+                changed(
+                    depot,
+                    networks=(*depot.records["networks"], shed),
+                    network_routers=(*routers, replace(routers[0], id="y")),
+                ),
                 f"NetBirdNetworkRedundancyLost: Network depot {words}",
                 f"NetBirdNetworkRedundancyLost: Network shed {words}",
             )

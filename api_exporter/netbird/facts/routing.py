@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from api_exporter.netbird.facts.members import PeerSets
+from api_exporter.netbird.facts.members import PeerSets, count_below
 from api_exporter.netbird.records import Group, Peer
 
 
@@ -116,12 +116,12 @@ class _Join(Struct, frozen=True):
         peers = {peer for peer, _ in keys}
         names = {name for _, group_ids in keys for name in group_ids or ()}
         found = self.groups.union(names, peers)
-        connected = found.below(self.connected)
+        connected = count_below(found, self.connected)
         lost_at: datetime | None = None
         if connected <= 1:
             times = chain(map(self.offline.get, peers), map(self.last_seen.get, names))
             lost_at = max(filter(None, times), default=None)
-        return RoutingPeers(len(found), connected, lost_at)
+        return RoutingPeers(found.bit_count(), connected, lost_at)
 
 
 def why_unreachable(counts: RoutingPeers, disabled: int = 0) -> str:

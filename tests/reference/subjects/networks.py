@@ -39,7 +39,7 @@ def _network(page: Page, known: Known, network: Record) -> None:
     if has(known, "network_routers"):
         routers = named(known["network_routers"])
         for router in ids(network, "routers"):
-            if router in routers:
+            if router in routers and _network_of(known, "routers", router) is network:
                 ids_ = {"network_id": text(network, "id"), "router_id": router}
                 enabled = flag(routers[router], "enabled")
                 page.put("network_router_enabled", enabled, **ids_)
@@ -55,9 +55,16 @@ def _behind(known: Known, network: Record) -> set[str]:
     """Return the existing peers behind a network's enabled routers."""
     peers: set[str] = set()
     for router in known["network_routers"]:
-        if text(router, "id") in ids(network, "routers") and flag(router, "enabled"):
+        owner = _network_of(known, "routers", text(router, "id"))
+        if owner is network and flag(router, "enabled"):
             peers |= routing_peers(known, router)
     return peers
+
+
+def _network_of(known: Known, field: str, id_: str) -> Record | None:
+    """Return the network that lists an object: the one with the greatest id."""
+    listing = [network for network in known["networks"] if id_ in ids(network, field)]
+    return max(listing, key=lambda network: text(network, "id"), default=None)
 
 
 def _resource(page: Page, known: Known, resource: Record) -> None:
@@ -66,10 +73,7 @@ def _resource(page: Page, known: Known, resource: Record) -> None:
     page.put("network_resource_groups", len(objects(resource, "groups")), **of)
     if not has(known, "networks"):
         return
-    id_, network = text(resource, "id"), None
-    for candidate in sorted(known["networks"], key=lambda n: text(n, "id")):
-        if id_ in ids(candidate, "resources"):
-            network = candidate
+    network = _network_of(known, "resources", text(resource, "id"))
     page.put(
         "network_resource_info",
         1,
