@@ -71,6 +71,7 @@ class CheckDocument(Struct, frozen=True, kw_only=True):
 
     schema: int = 2
     access: Sequence[str]
+    user: Sequence[str]
     listening_problems: Sequence[str]
     accounts: Sequence[CheckedAccount]
     status: Document
@@ -118,6 +119,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         await _read(services, accounts, reactor)
         document = CheckDocument(
             access=access,
+            user=users,
             listening_problems=problems,
             accounts=[*map(_checked, accounts)],
             status=document_of(

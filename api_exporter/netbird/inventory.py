@@ -1,6 +1,7 @@
 """The inventory: the newest records of each resource."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ from api_exporter.netbird.records import (
 )
 
 R = TypeVar("R")
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 Known = tuple[R, ...] | None
 """The records of a resource. None if they are unknown or too old."""
@@ -149,6 +152,23 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         ids = self.detailed_peer_ids()
         peers = self.peers or ()
         return peers if ids is None else [peer for peer in peers if peer.id in ids]
+
+    @cached_property  # read by each page
+    def connected_count(self) -> int:
+        return sum(peer.connected for peer in self.peers or ())
+
+    @cached_property
+    def offline_machines(self) -> Sequence[Peer]:
+        """Offline peers without a login, which should be connected.
+
+        The last seen is first. Peers without detail are not among them.
+        """
+        offline = [
+            peer
+            for peer in self.detailed_peers()
+            if not peer.connected and not peer.user_id and not peer.ephemeral
+        ]
+        return sorted(offline, key=lambda peer: peer.last_seen or _NEVER, reverse=True)
 
     def detailed_peer_ids(self) -> Container[str] | None:
         """Return their ids; None for all peers, none while the groups are unknown."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from api_exporter.attention.finding import Finding, safe_line
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
@@ -24,6 +23,9 @@ from api_exporter.report.verdict import StateWord
 from api_exporter.subjects.groups import GroupCount
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.upstream.advice import advice
+
+MAX_MACHINES = 10
+"""The maximum number of offline machines that are named."""
 
 
 def account_entry(
@@ -77,12 +79,15 @@ def account_entry(
         if last_refresh is None
         else max(0, int(now - last_refresh)),
         token_expires_at=_instant(verdict.token_expiry(inventory)),
-        peers=None if inventory.peers is None else _peer_numbers(inventory.peers),
+        peers=None
+        if inventory.peers is None
+        else Numbers.of(len(inventory.peers), inventory.connected_count),
         networks=last.networks,
         routes=last.routes,
-        offline_machines=None
+        machines_offline=None
         if inventory.peers is None
-        else [*_offline_machines(inventory)],
+        else len(inventory.offline_machines),
+        offline_machines=[*map(_machine, inventory.offline_machines[:MAX_MACHINES])],
         groups=[*map(_group, groups)] if is_known and groups is not None else None,
         expiring=sum(one.until is not None for one in found.findings)
         if of_network.verdict != "unknown"
@@ -114,14 +119,9 @@ def finding_entry(
     )
 
 
-def _offline_machines(inventory: Inventory) -> Iterator[Machine]:
-    offline = [
-        (peer.last_seen.timestamp() if peer.last_seen else 0.0, peer.name or peer.id)
-        for peer in inventory.detailed_peers()
-        if not peer.connected and not peer.user_id and not peer.ephemeral
-    ]
-    for last_seen, name in sorted(offline, reverse=True):
-        yield Machine(name=safe_line(name), last_seen=_instant(last_seen or None))
+def _machine(peer: Peer) -> Machine:
+    last_seen = None if peer.last_seen is None else peer.last_seen.timestamp()
+    return Machine(name=safe_line(peer.name or peer.id), last_seen=_instant(last_seen))
 
 
 def _failures(
@@ -175,10 +175,6 @@ def _resources(
 
 def _instant(at: float | None) -> Instant | None:
     return None if at is None else instant(at)
-
-
-def _peer_numbers(peers: Sequence[Peer]) -> Numbers:
-    return Numbers.of(len(peers), sum(peer.connected for peer in peers))
 
 
 def _group(group: GroupCount) -> GroupEntry:

@@ -137,7 +137,8 @@ class AccountEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         token_expires_at: when the exporter's access token expires.
         networks: those with enabled resources, and how many of them can be reached.
         routes: the enabled ones, likewise.
-        offline_machines: the newest first, without those that PEER_DETAIL hides.
+        machines_offline: without those that PEER_DETAIL hides.
+        offline_machines: the ten that went offline last.
         expiring: findings about what expires soon.
         worst: the newest of the worst findings; null without a warning.
         findings: the worst, at most 100 in `/status.json`.
@@ -164,7 +165,8 @@ class AccountEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     peers: Numbers | None
     networks: Reach | None
     routes: Reach | None
-    offline_machines: Sequence[Machine] | None
+    machines_offline: Number | None
+    offline_machines: Sequence[Machine]
     groups: Sequence[GroupEntry] | None
     expiring: Number | None
     finding_counts: FindingCounts | None

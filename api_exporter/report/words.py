@@ -75,11 +75,10 @@ def counts(entry: AccountEntry) -> str:
 
 
 def other_counts(entry: AccountEntry) -> str:
-    """Return for example `1 more critical · 4 warnings · 6 info`."""
-    counts = msgspec.to_builtins(entry.finding_counts) or {}
-    if entry.worst is None:
-        return " · ".join(count_texts(counts))
+    """Return the counts without the worst: `1 more critical · 4 warnings · 6 info`."""
+    assert entry.worst is not None
     worst = entry.worst.severity
+    counts = msgspec.to_builtins(entry.finding_counts)
     counts[worst] -= 1
     texts = count_texts(counts)
     if counts[worst]:

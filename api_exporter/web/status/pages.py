@@ -16,6 +16,7 @@ from twisted.web.server import Request
 
 from api_exporter.attention.finding import Finding
 from api_exporter.netbird.resources import PROBE_PATH
+from api_exporter.plurals import plural
 from api_exporter.ports import Attempt
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report import formatting, verdict, words
@@ -36,9 +37,6 @@ FINDINGS_PER_PAGE = 1_000
 
 MAX_SHOWN = 50
 """The maximum number of findings on the status page."""
-
-MAX_MACHINES = 10
-"""The maximum number of offline machines that the page names."""
 
 DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
 """A placeholder in `.example` (deploy/addresses) gets no link."""
@@ -107,7 +105,7 @@ def _template() -> "Template":
         "counts": words.counts,
         "other_counts": words.other_counts,
         "unchecked": words.unchecked,
-        "max_machines": MAX_MACHINES,
+        "plural": plural,
         "meanings": verdict.STATE_MEANINGS,
         "state_verdicts": verdict.STATE_VERDICTS,
     }
