@@ -7,7 +7,7 @@ from tests.integration.exporter import ExporterTestCase
 from tests.integration.programs import environment
 
 OPTIONAL = {
-    *("demo", "events", "web.accounts", "web.lookup", "web.pprof"),
+    *("demo", "logs", "web.accounts", "web.lookup", "web.pprof"),
     *("access.authorization", "access.tls", "yaml"),
 }
 """Modules that only a setting or an option needs."""
@@ -70,10 +70,10 @@ class ImportTests(ExporterTestCase):
         needed = {"UPSTREAM_API_URL": "http://10.0.0.1", "UPSTREAM_API_TOKEN": "secret"}
         for option, settings, expected in (
             ("", {}, set()),
-            ("--demo", {}, {"demo", "events"}),
+            ("--demo", {}, {"demo", "logs"}),
             ("--enable-pprof", {}, {"web.pprof"}),
-            ("", {"EVENTS_FILE": "x"}, {"events"}),
-            ("", {"ACCESS_LOG_METRICS": "true"}, {"events"}),
+            ("", {"EVENTS_FILE": "x"}, {"logs"}),
+            ("", {"ACCESS_LOG_METRICS": "true"}, {"logs"}),
             ("", {"LOOKUP": "true"}, {"web.lookup"}),
             ("", {"ACCOUNTS_DIR": str(accounts)}, {"web.accounts"}),
             ("", {"WEB_BEARER_TOKENS_FILE": str(tokens)}, {"access.authorization"}),

@@ -66,7 +66,8 @@ class RecipesTests(ExporterTestCase):
     def is_known(self) -> bool:
         self.status = json.loads(get(self.url("/status.json"))[2])
         [account] = self.status["accounts"]
-        return bool(account["token_expires_at"] and not account["unchecked"])
+        known = account["token_expires_at"] and account["finding_counts"]
+        return bool(known and not account["unchecked"])
 
     def value(self, path: str) -> Any:
         """Return the value at a path such as `accounts[0].text`; fail without one."""

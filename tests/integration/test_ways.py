@@ -40,7 +40,7 @@ class WayTests(ExporterTestCase):
             ended = self.ended(command, {**self.environ, **given})
             self.assertEqual(0, ended.returncode, ended.stdout + ended.stderr)
             name = next(iter(given), "HTTPS_PROXY")
-            lines = ended.stdout.splitlines()
+            lines = [x for x in ended.stdout.splitlines() if not x.startswith("user:")]
             upstream, way, certificate, reachable, *_ = lines
             self.assertEqual(
                 f"NetBird API: {self.environ['UPSTREAM_API_URL']}", upstream
