@@ -83,18 +83,6 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
     unknown: Unknown = NOTHING_UNKNOWN
 
 
-class ReportedRejections(Struct, frozen=True):
-    """The newest log lines about rejected records.
-
-    Attributes:
-        kinds: the errors, without the records' places; empty after a good response.
-        at: when they were logged, in seconds of the clock.
-    """
-
-    kinds: frozenset[str]
-    at: float
-
-
 class ResourceState(Struct, frozen=True, kw_only=True):
     """The schedule of a resource, the results of its refreshes, and what is logged.
 
@@ -131,7 +119,8 @@ class ResourceState(Struct, frozen=True, kw_only=True):
         refreshes: number of refreshes since the start.
         failed_refreshes: how many of them failed.
         failure_logged: True if the log says that refreshes fail or metrics expired.
-        rejections: None if the log has no rejected records of it.
+        reported: the errors of records in the log, without the records' places.
+        reported_at: when they were logged, in seconds of the clock.
     """
 
     due: float | None = None
@@ -162,7 +151,8 @@ class ResourceState(Struct, frozen=True, kw_only=True):
     refreshes: int = 0
     failed_refreshes: int = 0
     failure_logged: bool = False
-    rejections: ReportedRejections | None = None
+    reported: frozenset[str] = frozenset()
+    reported_at: float = -inf
 
     @property
     def restricted(self) -> bool:

@@ -29,9 +29,8 @@ from api_exporter.refresh.transitions import (
     Expired,
     Failed,
     Forgotten,
-    Held,
+    Read,
     Requested,
-    Succeeded,
     Unread,
 )
 from api_exporter.world import World
@@ -305,13 +304,12 @@ class Refresher(Service):
             self._update_paths(now)
 
     def _record_success(self, name: str, body: LastBody, seconds: float) -> None:
+        event: Event = Read(body, seconds, self._now(), self._clock.seconds())
         if name == UP and self._pipeline.holds_peers:
             self._held = body, seconds
-            event: Event = Held(seconds, self._now())
+            event = replace(event, body=None)
         elif name in self._pipeline.inventory.withheld:
             event = Unread(NotRead.RESTRICTED, seconds, self._now())
-        else:
-            event = Succeeded(body, seconds, self._now(), self._clock.seconds())
         self._states.record(name, event)
 
     def _update_need(self, resource: Resource[Any], path: str | None) -> None:

@@ -7,13 +7,7 @@ from msgspec.structs import replace
 from api_exporter.netbird.resource_state import NotRead, ResourceState
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import REASONS, Attempt, UpstreamError
-from api_exporter.refresh.transitions import (
-    AttemptFailed,
-    Event,
-    Failed,
-    LogLine,
-    next_state,
-)
+from api_exporter.refresh.transitions import Event, Failed, LogLine, next_state
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 
 
@@ -49,7 +43,7 @@ class States(dict[str, ResourceState]):
         before = self.every[name]
         after, lines = next_state(before, event)
         self.put(name, after)
-        if isinstance(event, Failed):
+        if isinstance(event, Failed) and event.seconds is not None:
             self.reasons[event.error.reason] += 1
         if name == UP and _shown_up(after) is not _shown_up(before):
             self.on_up_changed()
@@ -66,7 +60,7 @@ class States(dict[str, ResourceState]):
             request_id=attempt.request_id,
             cure=attempt.cure,
         )
-        self.record(UP, AttemptFailed(error, attempt.started + attempt.seconds))
+        self.record(UP, Failed(error, None, attempt.started + attempt.seconds))
 
     def put(self, name: str, state: ResourceState) -> None:
         self.every[name] = state

@@ -10,12 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.netbird.resource_state import (
-    LastBody,
-    NotRead,
-    ReportedRejections,
-    ResourceState,
-)
+from api_exporter.netbird.resource_state import LastBody, NotRead, ResourceState
 from api_exporter.netbird.unknown import NOTHING_UNKNOWN
 from api_exporter.plurals import with_noun
 from api_exporter.ports import UpstreamError
@@ -24,39 +19,24 @@ REPORT_PERIOD = 3600.0
 """Minimum seconds between two reports of a resource's rejected records."""
 
 
-class Succeeded(Struct, frozen=True):
-    """A body was read and published.
+class Read(Struct, frozen=True):
+    """A good body, or None for one that is not published yet."""
 
-    Attributes:
-        at: seconds since the epoch, as in all events.
-        clock: seconds of the clock, for the pace of the log.
-    """
-
-    body: LastBody
+    body: LastBody | None
     seconds: float
     at: float
     clock: float
 
 
-class Held(Struct, frozen=True):
-    """A body was read that is not published yet."""
-
-    seconds: float
-    at: float
-
-
-class AttemptFailed(Struct, frozen=True):
-    """A request has failed. The refresh may fail much later, because it retries it."""
-
-    error: UpstreamError
-    at: float
-
-
 class Failed(Struct, frozen=True):
-    """A refresh has failed; `as_peers` if the peers fail for the same reason."""
+    """A failed refresh; with `seconds` None a failed request, which may be retried.
+
+    Attributes:
+        as_peers: True if the peers fail for the same reason.
+    """
 
     error: UpstreamError
-    seconds: float
+    seconds: float | None
     at: float
     as_peers: bool = False
 
@@ -90,9 +70,7 @@ class Expired(Struct, frozen=True):
     peers_fail: bool
 
 
-Event = (
-    Succeeded | Held | AttemptFailed | Failed | Unread | Requested | Forgotten | Expired
-)
+Event = Read | Failed | Unread | Requested | Forgotten | Expired
 
 
 class LogLine(Struct, frozen=True):
@@ -103,18 +81,13 @@ class LogLine(Struct, frozen=True):
     fields: Mapping[str, object] = {}
 
 
-def next_state(
-    state: ResourceState, event: Event
-) -> tuple[ResourceState, tuple[LogLine, ...]]:
+Next = tuple[ResourceState, tuple[LogLine, ...]]
+
+
+def next_state(state: ResourceState, event: Event) -> Next:
     match event:
-        case Succeeded():
-            return _succeeded(state, event)
-        case Held(seconds, at):
-            after = _emptied(state, ended_at=at, seconds=seconds, failure_logged=False)
-            return after, (*_recovery(state),)
-        case AttemptFailed(error, at):
-            since = at if state.failing_since is None else state.failing_since
-            return replace(state, error=error, failing_since=since), ()
+        case Read():
+            return _read(state, event)
         case Failed():
             return _failed(state, event)
         case Unread():
@@ -124,17 +97,14 @@ def next_state(
         case Requested() | Forgotten():
             return _emptied(state), ()
         case Expired(max_age, peers_fail):
-            text = (
-                "metrics of {resource} have expired: no successful refresh for"
-                " {seconds:g} s"
-            )
             after = replace(
                 state,
                 withdrawn=True,
-                rejections=None,
+                reported_at=-inf,
                 failure_logged=state.failure_logged or not peers_fail,
             )
-            line = LogLine("warn", text, {"seconds": max_age})
+            text = "metrics of {resource} have expired: no successful refresh for"
+            line = LogLine("warn", f"{text} {max_age:g} s")
             return after, () if peers_fail else (line,)
 
 
@@ -146,74 +116,58 @@ def _is_unrequested(state: ResourceState) -> bool:
 
 def _emptied(state: ResourceState, **changes: Any) -> ResourceState:
     """Return the state of a resource of which nothing is known."""
-    nothing: dict[str, Any] = {
-        "ended_at": None,
-        "seconds": 0.0,
-        "error": None,
-        "failures": 0,
-        "failing_since": None,
-        "withdrawn": False,
-        "not_read": None,
-        "last_success": None,
-        "records": 0,
-        "rejected": 0,
-        "unknown": NOTHING_UNKNOWN,
-    }
-    return replace(state, **{**nothing, **changes})
+    return replace(state, **{**_NOTHING, **changes})
 
 
-def _succeeded(
-    state: ResourceState, event: Succeeded
-) -> tuple[ResourceState, tuple[LogLine, ...]]:
-    body, rejections = event.body, state.rejections
+_NOTHING: Mapping[str, Any] = {
+    "ended_at": None,
+    "seconds": 0.0,
+    "error": None,
+    "failures": 0,
+    "failing_since": None,
+    "withdrawn": False,
+    "not_read": None,
+    "last_success": None,
+    "records": 0,
+    "rejected": 0,
+    "unknown": NOTHING_UNKNOWN,
+}
+
+
+def _read(state: ResourceState, event: Read) -> Next:
+    body, seconds, at = event.body, event.seconds, event.at
+    after = _emptied(state, ended_at=at, seconds=seconds, failure_logged=False)
+    if body is None:
+        return after, (*_recovery(state),)
     kinds = frozenset(words.partition("]: ")[2] for words in body.errors)
-    lines: tuple[LogLine, ...] = ()
-    if kinds and _is_new(kinds, rejections, event.clock):
-        rejections = ReportedRejections(kinds, event.clock)
-        lines = (*_left_out(body),)
-    elif not kinds and rejections is not None:  # equal errors will be new ones
-        rejections = replace(rejections, kinds=frozenset())
-    after = _emptied(
-        state,
-        ended_at=event.at,
-        seconds=event.seconds,
-        last_success=event.at,
+    is_due = event.clock >= state.reported_at + REPORT_PERIOD
+    is_reported = bool(kinds - state.reported) and is_due
+    after = replace(
+        after,
+        last_success=at,
         records=body.records,
         rejected=body.rejected,
         unknown=body.unknown,
         refreshes=state.refreshes + 1,
-        failure_logged=False,
-        rejections=rejections,
+        # Without errors now, equal ones will be new.
+        reported=kinds if is_reported else state.reported & kinds,
+        reported_at=event.clock if is_reported else state.reported_at,
     )
-    refreshed = LogLine(
-        "debug",
-        "refreshed {resource}",
-        {
-            "records": body.records,
-            "rejected": body.rejected,
-            "milliseconds": round(1000 * event.seconds),
-        },
-    )
-    return after, (refreshed, *lines, *_recovery(state))
-
-
-def _is_new(
-    kinds: frozenset[str], before: ReportedRejections | None, now: float
-) -> bool:
-    """Return whether errors of records are worth lines: not if only places differ."""
-    if before is None:
-        return True
-    return kinds != before.kinds and now >= before.at + REPORT_PERIOD
+    counts = {"records": body.records, "rejected": body.rejected}
+    counts["milliseconds"] = round(1000 * seconds)
+    line = LogLine("debug", "refreshed {resource}", counts)
+    left_out = _left_out(body) if is_reported else ()
+    return after, (line, *left_out, *_recovery(state))
 
 
 def _left_out(body: LastBody) -> Iterator[LogLine]:
+    """Yield lines about rejected records."""
     for error in body.errors:
-        yield LogLine(
-            "warn", "a record is left out: {resource}{error}", {"error": error}
-        )
+        text = "a record is left out: {resource}{error}"
+        yield LogLine("warn", text, {"error": error})
     if more := body.rejected - len(body.errors):
         count = with_noun(more, "more record")
-        yield LogLine("warn", "{count} of {resource} left out", {"count": count})
+        yield LogLine("warn", f"{count} of {{resource}} left out")
 
 
 def _recovery(state: ResourceState) -> Iterator[LogLine]:
@@ -224,17 +178,19 @@ def _recovery(state: ResourceState) -> Iterator[LogLine]:
         yield LogLine("info", "{resource} can be refreshed again" + after)
 
 
-def _failed(
-    state: ResourceState, event: Failed
-) -> tuple[ResourceState, tuple[LogLine, ...]]:
-    error, is_silent = event.error, state.failure_logged or event.as_peers
+def _failed(state: ResourceState, event: Failed) -> Next:
+    error = event.error
+    since = event.at if state.failing_since is None else state.failing_since
+    if event.seconds is None:
+        return replace(state, error=error, failing_since=since), ()
+    is_silent = state.failure_logged or event.as_peers
     after = replace(
         state,
+        error=error,
+        failing_since=since,
         ended_at=event.at,
         seconds=event.seconds,
-        error=error,
         failures=state.failures + 1,
-        failing_since=event.at if state.error is None else state.failing_since,
         refreshes=state.refreshes + 1,
         failed_refreshes=state.failed_refreshes + 1,
         failure_logged=state.failure_logged or not is_silent,
@@ -246,24 +202,19 @@ def _failed(
     return after, () if is_silent else (line,)
 
 
-def _unread(
-    state: ResourceState, event: Unread
-) -> tuple[ResourceState, tuple[LogLine, ...]]:
+def _unread(state: ResourceState, event: Unread) -> Next:
     """Its line is repeated if it ends a failure."""
-    why, is_same = event.why, state.not_read is event.why
-    if event.at is None and is_same and state.error is None:
+    why, at = event.why, event.at
+    is_same = state.not_read is why
+    if at is None and is_same and state.error is None:
         return state, ()
     after = _emptied(
-        state,
-        not_read=why,
-        ended_at=event.at,
-        seconds=event.seconds,
-        failure_logged=False,
+        state, not_read=why, ended_at=at, seconds=event.seconds, failure_logged=False
     )
-    if event.at is None:
+    if at is None:
         after = replace(after, expires=inf, window_ends=inf, path=None, body=None)
     else:
-        after = replace(after, refreshes=after.refreshes + 1)
+        after = replace(after, refreshes=state.refreshes + 1)
     is_silent = is_same or event.is_expected or why is NotRead.DORMANT
     line = LogLine("info", why.value)
     return after, () if is_silent and not state.failure_logged else (line,)

@@ -22,7 +22,7 @@ from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY, Refresher
-from api_exporter.refresh.transitions import Event, Failed, Succeeded
+from api_exporter.refresh.transitions import Event, Failed, Read
 from api_exporter.subjects.selection import selection
 from api_exporter.subjects.table import RESOURCES
 from api_exporter.upstream.refusal import response_error
@@ -502,7 +502,7 @@ class RefresherTests(SynchronousTestCase):
 
     def test_defect_afterwards(self) -> None:
         """A defect in the log after a refresh frees its slot, and is logged as such."""
-        for ending in (Succeeded, Failed):
+        for ending in (Read, Failed):
             bench = Bench(groups=DOWN if ending is Failed else GROUP)
             real = bench.states.record
 

@@ -18,8 +18,8 @@ from api_exporter.refresh.transitions import (
     Expired,
     Failed,
     LogLine,
+    Read,
     Requested,
-    Succeeded,
     Unread,
     next_state,
 )
@@ -95,7 +95,7 @@ class NextStateTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """Nothing is known of a refused resource: none of it is published."""
-        read = Succeeded(body("[0]: no id"), 1.0, 5.0, 5.0)
+        read = Read(body("[0]: no id"), 1.0, 5.0, 5.0)
         state = self.story(read, Unread(NotRead.REFUSED, 1.0, 35.0)).state
         self.assertEqual(
             (None, 0, 0), (state.last_success, state.records, state.rejected)
@@ -130,10 +130,10 @@ class NextStateTests(SynchronousTestCase):
             (9090.0, "", 3),
             (12659.0, "[1]: no name", 3),
         ):
-            self.story(Succeeded(body(error), 0.0, -now, now))
+            self.story(Read(body(error), 0.0, -now, now))
             self.assertEqual(lines, len(self.story.lines), now)
         many = body("[7]: no name", rejected=3)
-        self.story(Expired(300.0, peers_fail=False), Succeeded(many, 0.0, 1.0, 12700.0))
+        self.story(Expired(300.0, peers_fail=False), Read(many, 0.0, 1.0, 12700.0))
         self.assertEqual(
             [
                 f"warn metrics of {LOG} have expired: no successful refresh for 300 s",

@@ -8,7 +8,7 @@ from api_exporter.netbird.record_cache import NO_RECORDS
 from api_exporter.netbird.resource_state import LastBody, NotRead
 from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.refresh.states import States
-from api_exporter.refresh.transitions import Expired, Failed, Succeeded, Unread
+from api_exporter.refresh.transitions import Expired, Failed, Read, Unread
 from api_exporter.telemetry.account import AccountTelemetry
 
 DOWN = UpstreamError("timeout", "no answer")
@@ -34,7 +34,7 @@ class Recorded(States):
         body = LastBody(
             digest=(), records=5, rejected=1, errors=(), recognized=NO_RECORDS
         )
-        self.record(name, Succeeded(body, seconds, at, at))
+        self.record(name, Read(body, seconds, at, at))
 
     def fails(self, name: str, at: float, seconds: float = 30) -> None:
         self.record(name, Failed(DOWN, seconds, at))
