@@ -18,10 +18,9 @@ from api_exporter.netbird.resource_state import MIN_MAX_AGE, OVERDUE_PERIODS
 from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
 from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.refresh.schedule import MAX_SILENT
+from api_exporter.refresh.schedule import FIRST_WAIT, MAX_SILENT
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
 from api_exporter.subjects.watch import AttentionState, update_findings
-from api_exporter.upstream.backoff import FIRST_RETRY_DELAY
 from api_exporter.upstream.fetcher import SILENT_SECONDS
 from simulation.account import MARKS, PATHS, SECRET
 from simulation.judge import Judge
@@ -427,7 +426,8 @@ class Checker:
                     wait *= RESOURCE_BY_NAME[name].idle_periods
                 if (error := standing.error) is not None and not error.retry_after:
                     failures = min(standing.failures, 9)
-                    wait = min(wait, FIRST_RETRY_DELAY * 2.0**failures)
+                    backoff = max(standing.seconds, FIRST_WAIT * 2.0**failures)
+                    wait = min(wait, backoff)
                 # A reload may change the period.
                 tried = max(known.tried_at.get(name, now), known.replaced_at)
                 due = tried + 1.1 * wait

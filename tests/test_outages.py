@@ -34,11 +34,10 @@ class RecoveryTests(SynchronousTestCase):
     def test_recovery(self) -> None:
         """After an outage the peers return in this time, all others 15 s later."""
         for states, begins, durations, seconds in (
-            ((REFUSED,), (-1.0,), (4.0, 26.0, 2 * HOUR), 6.0),
-            ((REFUSED,), (1000.0,), (1.0, 60.0), 6.0),
-            ((502, 503, RESET), (120.0,), (7.0, 33.0, 59.0), 6.0),
-            ((502, 503, RESET), (120.0,), (75.0, 290.0), 11.0),
-            ((403, 404, WEB_PAGE, 502), (-1, 120, 123, 127), (40.0,), 5.0),
+            ((REFUSED,), (-1.0, 1000.0), (1.0, 26.0, 60.0), 10.0),
+            ((502, 503, RESET), (120.0,), (7.0, 33.0, 60.0), 10.0),
+            ((REFUSED, 502), (120.0,), (290.0, 2 * HOUR), PERIOD),
+            ((403, 404, WEB_PAGE, 502), (-1, 120, 123, 127), (40.0,), 10.0),
             ((401,), (-1, 120, 123, 127), (40.0,), PERIOD),
             ((404, 403), (0.06,), (5.94,), 40.0),
             ((HUNG,), (120.0,), range(1, 120, 7 if THOROUGH else 21), TIMEOUT),
@@ -65,16 +64,6 @@ class RecoveryTests(SynchronousTestCase):
             self.assertLess(world.oldest, 60.0)
             for name, freshness in world.states.items():
                 self.assertTrue(freshness.up, name)
-
-    def test_restarting(self) -> None:
-        """The minute begins when a proxy has returned after an outage of any length."""
-        for before in (REFUSED, HUNG):
-
-            def weather(_path: str, now: float, before: int = before) -> int:
-                return before if 300 < now < 1500 else 502 if 300 < now < 1590 else WELL
-
-            world = World(weather).start().until(1590 + 11)
-            self.assertTrue(world.states["peers"].up, before)
 
     def test_asked_to_wait(self) -> None:
         """A Retry-After of half a minute is obeyed."""

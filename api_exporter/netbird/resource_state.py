@@ -94,7 +94,8 @@ class ResourceState(Struct, frozen=True, kw_only=True):
             of the schedule for one that is due then.
         began: when the running refresh began; None while none runs.
         is_silent: True if the running refresh has no response header yet.
-        retries: failed refreshes in a row, which delay the next one.
+        backoff: seconds to wait after the newest failure, at most the period; 0 after a
+            good answer.
         is_absent: True if the upstream answered twice that it lacks the path.
         rests_until: the earliest next refresh, because this one was costly.
         early_at: when the newest refresh that findings were waiting for began.
@@ -126,7 +127,7 @@ class ResourceState(Struct, frozen=True, kw_only=True):
     due: float | None = None
     began: float | None = None
     is_silent: bool = False
-    retries: int = 0
+    backoff: float = 0.0
     is_absent: bool = False
     rests_until: float = -inf
     early_at: float = -inf

@@ -16,13 +16,14 @@ from msgspec import Struct
 
 from api_exporter.netbird.resource_state import CONTENDED_PERIOD
 from api_exporter.ports import Attempt, Clock, DelayedCall
-from api_exporter.refresh.outage import NEVER
 from api_exporter.refresh.rate_limits import (
     BURST_FRACTION,
     RATE_FRACTION,
     STRICTEST,
     RateLimit,
 )
+
+NEVER = float("inf")
 
 SLOTS = 4
 """The maximum of concurrent requests for peers, and the same for all others."""

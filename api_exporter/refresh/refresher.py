@@ -279,7 +279,7 @@ class Refresher(Service):
         if name in self._schedule.awaited:
             self._states.change(name, early_at=begin)
         try:
-            max_seconds = self._schedule.max_seconds(name, begin)
+            max_seconds = self._schedule.max_seconds(name)
             body = await self._pipeline.read(resource, path, max_seconds)
         except CancelledError:
             if self.running:  # a defect: only the stop of the service cancels

@@ -5,19 +5,22 @@ peers stand for all resources. While they fail, one other resource is requested 
 each of their periods. Its answer tells whether only the peers' path fails; if so,
 all other resources continue as usual. The first good answer of the peers makes
 resources due that were missed or have failed. See docs/develop/decisions.md.
+
+Note [One backoff]. A failed resource is requested again after 3 s, then after waits
+that grow up to its period: of the peers slowly, of others twofold.
 """
 
 from collections.abc import Callable, Iterator
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Clock, Jitter, Reason, UpstreamError
-from api_exporter.refresh.budget import LAST, Budget, Candidate, candidate
-from api_exporter.refresh.outage import NEVER, Outage
+from api_exporter.refresh.budget import LAST, NEVER, Budget, Candidate, candidate
 from api_exporter.refresh.states import States
-from api_exporter.upstream.backoff import FIRST_RETRY_DELAY, retry_delay, with_jitter
+from api_exporter.upstream.backoff import with_jitter
 
 CONNECTION_TEST = "reach"
 """The name of the connection test, which runs once, before all except the peers."""
@@ -34,8 +37,35 @@ AWAITED_LEAD = 2.0
 UNREAD_PERIOD = 300.0
 """The interval, in seconds, by which a resource counts until its first good answer."""
 
-UNSUPPORTED_PERIOD = 3600.0
-"""Seconds between requests of a path that the upstream lacks."""
+FIRST_WAIT = 3.0
+"""Seconds from a first failure to the next request."""
+
+GROWTH, PEERS_GROWTH = 2.0, 1.05
+"""The factors between two waits, of others and of the peers. After a minute the peers
+wait 6 s: they show the end of an outage."""
+
+LOGINS: frozenset[Reason] = frozenset({"auth", "proxy_auth"})
+"""A refused login is repeated after the period: quick ones may lock a user."""
+
+FIRST_ABSENCE, ABSENCE = 30.0, 3600.0
+"""Seconds until a path is requested again that the upstream lacks or refuses. Gateways
+may answer so while a server starts."""
+
+
+class Outage(Struct):
+    """The time while the peers fail.
+
+    Attributes:
+        began: when the first failure ended.
+        reason: of the newest failure of the peers.
+        others_at: when one other resource may be requested.
+        only_peers_fail: True if others succeed.
+    """
+
+    began: float
+    reason: Reason
+    others_at: float
+    only_peers_fail: bool = False
 
 
 class Schedule:
@@ -165,43 +195,50 @@ class Schedule:
         self._change(name, is_absent=False)
         if name == self.peers_name:
             self._end_outage(now)
-        elif self._outage is not None:
-            self._outage.other_succeeded(began)
+        elif self._outage is not None and began >= self._outage.began:
+            self._outage.only_peers_fail = True
 
     def unsupported(self, name: str, now: float) -> None:
-        """End a refresh of a path that the upstream lacks.
-
-        The first such answer is retried soon: while a server starts, a gateway may give
-        it for all paths.
-        """
-        was_absent = self._state(name).is_absent
-        wait = UNSUPPORTED_PERIOD if was_absent else FIRST_RETRY_DELAY
+        """End a refresh of a path that the upstream lacks or refuses."""
+        wait = ABSENCE if self._state(name).is_absent else FIRST_ABSENCE
         due = now + with_jitter(wait, self._jitter)
         self._record_answer(name, self._end_request(name), due)
         self._change(name, is_absent=True)
 
     def failed(self, name: str, now: float, error: UpstreamError) -> None:
-        """End a failed refresh, unless the reason was a rate limit."""
-        period, began = self._states.periods[name], self._end_request(name)
-        retries = self._state(name).retries + 1
-        wait = retry_delay(retries, period, self._jitter, error.retry_after)
-        self._change(name, retries=retries, due=now + wait)
+        """End a failed refresh, unless the reason was a rate limit.
+
+        The upstream rests for as long as the refresh took.
+        """
+        began = self._end_request(name)
         if error.unsent:
             self._budget.refund()
+        if name != self.peers_name and began <= self._recovered_at:
+            # It began in an outage that is over.
+            self._change(name, backoff=0.0, due=now)
+            return
+        period, backoff = self._states.periods[name], self._next_backoff(name)
+        least = max(error.retry_after or 0.0, now - began)
+        if error.reason in LOGINS:
+            least = period
+        due = now + min(period, max(least, with_jitter(backoff, self._jitter)))
+        self._change(name, backoff=backoff, due=due)
         if name == self.peers_name:
             if error.unsupported or error.reason == "forbidden":
                 self._recheck_absent()
-            outage = self._record_outage(now, error.reason)
-            interval = outage.next_interval(now, error, now - began)
-            self._change(name, due=now + min(wait, interval))
+            self._record_outage(now, error.reason, others_at=due)
             self._peers_tried(began)
-        elif began <= self._recovered_at:  # it began in an outage that is over
-            self._change(name, retries=0, due=now)
-        elif self._outage is not None:
-            self._outage.other_failed(error.reason)
+        elif self._outage is not None and error.reason == self._outage.reason:
+            self._outage.only_peers_fail = False
+
+    def _next_backoff(self, name: str) -> float:
+        growth = PEERS_GROWTH if name == self.peers_name else GROWTH
+        return max(FIRST_WAIT, growth * self._state(name).backoff)
 
     def rate_limited(self, name: str, now: float, retry_after: float | None) -> float:
         """End a refresh that got a 429; return the seconds of the pause.
+
+        Another resource keeps its place in the queue after its first 429.
 
         Args:
             retry_after: the Retry-After of the response in seconds, or None.
@@ -212,26 +249,21 @@ class Schedule:
             self._waiting_since = now
         if name == self.peers_name:
             self._change(name, due=now)  # the pause delays it
-            self._record_outage(now, "rate_limited")
+            self._record_outage(now, "rate_limited", others_at=now)
         else:
-            retries, wait = self._state(name).retries + 1, 0.0
-            if retries > 1:  # after one, it keeps its place in the queue
-                wait = retry_delay(retries, self._states.periods[name], self._jitter)
-            self._change(name, retries=retries, due=now + wait)
+            backoff = self._next_backoff(name) if self._state(name).backoff else 0.0
+            due = now + min(backoff, self._states.periods[name])
+            self._change(name, backoff=max(backoff, pause, FIRST_WAIT), due=due)
             self.make_due(self.peers_name, now)
         return pause
 
-    def max_seconds(self, name: str, now: float) -> float:
+    def max_seconds(self, name: str) -> float:
         """Return the seconds that all attempts of a refresh may take together.
 
-        In an outage there are no retries if the peers are requested again soon, or if
-        accounts compete: retries would use the requests of others.
+        There are no retries of what fails, nor in an outage: they would only be more.
         """
-        outage = self._outage
-        contended = self._budget.is_contended(now)
-        if outage is not None and (contended or outage.interval < NEVER):
-            return 0.0
-        return self._states.periods[name]
+        fails = self._outage is not None or self._state(name).backoff
+        return 0.0 if fails else self._states.periods[name]
 
     def ended(self, name: str, now: float) -> None:
         """End a refresh without a result, if no other method has ended it."""
@@ -283,7 +315,7 @@ class Schedule:
         return state.began
 
     def _record_answer(self, name: str, began: float, due: float) -> None:
-        self._change(name, retries=0, due=due)
+        self._change(name, backoff=0.0, due=due)
         self._budget.record_answer(began)
         if name == self.peers_name:
             self._peers_tried(began)
@@ -295,13 +327,10 @@ class Schedule:
         elif self._waiting_since is not None:
             self.make_due(self.peers_name, self._waiting_since)
 
-    def _record_outage(self, now: float, reason: Reason) -> Outage:
+    def _record_outage(self, now: float, reason: Reason, others_at: float) -> None:
         if self._outage is None:
-            # A refused token would be refused on any path.
-            wait = self._states.periods[self.peers_name] if reason == "auth" else 0.0
-            self._outage = Outage(now, reason, others_at=now + wait)
+            self._outage = Outage(now, reason, others_at)
         self._outage.reason = reason
-        return self._outage
 
     def _end_outage(self, now: float) -> None:
         if self._outage is None:
@@ -309,7 +338,7 @@ class Schedule:
         self._outage = None
         self._recovered_at = now
         for name, state in self._states.every.items():
-            if state.retries:
+            if state.backoff:
                 self.make_due(name, now)
         self._forget_lateness(now)
 
@@ -322,4 +351,4 @@ class Schedule:
     def _recheck_absent(self) -> None:
         for name, state in self._states.every.items():
             if state.is_absent:
-                self._change(name, retries=1, is_absent=False)
+                self._change(name, backoff=FIRST_WAIT, is_absent=False)

@@ -23,28 +23,6 @@ def attempt_delay(
     return max(jitter() * ceiling, retry_after or 0.0)
 
 
-FIRST_RETRY_DELAY = 30.0
-"""Seconds from a failed refresh to the next one; each further failure doubles them."""
-
-
-def retry_delay(
-    failures: int, period: float, jitter: Jitter, retry_after: float | None = None
-) -> float:
-    """Return the seconds from a failed refresh to the next one.
-
-    Args:
-        failures: failed refreshes in a row, at least 1.
-        period: the refresh interval in seconds, an upper limit of the wait.
-        retry_after: the server's Retry-After in seconds. It replaces the first wait,
-            and is a lower limit of the later ones.
-    """
-    if retry_after is not None and retry_after > MAX_ATTEMPT_DELAY:
-        backoff = retry_delay(failures - 1, period, jitter) if failures > 1 else 0.0
-        return min(max(retry_after, backoff), period)
-    backoff = FIRST_RETRY_DELAY * 2.0 ** min(failures - 1, 16)
-    return min(with_jitter(backoff, jitter), period)
-
-
 def with_jitter(period: float, jitter: Jitter) -> float:
     """Return a period changed by up to a tenth: exporters must not refresh in step."""
     return period * (0.9 + 0.2 * jitter())

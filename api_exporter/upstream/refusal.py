@@ -11,7 +11,6 @@ from twisted.web.http_headers import Headers
 
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.settings.proxy import DEFAULT_PORTS
-from api_exporter.upstream.backoff import FIRST_RETRY_DELAY
 from api_exporter.upstream.failures import http_2_error, login_error, scheme_error
 from api_exporter.upstream.headers import (
     challenges,
@@ -150,7 +149,7 @@ def _foreign_error(
             "http_5xx", message, retryable=True, retry_after=wait, cure=_CURE_5XX
         )
     if status == 429 and wait is None:
-        wait = FIRST_RETRY_DELAY
+        wait = 30.0  # seconds, as another program's limiter does not say
     reason: Reason = "not_found" if status == 404 else "http_4xx"
     cure = _CURES.get(status, _CURE_4XX)
     return UpstreamError(reason, message, retry_after=wait, cure=cure)

@@ -103,7 +103,7 @@ peers lost +0: peers failing not_found
 
 A proxy that knows no path makes no resource unsupported.
 peers lost, groups lost, accounts lost +0: peers failing not_found, groups starting
-+0: accounts failing not_found
++4: accounts failing not_found
 peers ok, groups ok, accounts ok +31: peers fresh, groups fresh, accounts fresh
 
 A body that is no list is a failure of its own kind.
@@ -176,7 +176,7 @@ A failure is logged when it begins and when it ends, not every time.
 peers broken +120: peers failing http_5xx
 peers ok +61: peers fresh
 log warning cannot refresh peers: 500: broken reason=http_5xx
-log info peers can be refreshed again after 19 failures
+log info peers can be refreshed again after 18 failures
 
 The end of a failure is logged even for an answer that was logged before.
 groups lost +60: groups unsupported
@@ -194,7 +194,7 @@ peers broken, groups broken, accounts broken +4000: peers failing http_5xx
 peers ok, groups ok, accounts ok +40: peers fresh, groups fresh
 log warning cannot refresh peers: 500: broken reason=http_5xx
 log warning metrics of peers have expired: no successful refresh for 300 s
-log info peers can be refreshed again after 162 failures
+log info peers can be refreshed again after 161 failures
 
 If a withdrawal was logged, its end is logged, too.
 +0: groups fresh

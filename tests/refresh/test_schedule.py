@@ -11,8 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Jitter, Reason, UpstreamError
-from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.outage import NEVER
+from api_exporter.refresh.budget import NEVER, Budget
 from api_exporter.refresh.schedule import Schedule
 from api_exporter.refresh.states import States
 
@@ -145,8 +144,8 @@ The first resource is first, and the others follow one by one.
 3: groups ok → users
 
 A failed resource is retried after all others.
-0: → peers ok, groups hung, users ok until 30
-30: → peers ok, groups ok
+0: → peers ok, groups hung, users ok until 3
+3: → groups ok until 30
 
 If the first resource gets a 429, it is first after the pause, alone.
 0: → peers
@@ -174,8 +173,8 @@ Another outage does not make them due.
 60: → peers ok
 
 A resource keeps its place after one 429; after two it waits.
-0: → peers ok, groups 429 20
-90: → peers ok, groups 429 20
+0: → peers ok, groups 429 30
+90: → peers ok, groups 429 30
 149: → peers ok, users ok until 150
 150: → groups
 """
@@ -219,8 +218,9 @@ A Retry-After delays its resource, and no others; one of an outage ends with it.
 
 A good answer to a request from before the outage does not count.
 600: → peers, groups
-601: peers broken, groups ok → users broken
-602: → nothing
+601: peers broken, groups ok → nothing
+604: → peers broken, users broken
+605: → nothing
 
 A failure of the outage does not lengthen the wait after the next one.
 300: → peers, groups
@@ -228,8 +228,8 @@ A failure of the outage does not lengthen the wait after the next one.
 303.5: → peers ok
 304: groups hung → groups
 305: groups hung → nothing
-334.9: → peers ok
-335: → groups
+307.9: → nothing
+308: → groups
 
 A request that begins with the peers' first good answer is one of the outage, too.
 300: → peers, groups
@@ -270,38 +270,22 @@ A 429 for a request from before a pause that is over does not count.
 """
 
 PEERS_ALONE = """
-A failure of another kind ends the pace of fast failures.
-0: → peers broken until 3.5
-3.5: → peers untrusted until 33.5
-
-Ten seconds pass between fast failures after the first minute, thirty after the fifth.
-0: → peers broken until 3.5
-59: → peers broken until 62.5
-62.5: → peers broken until 72.5
-72.5: → peers untrusted until 102.5
-
-The times of fast failures end at the minute itself.
-0: → peers broken until 3.5
-60: → peers broken until 70
-300: → peers broken until 330
+The wait after a failure grows by a twentieth, whatever the reasons are.
+0: → peers broken until 3
+3: → peers untrusted until 6.15
+6.15: → peers hung until 9.4575
+9.5: → peers ok until 39.5
+60: → peers refused until 63
 
 After a slow failure the server rests for as long.
 0: → peers
 12: peers cut → nothing until 24
 
 The first resource's period is its longest pause.
-0: → peers untrusted until 30
-30: → peers untrusted until 60
+0: → peers 503 70 until 30
 
-A failed login at a proxy is not fast.
+A refused login is repeated after the period.
 0: → peers locked until 30
-
-The minute restarts after a timeout, and after a request that was not sent.
-0: → peers broken until 3.5
-100: → peers hung until 114
-200: → peers broken until 203.5
-300: → peers refused until 305
-400: → peers broken until 403.5
 """
 
 OTHERS_ALONE = """
@@ -312,14 +296,18 @@ A missing path is retried once after 30 seconds, and then hourly.
 7230: → groups ok until 7530
 10800: → groups absent until 10830
 
-After 30 s, 1, 2, 4 minutes from its end, at most the resource's period.
+After 3 s, 6 s, 12 s and so on from its end, at most the resource's period.
 0: → peers ok, groups
-5: groups hung → nothing until 35
-35: → groups hung until 95
-95: → groups hung until 215
-215: → groups hung until 455
-455: → groups hung until 755
-755: → groups ok until 1055
+2: groups broken → nothing until 5
+5: → groups broken until 11
+11: → groups broken until 23
+23: → groups broken until 47
+47: → groups broken until 95
+95: → groups broken until 191
+191: → groups broken until 383
+383: → groups broken until 683
+683: → groups broken until 983
+983: → groups ok until 1283
 """
 
 SILENT = """
@@ -399,11 +387,11 @@ class StoryTests(SynchronousTestCase):
         )
         self.assertEqual(ACCESS_LOG, started[-1])
 
-    def test_fast_failures(self) -> None:
-        """Refusals and web pages count as fast failures, whose pace stories show."""
+    def test_first_wait(self) -> None:
+        """Refusals and web pages are retried as soon as other failures."""
         reasons: tuple[Reason, ...] = ("forbidden", "not_found", "decode")
         for reason in ("http_5xx", "connect", "redirect", "http_4xx", *reasons):
-            self.assertEqual(3.5, self.next_after(reason), reason)
+            self.assertEqual(3.0, self.next_after(reason), reason)
 
     def test_refused_token(self) -> None:
         """A token that NetBird refuses is sent again after the peers' interval."""
@@ -428,25 +416,23 @@ class StoryTests(SynchronousTestCase):
 
     def test_short_period(self) -> None:
         """A short period of the peers is their longest pause."""
-        for period, error in ((5, "untrusted"), (3, "refused"), (3, "hung")):
-            story = f"0: → peers\n1: peers {error} → nothing until {1 + period}"
-            play(fresh({"peers": period}), story)
+        for error in ("untrusted", "refused", "hung"):
+            story = f"0: → peers\n1: peers {error} → nothing until 3"
+            play(fresh({"peers": 2.0}), story)
 
     def test_max_seconds(self) -> None:
-        """There is no second attempt in an outage of quick retries, or in contention,
-        where retries would use the requests of others.
-        """
+        """There is no second attempt of what fails, nor in an outage."""
         both = [30.0, 300.0]
-        for story, now, expected in (
-            ("30: → peers", 30.0, both),
-            ("30: → peers broken", 30.0, [0.0, 0.0]),
-            ("30: → peers untrusted", 60.0, both),
-            ("30: → peers 429", 30.0, [0.0, 0.0]),
-            ("30: → peers 429\n45: → peers", 45.0, [0.0, 0.0]),
-            ("30: → peers 429\n45: → peers ok", 30.0, both),
+        for story, expected in (
+            ("30: → peers", both),
+            ("30: → peers broken", [0.0, 0.0]),
+            ("30: → peers 429", [0.0, 0.0]),
+            ("30: → peers 429\n45: → peers", [0.0, 0.0]),
+            ("30: → peers 429\n45: → peers ok", both),
+            ("300: → peers ok, groups broken", [30.0, 0.0]),
         ):
             schedule = play(settled(), story)
-            found = [schedule.max_seconds(n, now) for n in ("peers", "groups")]
+            found = [schedule.max_seconds(n) for n in ("peers", "groups")]
             self.assertEqual(expected, found, story)
 
 
@@ -483,25 +469,25 @@ class OutageTests(SynchronousTestCase):
         """
         for error in (BROKEN, REFUSED):
             self.setUp()
-            expected = [(300.0 + 30 * n, f"r{n}") for n in range(11)]
+            expected = [(303.0 + 30 * n, f"r{n}") for n in range(10)]
             self.assertEqual(expected, self.down(600.0, error, error))
 
     def test_peers_alone(self) -> None:
         """If others succeed, only the peers' path fails. The outage is general again if
         one fails for the peers' reason.
         """
-        self.assertEqual(19, len(self.down(300.0, BROKEN, None)))
-        self.assertEqual(19, len(self.down(600.0, BROKEN, HUNG)))
+        self.assertEqual(19, len(self.down(303.0, BROKEN, None)))
+        self.assertEqual(19, len(self.down(603.0, BROKEN, HUNG)))
         self.assertGreater(19, len(self.down(650.0, BROKEN, BROKEN)))
         self.assertGreaterEqual(2, len(self.down(700.0, BROKEN, BROKEN)))
 
     def test_late_failure(self) -> None:
         """A request of the outage that fails after its end is due at once."""
         self.down(900.0, BROKEN, BROKEN)
-        story = "930: → peers broken, r2\n931: peers due → peers ok"
-        play(self.schedule, story).failed("r2", 935.0, BROKEN)
+        story = "933: → peers broken, r1\n934: peers due → peers ok"
+        play(self.schedule, story).failed("r1", 935.0, BROKEN)
         self.now = 935.0
-        self.assertIn((935.0, "r2"), self.down(935.0, BROKEN, None))
+        self.assertIn((935.0, "r1"), self.down(935.0, BROKEN, None))
 
 
 ROUNDING = 1e-6

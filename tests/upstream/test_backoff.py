@@ -2,12 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.backoff import (
-    MAX_ATTEMPT_DELAY,
-    attempt_delay,
-    retry_delay,
-    with_jitter,
-)
+from api_exporter.upstream.backoff import attempt_delay, with_jitter
 
 MANY = 10_000
 
@@ -31,32 +26,8 @@ class AttemptDelayTests(SynchronousTestCase):
             self.assertEqual(seconds, attempt_delay(3, lambda: chance, asked))  # noqa: B023
 
 
-class RetryDelayTests(SynchronousTestCase):
-    def test_waits(self) -> None:
-        """The wait doubles from half a minute on; Retry-After replaces the first one.
-
-        The wait never exceeds the period.
-        """
-        for period, asked, expected in (
-            (600.0, None, [30, 60, 120, 240, 480, 600, 600]),
-            (30.0, None, [30, 30]),
-            (5.0, None, [5, 5]),
-            (600.0, MAX_ATTEMPT_DELAY, [30, 60, 120]),
-            (600.0, MAX_ATTEMPT_DELAY + 1, [6, 30, 60]),
-            (600.0, 70.0, [70, 70, 70, 120]),
-            (600.0, 3600.0, [600, 600]),
-        ):
-            found = [
-                retry_delay(failures, period, lambda: 0.5, asked)
-                for failures, _ in enumerate(expected, 1)
-            ]
-            self.assertEqual(expected, found)
-            self.assertEqual(period, retry_delay(MANY, period, lambda: 0.5, asked))
-
+class JitterTests(SynchronousTestCase):
     def test_jitter(self) -> None:
-        """A period and a wait change by up to a tenth. A wait is at most the period."""
+        """A period and a wait change by up to a tenth."""
         for chance, seconds in ((0.0, 27.0), (0.5, 30.0), (1.0, 33.0)):
             self.assertEqual(seconds, with_jitter(30.0, lambda: chance))  # noqa: B023
-            self.assertEqual(seconds, retry_delay(1, 60.0, lambda: chance))  # noqa: B023
-            wait = retry_delay(1, 30.0, lambda: chance)  # noqa: B023
-            self.assertEqual(min(30.0, seconds), wait)
