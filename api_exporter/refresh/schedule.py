@@ -45,7 +45,7 @@ GROWTH, PEERS_GROWTH = 2.0, 1.05
 wait 6 s: they show the end of an outage."""
 
 LOGINS: frozenset[Reason] = frozenset({"auth", "proxy_auth"})
-"""A refused login is repeated after the period: quick ones may lock a user."""
+"""The peers repeat a refused login after their period: quick ones may lock a user."""
 
 FIRST_ABSENCE, ABSENCE = 30.0, 3600.0
 """Seconds until a path is requested again that the upstream lacks or refuses. Gateways
@@ -109,7 +109,9 @@ class Schedule:
             ResourceState(period=0.0, due=now) if has_connection_test else None
         )
         for name in states.every:
-            states.change(name, due=now, retries=0, is_absent=False, rests_until=-NEVER)
+            states.change(
+                name, due=now, backoff=0.0, is_absent=False, rests_until=-NEVER
+            )
         self._waiting_since: float | None = -NEVER
         """When others began to wait for the peers (start or pause), or None."""
         self._outage: Outage | None = None
@@ -196,6 +198,8 @@ class Schedule:
         if name == self.peers_name:
             self._end_outage(now)
         elif self._outage is not None and began >= self._outage.began:
+            if not self._outage.only_peers_fail:
+                self.make_due(self.peers_name, now)
             self._outage.only_peers_fail = True
 
     def unsupported(self, name: str, now: float) -> None:
@@ -208,7 +212,7 @@ class Schedule:
     def failed(self, name: str, now: float, error: UpstreamError) -> None:
         """End a failed refresh, unless the reason was a rate limit.
 
-        The upstream rests for as long as the refresh took.
+        The upstream rests for half as long as the refresh took.
         """
         began = self._end_request(name)
         if error.unsent:
@@ -218,8 +222,8 @@ class Schedule:
             self._change(name, backoff=0.0, due=now)
             return
         period, backoff = self._states.periods[name], self._next_backoff(name)
-        least = max(error.retry_after or 0.0, now - began)
-        if error.reason in LOGINS:
+        least = max(error.retry_after or 0.0, 0.5 * (now - began))
+        if name == self.peers_name and error.reason in LOGINS:
             least = period
         due = now + min(period, max(least, with_jitter(backoff, self._jitter)))
         self._change(name, backoff=backoff, due=due)

@@ -194,7 +194,7 @@ peers broken, groups broken, accounts broken +4000: peers failing http_5xx
 peers ok, groups ok, accounts ok +40: peers fresh, groups fresh
 log warning cannot refresh peers: 500: broken reason=http_5xx
 log warning metrics of peers have expired: no successful refresh for 300 s
-log info peers can be refreshed again after 161 failures
+log info peers can be refreshed again after 169 failures
 
 If a withdrawal was logged, its end is logged, too.
 +0: groups fresh

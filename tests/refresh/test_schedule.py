@@ -277,9 +277,9 @@ The wait after a failure grows by a twentieth, whatever the reasons are.
 9.5: → peers ok until 39.5
 60: → peers refused until 63
 
-After a slow failure the server rests for as long.
+After a slow failure the server rests for half as long.
 0: → peers
-12: peers cut → nothing until 24
+12: peers cut → nothing until 18
 
 The first resource's period is its longest pause.
 0: → peers 503 70 until 30
