@@ -15,7 +15,6 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
-from twisted.web.resource import Resource
 
 from api_exporter.access import part as access_part
 from api_exporter.account import SharedState
@@ -29,7 +28,7 @@ from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving import listener
-from api_exporter.serving.site import connection_limit
+from api_exporter.serving.site import Frontend, connection_limit
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
@@ -44,8 +43,9 @@ from api_exporter.version import this_build
 from api_exporter.web.context import RUNBOOKS_PATH, SiteContext
 from api_exporter.web.tree import tree
 
-if TYPE_CHECKING:  # imported only if access control is configured
+if TYPE_CHECKING:  # imported only if they are configured
     from api_exporter.access.control import AccessControl
+    from api_exporter.web.pprof import ProfileService
 
 log = Logger()
 
@@ -212,66 +212,23 @@ def assemble(
     """
     settings = configured.settings
     threads = install_name_resolver(reactor)
-    shared = SharedState(
-        settings.accounts.values(),
-        settings.thresholds_file,
-        log_threads,
-        compute,
-        small_bytes,
-    )
-    process = ProcessTelemetry(
-        registry=CollectorRegistry(),
-        build=this_build(),
-        threads=[reactor.getThreadPool(), threads, log_threads],
-        dropped=dropped,
-    )
+    each, thresholds = settings.accounts.values(), settings.thresholds_file
+    shared = SharedState(each, thresholds, log_threads, compute, small_bytes)
+    pools = [reactor.getThreadPool(), threads, log_threads]
+    process = _process(pools, dropped)
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
     networks = accounts.networks
-    profiles = None
-    if pprof:
-        from api_exporter.web.pprof import ProfileService  # noqa: PLC0415
-
-        profiles = ProfileService(reactor, threads, now)
+    profiles = _profiles(reactor, threads, now) if pprof else None
     context = _site_context(
-        configured,
-        process,
-        reactor,
-        compute=compute,
-        profiles=None if profiles is None else profiles.pages,
-        now=now,
+        configured, process, reactor, compute=compute, profiles=profiles, now=now
     )
     if settings.has_names:
         register_account_gauges(process.registry, lambda: accounts.telemetries)
-    site = access_part.make_site(
-        configured.access,
-        tree(networks, context, lookup=settings.lookup),
-        reactor,
-        max_connections=connection_limit(settings.max_connections, len(networks)),
-        registry=process.registry,
-    )
-    listening = listener.Listener(
-        addresses=settings.listen_address,
-        site=site,
-        reactor=reactor,
-        on_ready=partial(_announce, settings, pprof),
-        encrypt=site.encrypt,
-        on_exposed=(lambda: None) if context.simulated else site.warn_exposed,
-    )
+    site = _site(configured, networks, context, reactor)
+    listening = _listener(configured, site, reactor, pprof=pprof)
     status = partial(_state, settings, networks, now)
     notifier = Notifier(Supervisor(os.environ), status, reactor)
-
-    def follow(network: AccountNetwork) -> None:
-        network.states.on_up_changed = notifier.send_status
-        if settings.lookup:
-            from api_exporter.web.lookup import NewestTable  # noqa: PLC0415
-
-            network.followers.append(NewestTable(network, compute))
-
-    def on_changed() -> None:
-        site.max_connections = connection_limit(settings.max_connections, len(networks))
-        notifier.send_status()
-
-    accounts.follow(follow)
+    accounts.follow(partial(_follow, settings, notifier, compute))
     services: list[Service] = [
         *filter(None, [configured.simulation]),
         listening,
@@ -282,6 +239,7 @@ def assemble(
     ]
     reloads = [accounts.reload, listening.reload, site.reload]
     if read is not None:
+        on_changed = partial(_on_changed, settings, networks, site, notifier)
         live = LiveSettings(
             settings,
             read,
@@ -293,13 +251,78 @@ def assemble(
     return Program(services, reloads)
 
 
+def _process(pools: list[ThreadPool], dropped: Callable[[], int]) -> ProcessTelemetry:
+    return ProcessTelemetry(
+        registry=CollectorRegistry(), build=this_build(), threads=pools, dropped=dropped
+    )
+
+
+def _profiles(
+    reactor: PosixReactorBase, threads: ThreadPool, now: Now
+) -> "ProfileService":
+    from api_exporter.web.pprof import ProfileService  # noqa: PLC0415
+
+    return ProfileService(reactor, threads, now)
+
+
+def _site(
+    configured: Configuration,
+    networks: Mapping[str, AccountNetwork],
+    context: SiteContext,
+    reactor: PosixReactorBase,
+) -> Frontend:
+    settings = configured.settings
+    return access_part.make_site(
+        configured.access,
+        tree(networks, context, lookup=settings.lookup),
+        reactor,
+        max_connections=connection_limit(settings.max_connections, len(networks)),
+        registry=context.process.registry,
+    )
+
+
+def _listener(
+    configured: Configuration, site: Frontend, reactor: PosixReactorBase, *, pprof: bool
+) -> listener.Listener:
+    settings, is_simulated = configured.settings, configured.simulation is not None
+    return listener.Listener(
+        addresses=settings.listen_address,
+        site=site,
+        reactor=reactor,
+        on_ready=partial(_announce, settings, pprof),
+        encrypt=site.encrypt,
+        on_exposed=(lambda: None) if is_simulated else site.warn_exposed,
+    )
+
+
+def _follow(
+    settings: Settings, notifier: Notifier, compute: Compute, network: AccountNetwork
+) -> None:
+    network.states.on_up_changed = notifier.send_status
+    if settings.lookup:
+        from api_exporter.web.lookup import NewestTable  # noqa: PLC0415
+
+        network.followers.append(NewestTable(network, compute))
+
+
+def _on_changed(
+    settings: Settings,
+    networks: Mapping[str, AccountNetwork],
+    site: Frontend,
+    notifier: Notifier,
+) -> None:
+    """Adapt to other accounts after a reload."""
+    site.max_connections = connection_limit(settings.max_connections, len(networks))
+    notifier.send_status()
+
+
 def _site_context(
     configured: Configuration,
     process: ProcessTelemetry,
     reactor: PosixReactorBase,
     *,
     compute: Compute,
-    profiles: Resource | None,
+    profiles: "ProfileService | None",
     now: Now,
 ) -> SiteContext:
     started = reactor.seconds()
@@ -310,7 +333,7 @@ def _site_context(
         runbooks=configured.settings.runbooks_url or RUNBOOKS_PATH,
         simulated=configured.simulation is not None,
         compute=compute,
-        profiles=profiles,
+        profiles=None if profiles is None else profiles.pages,
         uptime=lambda: reactor.seconds() - started,
         clock=reactor,
         now=now,
