@@ -62,7 +62,7 @@ def _install(folder: Path, made: Path) -> str:
         raise Failed("twistd does not see the plugin")
     where = "import api_exporter; print(*api_exporter.__path__)"
     package = Path(run(venv / "bin/python", "-c", where, cwd=folder).strip())
-    documents = ("accounts", "events", "metrics", "operations", "security")
+    documents = ("accounts", "logs", "metrics", "reference", "security")
     names = ("thresholds.json", "doc/alerts.yml", "doc/runbooks.html")
     for name in (*names, *(f"doc/{document}.md" for document in documents)):
         if not (package / name).exists():

@@ -113,7 +113,7 @@ def made() -> str:
                     Column("proxy_service_id", "id", look(hidden=True)),
                 ],
                 sort={"Errors": True, "Requests": True},
-                empty="No service, or no access log: see docs/access-log.md",
+                empty="No service, or no access log: see docs/logs.md",
             ),
             lines(
                 "Requests a minute, by status",
