@@ -28,7 +28,7 @@ from api_exporter.settings.certificate import (
 )
 from api_exporter.settings.proxy import Proxy, proxy_or_none
 from api_exporter.settings.proxy_selection import ProxySelection
-from api_exporter.settings.setting import setting, settings_of
+from api_exporter.settings.setting import HTTPS, setting, settings_of
 from api_exporter.settings.shard import Shard, shard
 from api_exporter.settings.token import Token, TokenFile, parse_token, token_file
 from api_exporter.subjects.events import AUDIT_EVENTS
@@ -125,6 +125,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " intermediate certificates. The exporter checks the file for every new"
         " connection.",
         is_path=True,
+        needs=(HTTPS,),
     )
     upstream_client_key_file: Path | None = setting(
         parsers.optional(key_file),
@@ -140,6 +141,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " replace those of this machine and of `SSL_CERT_FILE`. A change applies to"
         " new connections after a minute.",
         is_path=True,
+        needs=(HTTPS,),
     )
     collectors: frozenset[str] = setting(
         parsers.collectors,
@@ -222,6 +224,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " to standard error.",
         section="Audit events",
         is_path=True,
+        writes=True,
     )
     events_cursor_file: Path | None = setting(
         parsers.optional(parsers.file),
@@ -229,6 +232,8 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "File that records which audit events are written. Without it, the name of"
         " `EVENTS_FILE` plus `.cursor`. Required if `EVENTS_FILE` is `-`.",
         is_path=True,
+        writes=True,
+        needs=("EVENTS_FILE",),
     )
 
     access_log_file: Path | None = setting(
@@ -239,6 +244,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " error.",
         section="Access log of the reverse proxy",
         is_path=True,
+        writes=True,
     )
     access_log_cursor_file: Path | None = setting(
         parsers.optional(parsers.file),
@@ -247,6 +253,8 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " name of `ACCESS_LOG_FILE` plus `.cursor`. Required if `ACCESS_LOG_FILE` is"
         " `-`.",
         is_path=True,
+        writes=True,
+        needs=("ACCESS_LOG_FILE",),
     )
     access_log_metrics: bool = setting(
         parsers.yes_or_no,
@@ -261,6 +269,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "Maximum number of requests for the access log in a minute. Each response has"
         " at most 100 rows.",
         default="2",
+        needs=("ACCESS_LOG_FILE", "ACCESS_LOG_METRICS"),
     )
 
     @property
@@ -406,6 +415,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         "the path of the metrics, /sd or /lookup, separated by commas",
         "Paths that need no password or token even if others do. `/sd` includes"
         " `/sd/accounts`, and `/lookup` both tables.",
+        needs=("WEB_CONFIG_FILE", "WEB_BEARER_TOKENS_FILE"),
     )
     log_level: str = setting(
         parsers.log_level,

@@ -7,6 +7,7 @@ from pathlib import Path
 from api_exporter.collectors.metric_filter import matches
 from api_exporter.settings.accounts import account, accounts, secrets_of
 from api_exporter.settings.definitions import (
+    ACCOUNT_SETTINGS,
     PROCESS_SETTINGS,
     RETIRED,
     AccountSettings,
@@ -14,6 +15,8 @@ from api_exporter.settings.definitions import (
 )
 from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.parsers import STANDARD_OUTPUT
+from api_exporter.settings.setting import Setting
+from api_exporter.settings.token import TokenFile
 from api_exporter.subjects.table import COLLECTORS
 
 SYNONYMS = {
@@ -120,41 +123,31 @@ def _shared_files(
     """
     users: dict[str, list[str]] = {}
     written: set[str] = set()
-    for name, path in _input_files(accounts, values):
-        users.setdefault(os.path.realpath(path), []).append(name)
-    for settings in accounts:
-        owner = f" of {settings.name}" if settings.name else ""
-        paths: list[tuple[str, Path]] = []
-        if settings.events_file is not None:
-            paths.append(("EVENTS_FILE", settings.events_file))
-            paths.append(("EVENTS_CURSOR_FILE", settings.events_cursor))
-        if settings.access_log_file is not None:
-            paths.append(("ACCESS_LOG_FILE", settings.access_log_file))
-            paths.append(("ACCESS_LOG_CURSOR_FILE", settings.access_log_cursor))
-        for setting, path in paths:
-            if path != STANDARD_OUTPUT:
-                real = os.path.realpath(path)
+    for setting, owner, value in _used(accounts, values):
+        path = value.path if isinstance(value, TokenFile) else value
+        if setting.is_path and isinstance(path, Path) and path != STANDARD_OUTPUT:
+            real = os.path.realpath(path)
+            users.setdefault(real, []).append(f"{setting.name}{owner}")
+            if setting.writes:
                 written.add(real)
-                users.setdefault(real, []).append(f"{setting}{owner}")
     for shared, found in users.items():
         if len(found) > 1 and shared in written:
             names = " and ".join(found)
             yield f"{names}: each needs a file of its own, not {shared!r}"
 
 
-def _input_files(
+def _used(
     accounts: Iterable[AccountSettings], values: Mapping[str, object]
-) -> Iterator[tuple[str, Path]]:
-    for name in ("web_config_file", "web_bearer_tokens_file"):
-        if isinstance(path := values[name], Path):
-            yield name.upper(), path
-    for settings in accounts:
-        owner = f" of {settings.name}" if settings.name else ""
-        if settings.upstream_api_token_file is not None:
-            yield (
-                f"UPSTREAM_API_TOKEN_FILE{owner}",
-                settings.upstream_api_token_file.path,
-            )
-        for name in ("client_cert_file", "client_key_file", "ca_file"):
-            if (path := getattr(settings, f"upstream_{name}")) is not None:
-                yield f"UPSTREAM_{name.upper()}{owner}", path
+) -> Iterator[tuple[Setting, str, object]]:
+    """Yield each setting, its owner as the end of a name, and the value in use."""
+    for setting in PROCESS_SETTINGS:
+        yield setting, "", values[setting.name.lower()]
+    for one in accounts:
+        owner = f" of {one.name}" if one.name else ""
+        cursors = {
+            "EVENTS_CURSOR_FILE": one.events_file and one.events_cursor,
+            "ACCESS_LOG_CURSOR_FILE": one.access_log_file and one.access_log_cursor,
+        }
+        for setting in ACCOUNT_SETTINGS:
+            value = getattr(one, setting.name.lower())
+            yield setting, owner, cursors.get(setting.name, value)

@@ -25,7 +25,7 @@ from api_exporter.settings.inherited import is_harmful
 from api_exporter.settings.options import Options
 from api_exporter.settings.proxy_selection import no_proxy_warnings
 from api_exporter.settings.setting import absolute_path
-from api_exporter.settings.spelling import closest, misspelt
+from api_exporter.settings.spelling import closest
 from api_exporter.settings.unused import unused_warnings
 
 log = Logger()
@@ -70,7 +70,7 @@ def load(
 
 def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
     """Log probable mistakes that do not prevent a start."""
-    for name, setting in misspelt(environ).items():
+    for name, setting in ((n, s) for n in environ if (s := closest(n))):
         log.warn(MISSPELT, name=name, setting=setting)
     for line in (*unused_warnings(settings), *no_proxy_warnings(environ)):
         log.warn("{text}", text=line)

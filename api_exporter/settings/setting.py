@@ -17,6 +17,8 @@ from api_exporter.settings.errors import (
 
 T = TypeVar("T")
 
+HTTPS = "an https address in UPSTREAM_API_URL"
+
 
 class Setting(Struct, frozen=True):
     """A variable of the environment.
@@ -29,6 +31,8 @@ class Setting(Struct, frozen=True):
         secret: True if errors must not repeat the value.
         is_path: True for a file or folder. It is relative to the folder of the start,
             or to the account's file that names it.
+        writes: True for a file that the exporter writes.
+        needs: settings without all of which this one has no effect, or HTTPS.
         name: the field's name in capitals.
     """
 
@@ -39,6 +43,8 @@ class Setting(Struct, frozen=True):
     section: str = ""
     secret: bool = False
     is_path: bool = False
+    writes: bool = False
+    needs: tuple[str, ...] = ()
     name: str = ""
 
     def __call__(self) -> NoReturn:

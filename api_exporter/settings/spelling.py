@@ -2,50 +2,24 @@
 
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from api_exporter.settings.definitions import SETTING_BY_NAME
 
-_MAX_SHORT_LENGTH = 8
-"""Maximum length of a name in which only one mistake is allowed."""
-
 
 def closest(name: str) -> str | None:
-    """Return the setting that is at most two mistakes from a name, or None."""
+    """Return the setting that a name is probably meant for, or None.
+
+    Two mistakes in a long name are found, and one in a short name.
+    """
     if name in SETTING_BY_NAME:
         return None
-    return next((s for s in SETTING_BY_NAME if _is_near(name.upper(), s)), None)
+    likeness = 0.8 if len(name) <= _MAX_SHORT_LENGTH else 0.86
+    found = get_close_matches(name.upper(), SETTING_BY_NAME, 1, likeness)
+    return found[0] if found else None
 
 
-def misspelt(names: Iterable[str]) -> dict[str, str]:
-    """Return misspelt names and the setting that each is near to."""
-    return {name: setting for name in names if (setting := closest(name)) is not None}
-
-
-def _is_near(name: str, setting: str) -> bool:
-    limit = 1 if len(setting) <= _MAX_SHORT_LENGTH else 2
-    if abs(len(name) - len(setting)) > limit:
-        return False
-    if len(set(name) ^ set(setting)) > 2 * limit:  # much faster than the distance
-        return False
-    return distance(name, setting) <= limit
-
-
-def distance(a: str, b: str) -> int:
-    """Return the optimal string alignment distance of two words.
-
-    It counts letters to add, remove or replace, and neighbours to swap.
-    """
-    before: list[int] = []
-    row = list(range(len(b) + 1))
-    for i, letter in enumerate(a, 1):
-        older, before, row = before, row, [i]
-        for j, other in enumerate(b, 1):
-            cost = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != other))
-            if i > 1 and j > 1 and (letter, a[i - 2]) == (b[j - 2], other):
-                cost = min(cost, older[j - 2] + 1)
-            row.append(cost)
-    return row[-1]
-
+_MAX_SHORT_LENGTH = 8
 
 _FOREIGN_OPTIONS = {
     "web.listen-address": "LISTEN_ADDRESS",
@@ -69,13 +43,10 @@ def hint_for_options(arguments: Iterable[str]) -> str:
     for argument in arguments:
         name = argument.partition("=")[0].lstrip("-")
         words = re.sub(r"[.-]", "_", name).upper()
-        found = _FOREIGN_OPTIONS.get(name) or (
-            words if words in SETTING_BY_NAME else ""
-        )
+        found = _FOREIGN_OPTIONS.get(name, words if words in SETTING_BY_NAME else "")
         if argument.startswith("-") and found[:1].isupper():
-            return (
-                f": use the setting {found}, in the environment or a file of --config"
-            )
+            where = "in the environment or a file of --config"
+            return f": use the setting {found}, {where}"
         if argument.startswith("-") and found:
             return f": use {found}"
     return ""
