@@ -62,9 +62,9 @@ test: check $(VENV)/dev ## Run all checks and tests: five minutes on two process
 	@$(BIN)/python -m twisted.trial -j2 $(UNTRACED)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90
-	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
+	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tools.pure)"
 	@$(MAKE) --no-print-directory -j2 simulation programs
-	@TEST_DURATIONS= $(BIN)/python -m tests.durations $(TEST_DURATIONS)
+	@TEST_DURATIONS= $(BIN)/python -m tools.durations $(TEST_DURATIONS)
 
 # Two days of a seed that stays, and two of one that each commit has for its own: so the
 # same commit fails again.
@@ -112,7 +112,7 @@ with: $(VENV)/run
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/mypy --no-error-summary -p api_exporter -p deploy.grafana -p tests -p benchmarks -p acceptance -p fuzz -p mutation -p simulation
+	@$(BIN)/mypy --no-error-summary -p api_exporter -p deploy.grafana -p checks -p simulation -p tests -p tools
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
 
 format: $(VENV)/dev ## Format the code.
@@ -126,16 +126,16 @@ boards: $(VENV)/dev ## Make Grafana's dashboards of the program in deploy/grafan
 	@$(BIN)/python -m deploy.grafana
 
 dashboards: $(VENV)/dev ## Draw all boards in five situations into build/boards. Needs npm, chromium, prometheus; ten minutes.
-	@$(BIN)/python -m acceptance boards
+	@$(BIN)/python -m checks.acceptance boards
 
 docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual page, the chart's README and the golden pages.
-	@$(BIN)/python -m tests.documents
+	@$(BIN)/python -m tools.documents
 	@$(BIN)/python -m tests.golden
-	@$(BIN)/python -m tests.chart
+	@$(BIN)/python -m tools.chart
 
 rules: $(VENV)/dev ## Make Prometheus' alerts of the findings.
-	@$(BIN)/python -m tests.prometheus
-	@$(BIN)/python -m tests.chart
+	@$(BIN)/python -m tools.prometheus
+	@$(BIN)/python -m tools.chart
 
 # What is installed into images, packages and executables, to the byte. It changes only where
 # setup.cfg requires it: UPGRADE=--upgrade takes the newest of all.
@@ -151,19 +151,19 @@ lock: ## Write deploy/lock/*.txt, the dependencies that fit setup.cfg, with thei
 		deploy/lock/release.in
 
 bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/bench.json.
-	@$(BIN)/python -m benchmarks $(BENCH)
+	@$(BIN)/python -m checks.benchmarks $(BENCH)
 
 figures: $(VENV)/dev ## Write the table and the graph of docs/performance.md from build/bench.json.
-	@$(BIN)/python -m benchmarks.figures
+	@$(BIN)/python -m checks.benchmarks.figures
 
 # One processor for MINUTES each, where atheris has a wheel: Python 3.11 to 3.13.
 fuzz: $(VENV)/dev ## Fuzz TARGETS=, for MINUTES= each; updates docs/develop/correctness.md.
 	@$(BIN)/pip install --quiet --disable-pip-version-check 'atheris == 3.0.0'
-	@$(BIN)/python -m fuzz $(TARGETS) --minutes $(or $(MINUTES),15)
+	@$(BIN)/python -m checks.fuzz $(TARGETS) --minutes $(or $(MINUTES),15)
 	@$(MAKE) --no-print-directory docs
 
 acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or minutes; ends with a table.
-	@$(BIN)/python -m acceptance $(ONLY)
+	@$(BIN)/python -m checks.acceptance $(ONLY)
 
 # The loader is compiled with its own zlib, so that libc is all it needs. If something that it
 # needs is missing, `needs.c` says so in one line. The same commit makes the same bytes.
@@ -217,7 +217,7 @@ version: $(VENV)/dev ## Write VERSION=, such as 1.2.3 or 1.2.3.dev0, into all fi
 release-check: executable test ## Everything that must hold before a release is tagged.
 	@test -z "$$(git status --porcelain)" || { echo "the tree has changes" >&2; exit 1; }
 	@$(BIN)/towncrier build --draft >/dev/null
-	@$(BIN)/python -m acceptance wheel source
+	@$(BIN)/python -m checks.acceptance wheel source
 
 clean: ## Remove what was made.
 	rm -rf $(VENV) build dist *.egg-info _trial_temp* .coverage* .mypy_cache .ruff_cache .hypothesis

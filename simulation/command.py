@@ -18,7 +18,7 @@ from twisted.logger import globalLogBeginner
 
 from simulation.probes import PROBES, missed
 from simulation.run import Run, run
-from tests.correctness import record_probes, record_simulation
+from tools.correctness import record_probes, record_simulation
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--seeds", metavar="A-B", type=_seeds, help="so many days each")
     parser.add_argument("--processes", type=int, default=2, help="for --seeds")
     parser.add_argument(
-        "--record", action="store_true", help="into tests/correctness.json"
+        "--record", action="store_true", help="into tools/correctness.json"
     )
     parser.add_argument("--page", type=Path, metavar="FILE", help="a page about it")
     parser.add_argument("--probes", action="store_true", help="fail if one is missed")

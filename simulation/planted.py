@@ -15,7 +15,7 @@ from subprocess import run
 
 from msgspec import Struct
 
-from tests.correctness import record_result
+from tools.correctness import record_result
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,7 +67,7 @@ def main() -> None:
 def find(bug: Bug, seed: int, days: float) -> tuple[float, str]:
     """Return the simulated days, and the violated invariant or ""."""
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
-        for name in ("api_exporter", "simulation", "tests"):
+        for name in ("api_exporter", "simulation", "tests", "tools"):
             shutil.copytree(ROOT / name, Path(folder) / name)
         file = Path(folder) / "api_exporter" / bug.file
         file.write_text(planted(bug, file.read_text()))

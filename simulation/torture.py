@@ -43,7 +43,7 @@ from simulation.secure import SecureLink, get, server_context, use_clock
 from simulation.upstream import Upstream
 from simulation.world import LOGS, NAMES, Violation, World
 from tests.authority import Authority, Issued
-from tests.correctness import record_result
+from tools.correctness import record_result
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -400,7 +400,7 @@ def main() -> None:
     parser.add_argument("--only", metavar="TEXT", default="", help="places with a text")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument(
-        "--record", action="store_true", help="into tests/correctness.json"
+        "--record", action="store_true", help="into tools/correctness.json"
     )
     options = parser.parse_args()
     globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)

@@ -34,6 +34,6 @@ settings.register_profile(
 settings.load_profile("api-exporter")
 
 if path := os.environ.get("TEST_DURATIONS"):
-    from tests.durations import record
+    from tools.durations import record
 
     record(Path(path))

@@ -11,7 +11,7 @@ from api_exporter.cli import CommandOptions, main
 from api_exporter.settings.definitions import SETTING_BY_NAME
 from api_exporter.settings.options import Options
 from api_exporter.version import this_build
-from tests.documents import ROOT
+from tools.documents import ROOT
 
 
 class CommandOptionsTests(SynchronousTestCase):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from mutation.mutants import mutants
+from checks.mutation.mutants import mutants
 from simulation.planted import BUGS, ROOT, planted
 from simulation.probes import PROBES, probed
-from tests.correctness import results
 from tests.reference.recorded import ledger
+from tools.correctness import results
 
 SOURCE = """\
 def least(a: int, b: int = 1) -> int:

@@ -5,12 +5,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.settings.definitions import SETTINGS
 from tests.bodies import inventory
 from tests.collectors.samples import PREFIX, page, parsed
-from tests.documents import DOCUMENTS, ROOT, configuration, metrics
 from tests.reference import reference
 from tests.reference.comparison import PERSONAL, PUBLIC
 from tests.reference.comparison import parsed as decoded
 from tests.reference.page import Settings
 from tests.reference.test_reference import MADE_UP
+from tools.documents import DOCUMENTS, ROOT, configuration, metrics
 
 
 def labels(settings: Settings) -> dict[str, set[str]]:
@@ -25,7 +25,7 @@ class DocumentsTests(SynchronousTestCase):
     maxDiff = None
 
     def test_fresh(self) -> None:
-        """The documents are up to date with the code (`python -m tests.documents`)."""
+        """The documents are up to date with the code (`python -m tools.documents`)."""
         for path, made in DOCUMENTS.items():
             written = (ROOT / path).read_text(encoding="utf-8")
             self.assertEqual(made().split("\n"), written.split("\n"), path)

@@ -1,17 +1,17 @@
-"""The inputs in the fuzzer's corpus; `python -m fuzz` finds new ones."""
+"""The inputs in the fuzzer's corpus; `python -m checks.fuzz` finds new ones."""
 
 from importlib import import_module
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from fuzz import TARGETS, corpus
+from checks.fuzz import TARGETS, corpus
 
 
 class CorpusTests(SynchronousTestCase):
     def test_properties(self) -> None:
         """No input in the corpus breaks a property of its target."""
         for target in TARGETS:
-            module = import_module(f"fuzz.{target}")
+            module = import_module(f"checks.fuzz.{target}")
             for one in (*module.SEEDS, *corpus.load(target)):
                 with self.subTest(target=target, one=one):
                     module.attempt(one)

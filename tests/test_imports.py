@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.documents import ROOT
+from tools.documents import ROOT
 
 
 def parsed(path: Path) -> tuple[str, ast.Module]:

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.documents import ROOT
+from tools.documents import ROOT
 
 LOCK = ROOT / "deploy/lock"
 

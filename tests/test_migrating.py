@@ -5,9 +5,9 @@ import re
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.environment import SYNONYMS
-from tests.documents import metrics
 from tests.incumbent import LABELS, PREFIX, WITHOUT_RULE
 from tests.migrating import DOCUMENT, alerts, pairs
+from tools.documents import metrics
 
 
 class MigratingTests(SynchronousTestCase):

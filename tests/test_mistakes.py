@@ -26,9 +26,9 @@ from api_exporter.upstream.certificate_problems import chain_problem
 from api_exporter.upstream.failures import headers_error, translate
 from api_exporter.upstream.refusal import response_error
 from tests.authority import Authority
-from tests.documents import ROOT
 from tests.scripted import refusal
 from tests.settings.test_table import REFUSED
+from tools.documents import ROOT
 
 URL, TOKEN = "https://api.example", "nbp_secret"
 HTML = "<html>Sign in</html>"

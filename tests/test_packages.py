@@ -4,7 +4,7 @@ from configparser import ConfigParser
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.documents import ROOT
+from tools.documents import ROOT
 
 
 class PackagesTests(SynchronousTestCase):

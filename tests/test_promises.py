@@ -1,7 +1,7 @@
 from twisted.trial.runner import TestLoader
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.promises import kept, promises
+from tools.promises import kept, promises
 
 
 class PromisesTests(SynchronousTestCase):
@@ -10,7 +10,7 @@ class PromisesTests(SynchronousTestCase):
     def test_names(self) -> None:
         """Each promised name exists, and each name is promised.
 
-        A new name: `python -m tests.promises`. A name that is missing breaks a promise
+        A new name: `python -m tools.promises`. A name that is missing breaks a promise
         of 1.x: docs/reference.md says how a promise ends.
         """
         self.assertEqual(kept(), promises())

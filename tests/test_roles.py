@@ -10,7 +10,7 @@ from tests.inventories import inventory_of
 from tests.logbook import logbook
 from tests.parts import CURRENT_USER as CURRENT_PATH
 from tests.parts import SERVICE_USER
-from tests.roles import ROLES, SERVICE, Watched, granted, network, results
+from tools.roles import ROLES, SERVICE, Watched, granted, network, results
 
 OF_PEERS = {"resource": "peers"}
 

@@ -11,9 +11,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.definitions import RETIRED, SETTINGS
 from api_exporter.subjects.table import FINDERS
-from tests import prometheus, wording
-from tests.documents import MADE, ROOT, metrics
-from tests.wording import faults
+from tools import prometheus, wording
+from tools.documents import MADE, ROOT, metrics
+from tools.wording import faults
 
 LONGEST = 25
 """Words of a sentence."""

@@ -5,7 +5,7 @@ import re
 import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.prometheus import ALERTS, EXPORTER_RUNBOOKS, KINDS, MARK, RULES, alerts
+from tools.prometheus import ALERTS, EXPORTER_RUNBOOKS, KINDS, MARK, RULES, alerts
 
 TARGET = "cluster, account, job, instance"
 """The labels that identify a target. Several accounts of one exporter share `instance`.

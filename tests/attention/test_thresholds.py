@@ -5,7 +5,7 @@ import json
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import default_thresholds, with_changes
-from tests.prometheus import KINDS, ROOT
+from tools.prometheus import KINDS, ROOT
 
 FILES = [
     *(ROOT / "api_exporter/subjects").rglob("*.py"),

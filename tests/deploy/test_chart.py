@@ -10,9 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter._version import __version__
 from api_exporter.settings.definitions import SETTINGS
-from tests.chart import CHART, FILES, LINKS, OWN, SCHEMA, VALUES, values
 from tests.deploy.addresses import addresses
-from tests.prometheus import ROOT
+from tools.chart import CHART, FILES, LINKS, OWN, SCHEMA, VALUES, values
+from tools.prometheus import ROOT
 
 TEMPLATES = "".join(
     path.read_text() for path in sorted((CHART / "templates").rglob("*.*"))
@@ -29,7 +29,7 @@ class ChartTests(SynchronousTestCase):
         self.schema = json.loads(SCHEMA.read_text())
 
     def test_fresh(self) -> None:
-        """Generated files are up to date (`python -m tests.chart`). The chart's folder
+        """Generated files are up to date (`python -m tools.chart`). The chart's folder
         `files` has only links.
         """
         for path, made in FILES.items():

@@ -13,7 +13,7 @@ from tests.deploy.addresses import addresses
 from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.deploy.test_systemd import UNITS, lines
 from tests.integration.programs import program
-from tests.manual import manual
+from tools.manual import manual
 
 DEBIAN = DEPLOY / "debian"
 

@@ -31,7 +31,7 @@ from tests.integration.programs import (
     until,
 )
 from tests.logs.paging import START, row
-from tests.prometheus import EXPORTER_RUNBOOKS, KINDS
+from tools.prometheus import EXPORTER_RUNBOOKS, KINDS
 
 MONITORING = DEPLOY / "monitoring"
 

@@ -26,7 +26,7 @@ class FaultTests(ExporterTestCase):
         """Start the simulated upstream, and wait until it answers."""
         directory = Path(self.mktemp())
         directory.mkdir()
-        command = [sys.executable, "-m", "benchmarks.upstream", f"{port}", "50"]
+        command = [sys.executable, "-m", "checks.benchmarks.upstream", f"{port}", "50"]
         running = start(self, command, directory, environment(PYTHONPATH=str(ROOT)))
         url = f"http://127.0.0.1:{port}/api/none"
         until(lambda: get(url)[0] == 404, "the upstream answers")

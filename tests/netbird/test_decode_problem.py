@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.ports import UpstreamError
 from api_exporter.subjects.table import RESOURCES
-from tests.wording import FOREIGN_WORDS
+from tools.wording import FOREIGN_WORDS
 
 
 class DecodeProblemTests(SynchronousTestCase):

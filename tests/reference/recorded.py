@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from api_exporter.subjects.table import RESOURCE_BY_NAME, SUBJECTS
 from tests.bodies import recorded
-from tests.correctness import record_result
 from tests.reference.comparison import PERSONAL, differences
 from tests.reference.program import program
 from tests.reference.test_reference import NOON, by_resource
+from tools.correctness import record_result
 
 SERVERS = ("recorded", "recorded_agents", "stock")
 

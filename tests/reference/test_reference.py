@@ -15,7 +15,6 @@ from api_exporter.subjects.table import RESOURCES
 from simulation.company.network import SimulatedNetwork
 from simulation.company.people import EXPORTER_ID
 from tests.bodies import EVERYTHING, body, recorded
-from tests.documents import ROOT
 from tests.reference import bodies as reference_bodies
 from tests.reference import reference
 from tests.reference.comparison import (
@@ -29,6 +28,7 @@ from tests.reference.comparison import (
 from tests.reference.fields import flag
 from tests.reference.hostile import changed, encode
 from tests.reference.page import Settings
+from tools.documents import ROOT
 
 MADE_UP = MappingProxyType(
     {

@@ -20,7 +20,7 @@ TABLE = Path(__file__).parent / "no_proxy.json"
 
 
 class Row(Struct):
-    """Go's result for an environment and an address (`acceptance/no_proxy/main.go`)."""
+    """Go's result for an environment and an address: `checks/acceptance/no_proxy`."""
 
     environ: Mapping[str, str]
     url: str

@@ -15,7 +15,7 @@ from twisted.web.client import ResponseFailed, ResponseNeverReceived
 
 from api_exporter.ports import UpstreamError
 from api_exporter.upstream.failures import explanation, translate
-from tests.wording import FOREIGN_WORDS
+from tools.wording import FOREIGN_WORDS
 
 
 def exceptions() -> Iterator[Exception]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from api_exporter.web import runbooks
 from api_exporter.web.status.pages import POLICY
-from tests.prometheus import ALERTS
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
+from tools.prometheus import ALERTS
 
 
 class RunbooksTests(ServedTestCase):

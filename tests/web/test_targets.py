@@ -19,7 +19,7 @@ from api_exporter.web import peer_table
 from api_exporter.web.peer_table import Query, line, target_list
 from tests.inventories import inventory_of
 from tests.netbird.test_bodies import decode
-from tests.pure import ROOT
+from tools.pure import ROOT
 
 META = "__meta_netbird_"
 EVERYTHING = Peer(

@@ -12,9 +12,9 @@ from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import parsers
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import pages
-from tests.roles import permissions
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import NOON, URL, VERSION, Watched
+from tools.roles import permissions
 
 HOST = URL.removeprefix("https://")
 

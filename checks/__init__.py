@@ -1,0 +1,1 @@
+"""Acceptance, benchmarks, a fuzzer and mutants: they try the product or its tests."""

@@ -1,0 +1,211 @@
+"""The unit under systemd: installed, reached in every way, upgraded, removed."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from api_exporter.demo.server import DEMO_TOKEN
+from checks.acceptance.boots import System, booted, wait_until
+from checks.acceptance.check import Failed, expect, refused
+from checks.acceptance.credentials import check_credentials
+from checks.acceptance.guarded import check_access
+from checks.acceptance.installing import INSTALL, UNINSTALL
+from checks.acceptance.pages import credential, script, stub
+from checks.acceptance.roots import SOURCE, Root, make_root
+
+UNIT = "api-exporter.service"
+
+UPSTREAM = "127.0.0.1:9000"
+"""The address of a simulated API."""
+
+ADDRESS = "127.0.0.1:8080"
+
+MAX_EXPOSURE = 1.2
+
+EVENTS = "/var/log/api-exporter/events.jsonl"
+
+SOCKET = "/run/api-exporter/http.sock"
+
+TABLE = ("inet", "api_exporter")
+
+READ = "netbird_api_up 1.0"
+
+
+def boots(release: int) -> Callable[[Path], str]:
+    """Return the check that boots one release of Debian."""
+
+    def check(folder: Path) -> str:
+        """Check the unit on a booted system. It is hardened, reads the token as a
+        credential and writes its events. It listens on TCP, a UNIX socket and systemd's
+        socket. It is upgraded while it runs, runs after a reboot, and is removed
+        completely.
+        """
+        root = make_root(folder, release)
+        root.apt("install", "curl", "nftables", "python3-venv")
+        stub(root.path / "usr/local/bin")
+        config = root.path / "etc/api-exporter/config"
+        with booted(root) as system:
+            seen = [system.run("systemctl", "--version").splitlines()[0]]
+            api, result = _follow_page(system, root)
+            seen.append(result)
+
+            def restarted(address: str) -> None:
+                started({"LISTEN_ADDRESS": address})
+
+            def started(settings: Mapping[str, str]) -> None:
+                lines = {"UPSTREAM_API_URL": api, **settings}
+                text = "".join(f"{name}={value}\n" for name, value in lines.items())
+                config.write_text(text)
+                system.run("systemctl", "restart", UNIT)
+
+            started({"EVENTS_FILE": EVENTS})
+            system.wait_until('"activity_code"', "head", "--lines=1", EVENTS)
+            owner = system.run("stat", "--format=%U %a", EVENTS).strip()
+            seen.append(f"events in {EVENTS}: {owner}")
+            seen += check_access(system, config.parent, folder / "door", started)
+            seen.append(check_credentials(system, root, api, EVENTS))
+            restarted(f"unix:{SOCKET}:mode=666")
+            system.get_until(READ, SOCKET, "/metrics")
+            seen.append(f"another user reads {SOCKET}")
+            seen.append(_check_socket(system, started))
+            system.run("systemctl", "stop", UNIT)
+            system.run("systemctl", "enable", "--now", "api-exporter.socket")
+            restarted("systemd:domain=INET6:index=0")
+            for where in (ADDRESS, "[::1]:8080"):
+                system.get_until(READ, where, "/metrics")
+            seen.append(f"socket: {log_lines(system, ' is at ')[-1]}")
+            seen.append(_check_firewall(system))
+            seen.append(_upgrade(system))
+            expect("what went wrong", [], log_lines(system, "Traceback"))
+        with booted(root) as system:
+            system.get_until('"ok"', ADDRESS, "/health")
+            system.wait_until("active", "systemctl", "is-active", UNIT)
+            seen.append("it is back after the next boot")
+            seen.append(_remove(system))
+        return "\n".join(seen)
+
+    return check
+
+
+def _follow_page(system: System, root: Root) -> tuple[str, str]:
+    """Run the page's commands. Return the address of an API and the result."""
+    system.run(INSTALL)
+    system.run("cp", "-aH", "/opt/api-exporter", "/opt/upstream")
+    api = start_api(system, "/opt/upstream/bin/python", "-m", "api_exporter")
+    system.run(UNINSTALL, "--purge")
+    settings, url = root.path / "settings", f"UPSTREAM_API_URL={api}\n"
+    settings.write_text(f"{url}UPSTREAM_API_TOKEN={DEMO_TOKEN}\n")
+    there = f"cd {SOURCE}\n"
+    system.run("sh", "-c", there + script("systemd.md"))
+    system.get_until(READ, ADDRESS, "/metrics")
+    (root.path / "etc/api-exporter/config").write_text(url)
+    system.run("sh", "-c", there + credential("systemd.md", DEMO_TOKEN))
+    system.get_until(READ, ADDRESS, "/metrics")
+    return api, f"by the page, and with the token as a credential: {exposure(system)}"
+
+
+def start_api(system: System, *command: str) -> str:
+    """Run a simulated API beside the service. Return its address."""
+    address = f"--setenv=LISTEN_ADDRESS={UPSTREAM}"
+    system.run("systemd-run", "--quiet", "--unit=upstream", address, *command, "--demo")
+    said = system.get_until('"url"', UPSTREAM, "/health")
+    url: str = json.loads(said)["upstream"]["url"]
+    return url
+
+
+def exposure(system: System) -> str:
+    """Return the service's user and exposure, as systemd computes it."""
+    user = system.run("stat", "-c", "%U", f"/proc/{main_process(system)}").strip()
+    expect("user", "api-exporter", user)
+    said = system.run("systemd-analyze", "--no-pager", "security", UNIT)
+    [number] = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", said)
+    if float(number) > MAX_EXPOSURE:
+        raise Failed(f"exposure {number}")
+    return f"as {user}, exposure {number}"
+
+
+def _check_socket(system: System, started: Callable[[Mapping[str, str]], None]) -> str:
+    """Check the page of the UNIX socket: one group reads it, and no port is open."""
+    system.run("useradd", "--system", "--user-group", "prometheus")
+    started({})
+    system.run(
+        "sh", "-c", f"cd {SOURCE}\n{script('../security.md', 'No TCP port at all')}"
+    )
+    system.wait_until(
+        "srw-rw---- api-exporter prometheus", "stat", "-c", "%A %U %G", SOCKET
+    )
+    group = "prometheus"
+    wait_until(lambda: system.get(SOCKET, "/metrics", group=group), READ, SOCKET)
+    for where in (SOCKET, ADDRESS):
+        refusal = refused(partial(system.get, where, "/health"))
+        if ("Permission" if where == SOCKET else "Connection refused") not in refusal:
+            raise Failed(f"{where}: {refusal}")
+    system.run("rm", f"/etc/systemd/system/{UNIT}.d/unix-socket.conf")
+    system.run("systemctl", "daemon-reload")
+    system.run("userdel", "prometheus")
+    return "no TCP port: the group prometheus reads the socket, others do not"
+
+
+def _check_firewall(system: System) -> str:
+    """Check that the firewall's file loads with both words and admits localhost."""
+    file = f"{SOURCE}/deploy/nftables/api-exporter.nft"
+    for word in ("closed", "open"):
+        system.run("sed", "-i", f"/_overlay =/s/= .*/= {word}/", file)
+        system.run("nft", "-f", file)
+        system.get_until(READ, ADDRESS, "/metrics")
+        if f"goto {word}" not in system.run("nft", "list", "table", *TABLE):
+            raise Failed(f"{word} is not what is loaded")
+    system.run("nft", "delete", "table", *TABLE)
+    return system.run("nft", "--version").strip() + ": both words"
+
+
+def _upgrade(system: System) -> str:
+    """Install again while the service runs."""
+    before = main_process(system)
+    system.run(INSTALL)
+    system.get_until(READ, ADDRESS, "/metrics")
+    if main_process(system) == before:
+        raise Failed("it has not been restarted")
+    program = system.run("readlink", "/opt/api-exporter").strip()
+    command = system.run("cat", f"/proc/{main_process(system)}/cmdline")
+    if f"/{program}/bin/python" not in command:
+        raise Failed(f"{command} does not run in {program}")
+    return "upgraded while it runs"
+
+
+def _remove(system: System) -> str:
+    """Check that no unit, user, directory or process remains."""
+    main = main_process(system)
+    system.run(UNINSTALL, "--purge")
+    expect("the unit", "not-found", unit_property(system, "LoadState"))
+    folders = ("/run", "/opt", "/etc", "/var/lib", "/var/log")
+    places = " ".join(f"{folder}/api-exporter*" for folder in folders)
+    expect(
+        "what is left",
+        "",
+        system.run(
+            "sh",
+            "-c",
+            f"getent passwd api-exporter; ls -d /proc/{main} {places} 2>&-; :",
+        ),
+    )
+    state = system.run("systemctl", "is-system-running").strip()
+    expect("the system", "running", state)
+    return f"removed: no unit, user, directory or process; the system is {state}"
+
+
+def main_process(system: System) -> str:
+    return unit_property(system, "MainPID")
+
+
+def unit_property(system: System, name: str) -> str:
+    said = system.run("systemctl", "show", "--value", f"--property={name}", UNIT)
+    return said.strip()
+
+
+def log_lines(system: System, text: str) -> list[str]:
+    """Return log lines of the service that contain a text."""
+    said = system.run("journalctl", "--quiet", "--output=cat", f"--unit={UNIT}")
+    return [line for line in said.splitlines() if text in line]

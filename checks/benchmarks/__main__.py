@@ -1,0 +1,219 @@
+"""Run all benchmarks, print one table and write build/bench.json."""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from checks.benchmarks import (
+    changing,
+    discovering,
+    looking_up,
+    often,
+    profiles,
+    scraping,
+    servers,
+    starting,
+)
+from checks.benchmarks.client import Client, wait
+from checks.benchmarks.processes import ROOT, Program, empty_folder, other_tree
+from checks.benchmarks.scraping import Scrapes, percentile
+from checks.benchmarks.table import Table
+
+SMALL, SOME, MIDDLE, LARGE = 100, 1_000, 10_000, 100_000
+MEMORY_SIZE = 50_000
+
+MS = 1e3
+MIB = 1 << 20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m checks.benchmarks", description=__doc__
+    )
+    parser.add_argument("--quick", action="store_true", help="without the large sizes")
+    parser.add_argument(
+        "--beside", type=other_tree, help="another tree of the program, for ratios"
+    )
+    parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
+    options = parser.parse_args()
+    sizes = [SMALL, SOME, MIDDLE, *([] if options.quick else [MEMORY_SIZE, LARGE])]
+    table = Table(sizes)
+    begin = time.monotonic()
+    for size in sizes:
+        with empty_folder() as folder:
+            measure(table, size, folder, options.beside)
+        table.write(options.json)  # A later size may fail.
+    table.notes.append(f"took {time.monotonic() - begin:.0f} s")
+    print(table.text(), *table.verdicts(), *table.notes, sep="\n")
+    table.write(options.json)
+
+
+def measure(table: Table, peers: int, directory: Path, beside: Path | None) -> None:
+    """Measure all rows of one size."""
+    print(f"measuring with {peers:,} peers …", flush=True)
+    with servers.upstream(peers, directory) as upstream:
+        if peers != MEMORY_SIZE:
+            refreshes(table, peers, upstream)
+            starts(table, peers, upstream, directory)
+            spent = starting.cpu_a_minute(upstream, directory)
+            table.put("a minute: CPU, exporter", peers, spent, "s")
+        if peers == MIDDLE:
+            profiles.measure(table, peers, upstream, directory)
+            often.measure(table, peers, directory)
+            looking_up.measure(table, peers, upstream, directory)
+        memories(table, peers, starting.memory_after(upstream, directory, rounds=3))
+        if beside is not None and peers == MEMORY_SIZE:
+            changing.compare_memory(table, peers, upstream, directory, beside)
+    if peers not in {SMALL, MEMORY_SIZE}:
+        changing.measure_clock(table, peers)
+    if beside is not None:
+        changing.compare(table, peers, beside)
+
+
+def memories(table: Table, peers: int, grown: starting.Memory) -> None:
+    """Put the rows of memory: its peaks, and the bytes per peer and per series."""
+    table.put("peak memory", peers, grown.peak, "MiB", {MEMORY_SIZE: 400e6 / MIB})
+    table.put("peak address space", peers, grown.addresses, "MiB", {MEMORY_SIZE: 1024})
+    table.put("resident memory", peers, grown.resident, "MiB")
+    table.put("series of the network", peers, grown.series, "count")
+    if peers > SMALL:
+        floor = table.value("resident memory", SMALL)
+        series = grown.series - table.value("series of the network", SMALL)
+        above = (grown.resident - floor) * MIB
+        name = "memory above 100 peers"
+        table.put(f"{name}: a peer", peers, above / (peers - SMALL), "B", {MIDDLE: 5e3})
+        table.put(f"{name}: a series", peers, above / series, "B", {MIDDLE: 600})
+
+
+def refreshes(table: Table, peers: int, upstream: int) -> None:
+    """Put the rows of a refresh: the page, processor time by stage, stalls."""
+    rounds = 2 if peers == LARGE else 7
+    found = profiles.refreshed(upstream, rounds)
+    series = found["series"]
+
+    def middle(rounds: str, field: str) -> float:
+        return float(statistics.median(r[field] for r in found[rounds]))
+
+    full, unchanged = middle("full", "cpu"), middle("unchanged", "cpu")
+    stages = {"receive": middle("full", "receive"), **found["stages"]}
+    table.put("page: series", peers, series, "count")
+    table.put("page: plain", peers, found["bytes"] / MIB, "MiB")
+    table.put("refresh: CPU", peers, full * MS, "ms")
+    for stage, seconds in stages.items():
+        table.put(f"refresh: … {stage}", peers, seconds * MS, "ms")
+    rest = full - sum(stages.values())
+    table.put("refresh: … rest", peers, rest * MS, "ms")
+    table.put("refresh: … of it gc", peers, middle("full", "gc") * MS, "ms")
+    table.put("refresh: CPU per series", peers, full / series * 1e6, "µs", {MIDDLE: 6})
+    table.put("look for findings: CPU", peers, found["look"] * MS, "ms")
+    first = found["first"]["cpu"]
+    table.put("first refresh: CPU per series", peers, first / series * 1e6, "µs")
+    table.put("unchanged: CPU", peers, unchanged * MS, "ms")
+    share = {SMALL: 0.4, MIDDLE: 0.4, LARGE: 0.4}
+    table.put("unchanged: share of a refresh", peers, unchanged / full, "ratio", share)
+    stall = max(found["stalls"])
+    table.put("longest stall", peers, stall * MS, "ms", {MIDDLE: 20, LARGE: 40})
+
+
+def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
+    """Put the rows of a start, and of scrapes of the last started daemon."""
+    times = 1 if peers == LARGE else 9
+    seen: list[starting.Start] = []
+    bare: list[float] = []
+    warm_up(upstream, directory)
+    for turn in range(times):
+        bare.append(starting.start_web(directory))
+        with servers.daemon(
+            upstream, directory, REFRESH_INTERVALS=servers.ONCE
+        ) as daemon:
+            seen.append(starting.measure_start(daemon))
+            if turn == times - 1:
+                scrapes(table, peers, daemon, directory)
+                discoveries(table, peers, daemon)
+    latencies = [latency for start in seen for latency in start.latencies]
+    p99 = percentile(latencies, 0.99)
+    table.put("/health in first refresh: p99", peers, p99 * MS, "ms", {MIDDLE: 100})
+    table.put("/health in first refresh: longest", peers, max(latencies) * MS, "ms")
+    health = statistics.median(start.health for start in seen)
+    web = statistics.median(bare)
+    table.put("start to first /health", peers, health, "s")
+    table.put("start to first answer, twistd web", peers, web, "s")
+    if times > 1:
+        targets = {SMALL: 1.3, MIDDLE: 1.3}
+        table.put("start beside twistd web", peers, health / web, "ratio", targets)
+    full = statistics.median(start.full for start in seen)
+    table.put("start to first full page", peers, full, "s")
+
+
+def warm_up(upstream: int, directory: Path) -> None:
+    """Start both once, so that all is compiled and in the system's cache."""
+    starting.start_web(directory)
+    with servers.daemon(upstream, directory) as daemon:
+        wait(daemon, "/health")
+
+
+def scrapes(table: Table, peers: int, daemon: Program, directory: Path) -> None:
+    """Put the rows of scrapes from the exporter and from bare servers."""
+    times = 40 if peers == LARGE else 200
+    found = scraping.compared(daemon, directory, times, library=peers <= MIDDLE)
+    if "nginx" not in found:
+        table.notes.append("no rows beside nginx: it is not installed")
+    statistics: tuple[tuple[str, Callable[[Scrapes], float]], ...] = (
+        ("median", lambda s: s.median),
+        ("p99", lambda s: s.p99),
+        ("CPU", lambda s: s.cpu_each),
+    )
+    for form in scraping.HEADERS:
+        for what, statistic in statistics:
+            for server, forms in found.items():
+                name = f"scrape, {form}: {what}, {server}"
+                table.put(name, peers, statistic(forms[form]) * MS, "ms")
+    beside(table, peers, found)
+    ours = found["exporter"]
+    for form, targets in (("plain", {MIDDLE: 1.8, LARGE: 1.8}), ("gzip", None)):
+        for server in ("site", "nginx"):
+            if server in found:
+                ratio = ours[form].median / found[server][form].median
+                name = f"scrape, {form}: median beside {server}"
+                wanted = targets if server == "nginx" else None
+                table.put(name, peers, ratio, "ratio", wanted)
+    if "nginx" in found:
+        above = ours["gzip"].median - found["nginx"]["gzip"].median
+        wanted = {MIDDLE: 3.0, LARGE: 3.0}
+        table.put("scrape, gzip: above nginx", peers, above * MS, "ms", wanted)
+    above = ours["gzip"].cpu_each - found["site"]["gzip"].cpu_each
+    wanted = {MIDDLE: 3.0, LARGE: 3.0}
+    table.put("scrape, gzip: CPU above writing", peers, above * MS, "ms", wanted)
+    rest = scraping.uncached(daemon.port, 5)
+    table.put("scrape, gzip, after a second's rest", peers, rest * MS, "ms")
+    packed = len(Client(daemon.port).get("/metrics", *scraping.HEADERS["gzip"]))
+    table.put("page: gzip", peers, packed / MIB, "MiB")
+
+
+def beside(
+    table: Table, peers: int, found: Mapping[str, Mapping[str, Scrapes]]
+) -> None:
+    """Put the rows in which all servers are compared."""
+    for server, forms in found.items():
+        resident = forms["gzip"].resident
+        table.put(f"memory: resident, {server}", peers, resident, "MiB")
+        if server != "exporter":
+            spent = forms["gzip"].cpu_each * scraping.PER_MINUTE
+            table.put(f"a minute: CPU, {server}", peers, spent, "s")
+
+
+def discoveries(table: Table, peers: int, daemon: Program) -> None:
+    """Put the rows of service discovery with all peers in one list."""
+    found = discovering.measure(daemon, 3 if peers == LARGE else 15)
+    table.put("/sd, first answer: median", peers, found.new * MS, "ms", {MIDDLE: 250})
+    table.put("/sd, first answer: CPU with /health", peers, found.cpu * MS, "ms")
+    stall = found.meanwhile * MS
+    table.put("/sd, longest /health meanwhile", peers, stall, "ms", {MIDDLE: 30})
+    table.put("/sd, again: median", peers, found.cached * MS, "ms")
+    table.put("/sd: size", peers, found.length / MIB, "MiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Texts that the Helm chart has of others: `python -m tools.chart` writes them.
+
+The schema names the settings and the alerts, the README the values. Both are committed;
+a test fails if one is stale. Rules, thresholds and dashboards are links, which Helm
+follows when it reads or packs the chart.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import yaml
+
+from api_exporter.attention.thresholds import default_thresholds
+from api_exporter.netbird.facts.account import CHOICES
+from api_exporter.settings.definitions import ACCOUNT_SETTINGS, SETTINGS
+from api_exporter.settings.setting import Setting
+from tools.prometheus import ALERTS, ROOT, RULES, THRESHOLDS, add_severities
+
+CHART = ROOT / "deploy/helm/api-exporter"
+
+VALUES = CHART / "values.yaml"
+
+SCHEMA = CHART / "values.schema.json"
+
+README = CHART / "README.md"
+
+TABLE = "## Values\n"
+"""The title in the README above the generated part."""
+
+OWN = {
+    *("ACCOUNTS_DIR", "LISTEN_ADDRESS", "SHARD", "THRESHOLDS_FILE", "WEB_CONFIG_FILE"),
+    *("UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE", "WEB_BEARER_TOKENS_FILE"),
+    *("UPSTREAM_CA_FILE", "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"),
+}
+"""Settings that the chart sets itself, or that are secret: no values of their own."""
+
+ADDRESS = "UPSTREAM_API_URL"
+"""The setting that is a value for all accounts, and a setting in an account's file."""
+
+OF_FILES = {"UPSTREAM_CA_FILE", "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"}
+"""Settings without a value that the file of an account may contain."""
+
+
+def schema() -> str:
+    """Return the schema with the current names."""
+    found = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    thresholds = default_thresholds()
+    own = found["$defs"]
+    settings = {s.name: s for s in SETTINGS}
+    both = [name for name in settings if name not in OWN | {ADDRESS}]
+    of_account = [s.name for s in ACCOUNT_SETTINGS if s.name not in OWN - OF_FILES]
+    own["settings"]["properties"] = {name: _property(settings[name]) for name in both}
+    mine = {name: _property(settings[name]) for name in of_account}
+    own["accountSettings"]["properties"] = mine
+    names = re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8"))
+    own["alert"]["enum"] = names
+    tables = own["thresholds"]["properties"]
+    severity = {"$ref": "#/$defs/severity"}
+    tables["severities"]["properties"] = dict.fromkeys(thresholds.severities, severity)
+    tables["settings"]["properties"] = {name: {"type": "boolean"} for name in CHOICES}
+    for table in ("hours", "days", "shares", "peers"):
+        one = {"$ref": f"#/$defs/{'share' if table == 'shares' else 'whole'}"}
+        known = getattr(thresholds, table)
+        tables[table]["properties"] = dict.fromkeys(known, one)
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
+def _property(setting: Setting) -> dict[str, object]:
+    kind = "address" if setting.secret else "setting"
+    return {"$ref": f"#/$defs/{kind}", "description": setting.meaning}
+
+
+def values() -> list[tuple[str, str, str]]:
+    """Return key, default and meaning of each value; title, "", "" of a section."""
+    text = VALUES.read_text(encoding="utf-8")
+    return list(_rows(yaml.compose(text), "", text.splitlines()))
+
+
+def _rows(
+    node: yaml.Node | None, path: str, lines: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    assert isinstance(node, yaml.MappingNode)
+    for key, value in node.value:
+        name = path + key.value
+        meaning = _comment(lines, key.start_mark.line)
+        below = (
+            list(_rows(value, f"{name}.", lines))
+            if isinstance(value, yaml.MappingNode)
+            else []
+        )
+        if any(comment for _, _, comment in below):
+            yield from ((k, v, comment or meaning) for k, v, comment in below)
+        else:
+            plain = yaml.safe_load(yaml.serialize(value))
+            yield name, json.dumps(plain, ensure_ascii=False), meaning
+
+
+def _comment(lines: list[str], number: int) -> str:
+    found: list[str] = []
+    while number and lines[number - 1].lstrip().startswith("# "):
+        number -= 1
+        found.insert(0, lines[number].lstrip()[2:])
+    return " ".join(found)
+
+
+def readme() -> str:
+    """Return the README with the current values. Equal ones share a row."""
+    head, mark, _ = README.read_text(encoding="utf-8").partition(TABLE)
+    names: dict[tuple[str, str], list[str]] = {}
+    for name, default, meaning in values():
+        names.setdefault((default, meaning), []).append(f"`{name}`")
+    rows = [
+        f"| {', '.join(same)} | `{default}` | {meaning} |".replace("<", "&lt;")
+        for (default, meaning), same in names.items()
+    ]
+    made = ["", "Made from `values.yaml` by `make docs`.", ""]
+    made += ["| key | default | meaning |", "| --- " * 3 + "|", *rows, ""]
+    return "\n".join([head + mark.rstrip(), *made])
+
+
+DASHBOARDS = sorted((ROOT / "deploy/grafana/dashboards").glob("*.json"))
+
+LINKS = {
+    "thresholds.json": THRESHOLDS,
+    "rules.yml": RULES,
+    "alerts.yml": ALERTS,
+    "dashboards": ROOT / "deploy/grafana/dashboards",
+}
+"""Where the links in the chart's folder `files` lead."""
+
+FILES: dict[Path, Callable[[], str]] = {SCHEMA: schema, README: readme}
+
+if __name__ == "__main__":
+    add_severities()
+    for path, made in FILES.items():
+        path.write_text(made(), encoding="utf-8")
