@@ -232,6 +232,19 @@ class StyleTests(SynchronousTestCase):
                     dead.append(f"{path}: {target}")
         self.assertEqual([], dead)
 
+    def test_tree(self) -> None:
+        """The tree in CONTRIBUTING.md has each folder of code, and nothing else."""
+        text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        tree = text.partition("```\n")[2].partition("```")[0]
+        named = set(re.findall(r"(?m)^\S+", tree))
+        self.assertEqual(
+            {name for name in named if name.endswith("/")},
+            {name for name in named if (ROOT / name).is_dir()},
+        )
+        self.assertEqual([], [x for x in named if not (ROOT / x).exists()])
+        code = {f"{path.relative_to(ROOT).parts[0]}/" for path in wording.files()}
+        self.assertLessEqual(code - {"setup.py/"}, named)
+
     def test_files(self) -> None:
         """Each module and folder that documents for developers name exists."""
         places = (ROOT, ROOT / "api_exporter")

@@ -108,9 +108,20 @@ def _rules(kind: str) -> Iterator[str]:
 def _log_fields() -> Iterator[str]:
     """Yield the fields of all log lines: keywords of the logger, keys of a LogLine."""
     transitions = (ROOT / "api_exporter/refresh/transitions.py").read_text()
-    pattern = r"(?:LogLine\([^{}]*(?:{\w+}[^{}]*)*|fields = ){([^}]*)}"
-    for mapping in re.findall(pattern, transitions):
-        yield from re.findall(r'"(\w+)":', mapping)
+    nodes = list(ast.walk(ast.parse(transitions)))
+    fields_of_lines = [
+        argument
+        for node in nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "LogLine"
+        for argument in node.args[2:]
+    ]
+    named = {ast.unparse(argument) for argument in fields_of_lines}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in named:
+            fields_of_lines.append(node.value)
+    for mapping in fields_of_lines:
+        if isinstance(mapping, ast.Dict):
+            yield from (ast.literal_eval(key) for key in mapping.keys if key)
     for path in (ROOT / "api_exporter").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and _is_logging(node.func):
