@@ -116,10 +116,12 @@ def _log_fields() -> Iterator[str]:
         for argument in node.args[2:]
     ]
     named = {ast.unparse(argument) for argument in fields_of_lines}
-    for node in nodes:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in named:
-            fields_of_lines.append(node.value)
-    for mapping in fields_of_lines:
+    values = (
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in named
+    )
+    for mapping in (*fields_of_lines, *values):
         if isinstance(mapping, ast.Dict):
             yield from (ast.literal_eval(key) for key in mapping.keys if key)
     for path in (ROOT / "api_exporter").rglob("*.py"):
