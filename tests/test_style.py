@@ -142,7 +142,7 @@ def findings() -> Iterator[tuple[str, str]]:
         said_here = strings(ast.parse(inspect.getsource(finder.find)))
         text = " ".join([*said_here, others])
         for kind in finder.kinds:
-            if kind.alert is not None:
+            if kind.lasts:
                 yield kind.name, f"{kind.noun} {text}"
 
 

@@ -60,23 +60,22 @@ def alerts() -> str:
 
 
 def _by_name() -> list[list[FindingKind]]:
-    named = groupby((k for k in KINDS if k.alert is not None), lambda kind: kind.name)
+    named = groupby((k for k in KINDS if k.lasts), lambda kind: kind.name)
     return [list(kinds) for _, kinds in named]
 
 
 def _rule(kinds: list[FindingKind]) -> str:
     """Return the rule of the kinds of one name, which differ by their objects."""
-    alert, name = kinds[0].alert, kinds[0].name
-    assert alert is not None
+    kind = kinds[0]
     return RULE.format(
-        name=name,
+        name=kind.name,
         expressions="\n          or\n".join(map(_expression, kinds)),
-        lasts=alert.lasts,
-        keep=alert.keep,
-        summary=json.dumps(alert.summary, ensure_ascii=False),
-        description=json.dumps(alert.description, ensure_ascii=False),
+        lasts=kind.lasts,
+        keep=kind.keep,
+        summary=json.dumps(kind.summary, ensure_ascii=False),
+        description=json.dumps(kind.description, ensure_ascii=False),
         runbooks=EXPORTER_RUNBOOKS,
-        anchor=name.lower(),
+        anchor=kind.name.lower(),
     )
 
 

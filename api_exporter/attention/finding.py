@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import Severity, Thresholds, runbook_url
+from api_exporter.netbird.facts.members import Named
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resource_state import ResourceState
@@ -44,23 +45,6 @@ The group of the pattern is the value of the label.
 """
 
 
-class Alert(Struct, frozen=True):
-    """The alert of a kind of finding: `make rules` writes its rule.
-
-    Attributes:
-        lasts: how long a finding must last until the alert fires, such as `5m`.
-        summary: a template over the alert's labels, as the description.
-        keep: how long the alert goes on after the finding has ended.
-        labels: None for `TYPE_id` and `TYPE`, the id and the name of the object.
-    """
-
-    lasts: str
-    summary: str
-    description: str
-    keep: str = "5m"
-    labels: tuple[Label, ...] | None = None
-
-
 FindingKey = tuple[str, str, str]
 """Name of the finding, type and id of its object: see `Finding.key`."""
 
@@ -71,21 +55,29 @@ class FindingKind(Struct, frozen=True):
     Attributes:
         noun: begins the sentence, before the name of the object: `Network`.
         object_type: `account` for what concerns the whole account.
+        lasts: how long a finding must last until the alert fires, such as `5m`; ""
+            without an alert, if the message of the finding says what to do.
+        summary: a template over the alert's labels, as the description.
+        keep: how long the alert goes on after the finding has ended.
+        own_labels: in place of `TYPE_id` and `TYPE`, the object's id and name.
         many: subject and verb of the line that joins several findings: `{} peers`.
-        alert: None if the message of the finding says what to do.
     """
 
     name: str
     noun: str
     object_type: str = "account"
+    lasts: str = ""
+    summary: str = ""
+    description: str = ""
+    keep: str = "5m"
+    own_labels: tuple[Label, ...] = ()
     many: tuple[str, str] | None = None
-    alert: Alert | None = None
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """The labels of the alert that identify the object."""
-        if self.alert is not None and self.alert.labels is not None:
-            return self.alert.labels
+        if self.own_labels:
+            return self.own_labels
         if self.object_type == "account":
             return ()
         kind = self.object_type
@@ -132,7 +124,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     @property
     def alert(self) -> str:
         """The matching alert; "" if the message says what to do."""
-        return "" if self.kind.alert is None else self.kind.name
+        return self.kind.name if self.kind.lasts else ""
 
     @property
     def text(self) -> str:
@@ -219,6 +211,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         self,
         kind: FindingKind,
         message: str,
+        of: Named | None = None,
         *,
         object_id: str = "",
         name: str = "",
@@ -231,11 +224,14 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         An `until` that has passed becomes `since`.
 
         Args:
+            of: the object, unless its id and name are given.
             name: the bare name of the object; "" if it is hidden.
             subject: in place of noun and name.
         """
         if until is not None and until <= self.now:
             since, until = until, None
+        if of is not None:
+            object_id, name = of.id, name or of.name or of.id
         of_one = f"1 {kind.noun.lower()}" if object_id else kind.noun
         return Finding(
             kind=kind,

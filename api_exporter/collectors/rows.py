@@ -3,6 +3,7 @@
 A row is for objects of one kind, each of which may have a sample in the family.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -15,6 +16,7 @@ from api_exporter.exposition import text
 from api_exporter.exposition.memo import MemoFunction, MemoIterable
 from api_exporter.exposition.rendering import PerRecordFamily
 from api_exporter.exposition.text import Family, Inputs, Labels, Metric, Sample
+from api_exporter.netbird.facts.members import Named
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import Resource
 
@@ -131,50 +133,48 @@ class ObjectKind(Generic[R]):
             lambda inventory: (resource and resource.of(inventory)) or ()
         )
 
-    def family(
+    def samples(
         self,
         name: str,
         description: str,
         source: str,
-        make: Callable[[Metric, Iterable[R]], Family],
+        make: Callable[[Iterable[R]], Iterable[Sample]],
         **options: Unpack[MetricOptions],
     ) -> Row:
-        """Return a row that is made of all objects together."""
+        """Return a row whose samples are made of all objects together."""
 
         def make_family(metric: Metric, known: Measurement) -> Family:
-            return make(metric, known.objects(self).every)
+            return Family(metric, _when_read(make, known.objects(self).every))
 
         metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, self._needs, make_family)
 
     def total(self, name: str, description: str) -> Row:
-        return self.family(name, description, self._path, _total)
+        return self.samples(
+            name, description, self._path, lambda every: [("", sum(1 for _ in every))]
+        )
 
     def count_true(
         self, name: str, description: str, field: str, **options: Unpack[MetricOptions]
     ) -> Row:
         """Return a row that counts the objects with a true field."""
-        return self._values(name, description, field, text.count_true, **options)
+        source, get = f"{self._path}.{field}", attrgetter(field)
+        return self.samples(
+            name, description, source, lambda e: [("", sum(map(get, e)))], **options
+        )
 
     def count_true_and_false(
         self, name: str, description: str, field: str, **options: Unpack[MetricOptions]
     ) -> Row:
         """Return a row that counts objects with a true field and with a false one."""
-        make = partial(text.count_true_and_false, field)
-        return self._values(name, description, field, make, **options)
+        get = attrgetter(field)
 
-    def _values(
-        self,
-        name: str,
-        description: str,
-        field: str,
-        make: Callable[[Metric, Iterable[bool]], Family],
-        **options: Unpack[MetricOptions],
-    ) -> Row:
-        source, get = f"{self._path}.{field}", attrgetter(field)
-        return self.family(
-            name, description, source, lambda m, e: make(m, map(get, e)), **options
-        )
+        def make(every: Iterable[R]) -> Iterator[Sample]:
+            counts = Counter(map(get, every))
+            for value in (True, False):
+                yield text.labels(**{field: text.boolean(value)}), counts[value]
+
+        return self.samples(name, description, f"{self._path}.{field}", make, **options)
 
     def count(
         self,
@@ -199,14 +199,14 @@ class ObjectKind(Generic[R]):
             values = map(label_value, key if len(names) > 1 else (key,))
             return text.labels(**dict(zip(names, values, strict=True)))
 
-        def make(metric: Metric, every: Iterable[R]) -> Family:
+        def make(every: Iterable[R]) -> Iterable[Sample]:
             found = (
                 every if elements is None else chain.from_iterable(map(elements, every))
             )
-            return text.count_by(metric, map(get, found), labelled)
+            return text.count_by(map(get, found), labelled)
 
         source = source or ", ".join(f"{self._path}.{field}" for field in by.values())
-        return self.family(name, description, source, make, **options)
+        return self.samples(name, description, source, make, **options)
 
     def states(
         self,
@@ -220,11 +220,34 @@ class ObjectKind(Generic[R]):
         """Return a row with 1 for the state of each object and 0 for other states."""
         get = attrgetter(field)
 
-        def make(metric: Metric, every: Iterable[R]) -> Family:
+        def make(every: Iterable[R]) -> Iterable[Sample]:
             keyed = ((self.key(record), get(record)) for record in every)
-            return text.states(metric, label, known, keyed)
+            return text.states(label, known, keyed)
 
-        return self.family(name, description, f"{self._path}.{field}", make, **options)
+        return self.samples(name, description, f"{self._path}.{field}", make, **options)
+
+    def info(
+        self,
+        name: str,
+        description: str,
+        fields: Mapping[str, str] = {},
+        *,
+        source: str = "",
+    ) -> Row:
+        """Return a row with 1 and all labels of each object.
+
+        Args:
+            fields: the field of each label beside those of the key.
+        """
+        gets = {label: attrgetter(field) for label, field in fields.items()}
+
+        def labels(record: R) -> Labels:
+            more = {label: _label_value(get(record)) for label, get in gets.items()}
+            return text.join_labels(self.key(record), text.labels(**more))
+
+        return self.each(
+            name, description, source or self._path, labels=labels if fields else None
+        )
 
     def each(
         self,
@@ -292,6 +315,11 @@ class ObjectKind(Generic[R]):
         return Row(metric, (*self._needs, *needs), make)
 
 
+def id_and_name(kind: str) -> Callable[[Named], Labels]:
+    """Return a function that labels objects with their ids and names."""
+    return lambda found: text.labels(**{f"{kind}_id": found.id, kind: found.name})
+
+
 def personal_kinds(inventory: Inventory) -> frozenset[str]:
     return inventory.personal
 
@@ -317,5 +345,7 @@ def _samples(
             yield key(record), value
 
 
-def _total(metric: Metric, every: Iterable[object]) -> Family:
-    return Family(metric, [("", sum(1 for _ in every))])
+def _when_read(
+    make: Callable[[Iterable[R]], Iterable[Sample]], every: Iterable[R]
+) -> Iterator[Sample]:
+    yield from make(every)

@@ -121,6 +121,10 @@ def labels(**values: str) -> Labels:
     return f"{{{pairs}}}"
 
 
+def join_labels(first: Labels, second: Labels) -> Labels:
+    return f"{first[:-1]},{second[1:]}" if first else second
+
+
 def boolean(value: bool, /) -> str:
     return "true" if value else "false"
 
@@ -148,64 +152,26 @@ def is_never(instant: datetime | None, /) -> bool:
 K = TypeVar("K", bound=Hashable)
 
 
-def count_true(metric: Metric, which: Iterable[bool]) -> Family:
-    return _count(metric, which, lambda counts: [("", counts[True])])
-
-
 def count_by(
-    metric: Metric, keys: Iterable[K], labelled: Callable[[K], Labels] = str
-) -> Family:
+    keys: Iterable[K], labelled: Callable[[K], Labels] = str
+) -> Iterable[Sample]:
     """Return the number of each key; keys with the same labels are counted together."""
-
-    def samples(by_key: Counter[K]) -> Iterable[Sample]:
-        counts = Counter[Labels]()
-        for key, count in by_key.items():
-            counts[labelled(key)] += count
-        return sorted(counts.items())
-
-    return _count(metric, keys, samples)
-
-
-def count_true_and_false(label: str, metric: Metric, which: Iterable[bool]) -> Family:
-    """Return the numbers of true and false items, both always."""
-    return _count(
-        metric,
-        which,
-        lambda counts: [
-            (labels(**{label: boolean(key)}), counts[key]) for key in (True, False)
-        ],
-    )
-
-
-def _count(
-    metric: Metric,
-    keys: Iterable[K],
-    to_samples: Callable[[Counter[K]], Iterable[Sample]],
-) -> Family:
-    def samples() -> Iterator[Sample]:
-        yield from to_samples(Counter(keys))
-
-    return Family(metric, samples())
+    counts = Counter[Labels]()
+    for key, count in Counter(keys).items():
+        counts[labelled(key)] += count
+    return sorted(counts.items())
 
 
 def states(
-    metric: Metric,
-    label: str,
-    known: Sequence[str],
-    keyed: Iterable[tuple[Labels, str]],
-) -> Family:
-    """Return for each object 1 for its state and 0 for each other known state.
+    label: str, known: Sequence[str], keyed: Iterable[tuple[Labels, str]]
+) -> Iterator[Sample]:
+    """Yield for each object 1 for its state and 0 for each other known state.
 
     An unknown state gets a sample of its own. An object without a state has only zeros.
     """
-    return Family(
-        metric,
-        (
-            (f'{key[:-1]},{label}="{escape(truncate(state))}"}}', int(state == current))
-            for key, current in keyed
-            for state in dict.fromkeys((*known, current or known[0]))
-        ),
-    )
+    for key, current in keyed:
+        for state in dict.fromkeys((*known, current or known[0])):
+            yield join_labels(key, labels(**{label: state})), int(state == current)
 
 
 def number(value: float) -> str:

@@ -5,9 +5,9 @@ from ipaddress import IPv4Network
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.collectors.rows import ObjectKind
-from api_exporter.exposition.text import Family, Metric, labels, timestamp
+from api_exporter.exposition.text import Sample, labels, timestamp
 from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
 from api_exporter.netbird.facts.account import choices
 from api_exporter.netbird.records import NetBirdAccount, ShownText
@@ -59,23 +59,18 @@ ACCOUNT = ObjectKind[NetBirdAccount](
 VERSION = ObjectKind[InstanceVersion](INSTANCE_VERSION, "instance/version")
 
 
-def _choices(metric: Metric, accounts: Iterable[NetBirdAccount]) -> Family:
-    return Family(
-        metric,
-        (
-            (labels(account_id=account.id, setting=name), int(value))
-            for account in accounts
-            for name, value in choices(account)
-        ),
-    )
+def _choices(accounts: Iterable[NetBirdAccount]) -> Iterator[Sample]:
+    for account in accounts:
+        for name, value in choices(account):
+            yield labels(account_id=account.id, setting=name), int(value)
 
 
 FAMILIES = (
-    ACCOUNT.each(
+    ACCOUNT.info(
         "netbird_api_account_info",
         "Properties of the account (always 1)",
-        "accounts[].id, accounts[].domain",
-        labels=lambda account: labels(account_id=account.id, domain=account.domain),
+        {"domain": "domain"},
+        source="accounts[].id, accounts[].domain",
     ),
     ACCOUNT.field(
         "netbird_api_account_created_timestamp_seconds",
@@ -106,7 +101,7 @@ FAMILIES = (
         "Time in seconds after which the login of an inactive peer expires",
         "settings.peer_inactivity_expiration",
     ),
-    ACCOUNT.family(
+    ACCOUNT.samples(
         "netbird_api_account_setting_enabled",
         "Whether a setting of the account is enabled (1 = yes, 0 = no)",
         "accounts[].settings, accounts[].settings.extra",
@@ -120,11 +115,11 @@ FAMILIES = (
         address_count,
         alert="sum(netbird_api_peers) close to it: no peer can be added then",
     ),
-    VERSION.each(
+    VERSION.info(
         "netbird_api_management_info",
         "Version of the management server (always 1)",
-        "instance/version.management_current_version",
-        labels=lambda version: labels(version=version.management_current_version),
+        {"version": "management_current_version"},
+        source="instance/version.management_current_version",
     ),
     VERSION.field(
         "netbird_api_management_update_available",
@@ -151,28 +146,23 @@ FAMILIES = (
 ADDRESS_POOL_FULL = FindingKind(
     "NetBirdAddressPoolNearlyFull",
     "The address range",
-    alert=Alert(
-        "1h",
-        "The address range is nearly full",
-        "Peers use nearly all addresses of the account's range.",
-    ),
+    lasts="1h",
+    summary="The address range is nearly full",
+    description="Peers use nearly all addresses of the account's range.",
 )
 SETTING_DIFFERS = FindingKind(
     "NetBirdSettingDiffers",
     "Setting",
     "setting",
-    alert=Alert(
-        "15m",
-        "Setting {{ $labels.setting }} must be on or off, but is not",
-        "The thresholds of the exporter require another value of the "
-        "account's setting {{ $labels.setting }}.",
-        labels=(("setting", "object", "(.+)"),),
-    ),
+    lasts="15m",
+    summary="Setting {{ $labels.setting }} must be on or off, but is not",
+    description="The thresholds of the exporter require another value of the account's"
+    " setting {{ $labels.setting }}.",
+    own_labels=(("setting", "object", "(.+)"),),
 )
 
 
 def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report an address range that is nearly full."""
     share = snapshot.thresholds.shares["addresses_used"]
     for account in snapshot.inventory.accounts or ():
         size = address_count(account.settings.network_range)
@@ -185,7 +175,6 @@ def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def settings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report account settings that differ from those in the thresholds."""
     for account in snapshot.inventory.accounts or ():
         for name, value in choices(account):
             if snapshot.thresholds.settings.get(name, value) is not value:

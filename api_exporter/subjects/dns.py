@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from api_exporter.collectors.rows import ObjectKind, distinct_count, length
-from api_exporter.exposition.text import boolean, count_by, labels
+from api_exporter.collectors.rows import ObjectKind, distinct_count, id_and_name, length
+from api_exporter.exposition.text import count_by, labels
 from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
 from api_exporter.netbird.facts.members import distinct
 from api_exporter.netbird.records import Count, ShownText
@@ -67,18 +67,12 @@ DNS_ZONES = Resource(
 )
 
 NAMESERVER_GROUP = ObjectKind[NameserverGroup](
-    NAMESERVERS,
-    "dns/nameservers[]",
-    lambda group: labels(nameserver_group_id=group.id, nameserver_group=group.name),
+    NAMESERVERS, "dns/nameservers[]", id_and_name("nameserver_group")
 )
 
 DNS_SETTING = ObjectKind[DnsSettings](DNS_SETTINGS, "dns/settings")
 
-ZONE = ObjectKind[DnsZone](
-    DNS_ZONES,
-    "dns/zones[]",
-    lambda zone: labels(dns_zone_id=zone.id, dns_zone=zone.name),
-)
+ZONE = ObjectKind[DnsZone](DNS_ZONES, "dns/zones[]", id_and_name("dns_zone"))
 
 FAMILIES = (
     NAMESERVER_GROUP.count_true_and_false(
@@ -86,15 +80,10 @@ FAMILIES = (
         "Number of nameserver groups by whether they are enabled",
         "enabled",
     ),
-    NAMESERVER_GROUP.each(
+    NAMESERVER_GROUP.info(
         "netbird_api_nameserver_group_info",
         "Properties of a nameserver group, to join on nameserver_group_id (always 1)",
-        "dns/nameservers[]",
-        labels=lambda group: labels(
-            nameserver_group_id=group.id,
-            nameserver_group=group.name,
-            primary=boolean(group.primary),
-        ),
+        {"primary": "primary"},
     ),
     NAMESERVER_GROUP.field(
         "netbird_api_nameserver_group_enabled",
@@ -139,30 +128,24 @@ FAMILIES = (
         "Number of DNS zones by whether they are enabled",
         "enabled",
     ),
-    ZONE.each(
+    ZONE.info(
         "netbird_api_dns_zone_info",
         "Properties of a DNS zone, to join on dns_zone_id (always 1)",
-        "dns/zones[]",
-        labels=lambda zone: labels(
-            dns_zone_id=zone.id, dns_zone=zone.name, domain=zone.domain
-        ),
+        {"domain": "domain"},
     ),
     ZONE.field(
         "netbird_api_dns_zone_enabled",
         "Whether the DNS zone is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
-    ZONE.family(
+    ZONE.samples(
         "netbird_api_dns_zone_records",
         "Number of records in the DNS zone by type",
         "dns/zones[].records[].type",
-        lambda metric, zones: count_by(
-            metric,
-            (
-                labels(dns_zone_id=zone.id, dns_zone=zone.name, record_type=record.type)
-                for zone in zones
-                for record in distinct(zone.records)
-            ),
+        lambda zones: count_by(
+            labels(dns_zone_id=zone.id, dns_zone=zone.name, record_type=record.type)
+            for zone in zones
+            for record in distinct(zone.records)
         ),
     ),
 )

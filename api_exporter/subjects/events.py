@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from api_exporter.collectors.rows import ObjectKind
-from api_exporter.exposition.text import Family, Sample, labels, timestamp
+from api_exporter.exposition.text import Sample, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.records import Instant
 from api_exporter.netbird.resources import Resource
@@ -55,11 +55,11 @@ FAMILIES = (
         "Number of events by activity among the newest 10,000 events of the audit log",
         {"activity_code": "activity_code"},
     ),
-    EVENT.family(
+    EVENT.samples(
         "netbird_api_audit_event_last_timestamp_seconds",
         "Time of the newest event of this activity, in seconds since 1970",
         "events/audit[].timestamp",
-        lambda metric, events: Family(metric, _newest(events)),
+        _newest,
         alert="changes of activities that should be rare",
     ),
 )

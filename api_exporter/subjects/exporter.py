@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import (
-    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -26,12 +25,10 @@ TOKEN_USER = Resource(
 UPSTREAM_FAILING = FindingKind(
     "ApiExporterUpstreamFailing",
     "The peers",
-    alert=Alert(
-        "5m",
-        "The peers cannot be read from the NetBird API",
-        "{{ $labels.instance }} has read no peers from the NetBird API "
-        "for five minutes. Its status page names the reason.",
-    ),
+    lasts="5m",
+    summary="The peers cannot be read from the NetBird API",
+    description="{{ $labels.instance }} has read no peers from the NetBird API for"
+    " five minutes. Its status page names the reason.",
 )
 USER_RESTRICTED = FindingKind("ApiExporterUserRestricted", "The token's user")
 DETAIL_GROUP_MISSING = FindingKind("ApiExporterDetailGroupMissing", "Group", "group")
@@ -39,38 +36,31 @@ RECORDS_REJECTED = FindingKind(
     "ApiExporterRecordsRejected",
     "Resource",
     "resource",
-    alert=Alert(
-        "30m",
-        "Resource {{ $labels.resource }} has unreadable records",
-        "{{ $labels.instance }} leaves unreadable records of {{ "
-        "$labels.resource }} out of the metrics.",
-        labels=(("resource", "object", "(.+)"),),
-    ),
+    lasts="30m",
+    summary="Resource {{ $labels.resource }} has unreadable records",
+    description="{{ $labels.instance }} leaves unreadable records of {{"
+    " $labels.resource }} out of the metrics.",
+    own_labels=(("resource", "object", "(.+)"),),
 )
 UPSTREAM_CERTIFICATE_EXPIRES = FindingKind(
     "ApiExporterUpstreamCertificateExpiresSoon",
     "The certificate of the NetBird API",
-    alert=Alert(
-        "1h",
-        "The certificate of the NetBird API expires soon",
-        "The certificate that {{ $labels.instance }} sees expires soon,"
-        " or has expired.",
-    ),
+    lasts="1h",
+    summary="The certificate of the NetBird API expires soon",
+    description="The certificate that {{ $labels.instance }} sees expires soon, or has"
+    " expired.",
 )
 CLIENT_CERTIFICATE_EXPIRES = FindingKind(
     "ApiExporterClientCertificateExpiresSoon",
     "The exporter's client certificate",
-    alert=Alert(
-        "1h",
-        "The exporter's client certificate expires soon",
-        "The client certificate of {{ $labels.instance }} expires soon,"
-        " or has expired.",
-    ),
+    lasts="1h",
+    summary="The exporter's client certificate expires soon",
+    description="The client certificate of {{ $labels.instance }} expires soon, or has"
+    " expired.",
 )
 
 
 def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report that the peers cannot be read, or that their metrics are withdrawn."""
     peers = snapshot.states.get(UP)
     if peers is None or not snapshot.peers_unreadable:
         return
@@ -85,7 +75,6 @@ def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report that the token's user may not read everything."""
     inventory = snapshot.inventory
     missing = [name for name in snapshot.states if name in inventory.withheld]
     if missing:
@@ -98,7 +87,6 @@ def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def missing_detail_groups(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report groups that PEER_DETAIL names and that do not exist."""
     for name in snapshot.inventory.missing_groups:
         yield snapshot.finding(
             DETAIL_GROUP_MISSING,
@@ -109,7 +97,6 @@ def missing_detail_groups(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def rejected_records(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report records that are left out because they cannot be read."""
     for name, state in snapshot.states.items():
         if state.last_success is not None and state.rejected:
             yield snapshot.finding(
@@ -122,7 +109,6 @@ def rejected_records(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def certificates(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report expiring certificates: the NetBird API's and the client certificate."""
     now, limit = snapshot.now, snapshot.thresholds.days["certificate_soon"] * DAY
     server, client = snapshot.server_certificate, snapshot.client_certificate
     if server is not None and server.is_near_end(now, limit, SOON):

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from api_exporter.attention.finding import (
-    Alert,
     Finder,
     Finding,
     FindingKind,
     Members,
     Snapshot,
 )
-from api_exporter.collectors.rows import ObjectKind, or_unknown
+from api_exporter.collectors.rows import ObjectKind, id_and_name, or_unknown
 from api_exporter.exposition.memo import MemoFunction
 from api_exporter.exposition.text import count_by, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
@@ -32,9 +31,7 @@ GROUPS = Resource(
     place=3,
 )
 
-PEER_GROUP = ObjectKind[Group](
-    GROUPS, "groups[]", lambda group: labels(group_id=group.id, group=group.name)
-)
+PEER_GROUP = ObjectKind[Group](GROUPS, "groups[]", id_and_name("group"))
 
 
 def _members(inventory: Inventory) -> Callable[[Group], tuple[int, int]]:
@@ -57,11 +54,10 @@ FAMILIES = (
         {"issued": "issued"},
         or_unknown,
     ),
-    PEER_GROUP.each(
+    PEER_GROUP.info(
         "netbird_api_group_info",
         "Properties of a group, to join on group_id (always 1)",
-        "groups[]",
-        labels=lambda g: labels(group_id=g.id, group=g.name, issued=g.issued),
+        {"issued": "issued"},
     ),
     PEER_GROUP.field(
         "netbird_api_group_peers",
@@ -92,17 +88,14 @@ FAMILIES = (
         "Number of network resources in the group, as NetBird counts them",
         "resources_count",
     ),
-    PEER_GROUP.family(
+    PEER_GROUP.samples(
         "netbird_api_group_resources_by_type",
         "Number of network resources in the group by type",
         "groups[].resources[].type",
-        lambda metric, groups: count_by(
-            metric,
-            (
-                labels(group_id=group.id, group=group.name, resource_type=resource.type)
-                for group in groups
-                for resource in distinct(group.resources)
-            ),
+        lambda groups: count_by(
+            labels(group_id=group.id, group=group.name, resource_type=resource.type)
+            for group in groups
+            for resource in distinct(group.resources)
         ),
     ),
 )
@@ -144,53 +137,44 @@ PEER_OFFLINE = FindingKind(
     "NetBirdImportantPeerOffline",
     "Group",
     "group",
-    alert=Alert(
-        "15m",
-        "Group {{ $labels.group }} has offline peers",
-        "The important group {{ $labels.group }} has offline peers.",
-        keep="10m",
-    ),
+    lasts="15m",
+    summary="Group {{ $labels.group }} has offline peers",
+    description="The important group {{ $labels.group }} has offline peers.",
+    keep="10m",
 )
 ROUTERS_DOWN = FindingKind(
     "NetBirdRouterGroupDown",
     "Group",
     "group",
-    alert=Alert(
-        "5m",
-        "Group {{ $labels.group }} has no connected routing peer",
-        "Networks behind group {{ $labels.group }} cannot be reached.",
-        keep="10m",
-    ),
+    lasts="5m",
+    summary="Group {{ $labels.group }} has no connected routing peer",
+    description="Networks behind group {{ $labels.group }} cannot be reached.",
+    keep="10m",
 )
 GROUP_MISSING = FindingKind(
     "NetBirdImportantGroupMissing",
     "Group",
     "group",
-    alert=Alert(
-        "30m",
-        "Group {{ $labels.group }} does not exist",
-        "The settings name group {{ $labels.group }}, but no group has "
-        "that name or id.",
-        labels=(("group", "object", "(.+)"),),
-    ),
+    lasts="30m",
+    summary="Group {{ $labels.group }} does not exist",
+    description="The settings name group {{ $labels.group }}, but no group has that"
+    " name or id.",
+    own_labels=(("group", "object", "(.+)"),),
 )
 LOGIN_EXPIRED = FindingKind(
     "NetBirdImportantLoginExpired",
     "Peer",
     "peer",
+    lasts="5m",
+    summary="The login of {{ with $labels.peer }}{{ . }}{{ else }}a peer{{ end }} has"
+    " expired",
+    description="{{ with $labels.peer }}{{ . }}{{ else }}A peer{{ end }} of an"
+    " important group cannot connect until its user logs in.",
     many=("Logins of {} important peers", "have expired"),
-    alert=Alert(
-        "5m",
-        "The login of {{ with $labels.peer }}{{ . }}{{ else }}a peer{{ "
-        "end }} has expired",
-        "{{ with $labels.peer }}{{ . }}{{ else }}A peer{{ end }} of an "
-        "important group cannot connect until its user logs in.",
-    ),
 )
 
 
 def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report offline important peers and offline routing groups."""
     groups = snapshot.inventory.groups or ()
     for group in named(groups, snapshot.important):
         members = _members_of(snapshot, group)
@@ -200,8 +184,7 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 PEER_OFFLINE,
                 f"has {number} offline{names}.",
-                object_id=group.id,
-                name=group.name or group.id,
+                group,
                 since=min(members.offline_since, default=None),
             )
     for group in named(groups, snapshot.thresholds.groups.routers):
@@ -211,14 +194,12 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 ROUTERS_DOWN,
                 f"has no {lost}: networks behind this group cannot be reached.",
-                object_id=group.id,
-                name=group.name or group.id,
+                group,
                 since=max(members.offline_since, default=None),
             )
 
 
 def missing_groups(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report groups that the settings name and that do not exist."""
     groups = snapshot.inventory.groups or ()
     known = {name for g in groups for name in (g.id, g.name)}
     for role, group_names in (
@@ -236,7 +217,6 @@ def missing_groups(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def expired_logins(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report peers with an expired login in groups that matter."""
     groups = snapshot.inventory.groups or ()
     for group in named(
         groups, (*snapshot.important, *snapshot.thresholds.groups.routers)

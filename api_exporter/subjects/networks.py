@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
-from api_exporter.collectors.rows import ObjectKind, distinct_count, length
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
+from api_exporter.collectors.rows import ObjectKind, distinct_count, id_and_name, length
 from api_exporter.exposition.text import boolean, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.routing import (
@@ -118,16 +118,10 @@ def network_by_resource(networks: Iterable[Network]) -> Mapping[str, str]:
     return found
 
 
-NETWORK = ObjectKind[Network](
-    NETWORKS,
-    "networks[]",
-    lambda network: labels(network_id=network.id, network=network.name),
-)
+NETWORK = ObjectKind[Network](NETWORKS, "networks[]", id_and_name("network"))
 
 NETWORK_RESOURCE = ObjectKind[NetworkResource](
-    NETWORK_RESOURCES,
-    "networks/resources[]",
-    lambda r: labels(network_resource_id=r.id, network_resource=r.name),
+    NETWORK_RESOURCES, "networks/resources[]", id_and_name("network_resource")
 )
 
 
@@ -186,10 +180,9 @@ def _enabled_by_id(inventory: Inventory) -> Mapping[str, bool]:
 
 FAMILIES = (
     NETWORK.total("netbird_api_networks", "Number of networks"),
-    NETWORK.each(
+    NETWORK.info(
         "netbird_api_network_info",
         "Properties of a network, to join on network_id (always 1)",
-        "networks[]",
     ),
     RESOURCE_STATE.joined(
         "netbird_api_network_resources",
@@ -279,24 +272,21 @@ NETWORK_UNREACHABLE = FindingKind(
     "NetBirdNetworkUnreachable",
     "Network",
     "network",
-    alert=Alert(
-        "5m",
-        "Network {{ $labels.network }} cannot be reached",
-        "None of the routing peers of network {{ $labels.network }} is connected.",
-        keep="10m",
-    ),
+    lasts="5m",
+    summary="Network {{ $labels.network }} cannot be reached",
+    description="None of the routing peers of network {{ $labels.network }} is"
+    " connected.",
+    keep="10m",
 )
 NETWORK_REDUNDANCY_LOST = FindingKind(
     "NetBirdNetworkRedundancyLost",
     "Network",
     "network",
-    alert=Alert(
-        "15m",
-        "Network {{ $labels.network }} has only one connected routing peer",
-        "All other routing peers of network {{ $labels.network }} are "
-        "offline: there is no redundancy.",
-        keep="10m",
-    ),
+    lasts="15m",
+    summary="Network {{ $labels.network }} has only one connected routing peer",
+    description="All other routing peers of network {{ $labels.network }} are offline:"
+    " there is no redundancy.",
+    keep="10m",
 )
 
 
@@ -304,19 +294,17 @@ RESOURCE_UNREACHABLE = FindingKind(
     "NetBirdResourceUnreachable",
     "Network resource",
     "network_resource",
-    many=("{} network resources", "are unreachable"),
-    alert=Alert(
-        "5m",
-        "Resource {{ $labels.network_resource }} is unreachable",
-        "The network of resource {{ $labels.network_resource }} has no connected"
-        " routing peer.",
-        keep="10m",
-        labels=(
-            ("network_id", "object_id", "(.*)/.*"),
-            ("network_resource_id", "object_id", ".*/(.*)"),
-            ("network_resource", "object", "(.+)"),
-        ),
+    lasts="5m",
+    summary="Resource {{ $labels.network_resource }} is unreachable",
+    description="The network of resource {{ $labels.network_resource }} has no"
+    " connected routing peer.",
+    keep="10m",
+    own_labels=(
+        ("network_id", "object_id", "(.*)/.*"),
+        ("network_resource_id", "object_id", ".*/(.*)"),
+        ("network_resource", "object", "(.+)"),
     ),
+    many=("{} network resources", "are unreachable"),
 )
 
 
@@ -337,14 +325,9 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
     for network in NETWORKS.of(inventory) or ():
         counts = routing[network.id]
         since = timestamp(counts.last_disconnected_at)
-        name = network.name or network.id
         if counts.connected == 1 and counts.peers > 1:
             yield snapshot.finding(
-                NETWORK_REDUNDANCY_LOST,
-                only_one(counts),
-                object_id=network.id,
-                name=name,
-                since=since,
+                NETWORK_REDUNDANCY_LOST, only_one(counts), network, since=since
             )
         if counts.connected:
             continue
@@ -353,8 +336,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 NETWORK_UNREACHABLE,
                 f"cannot be reached: {why_unreachable(counts, len(disabled))}.",
-                object_id=network.id,
-                name=name,
+                network,
                 since=since,
             )
         for resource in enabled_of.get(network.id, ()):

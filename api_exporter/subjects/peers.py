@@ -5,15 +5,13 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import ceil
 
-from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.thresholds import DAY, HOUR
 from api_exporter.collectors.rows import ObjectKind, or_unknown, personal_kinds
 from api_exporter.exposition.text import (
-    Family,
     Labels,
     Sample,
     boolean,
-    count_true,
     is_never,
     labels,
     timestamp,
@@ -178,19 +176,19 @@ FAMILIES = (
         "ephemeral",
         alert="a number that only grows",
     ),
-    PEER.family(
+    PEER.samples(
         "netbird_api_peers_remote_jobs_allowed",
         "Number of peers that accept remote jobs (absent before NetBird 0.78)",
         "peers[].local_flags.remote_jobs_allowed",
-        lambda metric, peers: Family(metric, _remote_jobs_allowed(peers)),
+        _remote_jobs_allowed,
     ),
-    PEER.family(
+    PEER.samples(
         "netbird_api_peers_never_logged_in",
         "Number of peers that belong to a user and have never logged in",
         "peers[].user_id, peers[].last_login",
-        lambda metric, peers: count_true(
-            metric, (p.user_id != "" and is_never(p.last_login) for p in peers)
-        ),
+        lambda peers: [
+            ("", sum(p.user_id != "" and is_never(p.last_login) for p in peers))
+        ],
     ),
     ENROLMENT.joined(
         "netbird_api_peers_by_enrolment",
@@ -276,43 +274,35 @@ FAMILIES = (
 FLEET_DROPPED = FindingKind(
     "NetBirdFleetDropped",
     "Many peers",
-    alert=Alert(
-        "2m",
-        "Many peers lost their connection within ten minutes",
-        "Within ten minutes many peers that a setup key enrolled went "
-        "offline, from {{ $value | humanizeTimestamp }} on.",
-    ),
+    lasts="2m",
+    summary="Many peers lost their connection within ten minutes",
+    description="Within ten minutes many peers that a setup key enrolled went offline,"
+    " from {{ $value | humanizeTimestamp }} on.",
 )
 LOGIN_EXPIRES = FindingKind(
     "NetBirdLoginExpiresSoon",
     "Connected peer",
     "peer",
+    lasts="30m",
+    summary="The login of a connected peer expires soon",
+    description="{{ with $labels.peer }}{{ . }}{{ else }}The peer{{ end }} stays"
+    " connected until its login expires, unless its user logs in.",
+    keep="10m",
     many=("Logins of {} connected peers", "expire soon"),
-    alert=Alert(
-        "30m",
-        "The login of a connected peer expires soon",
-        "{{ with $labels.peer }}{{ . }}{{ else }}The peer{{ end }} "
-        "stays connected until its login expires, unless its user logs "
-        "in.",
-        keep="10m",
-    ),
 )
 PEER_AWAITS_APPROVAL = FindingKind(
     "NetBirdPeerAwaitsApproval",
     "Peer",
     "peer",
+    lasts="1m",
+    summary="A peer waits for approval",
+    description="{{ with $labels.peer }}{{ . }}{{ else }}The peer{{ end }} has waited"
+    " for approval since {{ $value | humanizeTimestamp }}.",
     many=("{} peers", "wait for approval"),
-    alert=Alert(
-        "1m",
-        "A peer waits for approval",
-        "{{ with $labels.peer }}{{ . }}{{ else }}The peer{{ end }} has "
-        "waited for approval since {{ $value | humanizeTimestamp }}.",
-    ),
 )
 
 
 def fleet_drop(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report that many peers went offline at once."""
     if snapshot.drop_at is not None:
         peers = snapshot.inventory.peers or ()
         connected = sum(peer.connected for peer in peers)
@@ -325,10 +315,6 @@ def fleet_drop(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def logins(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report connected peers whose login expires soon.
-
-    There is no finding if logins last for less than `login_routine` days.
-    """
     days, share = snapshot.thresholds.days, snapshot.thresholds.shares["login_soon"]
     lifetime = login_lifetime_seconds(snapshot.inventory)
     if lifetime is None or lifetime < days["login_routine"] * DAY:
@@ -350,7 +336,6 @@ def logins(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def peer_approvals(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report peers that have waited for approval for hours since their registration."""
     hours = snapshot.thresholds.hours["approval"]
     for peer in snapshot.inventory.peers or ():
         if not peer.approval_required:

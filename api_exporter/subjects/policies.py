@@ -9,15 +9,13 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from api_exporter.attention.finding import (
-    Alert,
     Finder,
     Finding,
     FindingKind,
     Snapshot,
     safe_line,
 )
-from api_exporter.collectors.rows import ObjectKind
-from api_exporter.exposition.text import labels
+from api_exporter.collectors.rows import ObjectKind, id_and_name
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.members import PeerSets, count_below, distinct
 from api_exporter.netbird.inventory import Inventory
@@ -229,16 +227,10 @@ def parse_release(version: str) -> Release | None:
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
-ACCESS_POLICY = ObjectKind[Policy](
-    POLICIES,
-    "policies[]",
-    lambda policy: labels(policy_id=policy.id, policy=policy.name),
-)
+ACCESS_POLICY = ObjectKind[Policy](POLICIES, "policies[]", id_and_name("policy"))
 
 CHECK = ObjectKind[PostureCheck](
-    POSTURE_CHECKS,
-    "posture-checks[]",
-    lambda check: labels(posture_check_id=check.id, posture_check=check.name),
+    POSTURE_CHECKS, "posture-checks[]", id_and_name("posture_check")
 )
 
 FAMILIES = (
@@ -254,10 +246,9 @@ FAMILIES = (
         elements=lambda policy: distinct(policy.rules),
         source="policies[].rules[].{action,protocol,enabled}",
     ),
-    ACCESS_POLICY.each(
+    ACCESS_POLICY.info(
         "netbird_api_policy_info",
         "Properties of a policy, to join on policy_id (always 1)",
-        "policies[]",
     ),
     ACCESS_POLICY.field(
         "netbird_api_policy_enabled",
@@ -283,10 +274,9 @@ FAMILIES = (
         alert="above 0: the policy has no effect on this side",
     ),
     CHECK.total("netbird_api_posture_checks", "Number of posture checks"),
-    CHECK.each(
+    CHECK.info(
         "netbird_api_posture_check_info",
         "Properties of a posture check, to join on posture_check_id (always 1)",
-        "posture-checks[]",
     ),
     CHECK.joined(
         "netbird_api_posture_check_policies",
@@ -317,43 +307,33 @@ POLICY_EMPTY = FindingKind(
     "NetBirdPolicyEmpty",
     "Policy",
     "policy",
-    alert=Alert(
-        "1h",
-        "Policy {{ $labels.policy }} has rule sides without members",
-        "Policy {{ $labels.policy }} has sources or destinations that "
-        "match no peer and no resource.",
-    ),
+    lasts="1h",
+    summary="Policy {{ $labels.policy }} has rule sides without members",
+    description="Policy {{ $labels.policy }} has sources or destinations that match no"
+    " peer and no resource.",
 )
 CHECK_UNUSED = FindingKind(
     "NetBirdPostureCheckUnused",
     "Posture check",
     "posture_check",
-    alert=Alert(
-        "6h",
-        "Posture check {{ $labels.posture_check }} has no effect",
-        "No enabled policy uses posture check {{ $labels.posture_check }}.",
-    ),
+    lasts="6h",
+    summary="Posture check {{ $labels.posture_check }} has no effect",
+    description="No enabled policy uses posture check {{ $labels.posture_check }}.",
 )
 PEERS_OUTDATED = FindingKind(
     "NetBirdPeersOutdated",
     "Posture check",
     "posture_check",
-    alert=Alert(
-        "6h",
-        "Posture check {{ $labels.posture_check }} excludes peers with "
-        "a version below its minimum",
-        "Peers have a version below the minimum of posture check {{ "
-        "$labels.posture_check }}.",
-    ),
+    lasts="6h",
+    summary="Posture check {{ $labels.posture_check }} excludes peers with a version"
+    " below its minimum",
+    description="Peers have a version below the minimum of posture check {{"
+    " $labels.posture_check }}.",
 )
 
 
 def empty_policies(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report enabled policies with a rule side that matches nothing.
-
-    Without any peer, there are no findings.
-    """
-    if not snapshot.inventory.peers:
+    if not snapshot.inventory.peers:  # a new network
         return
     known = group_sizes(snapshot.inventory)
     for policy in POLICIES.of(snapshot.inventory) or ():
@@ -362,26 +342,20 @@ def empty_policies(snapshot: Snapshot) -> Iterator[Finding]:
                 POLICY_EMPTY,
                 f"has {with_noun(sides, 'rule side')} without members: these sources or"
                 " destinations match no peer and no resource.",
-                object_id=policy.id,
-                name=policy.name or policy.id,
+                policy,
             )
 
 
 def unused_checks(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report posture checks that no enabled policy uses."""
     used = policies_by_check(snapshot.inventory)
     for check in POSTURE_CHECKS.of(snapshot.inventory) or ():
         if check.id not in used:
             yield snapshot.finding(
-                CHECK_UNUSED,
-                "has no effect: no enabled policy uses this check.",
-                object_id=check.id,
-                name=check.name or check.id,
+                CHECK_UNUSED, "has no effect: no enabled policy uses this check.", check
             )
 
 
 def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report peers that a posture check excludes because of their version."""
     old = outdated_peer_counts(snapshot.inventory)
     for check in POSTURE_CHECKS.of(snapshot.inventory) or ():
         demanded = check.checks.nb_version_check
@@ -391,8 +365,7 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
                 PEERS_OUTDATED,
                 f"excludes {with_noun(number, 'peer')} with a version below the"
                 f" minimum {safe_line(demanded.min_version)}.",
-                object_id=check.id,
-                name=check.name or check.id,
+                check,
             )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from api_exporter.attention.finding import (
-    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -15,8 +14,8 @@ from api_exporter.attention.finding import (
 )
 from api_exporter.attention.lifetime import SOON, Lifetime
 from api_exporter.attention.thresholds import DAY
-from api_exporter.collectors.rows import ObjectKind
-from api_exporter.exposition.text import Family, Metric, labels, timestamp, truncate
+from api_exporter.collectors.rows import ObjectKind, id_and_name
+from api_exporter.exposition.text import Sample, labels, timestamp, truncate
 from api_exporter.netbird.bodies import ListDecoder, PageDecoder
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Count, Instant, ShownInstant, ShownText
@@ -202,9 +201,7 @@ STATUSES = (
 """The statuses that NetBird is known to send."""
 
 SERVICE = ObjectKind[ProxyService](
-    PROXY_SERVICES,
-    "reverse-proxies/services[]",
-    lambda service: labels(proxy_service_id=service.id, proxy_service=service.name),
+    PROXY_SERVICES, "reverse-proxies/services[]", id_and_name("proxy_service")
 )
 
 DOMAIN = ObjectKind[ProxyDomain](
@@ -220,36 +217,28 @@ CLUSTER = ObjectKind[ProxyCluster](
 )
 
 PROXY_TOKEN = ObjectKind[ProxyToken](
-    PROXY_TOKENS,
-    "reverse-proxies/proxy-tokens[]",
-    lambda token: labels(proxy_token_id=token.id, proxy_token=token.name),
+    PROXY_TOKENS, "reverse-proxies/proxy-tokens[]", id_and_name("proxy_token")
 )
 
 
-def _by_status(metric: Metric, services: Iterable[ProxyService]) -> Family:
+def _by_status(services: Iterable[ProxyService]) -> Iterator[Sample]:
     counts = Counter(truncate(service.meta.status) for service in services)
-    every = dict.fromkeys((*STATUSES, *sorted(counts)))
-    return Family(metric, ((labels(status=status), counts[status]) for status in every))
+    for status in dict.fromkeys((*STATUSES, *sorted(counts))):
+        yield labels(status=status), counts[status]
 
 
 FAMILIES = (
-    SERVICE.family(
+    SERVICE.samples(
         "netbird_api_proxy_services",
         "Number of proxy services by status",
         "reverse-proxies/services[].meta.status",
         _by_status,
         alert="above 0 for certificate_failed or error",
     ),
-    SERVICE.each(
+    SERVICE.info(
         "netbird_api_proxy_service_info",
         "Properties of a proxy service, to join on proxy_service_id (always 1)",
-        "reverse-proxies/services[]",
-        labels=lambda service: labels(
-            proxy_service_id=service.id,
-            proxy_service=service.name,
-            mode=service.mode,
-            domain=service.domain,
-        ),
+        {"mode": "mode", "domain": "domain"},
     ),
     SERVICE.states(
         "netbird_api_proxy_service_status",
@@ -341,63 +330,52 @@ PROXY_TOKEN_SOON = FindingKind(
     "NetBirdProxyTokenExpiresSoon",
     "Proxy token",
     "proxy_token",
-    alert=Alert(
-        "1h",
-        "Proxy token {{ $labels.proxy_token }} expires soon",
-        "Proxy token {{ $labels.proxy_token }} is in use and expires "
-        "soon, or has expired.",
-    ),
+    lasts="1h",
+    summary="Proxy token {{ $labels.proxy_token }} expires soon",
+    description="Proxy token {{ $labels.proxy_token }} is in use and expires soon, or"
+    " has expired.",
 )
 CERTIFICATE_FAILED = FindingKind(
     "NetBirdProxyCertificateFailed",
     "Proxy service",
     "proxy_service",
-    alert=Alert(
-        "15m",
-        "Proxy service {{ $labels.proxy_service }} has no certificate",
-        "NetBird could not get a certificate for proxy service {{ "
-        "$labels.proxy_service }}.",
-    ),
+    lasts="15m",
+    summary="Proxy service {{ $labels.proxy_service }} has no certificate",
+    description="NetBird could not get a certificate for proxy service {{"
+    " $labels.proxy_service }}.",
 )
 TUNNEL_FAILED = FindingKind(
     "NetBirdProxyTunnelFailed",
     "Proxy service",
     "proxy_service",
-    alert=Alert(
-        "15m",
-        "Proxy service {{ $labels.proxy_service }} cannot be reached",
-        "Proxy service {{ $labels.proxy_service }} has no tunnel to its"
-        " target, or the status error.",
-    ),
+    lasts="15m",
+    summary="Proxy service {{ $labels.proxy_service }} cannot be reached",
+    description="Proxy service {{ $labels.proxy_service }} has no tunnel to its"
+    " target, or the status error.",
 )
 SERVICE_OPEN = FindingKind(
     "NetBirdProxyServiceOpen",
     "Proxy service",
     "proxy_service",
-    alert=Alert(
-        "15m",
-        "Proxy service {{ $labels.proxy_service }} is open to the internet",
-        "Proxy service {{ $labels.proxy_service }} requires no "
-        "authentication, on all paths or on one, and no access list "
-        "restricts its clients. A list that allows 0.0.0.0/0 or ::/0 "
-        "restricts none.",
-    ),
+    lasts="15m",
+    summary="Proxy service {{ $labels.proxy_service }} is open to the internet",
+    description="Proxy service {{ $labels.proxy_service }} requires no authentication,"
+    " on all paths or on one, and no access list restricts its clients. A list that"
+    " allows 0.0.0.0/0 or ::/0 restricts none.",
 )
 CLUSTER_OFFLINE = FindingKind(
     "NetBirdProxyClusterOffline",
     "Proxy cluster",
     "proxy_cluster",
-    alert=Alert(
-        "10m",
-        "Proxy cluster {{ $labels.proxy_cluster }} has no connected proxy",
-        "The services of proxy cluster {{ $labels.proxy_cluster }} cannot be reached.",
-        labels=(("proxy_cluster", "object", "(.+)"),),
-    ),
+    lasts="10m",
+    summary="Proxy cluster {{ $labels.proxy_cluster }} has no connected proxy",
+    description="The services of proxy cluster {{ $labels.proxy_cluster }} cannot be"
+    " reached.",
+    own_labels=(("proxy_cluster", "object", "(.+)"),),
 )
 
 
 def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report expiring tokens of self-hosted proxies that are in use."""
     days = snapshot.thresholds.days
     for token in PROXY_TOKENS.of(snapshot.inventory) or ():
         end, used = timestamp(token.expires_at), timestamp(token.last_used)
@@ -413,8 +391,7 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
                 "expires soon: the proxy that uses this token stops then."
                 if end > snapshot.now
                 else "has expired: the proxy that uses this token cannot connect.",
-                object_id=token.id,
-                name=token.name or token.id,
+                token,
                 until=end,
             )
 
@@ -436,7 +413,6 @@ _SHOWN_PATHS = 10
 
 
 def services(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report enabled services that have failed or are open to the internet."""
     for service in PROXY_SERVICES.of(snapshot.inventory) or ():
         if not service.enabled:
             continue
@@ -463,7 +439,6 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def clusters(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report clusters without a connected proxy."""
     for cluster in PROXY_CLUSTERS.of(snapshot.inventory) or ():
         if not cluster.online:
             yield snapshot.finding(

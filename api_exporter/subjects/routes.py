@@ -6,7 +6,6 @@ from typing import Annotated
 from msgspec import Struct
 
 from api_exporter.attention.finding import (
-    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -128,27 +127,23 @@ ROUTE_UNREACHABLE = FindingKind(
     "NetBirdRouteUnreachable",
     "Route",
     "route",
-    alert=Alert(
-        "5m",
-        "Route {{ $labels.network_id }} leads to no connected peer",
-        "None of the routing peers of route {{ $labels.network_id }} to"
-        " {{ $labels.network }} is connected.",
-        keep="10m",
-        labels=_LABELS,
-    ),
+    lasts="5m",
+    summary="Route {{ $labels.network_id }} leads to no connected peer",
+    description="None of the routing peers of route {{ $labels.network_id }} to {{"
+    " $labels.network }} is connected.",
+    keep="10m",
+    own_labels=_LABELS,
 )
 ROUTE_REDUNDANCY_LOST = FindingKind(
     "NetBirdRouteRedundancyLost",
     "Route",
     "route",
-    alert=Alert(
-        "15m",
-        "Route {{ $labels.network_id }} has only one connected routing peer",
-        "All other routing peers of route {{ $labels.network_id }} to "
-        "{{ $labels.network }} are offline: there is no redundancy.",
-        keep="10m",
-        labels=_LABELS,
-    ),
+    lasts="15m",
+    summary="Route {{ $labels.network_id }} has only one connected routing peer",
+    description="All other routing peers of route {{ $labels.network_id }} to {{"
+    " $labels.network }} are offline: there is no redundancy.",
+    keep="10m",
+    own_labels=_LABELS,
 )
 
 
@@ -183,7 +178,6 @@ def count_reachable(inventory: Inventory) -> Reach | None:
 
 
 def findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report routes with no connected routing peer, or only one of several."""
     for (network_id, network), counts in _joined(snapshot.inventory).items():
         # As NetBird identifies routes that replace each other.
         object_id = f"{network_id}|{network}"

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.lifetime import SOON, Lifetime
 from api_exporter.attention.thresholds import DAY
-from api_exporter.collectors.rows import ObjectKind, distinct_count
-from api_exporter.exposition.text import boolean, labels, timestamp
+from api_exporter.collectors.rows import ObjectKind, distinct_count, id_and_name
+from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.records import Count, Instant, ShownText
 from api_exporter.netbird.resources import MINUTE, Resource
@@ -44,9 +44,7 @@ SETUP_KEYS = Resource(
 STATES = ("valid", "expired", "revoked", "overused")
 """The states that NetBird is known to send."""
 
-KEY = ObjectKind[SetupKey](
-    SETUP_KEYS, "setup-keys[]", lambda k: labels(setup_key_id=k.id, setup_key=k.name)
-)
+KEY = ObjectKind[SetupKey](SETUP_KEYS, "setup-keys[]", id_and_name("setup_key"))
 
 FAMILIES = (
     KEY.count(
@@ -54,16 +52,10 @@ FAMILIES = (
         "Number of setup keys by type, state and whether their peers are ephemeral",
         {"key_type": "type", "state": "state", "ephemeral": "ephemeral"},
     ),
-    KEY.each(
+    KEY.info(
         "netbird_api_setup_key_info",
         "Properties of a setup key, to join on setup_key_id (always 1)",
-        "setup-keys[]",
-        labels=lambda k: labels(
-            setup_key_id=k.id,
-            setup_key=k.name,
-            key_type=k.type,
-            ephemeral=boolean(k.ephemeral),
-        ),
+        {"key_type": "type", "ephemeral": "ephemeral"},
     ),
     KEY.field(
         "netbird_api_setup_key_valid",
@@ -120,36 +112,28 @@ EXPIRES_SOON = FindingKind(
     "NetBirdSetupKeyExpiresSoon",
     "Setup key",
     "setup_key",
-    alert=Alert(
-        "1h",
-        "Setup key {{ $labels.setup_key }} expires soon",
-        "Setup key {{ $labels.setup_key }} expires soon, or has "
-        "expired: machines used this key recently.",
-    ),
+    lasts="1h",
+    summary="Setup key {{ $labels.setup_key }} expires soon",
+    description="Setup key {{ $labels.setup_key }} expires soon, or has expired:"
+    " machines used this key recently.",
 )
 USED_UP = FindingKind(
     "NetBirdSetupKeyUsedUp",
     "Setup key",
     "setup_key",
-    alert=Alert(
-        "15m",
-        "Setup key {{ $labels.setup_key }} is used up, or nearly",
-        "Machines have used all uses of setup key {{ $labels.setup_key "
-        "}}, or nearly all.",
-    ),
+    lasts="15m",
+    summary="Setup key {{ $labels.setup_key }} is used up, or nearly",
+    description="Machines have used all uses of setup key {{ $labels.setup_key }}, or"
+    " nearly all.",
 )
 
 
 def findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report reusable setup keys that expire soon, have expired or are used up.
-
-    An expiry is reported only if the key is in use. Revoked keys are never reported.
-    """
+    """Report the expiry of keys in use, and reusable keys that are used up."""
     days, share = snapshot.thresholds.days, snapshot.thresholds.shares["setup_key_used"]
     for key in SETUP_KEYS.of(snapshot.inventory) or ():
         if key.type != "reusable" or key.state == "revoked":
             continue
-        name = key.name or key.id
         used = timestamp(key.last_used)
         in_use = used is not None and snapshot.now - used < days["in_use"] * DAY
         end = timestamp(key.expires)
@@ -161,8 +145,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 EXPIRES_SOON,
                 f"{state}: machines used this key recently.",
-                object_id=key.id,
-                name=name,
+                key,
                 until=end,
             )
         spent = key.usage_limit and key.used_times / key.usage_limit >= share
@@ -172,8 +155,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
                 USED_UP,
                 f"is {nearly}used up: {key.used_times:,} of"
                 f" {with_noun(key.usage_limit, 'use')}.",
-                object_id=key.id,
-                name=name,
+                key,
                 since=used,
             )
 

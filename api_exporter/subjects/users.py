@@ -4,10 +4,15 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Alert, Finder, Finding, FindingKind, Snapshot
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.lifetime import SOON, VERY_SOON, Lifetime
 from api_exporter.attention.thresholds import DAY
-from api_exporter.collectors.rows import ObjectKind, distinct_count, personal_kinds
+from api_exporter.collectors.rows import (
+    ObjectKind,
+    distinct_count,
+    id_and_name,
+    personal_kinds,
+)
 from api_exporter.exposition.text import Labels, boolean, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.personal import personal_labels
@@ -131,13 +136,12 @@ OWN_TOKEN = ObjectKind[Token](
     find=_own_token,
     needs=("access_tokens",),
 )
-
 INVITE = ObjectKind[UserInvite](
     USER_INVITES, "users/invites[]", lambda invite: labels(user_invite_id=invite.id)
 )
 
 IDENTITY_PROVIDER = ObjectKind[IdentityProvider](
-    IDENTITY_PROVIDERS, "identity-providers[]"
+    IDENTITY_PROVIDERS, "identity-providers[]", id_and_name("identity_provider")
 )
 
 
@@ -231,15 +235,10 @@ FAMILIES = (
         "Number of identity providers by type",
         {"idp_type": "type"},
     ),
-    IDENTITY_PROVIDER.each(
+    IDENTITY_PROVIDER.info(
         "netbird_api_identity_provider_info",
         "Properties of an identity provider (always 1)",
-        "identity-providers[]",
-        labels=lambda provider: labels(
-            identity_provider_id=provider.id,
-            identity_provider=provider.name,
-            idp_type=provider.type,
-        ),
+        {"idp_type": "type"},
     ),
 )
 
@@ -250,67 +249,56 @@ ACCESS_TOKEN_SOON = FindingKind(
     "ApiExporterTokenExpiresSoon",
     "Access token",
     "access_token",
-    alert=Alert(
-        "1h",
-        "Access token {{ $labels.token }} of the exporter expires soon",
-        "The exporter's token expires soon, or has expired: create a new one.",
-        labels=_TOKEN_LABELS,
-    ),
+    lasts="1h",
+    summary="Access token {{ $labels.token }} of the exporter expires soon",
+    description="The exporter's token expires soon, or has expired: create a new one.",
+    own_labels=_TOKEN_LABELS,
 )
 ACCESS_TOKEN_VERY_SOON = FindingKind(
     "ApiExporterTokenExpiresVerySoon",
     "Access token",
     "access_token",
-    alert=Alert(
-        "5m",
-        "Access token {{ $labels.token }} of the exporter expires very soon",
-        "The exporter's token expires very soon, or has expired: create a new one.",
-        labels=_TOKEN_LABELS,
-    ),
+    lasts="5m",
+    summary="Access token {{ $labels.token }} of the exporter expires very soon",
+    description="The exporter's token expires very soon, or has expired: create a new"
+    " one.",
+    own_labels=_TOKEN_LABELS,
 )
 OTHER_TOKEN_SOON = FindingKind(
     "ApiExporterOtherTokenExpiresSoon",
     "Access token",
     "access_token",
-    alert=Alert(
-        "1h",
-        "Access token {{ $labels.token }} of another program expires soon",
-        "Another program used this token of the exporter's user today. It expires "
-        "soon, or has expired. The exporter does not need it.",
-        labels=_TOKEN_LABELS,
-    ),
+    lasts="1h",
+    summary="Access token {{ $labels.token }} of another program expires soon",
+    description="Another program used this token of the exporter's user today. It"
+    " expires soon, or has expired. The exporter does not need it.",
+    own_labels=_TOKEN_LABELS,
 )
 TOKEN_NOT_WATCHED = FindingKind(
     "ApiExporterTokenNotWatched",
     "The exporter's token",
-    alert=Alert(
-        "1h",
-        "The exporter's token has an unknown expiry date",
-        "{{ $labels.instance }} cannot list the tokens of its user: no "
-        "alert warns before the token expires.",
-    ),
+    lasts="1h",
+    summary="The exporter's token has an unknown expiry date",
+    description="{{ $labels.instance }} cannot list the tokens of its user: no alert"
+    " warns before the token expires.",
 )
 USER_AWAITS_APPROVAL = FindingKind(
     "NetBirdUserAwaitsApproval",
     "User",
     "user",
+    lasts="2h",
+    summary="A user waits for approval",
+    description="User {{ $labels.user_id }} has waited for approval for two hours.",
     many=("{} users", "wait for approval"),
-    alert=Alert(
-        "2h",
-        "A user waits for approval",
-        "User {{ $labels.user_id }} has waited for approval for two hours.",
-    ),
 )
 INVITE_EXPIRED = FindingKind(
     "NetBirdInviteExpired",
     "Invite",
     "user_invite",
+    lasts="1h",
+    summary="An invite has expired",
+    description="Invite {{ $labels.user_invite_id }} cannot be accepted any more.",
     many=("{} invites", "have expired and cannot be accepted"),
-    alert=Alert(
-        "1h",
-        "An invite has expired",
-        "Invite {{ $labels.user_invite_id }} cannot be accepted any more.",
-    ),
 )
 """Users and invites have no name in findings: it is personal data."""
 
@@ -339,13 +327,10 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         if own is None or token.id != own.id:
             kind = OTHER_TOKEN_SOON
             message = f"of another program {soon}: it belongs to the exporter's user."
-        yield snapshot.finding(
-            kind, message, object_id=token.id, name=token.name or token.id, until=end
-        )
+        yield snapshot.finding(kind, message, token, until=end)
 
 
 def unwatched_token(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report that the expiry date of the exporter's token is unknown."""
     tokens = snapshot.states.get(ACCESS_TOKENS.name)
     if tokens is not None and tokens.supported is False:
         yield snapshot.finding(
@@ -355,7 +340,7 @@ def unwatched_token(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def user_approvals(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report users that wait for approval, at once: the start is unknown."""
+    # They are reported at once: the start is unknown.
     for user in snapshot.inventory.users or ():
         if user.pending_approval:
             yield snapshot.finding(
@@ -364,7 +349,6 @@ def user_approvals(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def invites(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report invites that have expired."""
     for invite in USER_INVITES.of(snapshot.inventory) or ():
         if invite.expired:
             yield snapshot.finding(

@@ -35,7 +35,7 @@ class AlertTests(SynchronousTestCase):
         An alert outlasts a restart of the exporter.
         """
         made = yaml.safe_load(ALERTS.read_text())["groups"][-1]["rules"]
-        names = dict.fromkeys(kind.name for kind in KINDS if kind.alert is not None)
+        names = dict.fromkeys(kind.name for kind in KINDS if kind.lasts)
         self.assertEqual(list(names), [rule["alert"] for rule in made])
         for rule in made:
             self.assertNotIn("labels", rule)

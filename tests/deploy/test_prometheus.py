@@ -192,9 +192,9 @@ class PromtoolTests(SynchronousTestCase):
         usual = default_thresholds().severities
         self.assertEqual(set(SEVERITIES), {usual[name] for name in tested})
         shapes = {
-            kind.name: (kind.object_type == "account", kind.alert.labels)
+            kind.name: (kind.object_type == "account", kind.own_labels)
             for kind in KINDS
-            if kind.alert is not None
+            if kind.lasts
         }
         self.assertEqual(set(shapes.values()), {shapes[name] for name in tested})
 

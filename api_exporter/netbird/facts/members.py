@@ -13,6 +13,13 @@ class Element(Protocol):
     def id(self) -> str: ...
 
 
+class Named(Element, Protocol):
+    """An element with a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
 E = TypeVar("E", bound=Element)
 
 

@@ -1,12 +1,13 @@
 """The families of the Agent Network."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import fields
 
-from api_exporter.collectors.rows import ObjectKind, Row, length
-from api_exporter.exposition.text import Family, Labels, Metric, Sample, labels
+from api_exporter.collectors.rows import ObjectKind, Row, id_and_name, length
+from api_exporter.exposition.text import Labels, Sample, labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.subjects.agent_network.bodies import DAY_SECONDS, Consumption
 from api_exporter.subjects.agent_network.consumption import (
@@ -40,19 +41,13 @@ from api_exporter.subjects.agent_network.resources import (
 )
 
 PROVIDER = ObjectKind[AgentProvider](
-    AGENT_PROVIDERS,
-    "agent-network/providers[]",
-    lambda p: labels(agent_provider_id=p.id, agent_provider=p.name),
+    AGENT_PROVIDERS, "agent-network/providers[]", id_and_name("agent_provider")
 )
 AGENT_POLICY = ObjectKind[AgentPolicy](
-    AGENT_POLICIES,
-    "agent-network/policies[]",
-    lambda policy: labels(agent_policy_id=policy.id, agent_policy=policy.name),
+    AGENT_POLICIES, "agent-network/policies[]", id_and_name("agent_policy")
 )
 RULE = ObjectKind[AgentBudgetRule](
-    AGENT_BUDGET_RULES,
-    "agent-network/budget-rules[]",
-    lambda rule: labels(agent_budget_rule_id=rule.id, agent_budget_rule=rule.name),
+    AGENT_BUDGET_RULES, "agent-network/budget-rules[]", id_and_name("agent_budget_rule")
 )
 AGENT_SETTING = ObjectKind[AgentSettings](AGENT_SETTINGS, "agent-network/settings")
 CONSUMPTION = ObjectKind[Consumption](AGENT_CONSUMPTION, "agent-network/consumption")
@@ -113,28 +108,23 @@ def _listed_consumption(inventory: Inventory) -> Iterable[Spent]:
     ]
 
 
-def _tokens(metric: Metric, every: Iterable[Spent]) -> Family:
-    def samples() -> Iterator[Sample]:
-        for spent in every:
-            yield spent.labels(direction="input"), spent.row.tokens_input
-            yield spent.labels(direction="output"), spent.row.tokens_output
-
-    return Family(metric, samples())
-
-
-def _cost(metric: Metric, every: Iterable[Spent]) -> Family:
-    return Family(metric, ((spent.labels(), spent.row.cost_usd) for spent in every))
+def _tokens(every: Iterable[Spent]) -> Iterator[Sample]:
+    for spent in every:
+        yield spent.labels(direction="input"), spent.row.tokens_input
+        yield spent.labels(direction="output"), spent.row.tokens_output
 
 
 AGENT_GROUP = ObjectKind[Spent](
     AGENT_CONSUMPTION,
     "agent-network/consumption[], of listed groups",
+    Spent.labels,
     find=_group_consumption,
     needs=("groups",),
 )
 CONSUMER = ObjectKind[Spent](
     AGENT_CONSUMPTION,
     "agent-network/consumption[], of listed users and peers",
+    Spent.labels,
     find=_listed_consumption,
     needs=("users", "peers"),
 )
@@ -148,15 +138,10 @@ def _usage(inventory: Inventory) -> Iterable[Period]:
     return list(usage_by_period(AGENT_USAGE.of(inventory) or (), inventory.now))
 
 
-def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
-    return Family(
-        metric,
-        (
-            (labels(period=period, kind=kind), getattr(used, f"{kind}_{field}"))
-            for period, used in periods
-            for kind in TOKEN_KINDS
-        ),
-    )
+def _by_kind(field: str, periods: Iterable[Period]) -> Iterator[Sample]:
+    for period, used in periods:
+        for kind in TOKEN_KINDS:
+            yield labels(period=period, kind=kind), getattr(used, f"{kind}_{field}")
 
 
 USAGE = ObjectKind[Period](AGENT_USAGE, "agent-network/usage/overview[]", find=_usage)
@@ -177,15 +162,10 @@ DENIALS = ObjectKind[int](
 BOOL_SETTINGS = [field.name for field in fields(AgentSettings) if field.type is bool]
 
 
-def _enabled(metric: Metric, every: Iterable[AgentSettings]) -> Family:
-    return Family(
-        metric,
-        (
-            (labels(setting=name), int(getattr(settings, name)))
-            for settings in every
-            for name in BOOL_SETTINGS
-        ),
-    )
+def _enabled(every: Iterable[AgentSettings]) -> Iterator[Sample]:
+    for settings in every:
+        for name in BOOL_SETTINGS:
+            yield labels(setting=name), int(getattr(settings, name))
 
 
 FAMILIES: tuple[Row, ...] = (
@@ -194,14 +174,11 @@ FAMILIES: tuple[Row, ...] = (
         "Number of Agent Network providers by whether they are enabled",
         "enabled",
     ),
-    PROVIDER.each(
+    PROVIDER.info(
         "netbird_api_agent_provider_info",
         "Properties of an Agent Network provider, to join on agent_provider_id (always"
         " 1)",
-        "agent-network/providers[]",
-        labels=lambda p: labels(
-            agent_provider_id=p.id, agent_provider=p.name, catalog_id=p.provider_id
-        ),
+        {"catalog_id": "provider_id"},
     ),
     PROVIDER.field(
         "netbird_api_agent_provider_enabled",
@@ -298,19 +275,19 @@ FAMILIES: tuple[Row, ...] = (
         needs=("agent_consumption", "groups", "users", "peers"),
         alert="0.9: from 1 on NetBird denies requests",
     ),
-    AGENT_GROUP.family(
+    AGENT_GROUP.samples(
         "netbird_api_agent_group_tokens",
         "Number of tokens that the group has used in its current window",
         "agent-network/consumption[].{tokens_input,tokens_output}",
         _tokens,
     ),
-    AGENT_GROUP.family(
+    AGENT_GROUP.each(
         "netbird_api_agent_group_cost_usd",
         "Cost in US dollars that the group has caused in its current window",
         "agent-network/consumption[].cost_usd",
-        _cost,
+        lambda spent: spent.row.cost_usd,
     ),
-    CONSUMER.family(
+    CONSUMER.samples(
         "netbird_api_agent_consumer_tokens",
         "Number of tokens that a user, or a peer without a user, has used in the"
         " current window",
@@ -318,32 +295,32 @@ FAMILIES: tuple[Row, ...] = (
         " EXPOSE_PERSONAL_DATA=usage",
         _tokens,
     ),
-    CONSUMER.family(
+    CONSUMER.each(
         "netbird_api_agent_consumer_cost_usd",
         "Cost in US dollars that a user, or a peer without a user, has caused in the"
         " current window",
         "agent-network/consumption[].cost_usd, with EXPOSE_PERSONAL_DATA=usage",
-        _cost,
+        lambda spent: spent.row.cost_usd,
     ),
-    USAGE.family(
+    USAGE.samples(
         "netbird_api_agent_usage_tokens",
         "Number of tokens used today and this month (UTC), by kinds that overlap",
         "agent-network/usage/overview[].*_tokens",
-        lambda metric, periods: _by_kind("tokens", metric, periods),
+        partial(_by_kind, "tokens"),
     ),
-    USAGE.family(
+    USAGE.samples(
         "netbird_api_agent_usage_cost_usd",
         "Cost in US dollars today and this month (UTC), by kinds that add up",
         "agent-network/usage/overview[].*_cost_usd",
-        lambda metric, periods: _by_kind("cost_usd", metric, periods),
+        partial(_by_kind, "cost_usd"),
         alert="above the budget of a month",
     ),
-    DENIALS.family(
+    DENIALS.each(
         "netbird_api_agent_denied_requests",
         "Number of requests denied since 00:00 UTC (absent while the access log is"
         " disabled)",
         "agent-network/access-logs.total_records, of those denied",
-        lambda metric, numbers: Family(metric, (("", number) for number in numbers)),
+        lambda number: number,
         alert="many more than usual",
     ),
     CONSUMPTION.field(
@@ -352,7 +329,7 @@ FAMILIES: tuple[Row, ...] = (
         "rows",
         alert="100000: set REFRESH_INTERVALS=agent_consumption=off",
     ),
-    AGENT_SETTING.family(
+    AGENT_SETTING.samples(
         "netbird_api_agent_setting_enabled",
         "Whether a setting of the Agent Network is enabled (1 = yes, 0 = no)",
         "agent-network/settings",

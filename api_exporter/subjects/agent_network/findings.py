@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from api_exporter.attention.finding import (
-    Alert,
     Finder,
     Finding,
     FindingKind,
@@ -52,95 +51,76 @@ BUDGET_EXHAUSTED = FindingKind(
     "NetBirdAgentBudgetExhausted",
     "Budget",
     "agent_limit",
-    alert=Alert(
-        "5m",
-        "The budget of {{ $labels.limit }} is used up",
-        "A {{ $labels.per }} has used all {{ $labels.unit }} that {{ "
-        "$labels.limit }} allows in {{ with $labels.window_seconds }}{{"
-        " . | humanizeDuration }}{{ end }}. NetBird denies further "
-        "requests.",
-        labels=_LIMIT_LABELS,
-    ),
+    lasts="5m",
+    summary="The budget of {{ $labels.limit }} is used up",
+    description="A {{ $labels.per }} has used all {{ $labels.unit }} that {{"
+    " $labels.limit }} allows in {{ with $labels.window_seconds }}{{ . |"
+    " humanizeDuration }}{{ end }}. NetBird denies further requests.",
+    own_labels=_LIMIT_LABELS,
 )
 BUDGET_NEARLY_USED = FindingKind(
     "NetBirdAgentBudgetNearlyUsed",
     "Budget",
     "agent_limit",
-    alert=Alert(
-        "5m",
-        "The budget of {{ $labels.limit }} is nearly used up",
-        "A {{ $labels.per }} has used nearly all {{ $labels.unit }} "
-        "that {{ $labels.limit }} allows in {{ with "
-        "$labels.window_seconds }}{{ . | humanizeDuration }}{{ end }}.",
-        labels=_LIMIT_LABELS,
-    ),
+    lasts="5m",
+    summary="The budget of {{ $labels.limit }} is nearly used up",
+    description="A {{ $labels.per }} has used nearly all {{ $labels.unit }} that {{"
+    " $labels.limit }} allows in {{ with $labels.window_seconds }}{{ . |"
+    " humanizeDuration }}{{ end }}.",
+    own_labels=_LIMIT_LABELS,
 )
 COST_HIGH = FindingKind(
     "NetBirdAgentCostHigh",
     "The Agent Network",
-    alert=Alert(
-        "15m",
-        "The Agent Network has cost more this month than its threshold",
-        "The Agent Network has cost more this month than "
-        "dollars.agent_month of the exporter's thresholds.",
-    ),
+    lasts="15m",
+    summary="The Agent Network has cost more this month than its threshold",
+    description="The Agent Network has cost more this month than dollars.agent_month"
+    " of the exporter's thresholds.",
 )
 TLS_UNVERIFIED = FindingKind(
     "NetBirdAgentTlsUnverified",
     "The certificate of agent provider",
     "agent_provider",
-    alert=Alert(
-        "1h",
-        "The certificate of agent provider {{ $labels.agent_provider }}"
-        " is not verified",
-        "An attacker on the network can read prompts and the key of "
-        "agent provider {{ $labels.agent_provider }}.",
-    ),
+    lasts="1h",
+    summary="The certificate of agent provider {{ $labels.agent_provider }} is not"
+    " verified",
+    description="An attacker on the network can read prompts and the key of agent"
+    " provider {{ $labels.agent_provider }}.",
 )
 WITHOUT_PROVIDER = FindingKind(
     "NetBirdAgentPolicyWithoutProvider",
     "Agent policy",
     "agent_policy",
-    alert=Alert(
-        "1h",
-        "Agent policy {{ $labels.agent_policy }} has no enabled provider",
-        "NetBird denies the requests of agent policy {{ $labels.agent_policy }}.",
-    ),
+    lasts="1h",
+    summary="Agent policy {{ $labels.agent_policy }} has no enabled provider",
+    description="NetBird denies the requests of agent policy {{ $labels.agent_policy"
+    " }}.",
 )
 POLICY_REFERENCE_MISSING = FindingKind(
     "NetBirdAgentReferenceMissing",
     "Agent policy",
     "agent_policy",
-    alert=Alert(
-        "1h",
-        "{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} "
-        "names missing objects",
-        "{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} "
-        "names groups, users, providers or guardrails that do not "
-        "exist.",
-    ),
+    lasts="1h",
+    summary="{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} names missing"
+    " objects",
+    description="{{ $labels.agent_policy }}{{ $labels.agent_budget_rule }} names"
+    " groups, users, providers or guardrails that do not exist.",
 )
-RULE_REFERENCE_MISSING = FindingKind(
-    "NetBirdAgentReferenceMissing",
-    "Budget rule",
-    "agent_budget_rule",
-    alert=POLICY_REFERENCE_MISSING.alert,
+RULE_REFERENCE_MISSING = replace(
+    POLICY_REFERENCE_MISSING, noun="Budget rule", object_type="agent_budget_rule"
 )
 PROMPTS_UNREDACTED = FindingKind(
     "NetBirdAgentPromptsUnredacted",
     "The Agent Network",
-    alert=Alert(
-        "1h",
-        "The Agent Network keeps prompts without redaction",
-        "The access log of the Agent Network contains all that people type.",
-    ),
+    lasts="1h",
+    summary="The Agent Network keeps prompts without redaction",
+    description="The access log of the Agent Network contains all that people type.",
 )
 
 _NOUNS = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 
 
 def budgets(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report budgets that one of their groups or users has used up, or nearly."""
     share = snapshot.thresholds.shares["agent_budget_used"]
     inventory = replace(snapshot.inventory, now=snapshot.now)
     by_unit = consumption_by_unit(inventory)
@@ -181,7 +161,6 @@ def _message(limit: Limit, peak: float, groups: Sequence[str]) -> str:
 
 
 def cost(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report a month that has cost more than the threshold, if there is one."""
     limit = snapshot.thresholds.dollars["agent_month"]
     spent = month_cost(AGENT_USAGE.of(snapshot.inventory) or (), snapshot.now)
     if limit is not None and spent is not None and spent > limit:
@@ -193,33 +172,28 @@ def cost(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def providers(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report enabled providers whose certificate is not verified."""
     for provider in AGENT_PROVIDERS.of(snapshot.inventory) or ():
         if provider.enabled and provider.skip_tls_verification:
             yield snapshot.finding(
                 TLS_UNVERIFIED,
                 "is not verified: an attacker on the network can read prompts and the"
                 " key.",
-                object_id=provider.id,
-                name=provider.name or provider.id,
+                provider,
             )
 
 
 def policies(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report enabled policies without an enabled provider."""
     ids = enabled_providers(snapshot.inventory)
     for policy in AGENT_POLICIES.of(snapshot.inventory) or ():
         if policy.enabled and not ids & set(policy.destination_provider_ids or ()):
             yield snapshot.finding(
                 WITHOUT_PROVIDER,
                 "has no enabled provider: NetBird denies its requests.",
-                object_id=policy.id,
-                name=policy.name or policy.id,
+                policy,
             )
 
 
 def references(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report enabled policies and rules that name missing objects."""
     ids = listed_ids(snapshot.inventory)
     for policy in AGENT_POLICIES.of(snapshot.inventory) or ():
         if policy.enabled and (missing := policy_misses(ids, policy)):
@@ -227,8 +201,7 @@ def references(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 POLICY_REFERENCE_MISSING,
                 f"names {_missing(missing)}.{_UNRESTRICTED if guarded else ''}",
-                object_id=policy.id,
-                name=policy.name or policy.id,
+                policy,
             )
     for rule in AGENT_BUDGET_RULES.of(snapshot.inventory) or ():
         if rule.enabled and (missing := rule_misses(ids, rule)):
@@ -236,8 +209,7 @@ def references(snapshot: Snapshot) -> Iterator[Finding]:
                 RULE_REFERENCE_MISSING,
                 f"names {_missing(missing)}. The rule applies to fewer"
                 " groups or users than it names.",
-                object_id=rule.id,
-                name=rule.name or rule.id,
+                rule,
             )
 
 
@@ -254,7 +226,6 @@ def _missing(missing: Misses) -> str:
 
 
 def prompts(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report that prompts are kept without redaction."""
     for settings in AGENT_SETTINGS.of(snapshot.inventory) or ():
         if settings.enable_prompt_collection and not settings.redact_pii:
             yield snapshot.finding(

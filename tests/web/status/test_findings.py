@@ -1,6 +1,6 @@
 """The section of findings: its list and its notes."""
 
-from api_exporter.attention.finding import Alert, Finding, FindingKind
+from api_exporter.attention.finding import Finding, FindingKind
 from api_exporter.report.words import NO_PROBLEM
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.subjects.watch import AttentionState, FindingList
@@ -8,7 +8,7 @@ from tests.web.served import ServedTestCase
 from tests.web.test_accounts import Knowing
 from tests.web.watched import NOON, Watched
 
-KIND = FindingKind("NetBirdX", "Network", "network", alert=Alert("5m", "", ""))
+KIND = FindingKind("NetBirdX", "Network", "network", lasts="5m")
 
 WITHOUT_ALERT = FindingKind("NetBirdY", "Network", "network")
 
