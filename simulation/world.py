@@ -109,6 +109,7 @@ class World:
         self._other_logs = {
             name: LogFile(folder / f"{name}.other.log") for name in self.logs
         }
+        self._removed_at: dict[str, float] = {}
         self._personal = {name: list[tuple[float, frozenset[str]]]() for name in NAMES}
         self.left_over: list[str] = []
         self.disturbed_at = 0.0
@@ -284,7 +285,8 @@ class World:
 
     def permitted(self, name: str) -> list[frozenset[str]]:
         """Return the kinds of personal data that new lines of an account may contain.
-        An account that was replaced may still write for a while.
+        An account that was replaced may still write for a while. One that was removed
+        meanwhile completes its last batch when it is back.
         """
         found = self._personal[name]
         while len(found) > 1 and found[1][0] < self._now - HOUR:
@@ -526,6 +528,7 @@ class World:
             return
         for name in self.known.keys() - self.exporter.accounts.keys():
             removed = self.known.pop(name)
+            self._removed_at[name] = self._now
             if name in SHARING:  # The other account still has the token's budget.
                 for other in SHARING & self.known.keys():
                     known = self.known[other]
@@ -542,8 +545,10 @@ class World:
                 known.replaced_at = self._now
                 if before is not None:
                     known.adopt(before)
+                away = self._now - self._removed_at.pop(name, self._now)
+                since = [(at + away, kinds) for at, kinds in self._personal[name]]
                 personal = reader.network.inventory.personal
-                self._personal[name].append((self._now, personal))
+                self._personal[name] = [*since, (self._now, personal)]
                 self._disturb(name)
 
     def _machine(self) -> Machine:
