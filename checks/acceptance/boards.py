@@ -106,7 +106,7 @@ def check(folder: Path) -> str:
     """Draw all boards in all situations, dark and light, on a large and a small screen.
     Check what a program can see of them.
     """
-    viewer = _viewer()
+    viewer = build_viewer()
     shutil.rmtree(PICTURES, ignore_errors=True)
     PICTURES.mkdir(parents=True)
     found: list[dict[str, Any]] = []
@@ -127,7 +127,7 @@ def check(folder: Path) -> str:
     return f"{len(found)} pictures, {len(queries)} queries, {empty} empty, no fault"
 
 
-def _viewer() -> Path:
+def build_viewer() -> Path:
     """Build the viewer outside of the tree, where npm's packages stay."""
     npm, viewer = program("npm"), BUILD / "viewer"
     program("chromium")

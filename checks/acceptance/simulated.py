@@ -22,7 +22,8 @@ def upstream(folder: Path, peers: int, *pem: Path) -> Iterator[int]:
 def demo(folder: Path, **settings: str) -> Iterator[int]:
     """Run a demo. Yield its port."""
     port = free_port()
-    env = environment(LISTEN_ADDRESS=f"127.0.0.1:{port}", DEMO_PEERS="10", **settings)
+    settings = {"DEMO_PEERS": "10", **settings}
+    env = environment(LISTEN_ADDRESS=f"127.0.0.1:{port}", **settings)
     log = folder / "exporter.log"
     with _listening(port, log, "api_exporter", "--demo", env=env):
         yield port

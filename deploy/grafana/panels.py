@@ -52,6 +52,7 @@ def look(
     limits: Mapping[Any, str] | None = None,
     words: Mapping[Any, tuple[str, str]] | None = None,
     colour: str | None = None,
+    shades: str | None = None,
     empty: str | None = None,
     link: tuple[str, str] | None = None,
     most: float | None = None,
@@ -62,6 +63,7 @@ def look(
 
     Args:
         limits: colours from a value on; that of None holds below all.
+        shades: the colour whose shades tell series apart.
         words: texts and colours in place of values.
         empty: the text without a value. In a table it fills each empty cell.
         link: title and address.
@@ -80,6 +82,8 @@ def look(
         found["mappings"] = [{"type": "value", "options": options}]
     if colour:
         found["color"] = {"mode": "fixed", "fixedColor": colour}
+    if shades:
+        found["color"] = {"mode": "shades", "fixedColor": shades}
     if link:
         found["links"] = [{"title": link[0], "url": link[1]}]
     return {key: value for key, value in found.items() if value is not None}
@@ -183,7 +187,7 @@ def stat(
         "wideLayout": not several,
     }
     if size:
-        options["text"] = {"valueSize": size}
+        options["text"] = {"titleSize": 14, "valueSize": size}
     targets = _named_targets(queries, **({} if course else {"instant": True}))
     return _panel(
         "stat",

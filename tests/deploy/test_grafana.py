@@ -197,6 +197,14 @@ class DashboardTests(SynchronousTestCase):
                         ["last"], panel["options"]["reduceOptions"]["calcs"]
                     )
 
+    def test_runbooks(self) -> None:
+        """Panels that runbooks name exist."""
+        text = (DEPLOY.parent / "docs/runbooks.md").read_text()
+        titles = {panel["title"] for path in DASHBOARDS for panel in panels(path)}
+        named = set(re.findall(r'(?:table|panel) "([^"]+)"', text))
+        self.assertEqual(set(), named - titles)
+        self.assertGreater(len(named), 3)
+
     def test_links(self) -> None:
         """Findings lead to their runbooks at the exporter that found them, peers to
         their board, accounts to their network.

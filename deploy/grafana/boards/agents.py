@@ -1,7 +1,7 @@
 """Agent network: the cost of language models, and how full budgets are."""
 
 from deploy.grafana.board import board
-from deploy.grafana.panels import THRESHOLDS, bars, lines, look, stat
+from deploy.grafana.panels import THRESHOLDS, UNKNOWN, bars, lines, look, stat
 from deploy.grafana.queries import label, of, one, total
 
 _COST = "netbird_api_agent_usage_cost_usd"
@@ -37,8 +37,8 @@ def _hourly(series: str, *by: str) -> str:
 
 def made() -> str:
     day, month = 'period="day"', 'period="month"'
-    money = look("currencyUSD", decimals=2, colour="text", empty="none")
-    count = look("short", colour="text", empty="none")
+    money = look("currencyUSD", decimals=2, colour="text", empty=UNKNOWN)
+    count = look("short", colour="text", empty=UNKNOWN)
     budget = "{{limit}}: {{unit}} of a {{per}}, {{window}}"
     missing = [
         total(of(f"netbird_api_agent_{kind}_missing_references"), f"agent_{kind}_id")
@@ -94,7 +94,7 @@ def made() -> str:
                 "Groups, users, providers and guardrails that policies and rules name,"
                 " and that do not exist.",
                 {"": f"({missing[0]} or vector(0)) + {missing[1]} or {missing[0]}"},
-                look("none", limits={None: "text", 1: "orange"}, empty="none"),
+                look("none", limits={None: "text", 1: "orange"}, empty=UNKNOWN),
             ),
             bars(
                 "How full each budget is",
@@ -107,7 +107,7 @@ def made() -> str:
                     limits=_FULL,
                     least=0,
                     most=1,
-                    empty="No budgets",
+                    empty="No budget is known",
                 ),
             ),
             lines(
@@ -118,7 +118,7 @@ def made() -> str:
                 "percentunit",
                 decimals=0,
                 limits={None: "transparent", 1: "red"},
-                empty="No budgets",
+                empty="No budget is known",
                 thresholdsStyle={"mode": "line"},
             ),
             lines(
@@ -127,7 +127,7 @@ def made() -> str:
                 "Growth within an hour of the tokens of each group's day.",
                 {"{{group}} {{direction}}": _hourly(used, *group)},
                 "short",
-                empty="No group has a budget of a day",
+                empty="No group with a budget of a day is known",
             ),
             lines(
                 "Cost an hour, by kind",
@@ -136,7 +136,7 @@ def made() -> str:
                 {"{{kind}}": f"sum by (kind) ({_hourly(of(_COST, day), 'kind')})"},
                 "currencyUSD",
                 stacked=True,
-                empty="No cost",
+                empty="No cost is known",
             ),
             lines(
                 "Tokens an hour, by kind",
@@ -144,7 +144,7 @@ def made() -> str:
                 "Growth within an hour. The kinds overlap.",
                 {"{{kind}}": f"sum by (kind) ({_hourly(tokens, 'kind')})"},
                 "short",
-                empty="No tokens",
+                empty="No tokens are known",
             ),
             lines(
                 "Denied an hour",
@@ -154,7 +154,7 @@ def made() -> str:
                 colours={"denied": "orange"},
                 steps=True,
                 stacked=True,
-                empty="The gateway keeps no access log",
+                empty="No access log is known",
             ),
         ],
     )

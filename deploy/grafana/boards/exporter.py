@@ -129,7 +129,8 @@ def _failures() -> list[Json]:
             steps=True,
             stacked=True,
             decimals=0,
-            empty="None failed",
+            shades="red",
+            empty="No failure is known",
         ),
     ]
 
@@ -159,12 +160,16 @@ def _resources() -> Json:
                 "State",
                 look(words=words, cellOptions=BACKGROUND, align="left"),
             ),
-            Column("Value #B", "Age in intervals", behind(_LATE, "suffix: ×", 1)),
+            Column(
+                "Value #B",
+                "Age in intervals",
+                behind(_LATE, "suffix: ×", 1, minWidth=145),
+            ),
             Column("Value #C", "Age", look("s", decimals=0)),
             Column("Value #D", "Interval", look("s", decimals=0)),
             Column("Value #E", "Records"),
             Column("Value #F", "Rejected"),
-            Column("Value #G", "Unknown fields"),
+            Column("Value #G", "Unknown fields", look(minWidth=125)),
         ],
         sort={"State": False, "Age in intervals": True},
         empty="No exporter answers",

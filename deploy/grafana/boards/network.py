@@ -39,6 +39,9 @@ _PEERS = total(of("netbird_api_peers"), "connected")
 _CONNECTED = total(of("netbird_api_peers", 'connected="true"'), "connected")
 _BEFORE = _CONNECTED.replace("})", "} offset 1h)")
 
+_ROWS = 20
+"""Networks that a panel can show."""
+
 _WITH_RESOURCES = (
     f"and on ({TARGET}, network_id)"
     f""" {of("netbird_api_network_resources", 'enabled="true"')} > 0"""
@@ -175,6 +178,8 @@ def _course() -> list[Json]:
     routes = label(
         _routing("route", "network_id"), "network", "route $1", "network_id", "(.*)"
     )
+    both = any_of(_routing("network", "network", _WITH_RESOURCES), routes)
+    shown = f"2 + ({total(of('netbird_api_networks'))} <= bool {_ROWS})"
     return [
         lines(
             "Connected peers over time",
@@ -188,12 +193,9 @@ def _course() -> list[Json]:
             "Networks and routes",
             (12, 21, 12, 8),
             "Networks with resources, and routes. Reachable: two routing peers are"
-            " connected, or the only one.",
-            {
-                "{{network}} {{account}}": any_of(
-                    _routing("network", "network", _WITH_RESOURCES), routes
-                )
-            },
+            f" connected, or the only one. Of more than {_ROWS} networks those that are"
+            " not.",
+            {"{{network}} {{account}}": f"({both})\n  < on () group_left () ({shown})"},
             {
                 2: ("reachable", "green"),
                 1: ("one routing peer left", "orange"),

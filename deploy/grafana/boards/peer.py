@@ -1,12 +1,15 @@
 """Peer: one machine or device."""
 
 from deploy.grafana.board import board, variable
-from deploy.grafana.panels import Column, look, stat, table, timeline
+from deploy.grafana.panels import UNKNOWN, Column, look, stat, table, timeline
 from deploy.grafana.queries import TARGET, any_of, label, of, one
 
 _ONE = 'peer_id=~"$peer"'
 
 _INFO = of("netbird_api_peer_info", _ONE)
+
+_NEVER = 1_000_000
+"""Days until the expiry of a login that does not expire."""
 
 _PROPERTIES = {
     "Name": "peer",
@@ -52,6 +55,7 @@ def made() -> str:
     expired = of("netbird_api_peer_login_expired", _ONE)
     expires = of("netbird_api_peer_login_expiration_timestamp_seconds", _ONE)
     waits = of("netbird_api_peer_approval_required", _ONE)
+    days = f"clamp_min((max({expires}) - time()) / 86400, 0)"
     info = one(of("netbird_api_peer_info"), "peer", "ip", "peer_id")
     peer = variable(
         "peer",
@@ -77,7 +81,7 @@ def made() -> str:
                         2: ("waits for approval", "orange"),
                         3: ("login expired", "orange"),
                     },
-                    empty="unknown",
+                    empty=UNKNOWN,
                 ),
                 solid=True,
                 size=30,
@@ -95,19 +99,19 @@ def made() -> str:
                 (12, 0, 6, 4),
                 "In the chosen time.",
                 {"": f"max(changes({connected}[$__range]))"},
-                look("none", colour="text", empty="unknown"),
+                look("none", colour="text", empty=UNKNOWN),
             ),
             stat(
                 "Login",
                 (18, 0, 6, 4),
                 "Days until the user has to log in again.",
-                {"": f"clamp_min((max({expires}) - time()) / 86400, 0)"},
+                {"": f"{days} or {_NEVER} * max({_INFO})"},
                 look(
                     "suffix: days",
                     decimals=1,
                     colour="text",
-                    words={0: ("expired", "text")},
-                    empty="never expires",
+                    words={0: ("expired", "text"), _NEVER: ("never expires", "text")},
+                    empty=UNKNOWN,
                 ),
                 size=30,
             ),
@@ -139,7 +143,7 @@ def made() -> str:
                     Column("Value", "place", look(hidden=True)),
                 ],
                 sort={},
-                empty="No such peer",
+                empty="The peer is not known",
             ),
             table(
                 "Groups",
@@ -151,7 +155,7 @@ def made() -> str:
                     Column("Value", "member", look(hidden=True)),
                 ],
                 sort={"Group": False},
-                empty="Set COLLECTORS=default,memberships",
+                empty="None is known. Groups need COLLECTORS=default,memberships",
             ),
         ],
         variables=[peer],

@@ -47,7 +47,7 @@ def made() -> str:
         "netbird_api_proxy_service_certificate_issued_timestamp_seconds", *_CHOSEN
     )
     a_minute = look("suffix: / min", decimals=1)
-    some = a_minute | look(colour="text", empty="no access log")
+    some = a_minute | look(colour="text", empty="none known")
     return board(
         "proxy",
         "Reverse proxy",
@@ -67,7 +67,7 @@ def made() -> str:
                 "The share of HTTP requests with a status of 500 or more, over ten"
                 f" minutes. Not below {_ENOUGH} requests.",
                 {"": _errors()},
-                look("percentunit", decimals=1, limits=large(_SHARES), empty="too few"),
+                look("percentunit", decimals=1, limits=large(_SHARES), empty="unknown"),
                 size=30,
             ),
             stat(
@@ -75,7 +75,7 @@ def made() -> str:
                 (12, 0, 6, 4),
                 "95 of 100 HTTP requests take at most this long, over ten minutes.",
                 {"": _slowest()},
-                look("s", colour="text", empty="no requests"),
+                look("s", colour="text", empty="none known"),
                 size=30,
             ),
             stat(
@@ -103,17 +103,21 @@ def made() -> str:
                 [
                     Column("proxy_service", "Service", look(minWidth=160)),
                     Column("status", "Status", look(minWidth=160)),
-                    Column("Value #A", "Requests", a_minute),
+                    Column("Value #A", "Requests", a_minute | look(minWidth=100)),
                     Column("Value #B", "Errors", behind(_SHARES, "percentunit", 1)),
-                    Column("Value #C", "Duration, 95 %", look("s")),
+                    Column("Value #C", "Duration, 95 %", look("s", minWidth=125)),
                     Column("Value #D", "Refused", a_minute),
-                    Column("Value #E", "Bytes a second", look("Bps", decimals=1)),
-                    Column("Value #F", "Certificate age", look("s", decimals=0)),
+                    Column("Value #E", "Traffic", look("Bps", decimals=1)),
+                    Column(
+                        "Value #F",
+                        "Certificate age",
+                        look("s", decimals=0, minWidth=130),
+                    ),
                     Column("Value #G", "known", look(hidden=True)),
                     Column("proxy_service_id", "id", look(hidden=True)),
                 ],
                 sort={"Errors": True, "Requests": True},
-                empty="No service, or no access log: see docs/logs.md",
+                empty="No service is known. For requests see docs/logs.md",
             ),
             lines(
                 "Requests a minute, by status",
@@ -128,17 +132,17 @@ def made() -> str:
                 (0, 21, 12, 8),
                 "The share of HTTP requests with a status of 500 or more, over ten"
                 f" minutes. Not below {_ENOUGH} requests.",
-                {"{{proxy_service}}": _errors(_SERVICE)},
+                {"{{proxy_service}} {{account}}": _errors(_SERVICE)},
                 "percentunit",
-                empty="Too few requests",
+                empty="Too few requests are known",
             ),
             lines(
                 "Duration by service, 95 %",
                 (12, 21, 12, 8),
                 "95 of 100 HTTP requests take at most this long, over ten minutes.",
-                {"{{proxy_service}}": slowest},
+                {"{{proxy_service}} {{account}}": slowest},
                 "s",
-                empty="No requests",
+                empty="No requests are known",
             ),
         ],
         variables=[

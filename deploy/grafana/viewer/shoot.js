@@ -72,7 +72,15 @@ function faults(fold) {
   return [...new Set(found)]
 }
 
-for (const { out, query, width, port, now } of JSON.parse(fs.readFileSync(jobs))) {
+for (const { out, query, width, port, now, url } of JSON.parse(fs.readFileSync(jobs))) {
+  if (url) { // any page: its first screen
+    const page = await browser.newPage()
+    await page.setViewport({ width, height: 760 })
+    await page.goto(url, { waitUntil: 'networkidle2' })
+    await page.screenshot({ path: out })
+    await page.close()
+    continue
+  }
   prometheus = port
   const page = await browser.newPage()
   await page.emulateTimezone('UTC')
@@ -88,7 +96,7 @@ for (const { out, query, width, port, now } of JSON.parse(fs.readFileSync(jobs))
   const height = await page.evaluate(() => document.getElementById('root').scrollHeight)
   await page.setViewport({ width, height: Math.max(FOLD, height) })
   await new Promise((done) => setTimeout(done, 500))
-  await page.screenshot({ path: out })
+  await page.screenshot({ path: out, ...(out.endsWith('.webp') && { clip: { x: 0, y: 0, width, height: 760 } }) })
   const seen = await page.evaluate(() => window.seen)
   console.log(JSON.stringify({ ...seen, faults: await page.evaluate(faults, FOLD) }))
   await page.close()

@@ -121,7 +121,8 @@ function Lines({ panel, data, range, marks, width, height }) {
 }
 
 function States({ panel, data, range, width, height }) {
-  const left = 130
+  const longest = Math.max(...data.map((frame) => getFieldDisplayName(frame.fields[1], frame, data).length))
+  const left = Math.min(longest * 7 + 16, width / 3)
   const row = Math.min(60, (height - 40) / data.length)
   const names = data.map((frame) => getFieldDisplayName(frame.fields[1], frame, data))
   seen.panels[panel.title] = names
