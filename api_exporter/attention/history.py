@@ -4,7 +4,8 @@ A restart deletes it: Prometheus stores the permanent history. Six hours take 4.
 """
 
 from array import array
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from itertools import groupby
 from math import ceil
 from typing import NamedTuple
 
@@ -69,6 +70,15 @@ class History:
             Sample(peers, connected, _RANKS[rank]) if rank else None
             for peers, connected, rank in zip(numbers, numbers, numbers, strict=True)
         ]
+
+    def severities(self, now: float) -> Iterator[tuple[str, int]]:
+        """Yield the worst severities with their numbers of steps, the newest last.
+
+        `none` is a network without findings; `unread` is not known.
+        """
+        for rank, steps in groupby(self._until(int(now // self.step))[2::3]):
+            name = _RANKS[rank] or ("none" if rank else "unread")
+            yield name, len([*steps])
 
     def _until(self, step: int) -> "array[int]":
         """Return the numbers whose last sample is that of a step."""

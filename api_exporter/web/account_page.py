@@ -48,7 +48,7 @@ class AccountPage(ReadOnlyPage):
         line = f"account is missing: request {path}?account=NAME{self.usage}"
         return error_line(request, 400, line)
 
-    def visible_accounts(self, request: Request) -> Document:
+    def visible_document(self, request: Request) -> Document:
         """Return the document of the accounts that the client may see."""
         visible, every = visible_accounts(request), self.networks
         if visible is ALL_ACCOUNTS:

@@ -55,6 +55,8 @@ class HistoryTests(SynchronousTestCase):
         history.observe(120, PEERS, None)
         expected = [Sample(2, 2, "warning"), Sample(5, 3, None)]
         self.assertEqual(expected, history.samples(120)[-2:])
+        severities = [("unread", 358), ("warning", 1), ("none", 1)]
+        self.assertEqual(severities, [*history.severities(120)])
 
     @given(
         st.lists(st.floats(min_value=0, max_value=2 * HISTORY_SECONDS), max_size=99),

@@ -197,6 +197,8 @@ class StateTests(AccountsTestCase):
         self.assertIn("Route x to 10.0.0.0/8 leads to no connected peer", page)
         links = re.findall(r'href="\?account=(\w+)"', page)
         self.assertEqual(["beta", "gamma", "acme"], links)
+        strips = re.findall('over the last 6 hours: ([a-z, ]+)"', page)
+        self.assertEqual(["unread", "unread", "unread, critical"], strips)
 
     def test_page_of_one(self) -> None:
         """An account's page has its name in title and links, and a link to `/`."""

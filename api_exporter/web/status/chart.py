@@ -1,4 +1,4 @@
-"""The chart of peers and of the worst severity over the last hours, as SVG paths."""
+"""The chart of peers, and the strip of the worst severity, as SVG paths."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -9,25 +9,21 @@ from api_exporter.attention.history import HISTORY_SECONDS, Sample
 
 WIDTH, HEIGHT = 720, 120
 
-_CALM = 0.25
-"""The height of the strip without a critical finding or a warning."""
+_HEIGHTS = {"unread": 1.0, "critical": 1.0, "warning": 0.6, "ok": 0.25}
+"""The height of a bar in the strip, by the class of its colour."""
 
 
 class Chart(Struct, frozen=True):
     """A chart of stacked areas: their total height is the number of peers.
 
     Attributes:
-        unread: the times at which the peers were not read.
         start: the line at the start of the exporter; "" if it was earlier.
-        severities: the strip below, by the class of its colour.
     """
 
     top: int
     peers: str
     connected: str
-    unread: str
     start: str
-    severities: Mapping[str, str]
 
 
 def axis_top(count: int) -> int:
@@ -44,33 +40,43 @@ def chart(samples: Sequence[Sample | None], uptime: float) -> Chart:
     """
     top = axis_top(max((one.peers for one in samples if one), default=0))
     start = WIDTH * (1 - uptime / HISTORY_SECONDS)
-    severities = [one and (one.severity or "info") for one in samples]
     return Chart(
         top=top,
-        peers=_bars(one.peers / top if one else 0 for one in samples),
-        connected=_bars(one.connected / top if one else 0 for one in samples),
-        unread=_bars(0 if one else 1 for one in samples),
+        peers=_bars(one.peers / top if one else 0.0 for one in samples),
+        connected=_bars(one.connected / top if one else 0.0 for one in samples),
         start=f"M{start:.1f},0V{HEIGHT}" if start >= 0 else "",
-        severities={
-            "critical": _bars(one == "critical" for one in severities),
-            "warning": _bars(0.6 * (one == "warning") for one in severities),
-            "ok": _bars(_CALM * (one == "info") for one in severities),
-        },
     )
+
+
+def strip(severities: Iterable[tuple[str, int]]) -> Mapping[str, str]:
+    """Return bars by the class of their colour.
+
+    Args:
+        severities: with their numbers of steps.
+    """
+    every = [*severities]
+    width, begin = WIDTH / sum(count for _, count in every), 0
+    drawn: dict[str, str] = {}
+    for name, count in every:
+        colour = name if name in _HEIGHTS else "ok"
+        bar = _bar(begin * width, (begin + count) * width, _HEIGHTS[colour])
+        drawn[colour] = drawn.get(colour, "") + bar
+        begin += count
+    return drawn
 
 
 def _bars(heights: Iterable[float]) -> str:
     """Return a bar for each step, from 0 to 1 high; equal ones are joined."""
     every = [*heights]
-    begin, drawn = 0, []
+    width, begin, drawn = WIDTH / len(every), 0, []
     for height, equal in groupby(every):
         end = begin + len([*equal])
         if height:
-            x, top, right = _x(begin, every), HEIGHT * (1 - height), _x(end, every)
-            drawn.append(f"M{x},{HEIGHT}V{top:.1f}H{right}V{HEIGHT}Z")
+            drawn.append(_bar(begin * width, end * width, height))
         begin = end
     return "".join(drawn)
 
 
-def _x(step: int, every: Sequence[float]) -> str:
-    return f"{WIDTH * step / len(every):.1f}"
+def _bar(left: float, right: float, height: float) -> str:
+    top = HEIGHT * (1 - height)
+    return f"M{left:.1f},{HEIGHT}V{top:.1f}H{right:.1f}V{HEIGHT}Z"

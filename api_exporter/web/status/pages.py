@@ -25,7 +25,7 @@ from api_exporter.report.verdict import VerdictWord
 from api_exporter.serving.page import error_line, forbid_other_sites
 from api_exporter.web.account_page import AccountPage
 from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH
-from api_exporter.web.status.chart import chart
+from api_exporter.web.status.chart import chart, strip
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -215,6 +215,7 @@ class Status(LivePage):
             uptime=self.context.uptime(),
             samples=samples,
             chart=chart(samples, self.now() - network.attention.last.started_at),
+            strip=strip(network.history.severities(self.now())),
             note=network.intervals_note,
             collectors=network.collectors,
             series=network.pages.series(),
@@ -223,15 +224,20 @@ class Status(LivePage):
         )
 
     def many(self, request: Request) -> str:
-        document = self.visible_accounts(request)
+        document = self.visible_document(request)
         readings = [account.reading.verdict for account in document.accounts]
         working = sum(one in verdict.WORKING for one in readings)
+        shown = {account.account for account in document.accounts}
         return self.html(
             "accounts",
             f"{working} of {len(readings)}",
             document,
             heading=verdict.summary(readings),
             accounts=sorted(document.accounts, key=_importance),
+            strips={
+                name: strip(self.networks[name].history.severities(self.now()))
+                for name in self.networks.keys() & shown
+            },
         )
 
 

@@ -19,7 +19,7 @@ class StatusJson(AccountPage):
         return _encoded(self.context.document([network]))
 
     def many(self, request: Request) -> bytes:
-        return _encoded(self.visible_accounts(request))
+        return _encoded(self.visible_document(request))
 
 
 def _encoded(document: Document) -> bytes:

@@ -29,33 +29,26 @@ class ChartTests(SynchronousTestCase):
         self.assertEqual(
             "M240.0,120V60.0H480.0V120ZM480.0,120V0.0H600.0V120Z", drawn.peers
         )
-        self.assertEqual(
-            "M0.0,120V0.0H240.0V120ZM600.0,120V0.0H720.0V120Z", drawn.unread
-        )
         self.assertEqual("", drawn.start)
 
     def test_unknown(self) -> None:
-        """A step that was not read is unknown. No peer is zero."""
-        drawn = chart.chart([None, Sample(0, 0, None)], HISTORY_SECONDS / 2)
+        """Nothing is drawn for a step that was not read, or has no peer."""
+        samples = [None, Sample(0, 0, None)]
+        drawn = chart.chart(samples, HISTORY_SECONDS / 2)
         self.assertEqual(("", ""), (drawn.peers, drawn.connected))
-        self.assertEqual("M0.0,120V0.0H360.0V120Z", drawn.unread)
         self.assertEqual("M360.0,0V120", drawn.start)
 
     def test_severities(self) -> None:
         """Each step has a bar of its worst severity, higher the worse it is."""
-        steps = [
-            Sample(1, 1, "critical"),
-            Sample(1, 1, "warning"),
-            Sample(1, 1, "info"),
-        ]
-        drawn = chart.chart([*steps, Sample(1, 1, None), None, None], DAY).severities
+        names = ("unread", "critical", "warning", "info", "none", "unread")
         self.assertEqual(
             {
-                "critical": "M0.0,120V0.0H120.0V120Z",
-                "warning": "M120.0,120V48.0H240.0V120Z",
-                "ok": "M240.0,120V90.0H480.0V120Z",
+                "unread": "M0.0,120V0.0H120.0V120ZM600.0,120V0.0H720.0V120Z",
+                "critical": "M120.0,120V0.0H240.0V120Z",
+                "warning": "M240.0,120V48.0H360.0V120Z",
+                "ok": "M360.0,120V90.0H480.0V120ZM480.0,120V90.0H600.0V120Z",
             },
-            drawn,
+            chart.strip((name, 60) for name in names),
         )
 
     def test_frame(self) -> None:
@@ -64,7 +57,12 @@ class ChartTests(SynchronousTestCase):
             Sample(n * 977, n * 311, "info") if n % 3 else None for n in range(360)
         ]
         drawn = chart.chart(steps, 0)
-        for path in (drawn.peers, drawn.connected, drawn.unread, drawn.start):
+        for path in (
+            drawn.peers,
+            drawn.connected,
+            drawn.start,
+            *chart.strip([("unread", 7), ("critical", 353)]).values(),
+        ):
             for x in re.findall(r"[MH](-?[\d.]+)", path):
                 self.assertTrue(0 <= float(x) <= chart.WIDTH, x)
             for y in re.findall(r"[V,](-?[\d.]+)", path):
