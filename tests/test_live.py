@@ -18,6 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter import service
 from api_exporter.live import applicable
 from api_exporter.netbird.resources import PROBE_PATH
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.service import Configuration
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.definitions import LIVE_SETTINGS, SETTINGS, Settings
@@ -448,6 +449,21 @@ class ReplacedTests(LiveTestCase):
         self.reload()
         after = self.exporter.accounts["one"].network.inventory.readings
         self.assertGreater(after["peers"].began, max(r.ended for r in before.values()))
+
+    def test_defect(self) -> None:
+        """If a bug hides former records, the account begins without them."""
+
+        async def fail(*_: object) -> None:
+            raise ZeroDivisionError
+
+        self.start()
+        self.patch(AccountNetwork, "begin_with", fail)
+        self.account("one", HTTP_TIMEOUT="20s")
+        self.reload(0.05)
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+        self.assertNotIn(ALWAYS, self.page("one"))
+        self.advance(5)
+        self.assertIn(ALWAYS, self.page("one"))
 
     def test_history(self) -> None:
         """The history of peers stays if its steps do, and not otherwise."""
