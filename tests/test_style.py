@@ -232,6 +232,21 @@ class StyleTests(SynchronousTestCase):
                     dead.append(f"{path}: {target}")
         self.assertEqual([], dead)
 
+    def test_pages(self) -> None:
+        """Each page of documents that code, a dashboard or a script names exists."""
+        boards = (ROOT / "deploy/grafana").rglob("*.json")
+        named = [
+            (str(path.relative_to(ROOT)), page)
+            for path in (*wording.files(), *wording.scripts(), *boards)
+            for page in re.findall(
+                r"\bdocs/[\w/.-]+\.md\b", path.read_text(encoding="utf-8")
+            )
+        ]
+        self.assertGreater(len(named), 50)
+        foreign = {"docs/http_sd.md"}
+        missing = [x for x in named if not (ROOT / x[1]).exists()]
+        self.assertEqual([], [x for x in missing if x[1] not in foreign])
+
     def test_tree(self) -> None:
         """The tree in CONTRIBUTING.md has each folder of code, and nothing else."""
         text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

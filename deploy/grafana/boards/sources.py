@@ -18,7 +18,7 @@ _PROXIES = f'{{__name__=~"proxy_domains_count(_ratio)?", {_OTHERS}}}'
 
 _MANAGED = f"netbird_management_connected{{{_CLIENTS}}}"
 
-_NO_CLIENT = "No client is scraped: see docs/which-metrics.md"
+_NO_CLIENT = "No client is scraped: see docs/metrics.md"
 
 
 def _by_peer(expression: str, how: str = "max") -> str:
@@ -60,7 +60,7 @@ def made() -> str:
             stat(
                 "Processes that are scraped",
                 (0, 0, 24, 4),
-                "How many of each kind Prometheus scrapes. docs/which-metrics.md has"
+                "How many of each kind Prometheus scrapes. docs/metrics.md has"
                 " their jobs.",
                 {kind: f"{count} or vector(0)" for kind, count in sources.items()},
                 look("none", colour="text"),
@@ -119,7 +119,7 @@ def made() -> str:
                     for way in ("sent", "received")
                 },
                 "Bps",
-                empty="No relay is scraped: see docs/which-metrics.md",
+                empty="No relay is scraped: see docs/metrics.md",
             ),
             lines(
                 "Reverse proxy requests",
