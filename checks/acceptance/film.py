@@ -32,9 +32,9 @@ _HEAD = (
 )
 
 _PICTURE = (
-    '<g visibility="hidden">'
-    '<set attributeName="visibility" to="visible" dur="{seconds}s" begin="{begins}"/>'
-    '<text x="24" y="37" fill="#fff">{words}</text>'
+    '<g visibility="hidden"><animate attributeName="visibility" calcMode="discrete"'
+    ' values="hidden;visible;hidden" keyTimes="0;{begin};{end}" dur="{seconds}s"'
+    ' repeatCount="indefinite"/><text x="24" y="37" fill="#fff">{words}</text>'
     '<image y="56" width="{width}" height="{height}"'
     ' href="data:image/webp;base64,{data}"/></g>\n'
 )
@@ -59,15 +59,14 @@ class Film:
 
     def svg(self) -> str:
         """Return the film, which begins again at its end."""
-        whole = len(self._pictures) * SECONDS
+        count = len(self._pictures)
         pictures = [
             _PICTURE.format(
                 words=words,
                 data=base64.b64encode(picture).decode(),
-                seconds=SECONDS,
-                begins=";".join(
-                    f"{SECONDS * number + whole * again}s" for again in range(50)
-                ),
+                begin=number / count,
+                end=(number + 1) / count,
+                seconds=SECONDS * count,
                 width=WIDTH,
                 height=HEIGHT,
             )
