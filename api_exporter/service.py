@@ -28,7 +28,7 @@ from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving import listener
-from api_exporter.serving.site import Frontend, connection_limit
+from api_exporter.serving.site import BoundedSite, connection_limit
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
@@ -270,7 +270,7 @@ def _site(
     networks: Mapping[str, AccountNetwork],
     context: SiteContext,
     reactor: PosixReactorBase,
-) -> Frontend:
+) -> BoundedSite:
     settings = configured.settings
     return access_part.make_site(
         configured.access,
@@ -282,7 +282,11 @@ def _site(
 
 
 def _listener(
-    configured: Configuration, site: Frontend, reactor: PosixReactorBase, *, pprof: bool
+    configured: Configuration,
+    site: BoundedSite,
+    reactor: PosixReactorBase,
+    *,
+    pprof: bool,
 ) -> listener.Listener:
     settings, is_simulated = configured.settings, configured.simulation is not None
     return listener.Listener(
@@ -290,7 +294,6 @@ def _listener(
         site=site,
         reactor=reactor,
         on_ready=partial(_announce, settings, pprof),
-        encrypt=site.encrypt,
         on_exposed=(lambda: None) if is_simulated else site.warn_exposed,
     )
 
@@ -308,7 +311,7 @@ def _follow(
 def _on_changed(
     settings: Settings,
     networks: Mapping[str, AccountNetwork],
-    site: Frontend,
+    site: BoundedSite,
     notifier: Notifier,
 ) -> None:
     """Adapt to other accounts after a reload."""

@@ -14,7 +14,6 @@ from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.settings.errors import ConfigurationError
 
 MIN_LENGTH = 16
-"""The minimum length of a token in characters."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _TOKEN = re.compile(r"[\x21-\x7e]+")

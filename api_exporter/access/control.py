@@ -40,8 +40,6 @@ class AccessControl:
     """Access control as the settings configure it.
 
     Attributes:
-        web: the web configuration; None without a valid file.
-        files: everything that is loaded from files.
         open_paths: pages that need no credentials, although others do.
     """
 

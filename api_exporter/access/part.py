@@ -8,7 +8,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import IResource
 
-from api_exporter.serving.site import Frontend, OpenSite
+from api_exporter.serving.site import BoundedSite, OpenSite
 from api_exporter.settings.definitions import ACCESS_SECTION, SECTIONS, Settings
 
 if TYPE_CHECKING:
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 def load(
     settings: Settings, reactor: PosixReactorBase, threads: Callable[[], ThreadPool]
 ) -> "AccessControl | None":
-    """Load access control, None without settings; raise ConfigurationError.
-
-    Args:
-        threads: makes the threads in which passwords are compared.
-    """
+    """Load access control, None without settings; raise ConfigurationError."""
     if not any(getattr(settings, s.name.lower()) for s in SECTIONS[ACCESS_SECTION]):
         return None
     from api_exporter.access import control, passwords  # noqa: PLC0415
@@ -38,7 +34,7 @@ def make_site(
     *,
     max_connections: int,
     registry: CollectorRegistry,
-) -> Frontend:
+) -> BoundedSite:
     """Return the HTTP server of the pages, with access control if it is configured."""
     if access is None:
         return OpenSite(tree, reactor, max_connections)

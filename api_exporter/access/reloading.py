@@ -30,7 +30,6 @@ class Reloader(Generic[T]):
         report: called with the error of a change, or with None if the change is in use.
 
     Attributes:
-        value: the newest valid value.
         is_valid: True if the files were valid at their last change.
     """
 

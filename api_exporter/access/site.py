@@ -13,7 +13,7 @@ from api_exporter.access.passwords import QueueFull
 from api_exporter.access.rejections import Rejections
 from api_exporter.serving.channel import BodilessRequest, client_host
 from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage, forbid_caching
-from api_exporter.serving.site import Frontend
+from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.telemetry.process import (
     register_reload_gauge,
@@ -21,7 +21,7 @@ from api_exporter.telemetry.process import (
 )
 
 
-class ProtectedSite(Frontend):
+class ProtectedSite(BoundedSite):
     """The HTTP server with access control.
 
     The order is: response headers, authentication, authorization.

@@ -46,16 +46,6 @@ ANSWER = (
 """The answer to plain HTTP, in the words of Go's servers."""
 
 
-class ServerConnection(SSL.Connection):
-    """A client's connection.
-
-    Attributes:
-        on_rejected: called with the reason if a client's certificate is rejected.
-    """
-
-    on_rejected: Callable[[str], None]
-
-
 @implementer(IOpenSSLServerConnectionCreator)
 class ConnectionCreator:
     """A factory of connections; each uses the TLS context that is current at its start.
@@ -81,8 +71,8 @@ class ConnectionCreator:
 
         context = self._web().context
         assert context is not None  # a reload cannot switch TLS off
-        connection = ServerConnection(context, None)
-        connection.on_rejected = on_rejected
+        connection = SSL.Connection(context, None)
+        connection.set_app_data(on_rejected)
         return connection
 
 
@@ -104,7 +94,6 @@ class TlsProtocol(TLSMemoryBIOProtocol):
 def encrypted(
     creator: IOpenSSLServerConnectionCreator, factory: IProtocolFactory
 ) -> IProtocolFactory:
-    """Put TLS in front of a server."""
     wrapped = TLSMemoryBIOFactory(creator, False, factory)
     wrapped.protocol = TlsProtocol
     return wrapped
@@ -232,8 +221,8 @@ def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int],
             why = "the client certificate is not verified"
         else:
             why = "" if depth else _check_names(certificate, tls.client_allowed_sans)
-        if why and isinstance(connection, ServerConnection):
-            connection.on_rejected(why)
+        if why and (on_rejected := connection.get_app_data()):
+            on_rejected(why)
         return not why
 
     return verify

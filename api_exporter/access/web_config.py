@@ -85,7 +85,6 @@ class TlsConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def description(self) -> str:
-        """The policy for client certificates in words."""
         return _POLICIES[self.client_auth_type or "NoClientCert"]
 
     @property
@@ -127,14 +126,7 @@ class WebFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WebConfig(Struct, frozen=True, kw_only=True):
-    """The web configuration.
-
-    Attributes:
-        tls: None without TLS.
-        headers: for every response.
-        users: the hash of each user's password; empty if passwords are not used.
-        context: the OpenSSL context made from `tls`.
-    """
+    """The web configuration, with the hash of each user's password."""
 
     tls: TlsConfig | None
     headers: Mapping[str, str]

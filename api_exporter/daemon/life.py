@@ -49,8 +49,7 @@ def output_problem(options: Mapping[str, object]) -> str:
 def start_error(problems: list[str], *, lasting: bool) -> SystemExit:
     """Print why the program does not start, one line for each problem.
 
-    Returns:
-        The error to raise: status 78 (EX_CONFIG) if a retry cannot help, otherwise 1.
+    Return the error to raise: status 78 (EX_CONFIG) if a retry cannot help, else 1.
     """
     mark = logs.error_prefix(logs.standard_streams()[1], os.environ)
     for problem in problems:
@@ -59,11 +58,7 @@ def start_error(problems: list[str], *, lasting: bool) -> SystemExit:
 
 
 class Exporter(MultiService):
-    """The program as one service with its log observer.
-
-    Args:
-        observer: None for twistd's own.
-    """
+    """The program as one service; without an observer twistd's own logs."""
 
     def __init__(self, observer: ILogObserver | None) -> None:
         super().__init__()
@@ -152,9 +147,6 @@ def install_signal_handlers(
     SIGTERM stops the program; SIGUSR1 begins a new log file. At a terminal, SIGHUP
     means that the terminal was closed, and stops the program. Elsewhere SIGHUP reopens
     the log file and reloads settings and files.
-
-    Args:
-        reload: reloads settings, and the files of tokens and certificates.
     """
 
     def ignore_further_stops() -> None:

@@ -128,12 +128,10 @@ def journal_line(event: LogEvent) -> str:
 
 
 def journal_json_line(event: LogEvent) -> str:
-    """Return the JSON object behind its priority."""
     return _priority(_level(event)) + json_line(event)
 
 
 LineFormat = Callable[[LogEvent], str]
-"""A function that formats an event as a line."""
 
 _FORMATS: dict[str, tuple[LineFormat, LineFormat]] = {
     "text": (text_line, journal_line),
@@ -176,11 +174,8 @@ class LineWriter:
 class LineObserver:
     """A log observer that writes events of a level and above.
 
-    Twisted's own info messages are written only at the level debug.
-
-    Args:
-        out: for events below warning.
-        err: for warnings and errors; may be the same.
+    Twisted's own info messages are written only at the level debug. Warnings and errors
+    go to `err`.
     """
 
     def __init__(self, level: str, out: LineWriter, err: LineWriter) -> None:
@@ -209,12 +204,11 @@ def to_file(form: str, file: Outlet) -> LineWriter:
 
 
 def to_streams(form: str, environ: Mapping[str, str]) -> tuple[LineWriter, LineWriter]:
-    out, err = standard_streams()
-    return _to_stream(form, out, environ), _to_stream(form, err, environ)
-
-
-def _to_stream(form: str, stream: Stream, environ: Mapping[str, str]) -> LineWriter:
-    return LineWriter(_FORMATS[form][stream.is_journal(environ)], stream)
+    out, err = (
+        LineWriter(_FORMATS[form][stream.is_journal(environ)], stream)
+        for stream in standard_streams()
+    )
+    return out, err
 
 
 def error_prefix(stream: Stream, environ: Mapping[str, str]) -> str:

@@ -17,7 +17,6 @@ ROTATED_AT = 10_000_000
 """The size in bytes at which a log file is rotated."""
 
 ROTATED_FILES = 9
-"""The number of rotated log files; older ones are removed."""
 
 log = Logger()
 

@@ -63,9 +63,6 @@ class Notifier(MultiService):
     """A service that sends messages to the supervisor from the event loop.
 
     If the event loop hangs, watchdog messages stop, and the supervisor restarts it.
-
-    Args:
-        status: returns the state in one line.
     """
 
     def __init__(

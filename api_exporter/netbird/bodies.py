@@ -41,7 +41,6 @@ _MAX_MENDED_BYTES = 512 * 1024
 ten milliseconds. A group of five thousand peers has fewer."""
 
 _MAX_DOCUMENT_BYTES = 1024 * 1024
-"""The maximum bytes of a document, far more than any real one has."""
 
 
 class Decoded(Struct, frozen=True):
@@ -49,7 +48,6 @@ class Decoded(Struct, frozen=True):
 
     Attributes:
         records: the readable records, one for each id.
-        rejected: the number of records that could not be read.
         errors: the place and error of the first rejected records.
         recognized: records by fingerprint, which make decoding of the next body faster.
         unread_count: the number of records that are not decoded or not kept.
@@ -70,7 +68,6 @@ class DecodeContext(Struct, frozen=True):
         recognized: `Decoded.recognized` of the previous body.
         now: the time of the request, in seconds since the epoch.
         inspector: looks for unknown fields and values; None to save the time.
-        max_records: the maximum length of a list.
     """
 
     before: Sequence[Struct] = ()
@@ -100,11 +97,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class BodyDecoder(Protocol[R_co]):
-    """A decoder of the responses to one path.
-
-    Attributes:
-        record: the type of the records.
-    """
+    """A decoder of the responses to one path."""
 
     @property
     def record(self) -> type[R_co]: ...
@@ -119,7 +112,6 @@ class BodyDecoder(Protocol[R_co]):
 
 
 _MAX_ERROR_BYTES = 64 * 1024
-"""The maximum bytes of a body that is looked at for an error."""
 
 
 class _ServerError(Struct, frozen=True, forbid_unknown_fields=True):

@@ -19,7 +19,6 @@ _JSON_TYPES = {
     "object": "an object",
     "datetime": "a time",
 }
-"""Names of the decoder's types in JSON."""
 
 
 def decode_problem(error: Exception) -> str:

@@ -125,7 +125,6 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def read(self, resource: str, reading: Reading) -> "Inventory":
-        """Return the inventory after a resource was read."""
         readings = MappingProxyType({**self.readings, resource: reading})
         return replace(self, readings=readings)
 

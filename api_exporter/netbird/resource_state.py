@@ -33,7 +33,6 @@ def max_age(period: float, setting: float | None = None) -> float:
     Args:
         period: seconds between refreshes. Metrics never expire before the next refresh
             is overdue; a scarce request budget makes short intervals longer.
-        setting: METRICS_MAX_AGE, if it is set.
     """
     if setting is not None:
         return max(setting, OVERDUE_PERIODS * max(period, CONTENDED_PERIOD))

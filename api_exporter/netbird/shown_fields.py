@@ -16,7 +16,6 @@ class Field(Struct, frozen=True):
     """A field of a kind of record.
 
     Attributes:
-        content: the type of its values.
         record: the kind of the objects in the field; None for any other content.
     """
 

@@ -78,7 +78,6 @@ class Sampler:
 
 
 async def record_cpu(clock: IReactorTime, seconds: int) -> Encode:
-    """Record the CPU time of the next seconds."""
     began_at, sampler = time.monotonic_ns(), Sampler()
     try:
         await deferLater(clock, seconds)
@@ -111,7 +110,6 @@ def read_clocks() -> dict[int, int]:
 
 
 def stack(frame: FrameType | None) -> Stack:
-    """Return the stack that ends in a frame."""
     found: list[Frame] = []
     while frame is not None and len(found) < MAX_DEPTH:
         code = frame.f_code
@@ -153,7 +151,6 @@ def _encode_heap(traces: Sequence[Trace], seconds: int) -> Encode:
 
 
 def sum_blocks(traces: Sequence[Trace]) -> dict[Stack, list[int]]:
-    """Return the number and the bytes of blocks by stack."""
     totals: dict[Sequence[tuple[str, int]], list[int]] = {}
     for _, size, frames, *_ in traces:
         total = totals.setdefault(frames, [0, 0])

@@ -41,11 +41,7 @@ def client_host(request: http.Request) -> str:
 
 
 class BodilessRequest(Request):
-    """A request without a body; one with a body is refused.
-
-    Attributes:
-        accounts: the accounts that the client may see.
-    """
+    """A request without a body; one with a body is refused."""
 
     accounts: Accounts = NO_ACCOUNTS
 
@@ -70,7 +66,6 @@ class Channel(http.HTTPChannel):
     client receives previous ones. A response's deadline begins with its first byte.
 
     Attributes:
-        connections: all connections of the site.
         address: the client's address; "" for a client without one.
         is_refused: True to close the connection at once.
     """
@@ -103,7 +98,6 @@ class Channel(http.HTTPChannel):
         super().connectionLost(reason)
 
     def abort(self) -> None:
-        """Abort the connection, and stop counting it."""
         self.connections.discard(self)
         cast(ITCPTransport, self.transport).abortConnection()
 
@@ -170,7 +164,6 @@ class Channel(http.HTTPChannel):
         return received
 
     def lineLengthExceeded(self, _line: bytes) -> None:
-        """Refuse a request with a line that is too long."""
         self.refuse(
             "431 Request Header Fields Too Large"
             if self.requests

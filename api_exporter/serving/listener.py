@@ -166,7 +166,6 @@ class Listener(Service):
 
     Args:
         on_ready: called with each address: a URL without a path, or an endpoint.
-        encrypt: puts TLS in front of network ports; None without TLS.
         on_exposed: called once if other machines can connect.
     """
 
@@ -177,14 +176,12 @@ class Listener(Service):
         site: BoundedSite,
         reactor: PosixReactorBase,
         on_ready: Callable[[str], object],
-        encrypt: Callable[[IProtocolFactory], IProtocolFactory] | None = None,
         on_exposed: Callable[[], object] = lambda: None,
     ) -> None:
         self._addresses = addresses
         self._site = site
         self._reactor = reactor
         self._on_ready = on_ready
-        self._encrypt = encrypt
         self._on_exposed = on_exposed
         self._ports: list[IListeningPort] = []
         self._tls_ports: list[tuple[Endpoint, Port]] = []
@@ -207,9 +204,9 @@ class Listener(Service):
             self._on_exposed()
 
     def _factory(self, endpoint: IStreamServerEndpoint) -> IProtocolFactory:
-        if self._encrypt is None or _is_unix(endpoint):
+        if self._site.encrypt is None or _is_unix(endpoint):
             return self._site
-        return self._encrypt(self._site)
+        return self._site.encrypt(self._site)
 
     def reload(self) -> None:
         """Use the current keys and certificates for new connections.
@@ -238,7 +235,7 @@ class Listener(Service):
                 return f"{address} ({Address(host.host, host.port)})"
             return str(address)
         port = getattr(host, "port", address.port)
-        scheme = "http" if self._encrypt is None else "https"
+        scheme = "http" if self._site.encrypt is None else "https"
         return f"{scheme}://{Address(address.host or 'localhost', port)}"
 
     def stopService(self) -> Deferred[None]:

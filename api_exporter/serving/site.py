@@ -72,15 +72,17 @@ class BoundedSite(Site):
 
     Above `max_connections`, every request but `/health` gets 503. RESERVED_CONNECTIONS
     above that, a connection is closed without a response. An idle one is closed after
-    REQUEST_TIMEOUT. A connection beyond the share of its address is closed, too.
+    REQUEST_TIMEOUT. A connection beyond the share of its address is closed, too. It
+    shows no account unless a subclass allows it.
 
     Attributes:
-        full_page: the page for a client above the limit.
+        encrypt: puts TLS in front of network ports; None without TLS.
         max_connections: a change applies from the next connection on.
     """
 
     noisy = False  # no log line about the start
     protocol = Channel  # type: ignore[assignment]  # HTTP/1 alone
+    encrypt: Callable[[IProtocolFactory], IProtocolFactory] | None = None
 
     def __init__(
         self, resource: IResource, reactor: IReactorTime, max_connections: int = 512
@@ -106,7 +108,6 @@ class BoundedSite(Site):
         return channel
 
     def _has_share(self, address: str) -> bool:
-        """Return whether an address may use another connection."""
         share = ceil(ADDRESS_SHARE * self.max_connections)
         if not address or len(self.connections) < share:
             return True
@@ -153,16 +154,6 @@ class BoundedSite(Site):
                 connection.unsent_bytes() for connection in self.connections
             )
 
-
-class Frontend(BoundedSite):
-    """The HTTP server of the pages. It shows no account unless a subclass allows it.
-
-    Attributes:
-        encrypt: puts TLS in front of the server; None without TLS.
-    """
-
-    encrypt: Callable[[IProtocolFactory], IProtocolFactory] | None = None
-
     def warn_exposed(self) -> None:
         """Warn that other machines can connect."""
         log.warn(
@@ -174,7 +165,7 @@ class Frontend(BoundedSite):
         """Reload the files that configure access, if they have changed."""
 
 
-class OpenSite(Frontend):
+class OpenSite(BoundedSite):
     """A server without authentication."""
 
     def getResourceFor(self, request: Request) -> IResource:

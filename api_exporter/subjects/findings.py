@@ -7,7 +7,6 @@ from api_exporter.subjects.table import FINDERS
 
 
 def can_find(finder: Finder, snapshot: Snapshot) -> bool:
-    """Return whether all that the finder needs is known."""
     is_blind = finder.is_single and snapshot.peers_unreadable
     return not is_blind and not _unknown(snapshot, finder)
 

@@ -35,7 +35,6 @@ PEER_GROUP = ObjectKind[Group](GROUPS, "groups[]", id_and_name("group"))
 
 
 def _members(inventory: Inventory) -> Callable[[Group], tuple[int, int]]:
-    """Return a function that counts connected and offline members of a group."""
     peers = inventory.peers or ()
     connected = {peer.id for peer in peers if peer.connected}
     offline = {peer.id for peer in peers if not peer.connected}

@@ -104,11 +104,7 @@ def group_sizes(inventory: Inventory) -> dict[str, int]:
 
 
 def empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
-    """Return the number of empty sides of a policy's enabled rules; 0 if disabled.
-
-    Args:
-        sizes: of the groups, by their ids.
-    """
+    """Return the number of empty sides of a policy's enabled rules; 0 if disabled."""
     if not policy.enabled:
         return 0
     return sum(

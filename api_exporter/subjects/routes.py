@@ -56,7 +56,6 @@ ROUTES = Resource(
 
 
 def route_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
-    """Return the routing peers of each enabled route."""
     enabled = ((r.id, (r,)) for r in ROUTES.of(inventory) or () if r.enabled)
     groups, peers = inventory.groups or (), inventory.peers or ()
     return routing_peers(groups, peers, enabled)

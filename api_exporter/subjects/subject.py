@@ -14,7 +14,6 @@ class Subject(Struct, frozen=True):
     """The content of a subject's file.
 
     Attributes:
-        module: the name of the module.
         default: true if its collector is enabled unless the settings disable it.
     """
 

@@ -45,7 +45,6 @@ SUBJECTS = (
 COLLECTORS: tuple[Collector, ...] = tuple(
     subject.collector() for subject in SUBJECTS if subject.families
 )
-"""All collectors, in the order of the page."""
 
 FINDERS: tuple[Finder, ...] = tuple(f for subject in SUBJECTS for f in subject.finders)
 """In the order of findings of one severity."""
@@ -91,4 +90,3 @@ RULES = ResourceRules(
     own=frozenset(name for name, r in RESOURCE_BY_NAME.items() if r.is_own),
     timed=frozenset(name for name, r in RESOURCE_BY_NAME.items() if r.ends),
 )
-"""The rules of an inventory."""

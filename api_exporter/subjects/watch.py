@@ -64,7 +64,6 @@ class FindingList(Struct, frozen=True, kw_only=True):
         series: the time since which a finding holds, by its labels: name, severity,
             type, id and name of its object. There are at most 50 of each finding.
         omitted: the number of findings without a series, by name.
-        kept_back: the number of findings that are not reported yet.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -77,10 +76,8 @@ class FindingList(Struct, frozen=True, kw_only=True):
 
 
 MAX_OF_FINDING = 50
-"""The maximum number of series of each finding."""
 
 MAX_SERIES = 500
-"""The maximum number of series of all findings of an account."""
 
 FindingsByFinder = Mapping[Finder, Mapping[Severity, Sequence[Finding]]]
 """The findings of each finder by severity; most finders have none."""
@@ -101,10 +98,6 @@ class AttentionState(Struct, frozen=True, kw_only=True):
         awaited: the lists that they wait for, the most severe finding's first; none
             before all lists were read once, or MAX_WAIT after the start.
         began: the time of the first update with known peers, in seconds of the clock.
-        has_counts: true once the network was known.
-        groups: the numbers of important groups; None while they are unknown.
-        networks: the numbers of networks, likewise.
-        routes: the numbers of routes, likewise.
     """
 
     changes: Mapping[str, object] = MappingProxyType({})
@@ -289,7 +282,6 @@ def _labels(f: Finding) -> tuple[str, ...]:
 
 
 def _combined(snapshot: Snapshot, state: AttentionState) -> FindingList:
-    """Return the findings that are not kept back."""
     by_finder = state.by_finder
     every = [by_finder[finder] for finder in FINDERS if finder in by_finder]
     findings = tuple(

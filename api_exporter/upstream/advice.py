@@ -84,11 +84,7 @@ _ONE_PATH = (
 
 
 def advice(error: UpstreamError, *, token_accepted: bool = False) -> str:
-    """Return what is wrong and what to do about it, in one line.
-
-    Args:
-        token_accepted: whether other requests with the same token succeed.
-    """
+    """Return what is wrong and what to do about it, in one line."""
     if error.reason == "auth" and token_accepted:
         return _ONE_PATH
     return error.cure or ADVICE[error.reason]

@@ -41,7 +41,6 @@ class UpstreamAgent:
     The proxy forwards http requests, and can read them. For https there is a tunnel.
 
     Args:
-        policy: TLS settings for the NetBird API.
         timeout: seconds for connecting.
         on_certificate: called with the server's certificate, once for each connection.
     """

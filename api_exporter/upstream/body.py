@@ -81,7 +81,6 @@ class BodyMemory:
         self._receiving.add(body)
 
     def discard(self, body: "BodyReceiver") -> None:
-        """Remove a body that is complete or has failed."""
         self._receiving.discard(body)
         self.update()
 
@@ -110,10 +109,8 @@ class BodyReceiver(Protocol):
     """A protocol that collects a body up to a limit, and aborts the connection there.
 
     Attributes:
-        status: the HTTP status; None before the response.
         packed: True if the body is gzip.
         limit: the most bytes of the body, both packed and unpacked.
-        received: bytes of the body so far.
     """
 
     status: int | None = None

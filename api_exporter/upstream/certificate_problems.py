@@ -13,7 +13,6 @@ _UNKNOWN_ISSUER = frozenset({2, 19, 20, 21})
 """Verify errors of OpenSSL: X509_V_ERR_… in its x509_vfy.h."""
 
 _MAX_NAMES = 3
-"""The maximum number of a certificate's names that a message repeats."""
 
 
 def chain_problem(
@@ -49,7 +48,6 @@ def chain_problem(
 
 
 def name_problem(certificate: x509.Certificate, host: str) -> CertificateProblem:
-    """Return the problem of a certificate for other hosts."""
     names = _hosts(certificate)
     shown = ", ".join(map(_masked, names[:_MAX_NAMES]))
     if len(names) > _MAX_NAMES:

@@ -38,7 +38,6 @@ class Client(Service):
     Attributes:
         fetcher: usable without starting the service, if the service is stopped
             afterwards.
-        server_certificate: the server's certificate; None before the first response.
     """
 
     def __init__(
@@ -91,7 +90,12 @@ class Client(Service):
 
     def startService(self) -> None:
         super().startService()
-        self._warn_of_plain_http()
+        proxy = self.proxy_selection.proxy
+        if proxy is not None and self._url.startswith("http:"):
+            self._log.warn(
+                "the proxy {proxy} can read the token: UPSTREAM_API_URL is not https",
+                proxy=str(proxy),
+            )
         if self._reloading is not None:
             self._reloading.start(RELOAD_INTERVAL)
 
@@ -115,14 +119,6 @@ class Client(Service):
             self.server_certificate = read_certificate(certificate)
         except Exception:  # noqa: BLE001 - OpenSSL accepts what another parser rejects
             self.server_certificate = None
-
-    def _warn_of_plain_http(self) -> None:
-        proxy = self.proxy_selection.proxy
-        if proxy is not None and self._url.startswith("http:"):
-            self._log.warn(
-                "the proxy {proxy} can read the token: UPSTREAM_API_URL is not https",
-                proxy=str(proxy),
-            )
 
 
 def token_source(settings: AccountSettings, log: Logger) -> TokenSource:

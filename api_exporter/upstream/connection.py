@@ -89,14 +89,6 @@ class BoundedConnection(ProtocolWrapper):
         super().connectionLost(reason)
 
 
-def tls_failure(untrusted: Failure | None) -> Failure:
-    """Return the TLS failure; None stands for a close within the handshake."""
-    if untrusted is not None:
-        return untrusted
-    message = "the connection closed within the TLS handshake"
-    return Failure(UpstreamError("tls", message, retryable=True))
-
-
 @implementer(IHandshakeListener)
 class TlsConnection(BoundedConnection):
     """A TLS connection that reports a close within the handshake as a TLS failure.
@@ -127,19 +119,16 @@ class TlsConnection(BoundedConnection):
             self._on_certificate = None
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        untrusted = reason if reason is not None and reason.check(*TLS_ERRORS) else None
-        if untrusted is not None or not self._has_tls:
-            reason = tls_failure(untrusted)
+        is_untrusted = reason is not None and reason.check(*TLS_ERRORS)
+        if not (self._has_tls or is_untrusted):
+            message = "the connection closed within the TLS handshake"
+            reason = Failure(UpstreamError("tls", message, retryable=True))
         super().connectionLost(reason)
 
 
 @implementer(IStreamClientEndpoint)
 class BoundedEndpoint:
-    """An endpoint that wraps each protocol in a `BoundedConnection`.
-
-    Args:
-        protocol: makes the wrapper from its factory and the wrapped protocol.
-    """
+    """An endpoint that wraps each protocol in a `BoundedConnection`."""
 
     def __init__(
         self,
@@ -164,7 +153,6 @@ class TlsEndpoint:
 
     Args:
         policy: called for each connection, as its files may have changed.
-        host: the name or address that the certificate must have.
     """
 
     def __init__(
@@ -200,8 +188,7 @@ def tcp_endpoint(
 ) -> IStreamClientEndpoint:
     """Return the TCP endpoint of a host: a name, or an address without brackets.
 
-    Args:
-        timeout: seconds for connecting.
+    The timeout in seconds is for connecting.
     """
     if host == "localhost.":  # it is never in DNS, for which the dot is (RFC 6761, 6.3)
         host = "localhost"

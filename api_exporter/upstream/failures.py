@@ -19,11 +19,7 @@ _CANCELLED = (CancelledError, error.ConnectingCancelledError)
 
 
 class CertificateProblem(Exception):
-    """A certificate that cannot be trusted; the text says why.
-
-    Attributes:
-        cure: as in UpstreamError.
-    """
+    """A certificate that cannot be trusted; the text says why."""
 
     def __init__(self, message: str, cure: str) -> None:
         super().__init__(message)
@@ -63,7 +59,6 @@ _CURE_SCHEME = "UPSTREAM_API_URL has the wrong scheme or port."
 
 
 def http_2_error() -> UpstreamError:
-    """Return the failure of a server that does not speak HTTP/1.1."""
     return UpstreamError("decode", _HTTP_2_ONLY, cure=_CURE_HTTP_2)
 
 

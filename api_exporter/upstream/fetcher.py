@@ -4,6 +4,7 @@ It does not decode the bodies.
 """
 
 from collections.abc import Callable
+from functools import partial
 from http.cookiejar import CookieJar
 from typing import Any, cast
 
@@ -165,7 +166,7 @@ class Fetcher:
                 body = BodyReceiver(self._body_memory)
                 data = await self._attempt(path, number, token, deadline, body)
                 release = self._body_memory.hold(len(data))
-                mask = self._masking(token)
+                mask = partial(mask_records, self._secrets(token))
                 return ResponseBody(data, body.packed, body.limit, release, mask)
             except UpstreamError as error:
                 # A cancelled DNS lookup raises the error of an unknown name.
@@ -304,17 +305,11 @@ class Fetcher:
     def _secrets(self, token: Token) -> tuple[str, ...]:
         return (token.reveal(), *self._options.secrets)
 
-    def _masking(self, token: Token) -> Callable[[bytes], bytes]:
-        secrets = self._secrets(token)
-        return lambda data: mask_records(data, *secrets)
-
     def _check_clock(self, dated_at: float | None, sent_at: float, now: float) -> None:
         """Log once that the clocks differ: this machine's decides when a day ends.
 
-        It is logged again after a response has shown that they agree.
-
-        Args:
-            dated_at: Date of the response, in whole seconds; None if missing.
+        It is logged again after a response has shown that they agree. The Date of a
+        response is in whole seconds.
         """
         if dated_at is None:
             return

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from twisted.web.http_headers import Headers
@@ -15,14 +15,10 @@ GZIP = "gzip"
 RECEIVED_ENCODING = b"X-Received-Content-Encoding"
 """The header to which `GzipAgent` moves Content-Encoding; treq ignores it."""
 
-
 BASIC = "Basic"
 
 _SCHEMES = (BASIC, "Digest", "NTLM", "Negotiate", "Kerberos", "Bearer")
 """Authentication schemes that messages may name; a proxy may send anything."""
-
-_MAX_SERVER_NAME = 60
-"""Maximum characters of a program's name."""
 
 
 def mask_headers(headers: Headers, *secrets: str) -> Headers:
@@ -37,83 +33,58 @@ def mask_headers(headers: Headers, *secrets: str) -> Headers:
 
 def codings(headers: Headers) -> list[str]:
     """Return the content codings, the outermost layer last (RFC 9110, 8.4)."""
-    listed = ",".join(_values(headers, RECEIVED_ENCODING)).lower().split(",")
+    listed = ",".join(values(headers, RECEIVED_ENCODING)).lower().split(",")
     named = [coding.strip() for coding in listed]
     return [coding for coding in named if coding not in {"", "identity"}]
 
 
-def _values(headers: Headers, name: bytes) -> list[str]:
+def values(headers: Headers, name: bytes) -> list[str]:
     return [value.decode("latin-1") for value in headers.getRawHeaders(name, [])]
+
+
+def _first(headers: Headers, name: bytes) -> str:
+    return next(iter(values(headers, name)), "")
 
 
 def media_type(headers: Headers) -> str:
     """Return the media type, such as `application/json`; "" if it is missing."""
-    (value, *_) = _values(headers, b"content-type") or [""]
-    return value.partition(";")[0].strip().lower()
+    return _first(headers, b"content-type").partition(";")[0].strip().lower()
 
 
 def known_schemes(challenges: Iterable[str]) -> list[str]:
-    """Return the known authentication schemes of challenges."""
     schemes = {challenge.partition(" ")[0].lower() for challenge in challenges}
     return [name for name in _SCHEMES if name.lower() in schemes]
 
 
-def login_schemes(headers: Headers) -> list[str]:
-    """Return the known authentication schemes that a server requires."""
-    return known_schemes(_values(headers, b"www-authenticate"))
-
-
-def server(headers: Headers) -> str:
-    """Return the program's name for itself, such as `nginx/1.27`; "" if missing."""
-    return _printable(headers, b"server")[:_MAX_SERVER_NAME]
-
-
-def location(headers: Headers) -> str:
-    """Return the address of a redirect; "" if missing."""
-    return _printable(headers, b"location")
-
-
-def upgrades(headers: Headers) -> str:
-    """Return the protocols that a server offers in place of the request's."""
-    return ",".join(_values(headers, b"upgrade")).lower()
-
-
-def _printable(headers: Headers, name: bytes) -> str:
-    (value, *_) = _values(headers, name) or [""]
-    return re.sub("[^ -~]", "?", value).strip()
-
-
-def challenges(headers: Headers) -> list[str]:
-    """Return the proxy's authentication challenges, such as `Basic realm="x"`."""
-    return _values(headers, b"proxy-authenticate")
+def printable(headers: Headers, name: bytes) -> str:
+    """Return the first value of a header in ASCII; "" if missing."""
+    return re.sub("[^ -~]", "?", _first(headers, name)).strip()
 
 
 def request_id(headers: Headers) -> str:
     """Return the request's id in the NetBird API's log; "" if missing or invalid."""
-    (value, *_) = _values(headers, b"x-request-id") or [""]
+    value = _first(headers, b"x-request-id")
     return value if re.fullmatch(r"[\w.:-]{1,64}", value, re.ASCII) else ""
 
 
 def date(headers: Headers) -> float | None:
     """Return the Date, in whole seconds since the epoch; None if unknown."""
-    (value, *_) = _values(headers, b"date") or [""]
-    sent = _parse_date(value)
-    return None if sent is None else sent.timestamp()
+    return _parse_date(_first(headers, b"date"))
 
 
 def retry_after(headers: Headers, *, now: float) -> float | None:
     """Return Retry-After (RFC 9110, 10.2.3: seconds or a date) in seconds, or None."""
-    (value, *_) = _values(headers, b"retry-after") or [""]
+    value = _first(headers, b"retry-after")
     if value.isascii() and value.isdigit() and len(value) <= 9:
         return float(value)
     date = _parse_date(value)
-    return None if date is None else max(0.0, date.timestamp() - now)
+    return None if date is None else max(0.0, date - now)
 
 
-def _parse_date(value: str) -> datetime | None:
+def _parse_date(value: str) -> float | None:
     try:
         found = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
     # Without a zone, or with "-0000", the result has none: HTTP dates are in UTC.
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -1,9 +1,9 @@
 """Masking of secrets in texts of servers and proxies. Pure."""
 
 import re
+from collections.abc import Iterable
 
 _MAX_CHARACTERS = 200
-"""Maximum characters of a masked text."""
 
 _PIECE_CHARACTERS = 8
 """Minimum adjacent characters of a secret that are masked."""
@@ -36,7 +36,7 @@ def mask_secrets(text: str, *secrets: str) -> str:
     return re.sub("\0+", _MASK, "".join(shown))[:_MAX_CHARACTERS]
 
 
-def mask_records(data: bytes, *secrets: str) -> bytes:
+def mask_records(secrets: Iterable[str], data: bytes) -> bytes:
     """Return records of any size; long secrets in them are masked."""
     for secret in secrets:
         if len(secret) >= _MIN_LONG_SECRET:

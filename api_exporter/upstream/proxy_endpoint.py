@@ -19,11 +19,7 @@ from api_exporter.upstream.failures import ProxyTimeout, explanation
 
 @implementer(IStreamClientEndpoint)
 class ProxyEndpoint:
-    """The endpoint of a proxy.
-
-    Args:
-        timeout: seconds for connecting.
-    """
+    """The endpoint of a proxy. The timeout in seconds is for connecting."""
 
     def __init__(self, reactor: PosixReactorBase, proxy: Proxy, timeout: float) -> None:
         self._proxy = proxy

@@ -13,21 +13,21 @@ from api_exporter.ports import Reason, UpstreamError
 from api_exporter.settings.proxy import DEFAULT_PORTS
 from api_exporter.upstream.failures import http_2_error, login_error, scheme_error
 from api_exporter.upstream.headers import (
-    challenges,
     date,
-    location,
-    login_schemes,
+    known_schemes,
     mask_headers,
     media_type,
+    printable,
     request_id,
     retry_after,
-    server,
-    upgrades,
+    values,
 )
 from api_exporter.upstream.masking import mask_secrets, one_line
 
 _UNKNOWN_PATH = b"404 page not found"
 """The body of Go's response for an unknown path."""
+
+_MAX_SERVER_NAME = 60
 
 _ROLE_UNKNOWN = "user role: "
 """The beginning of a 404 message that is a refusal: some paths know only some roles."""
@@ -39,7 +39,6 @@ _CURES: dict[int, str] = {
     " after Retry-After, or after 30 s, and goes on with the others: the limit is not"
     " NetBird's.",
 }
-"""The cure of a foreign response, by status."""
 
 _CURE_4XX = (
     "Let /api/ through to the management API: exempt it there from logins, challenge"
@@ -80,7 +79,6 @@ def response_error(
 
     Args:
         body: None if it could not be read; then the media type shows whose it is.
-        url: the requested address.
         now: used if the response has no Date.
     """
     headers = mask_headers(headers, *secrets)
@@ -140,7 +138,7 @@ def _foreign_error(
         return error
     answers = f"something in front of NetBird answers {status}"
     if 300 <= status < 400:
-        return _redirect(answers, location(headers), url)
+        return _redirect(answers, printable(headers, b"location"), url)
     if not 400 <= status < 600:
         return UpstreamError("decode", f"the status is {status}, not 200")
     message = f"{answers} ({', '.join(_facts(headers, body))})"
@@ -164,17 +162,18 @@ def _known_error(status: int, headers: Headers, body: bytes) -> UpstreamError | 
         message = "304: a cache in front of the NetBird API answers without a body"
         return UpstreamError("redirect", message, cure="Exclude /api/ from the cache.")
     if status == 407:
-        return login_error(status, "a proxy", challenges(headers))
-    if status == 505 or (status == 426 and "h2" in upgrades(headers)):
+        return login_error(status, "a proxy", values(headers, b"proxy-authenticate"))
+    upgrades = ",".join(values(headers, b"upgrade")).lower()
+    if status == 505 or (status == 426 and "h2" in upgrades):
         return http_2_error()
     return scheme_error(status, body)
 
 
 def _facts(headers: Headers, body: bytes) -> list[str]:
-    """Return what a foreign response shows of its sender."""
-    facts = [f"server: {name}"] if (name := server(headers)) else []
+    name = printable(headers, b"server")[:_MAX_SERVER_NAME]
+    facts = [f"server: {name}"] if name else []
     facts.append(_form(headers, body))
-    if schemes := login_schemes(headers):
+    if schemes := known_schemes(values(headers, b"www-authenticate")):
         facts.append(f"asks for {' or '.join(schemes)} authentication")
     return facts
 

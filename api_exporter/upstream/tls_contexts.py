@@ -26,9 +26,6 @@ class VerifiedConnections:
 
     Twisted accepts a certificate without names for any host. And it rejects a host that
     is not a valid domain, such as one with `_`.
-
-    Args:
-        host: a name, or an address without brackets.
     """
 
     def __init__(self, host: str, options: Options) -> None:

@@ -26,13 +26,7 @@ CONTEXT_SECONDS = 60.0
 
 
 class UpstreamCertificate(Struct, frozen=True):
-    """The server's certificate.
-
-    Attributes:
-        issuer: the issuer's name (RFC 4514).
-        begins_at: when it becomes valid, in seconds since the epoch.
-        expires_at: the expiry in seconds since the epoch.
-    """
+    """The server's certificate, with times in seconds since the epoch."""
 
     issuer: str
     begins_at: float
@@ -61,7 +55,6 @@ class TlsPolicy:
         files: the client certificate and its key; None without one.
 
     Attributes:
-        client_certificate: the last one that was read; None without one.
         client_problem: why the client certificate cannot be used, by the last check;
             "" if it can.
     """

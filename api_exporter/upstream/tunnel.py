@@ -181,12 +181,7 @@ class _TunnelTransportFactory(WrappingFactory):
 
 @implementer(IStreamClientEndpoint)
 class Tunnel:
-    """The endpoint of a host behind a proxy.
-
-    Args:
-        endpoint: the proxy's endpoint, whose failures are UpstreamErrors.
-        host: a name, or an address without brackets.
-    """
+    """The endpoint of a host behind a proxy, whose own endpoint is given."""
 
     def __init__(
         self, endpoint: IStreamClientEndpoint, proxy: Proxy, host: str, port: int

@@ -250,7 +250,8 @@ class ListenerTests(SynchronousTestCase):
 
         near, unix = Address("127.0.0.1", 1), Endpoint("unix:/run/x.sock")
         reactor = MemoryReactorClock()
-        self.started(reactor, near, unix, Endpoint("tcp:2"), encrypt=secured)
+        self.site.encrypt = secured
+        self.started(reactor, near, unix, Endpoint("tcp:2"))
         self.assertEqual(2, len(behind))
         self.assertTrue(self.reported[0].startswith("https://127.0.0.1:"))
 

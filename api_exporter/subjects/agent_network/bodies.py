@@ -37,7 +37,6 @@ class Consumption(Struct, frozen=True, kw_only=True):
     """The consumption that counts against limits.
 
     Attributes:
-        rows: the number of rows in the list.
         current: the rows of windows that held the time of the request.
     """
 
@@ -78,7 +77,6 @@ def day(now: float) -> str:
 
 
 def next_midnight(now: float) -> float:
-    """Return the time when the next UTC day begins."""
     return (now // DAY_SECONDS + 1) * DAY_SECONDS
 
 
@@ -138,11 +136,7 @@ def denials_query(now: float) -> str:
 
 
 class _CurrentRows(ListDecoder[ConsumptionRow]):
-    """Rows of windows that hold a time. All other rows are read and dropped.
-
-    Attributes:
-        count: the number of rows that could be read.
-    """
+    """Rows of windows that hold a time. All other rows are read and dropped."""
 
     def __init__(self, now: float) -> None:
         super().__init__(ConsumptionRow, key=self._window)

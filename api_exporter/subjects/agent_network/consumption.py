@@ -33,8 +33,6 @@ class Limit(Struct, frozen=True, kw_only=True):
         kind: `policy` or `budget_rule`.
         per: `group` or `user`.
         unit: `tokens` or `usd`.
-        groups: ids of the groups that it names.
-        users: ids of the users that it names.
         booked: true if NetBird counts consumption against it.
     """
 
@@ -269,24 +267,17 @@ def month_cost(known: Iterable[Usage], now: float) -> float | None:
     return None
 
 
+TOKEN_KINDS = ("input", "output", "cached_input", "cache_creation")
+
+
 def total_cost(used: UsageBucket) -> float:
-    return fsum(
-        (
-            used.input_cost_usd,
-            used.output_cost_usd,
-            used.cached_input_cost_usd,
-            used.cache_creation_cost_usd,
-        )
-    )
+    return fsum(getattr(used, f"{kind}_cost_usd") for kind in TOKEN_KINDS)
 
 
 def denied_count(inventory: Inventory) -> int | None:
     """Return the number of requests denied today; None without a log to count them."""
-    settings, denials = (
-        AGENT_SETTINGS.of(inventory) or (),
-        AGENT_DENIALS.of(inventory) or (),
-    )
+    settings = AGENT_SETTINGS.of(inventory) or ()
     if not any(settings.enable_log_collection for settings in settings):
         return None
-    today = day(inventory.now)
+    denials, today = AGENT_DENIALS.of(inventory) or (), day(inventory.now)
     return sum(found.requests for found in denials if found.day == today)

@@ -11,6 +11,7 @@ from api_exporter.exposition.text import Labels, Sample, labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.subjects.agent_network.bodies import DAY_SECONDS, Consumption
 from api_exporter.subjects.agent_network.consumption import (
+    TOKEN_KINDS,
     Limit,
     current_rows,
     denied_count,
@@ -74,11 +75,7 @@ LIMIT = ObjectKind[Limit](
 
 
 class Spent(Struct, frozen=True):
-    """The consumption of a group or consumer in a current window.
-
-    Attributes:
-        owner: the labels of the group or consumer.
-    """
+    """The consumption of a group or consumer in a current window."""
 
     owner: Mapping[str, str]
     row: ConsumptionRow
@@ -130,8 +127,6 @@ CONSUMER = ObjectKind[Spent](
 )
 
 Period = tuple[str, UsageBucket]
-
-TOKEN_KINDS = ("input", "output", "cached_input", "cache_creation")
 
 
 def _usage(inventory: Inventory) -> Iterable[Period]:
