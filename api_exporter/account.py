@@ -187,11 +187,11 @@ class Account(MultiService):
             registry,
             upstream_expiry=lambda: _ends_at(self._certificates()[0]),
             client_expiry=lambda: _ends_at(self._certificates()[1]),
-            token_readable=(
-                (lambda: token.readable) if isinstance(token, TokenReader) else None
+            token_readable=lambda: (
+                token.readable if isinstance(token, TokenReader) else None
             ),
-            certificate_readable=(
-                (lambda: not tls_policy.client_problem) if has_certificate else None
+            certificate_readable=lambda: (
+                not tls_policy.client_problem if has_certificate else None
             ),
         )
 

@@ -17,7 +17,6 @@ from api_exporter.ports import Attempt
 from api_exporter.telemetry.gauges import (
     OwnFamily,
     OwnMetrics,
-    Value,
     register_resource_gauges,
 )
 
@@ -37,27 +36,28 @@ class AttemptTelemetry:
             buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
-        _register_counters(
+        OwnMetrics(
             registry,
-            (
+            OwnFamily(
                 "api_exporter_upstream_requests",
                 "Number of requests to the NetBird API by HTTP status (none = no"
                 " response, other = invalid status)",
                 lambda: self._requests,
-                "code",
+                ("code",),
+                "counter",
             ),
-            (
+            OwnFamily(
                 "api_exporter_upstream_retries",
                 "Number of retries of requests to the NetBird API",
                 lambda: self._retries,
-                "",
+                kind="counter",
             ),
-            (
+            OwnFamily(
                 "api_exporter_upstream_received_bytes",
                 "Number of bytes received from the NetBird API in bodies, as sent:"
                 " compressed bodies count compressed",
                 lambda: self._received,
-                "",
+                kind="counter",
             ),
         )
 
@@ -97,33 +97,37 @@ class AccountTelemetry:
         self.registry = registry
         register_resource_gauges(registry, states, budget)
         self._collector_failures = dict.fromkeys(collectors, 0)
-        _register_counters(
+        OwnMetrics(
             registry,
-            (
+            OwnFamily(
                 "api_exporter_refreshes",
                 "Number of finished refreshes of the resource, including failed"
                 " refreshes",
                 lambda: {name: one.refreshes for name, one in states.items()},
-                "resource",
+                ("resource",),
+                "counter",
             ),
-            (
+            OwnFamily(
                 "api_exporter_refresh_failures",
                 "Number of failed refreshes of the resource",
                 lambda: {n: one.failed_refreshes for n, one in states.items()},
-                "resource",
+                ("resource",),
+                "counter",
             ),
-            (
+            OwnFamily(
                 "api_exporter_refresh_failure_reasons",
                 "Number of failed refreshes by reason",
                 lambda: reasons,
-                "reason",
+                ("reason",),
+                "counter",
             ),
-            (
+            OwnFamily(
                 "api_exporter_collector_failures",
                 "Number of times that a metric family of the collector could not be"
                 " made because of a bug",
                 lambda: self._collector_failures,
-                "collector",
+                ("collector",),
+                "counter",
             ),
         )
         self._attempts = AttemptTelemetry(registry)
@@ -149,19 +153,6 @@ class AccountTelemetry:
 
     def collector_failed(self, collector: str) -> None:
         self._collector_failures[collector] += 1
-
-
-def _register_counters(
-    registry: CollectorRegistry, *rows: tuple[str, str, Callable[[], Value], str]
-) -> None:
-    """Register plain numbers as counters: a `Counter` takes a kilobyte a series."""
-    OwnMetrics(
-        registry,
-        *(
-            OwnFamily(name, text, read, (label,) if label else (), "counter")
-            for name, text, read, label in rows
-        ),
-    )
 
 
 def _code_label(status: int | None) -> str:

@@ -22,6 +22,8 @@ Value = float | Mapping[str, float] | Mapping[tuple[str, ...], float] | None
 class OwnFamily(NamedTuple):
     """A row of the tables of own metrics.
 
+    Its numbers are plain ones: a `Counter` takes a kilobyte a series.
+
     Attributes:
         read: returns a number, numbers by the values of the labels, or None for no
             family. It is called at each scrape.
@@ -271,8 +273,8 @@ def register_client_gauges(
     *,
     upstream_expiry: Callable[[], float | None],
     client_expiry: Callable[[], float | None],
-    token_readable: Callable[[], bool] | None = None,
-    certificate_readable: Callable[[], bool] | None = None,
+    token_readable: Callable[[], bool | None] = lambda: None,
+    certificate_readable: Callable[[], bool | None] = lambda: None,
 ) -> None:
     """Register the gauges of files and certificates.
 
@@ -280,36 +282,33 @@ def register_client_gauges(
         upstream_expiry: returns when the certificate of the NetBird API expires, in
             seconds since the epoch, or None while unknown.
         client_expiry: the same for the client certificate.
-        token_readable: None unless the token is in a file.
-        certificate_readable: None without a client certificate.
+        token_readable: returns None unless the token is in a file.
+        certificate_readable: returns None without a client certificate.
     """
-    families = (
-        (
+    OwnMetrics(
+        registry,
+        OwnFamily(
             "api_exporter_token_readable",
             "Whether the exporter could read the token file at the last attempt (1 ="
             " yes, 0 = no)",
             token_readable,
         ),
-        (
+        OwnFamily(
             "api_exporter_client_certificate_readable",
             "Whether the exporter could load its client certificate and key at the last"
             " attempt (1 = yes, 0 = no)",
             certificate_readable,
         ),
-        (
+        OwnFamily(
             "api_exporter_upstream_certificate_expiration_timestamp_seconds",
             "Time when the certificate of the NetBird API expires, in seconds since"
             " 1970, as of the last new connection",
             upstream_expiry,
         ),
-        (
+        OwnFamily(
             "api_exporter_client_certificate_expiration_timestamp_seconds",
             "Time when the certificate in UPSTREAM_CLIENT_CERT_FILE expires, in seconds"
             " since 1970",
             client_expiry,
         ),
-    )
-    OwnMetrics(
-        registry,
-        *(OwnFamily(name, text, read) for name, text, read in families if read),
     )
