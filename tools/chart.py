@@ -6,6 +6,7 @@ follows when it reads or packs the chart.
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -123,12 +124,12 @@ def readme() -> str:
 DASHBOARDS = sorted((ROOT / "deploy/grafana/dashboards").glob("*.json"))
 
 LINKS = {
-    "thresholds.json": THRESHOLDS,
-    "rules.yml": RULES,
-    "alerts.yml": ALERTS,
-    "dashboards": ROOT / "deploy/grafana/dashboards",
+    **{CHART / "files" / path.name: path for path in (THRESHOLDS, RULES, ALERTS)},
+    **{CHART / "files/dashboards" / path.name: path for path in DASHBOARDS},
 }
-"""Where the links in the chart's folder `files` lead."""
+"""Where the links in the chart's folder `files` lead. A source distribution has copies
+in their place, and no links to folders.
+"""
 
 FILES: dict[Path, Callable[[], str]] = {SCHEMA: schema, README: readme}
 
@@ -136,3 +137,6 @@ if __name__ == "__main__":
     add_severities()
     for path, made in FILES.items():
         path.write_text(made(), encoding="utf-8")
+    for link, leads_to in LINKS.items():
+        link.unlink(missing_ok=True)
+        link.symlink_to(os.path.relpath(leads_to, link.parent))
