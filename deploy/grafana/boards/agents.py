@@ -98,7 +98,7 @@ def made() -> str:
             ),
             bars(
                 "How full each budget is",
-                (0, 6, 12, 10),
+                (0, 6, 12, 11),
                 "The largest share that a group or user has used in this window.",
                 {budget: f"sort_desc({_used()})"},
                 look(
@@ -112,7 +112,7 @@ def made() -> str:
             ),
             lines(
                 "Budgets over time",
-                (12, 6, 12, 10),
+                (12, 6, 12, 11),
                 "The same, over time. From the line on, requests are denied.",
                 {budget: _used()},
                 "percentunit",
@@ -123,7 +123,7 @@ def made() -> str:
             ),
             lines(
                 "Tokens an hour, by group",
-                (0, 16, 12, 8),
+                (0, 17, 12, 8),
                 "Growth within an hour of the tokens of each group's day.",
                 {"{{group}} {{direction}}": _hourly(used, *group)},
                 "short",
@@ -131,7 +131,7 @@ def made() -> str:
             ),
             lines(
                 "Cost an hour, by kind",
-                (12, 16, 12, 8),
+                (12, 17, 12, 8),
                 "Growth within an hour, in US dollars.",
                 {"{{kind}}": f"sum by (kind) ({_hourly(of(_COST, day), 'kind')})"},
                 "currencyUSD",
@@ -140,7 +140,7 @@ def made() -> str:
             ),
             lines(
                 "Tokens an hour, by kind",
-                (0, 24, 12, 8),
+                (0, 25, 12, 8),
                 "Growth within an hour. The kinds overlap.",
                 {"{{kind}}": f"sum by (kind) ({_hourly(tokens, 'kind')})"},
                 "short",
@@ -148,7 +148,7 @@ def made() -> str:
             ),
             lines(
                 "Denied an hour",
-                (12, 24, 12, 8),
+                (12, 25, 12, 8),
                 "Requests that were denied within an hour.",
                 {"denied": f"sum({_hourly(denied)})"},
                 colours={"denied": "orange"},

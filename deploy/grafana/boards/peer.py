@@ -95,9 +95,9 @@ def made() -> str:
                 size=30,
             ),
             stat(
-                "Connects and disconnects",
+                "Changes",
                 (12, 0, 6, 4),
-                "In the chosen time.",
+                "Connects and disconnects in the chosen time.",
                 {"": f"max(changes({connected}[$__range]))"},
                 look("none", colour="text", empty=UNKNOWN),
             ),
