@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random
@@ -89,7 +88,7 @@ class Account:
         self._chance = chance = Random(f"{seed}/{name}")
         self._now = now
         self.clock = clock
-        self.changes = Counter[str]()
+        self.changes: dict[str, int] = {}
         self.events = EventLog(Random(f"{seed}/{name}/events"), clock)
         self.requests = RequestLog(Random(f"{seed}/{name}/requests"), now)
         self.delivered: dict[str, tuple[bytes, float | None]] = {}
@@ -124,7 +123,7 @@ class Account:
         """Note that the records of these resources have changed."""
         for name in names:
             self._bodies.pop(name, None)
-            self.changes[name] += 1
+            self.changes[name] = self.changes.get(name, 0) + 1
 
     def listed(self, name: str) -> bytes:
         """Return the records of a resource as they are now, as a body."""

@@ -236,7 +236,7 @@ class World:
         for kind, mean, action in (
             ("weather", 2 * HOUR, self._begin_failures),
             ("records", 6 * MINUTE, self._change_records),
-            ("work", 10 * MINUTE, self._begin_job),
+            ("work", QUARTER, self._begin_job),
             ("size", 2 * DAY, self._resize),
             ("limit", DAY, self._choose_limits),
             ("token", DAY, lambda: self._new_token(self._chance.choice(NAMES))),
