@@ -126,7 +126,7 @@ def _causes() -> list[Json]:
     words = {
         "1": ("critical", "red"),
         "2": ("warning", "orange"),
-        "3": ("info", "blue"),
+        "3": ("info", "grey"),
     }
     runbook = "http://${__data.fields.instance}/runbooks#${__value.raw}"
     return [
