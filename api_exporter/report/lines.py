@@ -40,7 +40,7 @@ def problem_lines(entry: AccountEntry, runbooks: str) -> Iterator[str]:
 def finding_line(finding: FindingEntry) -> str:
     parts = (
         f"{finding.severity}: {finding.sentence}",
-        finding.when,
+        finding.when and f"– {finding.when}",
         finding.alert and f"[{finding.alert}]",
     )
     return " ".join(filter(None, parts))

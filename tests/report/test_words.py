@@ -90,7 +90,7 @@ class WordsTests(SynchronousTestCase):
     def test_line(self) -> None:
         """A terminal's line has the time and the alert, where there are any."""
         known: dict[str, object] = {"since": NOON - 120, "kind": KIND}
-        for fields, rest in (({}, ""), (known, " 2 minutes (11:58 UTC) [NetBirdX]")):
+        for fields, rest in (({}, ""), (known, " – 2 minutes (11:58 UTC) [NetBirdX]")):
             watched = Watched()
             found = of(finding(0, **fields), warning=1)
             watched.attention.last = AttentionState(found=found)
