@@ -3,7 +3,7 @@
 Scheduling is in `refresher`. The functions at the end run in the compute thread.
 """
 
-from collections.abc import Callable, Container, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import count
@@ -13,6 +13,7 @@ from traceback import clear_frames
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
@@ -48,6 +49,25 @@ _CURE_EMPTY = (
     "Let the proxy in front of NetBird forward /api/ to the management API, and check"
     " that UPSTREAM_API_URL has its host and port."
 )
+
+
+Decoded = tuple[LastBody, tuple[object, ...] | None]
+"""A good body, and its records; None if they are as before."""
+
+Decoding = Callable[[DecodeContext, LastBody | None], Decoded]
+
+NewPages = Mapping[str, RenderedPage | Failure]
+"""The new pages of collectors; a failure for one with a defect."""
+
+
+class Rendered(Struct, frozen=True):
+    """The published inventory and pages, and bounds for those that follow."""
+
+    inventory: Inventory
+    collectors: Sequence[Collector]
+    pages: Mapping[str, RenderedPage]
+    now: float
+    max_bytes: float
 
 
 class Pipeline:
@@ -97,13 +117,13 @@ class Pipeline:
         self._logs = logs
         self._defective: set[str] = set()
         self._rendering = DeferredLock()
-        self._rendered: dict[str, RenderedPage] = {}
+        self._pages_before: dict[str, RenderedPage] = {}
         self._is_user_known = CURRENT_USER not in states.every
-        self._held: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self._held: Callable[[], Coroutine[Any, Any, LastBody]] | None = None
 
     async def begin_with(self, inventory: Inventory) -> None:
         """Publish what is known from before a reload; raises UpstreamError."""
-        await self._render(self._changed(inventory), inventory)
+        await self._render(inventory)
         self._is_user_known |= not {UP, CURRENT_USER}.isdisjoint(inventory.records)
 
     @property
@@ -143,62 +163,60 @@ class Pipeline:
 
         Peers that are read before the token's user are held: they may be a part.
         """
-        name = resource.name
         requested_at, began = self._now(), next(self._numbers)
-        with closing(await self._body(name, path, max_seconds)) as body:
-            reading = Reading(began, ended=next(self._numbers))
-            before, last_body = self.inventory.records.get(name), self._body_of(name)
-            recognized = NO_RECORDS if last_body is None else last_body.recognized
-            known = DecodeContext(
-                before or (),
-                recognized,
-                requested_at,
-                max_records=self._list_max_records,
-            )
-            known_body = last_body if self._is_published(name) else None
-            decoding = self._compute(decode, resource, path, body, known, known_body)
-            del recognized, known
-            last, decoded = await decoding
-        del body, decoding
-        records = (before or ()) if last is known_body else decoded
-        publish = partial(
-            self._publish_body,
-            resource,
-            path,
-            requested_at=requested_at,
-            body=last,
-            records=records,
-            reading=reading,
-        )
-        if name == UP and not self._is_user_known:
-            self._held = publish
-        else:
-            await publish()
-        return last
+        body = await self._body(resource.name, path, max_seconds)
+        reading = Reading(began, ended=next(self._numbers))
+        close, bodies = body.close, [body]
+        del body  # decoding takes it, and frees it before rendering
+        decoding = partial(decode, resource, path, lambda: bodies.pop())  # noqa: PLW0108 - frozen
+        publish = partial(self._publish, resource, path, requested_at, reading)
+        try:
+            if resource.name != UP or self._is_user_known:
+                return await publish(decoding)
+            known = self._decode_context(UP, requested_at)
+            decoded = await self._compute(decoding, known, None)
+            self._held = partial(publish, lambda *_: decoded)
+            return decoded[0]
+        finally:
+            close()
 
-    async def _publish_body(
+    def _decode_context(self, name: str, requested_at: float) -> DecodeContext:
+        body = self._body_of(name)
+        return DecodeContext(
+            self.inventory.records.get(name, ()),
+            NO_RECORDS if body is None else body.recognized,
+            requested_at,
+            max_records=self._list_max_records,
+        )
+
+    async def _publish(
         self,
         resource: Resource[Any],
         path: str,
-        *,
         requested_at: float,
-        body: LastBody,
-        records: tuple[object, ...],
         reading: Reading,
-    ) -> None:
+        decoding: Decoding,
+    ) -> LastBody:
+        """Decode a body and publish all of it, or nothing."""
         name = resource.name
         async with self._rendering:
+            known = self._decode_context(name, requested_at)
+            last = self._body_of(name) if self._is_published(name) else None
             # The path may hold a user id: the body of a former user is dropped.
             now_path = resource.request_path(self.inventory, requested_at)
-            if now_path == path and name not in self.inventory.withheld:
-                # The body counts as known only after all of it is published.
-                published = self.knows(name) and self._is_published(name)
-                self._states.change(name, body=None)
-                same = published and _identical(
-                    records, self.inventory.records.get(name)
-                )
-                await self._publish(name, None if same else records, reading)
-                self._states.change(name, body=body)
+            if now_path != path or name in self.inventory.withheld:
+                body, _ = await self._compute(decoding, known, last)
+                return body
+            body, inventory, pages = await self._compute(
+                advance,
+                partial(decoding, known, last),
+                name,
+                reading,
+                self._rendered(self._page_max_bytes),
+            )
+            self._replace(inventory, pages)
+            self._states.change(name, body=body)
+        return body
 
     async def _body(self, name: str, path: str, max_seconds: float) -> ResponseBody:
         if name in self._logs:
@@ -217,7 +235,7 @@ class Pipeline:
                 # Without a digest, the next body is published even if it is the same.
                 self._states.change(name, body=replace(last, digest=()))
                 records = self.inventory.records.get(name)
-                await self._render({name}, self.inventory.with_(name, records))
+                await self._render(self.inventory.with_(name, records))
 
     async def withdraw(self, name: str) -> None:
         """Remove the metrics of a forgotten resource, unless it was read meanwhile.
@@ -228,54 +246,38 @@ class Pipeline:
             return
         async with self._rendering:
             if not self.knows(name):
-                inventory = self.inventory.with_(name, None)
-                await self._render(self._changed(inventory), inventory, inf)
-
-    async def _publish(
-        self, name: str, records: tuple[object, ...] | None, reading: Reading
-    ) -> None:
-        """Publish changed records; None stands for unchanged ones."""
-        if records is None:
-            self.inventory = self.inventory.read(name, reading)
-            return
-        inventory = await self._compute(self.inventory.with_, name, records)
-        await self._render(self._changed(inventory), inventory.read(name, reading))
-
-    def _changed(self, inventory: Inventory) -> set[str]:
-        before = self.inventory.changes
-        return {n for n, c in inventory.changes.items() if c is not before.get(n)}
+                await self._render(self.inventory.with_(name, None), inf)
 
     async def _render(
-        self, changed: Container[str], inventory: Inventory, room: float | None = None
+        self, inventory: Inventory, max_bytes: float | None = None
     ) -> None:
-        """Replace the inventory, and publish all collectors that read these resources.
+        """Replace the inventory, and publish what has changed; raises UpstreamError."""
+        max_bytes = self._page_max_bytes if max_bytes is None else max_bytes
+        known = self._rendered(max_bytes)
+        inventory = replace(inventory, now=known.now)
+        self._replace(inventory, await self._compute(render, inventory, known))
 
-        It runs under a lock: an older inventory must not replace a newer one. If the
-        page would be too long, it raises UpstreamError and publishes nothing.
+    def _rendered(self, max_bytes: float) -> Rendered:
+        return Rendered(
+            self.inventory,
+            tuple(self._collectors),
+            MappingProxyType(dict(self._pages_before)),
+            self._now(),
+            max_bytes,
+        )
 
-        Args:
-            room: maximum bytes of the whole page; PAGE_MAX_BYTES if None.
+    def _replace(self, inventory: Inventory, pages: NewPages) -> None:
+        """Publish an inventory and its pages.
+
+        It runs under a lock: an older inventory must not replace a newer one.
         """
-        inventory = replace(inventory, now=self._now())
-        readers = [c for c in self._collectors if any(n in changed for n in c.reads)]
-        room = self._page_max_bytes if room is None else room
-        lengths = self._pages.lengths()
-        room -= sum(lengths.values()) - sum(lengths[c.name] for c in readers)
-        before = tuple(self._rendered.get(c.name, EMPTY_PAGE) for c in readers)
-        try:
-            made = await self._compute(render, tuple(readers), before, inventory, room)
-        except PageTooLong:
-            limit = self._page_max_bytes
-            message = f"the page would be longer than PAGE_MAX_BYTES={limit}"
-            raise UpstreamError("too_large", message) from None
         self.inventory = inventory
         for other, state in self._states.every.items():
             if state.body is not None and other not in inventory.records:
                 self._states.change(other, body=None)  # of a former user
-        for collector, page in zip(readers, made, strict=True):
-            after = self._page_or_empty(collector.name, page)
-            self._rendered[collector.name] = after
-            self._pages.publish(collector.name, after.page)
+        for name, page in pages.items():
+            self._pages_before[name] = after = self._page_or_empty(name, page)
+            self._pages.publish(name, after.page)
 
     def _page_or_empty(self, name: str, page: RenderedPage | Failure) -> RenderedPage:
         if not isinstance(page, Failure):
@@ -297,31 +299,45 @@ class Pipeline:
         return known and self._defective.isdisjoint(readers)
 
 
-def _identical(records: tuple[object, ...], before: tuple[object, ...] | None) -> bool:
+def _identical(records: Sequence[object], before: Sequence[object]) -> bool:
     """Return whether all records are the same objects; their bodies may differ."""
-    if before is None or len(records) != len(before):
-        return False
-    return all(map(is_, records, before))
+    return len(records) == len(before) and all(map(is_, records, before))
+
+
+def advance(
+    decoding: Callable[[], Decoded], name: str, reading: Reading, before: Rendered
+) -> tuple[LastBody, Inventory, NewPages]:
+    """Return what is kept of a body, and the inventory and the pages after it.
+
+    Raises UpstreamError.
+    """
+    body, records = decoding()
+    if records is None:
+        return body, before.inventory.read(name, reading), MappingProxyType({})
+    inventory = before.inventory.with_(name, records).read(name, reading)
+    inventory = replace(inventory, now=before.now)
+    return body, inventory, render(inventory, before)
 
 
 def decode(
     resource: Resource[Any],
     path: str,
-    body: ResponseBody,
+    take_body: Callable[[], ResponseBody],
     known: DecodeContext,
     last: LastBody | None,
-) -> tuple[LastBody, tuple[object, ...]]:
-    """Return what is kept of a body, and its records; raises UpstreamError.
+) -> Decoded:
+    """Decode a body; raises UpstreamError.
 
     Args:
-        last: returned without records for a body with the same digest.
+        take_body: returns the body, which nothing else holds.
+        last: the body whose records are published, if there is one.
     """
-    data = unpack(body)
+    data = unpack(take_body())
     if not data or data.isspace():
         raise UpstreamError("decode", _EMPTY, cure=_CURE_EMPTY)
     digest = (path, *_digest(data))
     if last is not None and last.digest == digest:
-        return last, ()
+        return last, None
     check_for_error(data)
     inspector = Inspector(resource.name, known.now)
     decoded = resource.decoder.decode(data, replace(known, inspector=inspector))
@@ -337,7 +353,8 @@ def decode(
         recognized=decoded.recognized,
         unknown=unknown,
     )
-    return kept, decoded.records
+    same = last is not None and _identical(decoded.records, known.before)
+    return kept, None if same else decoded.records
 
 
 def _digest(data: bytes) -> tuple[Hashable, ...]:
@@ -348,26 +365,33 @@ def _digest(data: bytes) -> tuple[Hashable, ...]:
     )
 
 
-def render(
-    collectors: Sequence[Collector],
-    before: Sequence[RenderedPage],
-    inventory: Inventory,
-    room: float,
-) -> tuple[RenderedPage | Failure, ...]:
-    """Return the page of each collector; a failure for one with a defect.
+def render(inventory: Inventory, before: Rendered) -> NewPages:
+    """Return the new pages of all collectors that read what has changed.
 
-    Raises PageTooLong.
-
-    Args:
-        room: maximum bytes of all these pages together.
+    Raises UpstreamError if all pages would be too long together.
     """
-    pages: list[RenderedPage | Failure] = []
-    for collector, page_before in zip(collectors, before, strict=True):
-        page = _render(collector, page_before, inventory, room)
+    old, new = before.inventory.changes, inventory.changes
+    changed = {name for name, change in new.items() if change is not old.get(name)}
+    readers = [c for c in before.collectors if not changed.isdisjoint(c.reads)]
+    others = before.pages.keys() - {c.name for c in readers}
+    room = before.max_bytes - sum(_length(before.pages[name]) for name in others)
+    pages: dict[str, RenderedPage | Failure] = {}
+    for collector in readers:
+        page_before = before.pages.get(collector.name, EMPTY_PAGE)
+        try:
+            page = _render(collector, page_before, inventory, room)
+        except PageTooLong:
+            limit = before.max_bytes
+            message = f"the page would be longer than PAGE_MAX_BYTES={limit}"
+            raise UpstreamError("too_large", message) from None
         if not isinstance(page, Failure):
-            room -= sum(len(piece.text) for piece in page.page)
-        pages.append(page)
-    return tuple(pages)
+            room -= _length(page)
+        pages[collector.name] = page
+    return MappingProxyType(pages)
+
+
+def _length(page: RenderedPage) -> int:
+    return sum(len(piece.text) for piece in page.page)
 
 
 def _render(

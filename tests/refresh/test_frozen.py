@@ -105,9 +105,7 @@ class FrozenTests(SynchronousTestCase):
         network.replies["groups"] = b'[{"id":"new","peers":[{"id":"unknown"}]}]'
         network.advance(700)
         self.assertEqual([], network.walk.found)
-        self.assertEqual(
-            {"decode", "with_", "render", "update_findings"}, network.functions
-        )
+        self.assertEqual({"advance", "update_findings"}, network.functions)
         network.walk.go(
             target_list(network.inventory, Query((1,), frozenset(), "ip")), "sd"
         )
