@@ -1,7 +1,7 @@
 """Metrics of the process: build, threads, lag, scrapes, refused requests."""
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from prometheus_client import (
     CollectorRegistry,
@@ -72,18 +72,7 @@ class ProcessTelemetry:
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
         PlatformCollector(registry=registry)
-        Gauge(
-            "api_exporter_build_info",
-            "Version and build of the running exporter (always 1)",
-            ["version", "commit", "built", "python", "twisted"],
-            registry=registry,
-        ).labels(
-            build.version,
-            build.commit,
-            build.built,
-            ".".join(map(str, sys.version_info[:3])),
-            twisted.__version__,
-        ).set(1)
+        OwnMetrics(registry, *_families(build, threads, dropped))
         self.scrapes_in_flight = Gauge(
             "api_exporter_scrapes_in_flight",
             "Number of scrapes in progress",
@@ -101,26 +90,36 @@ class ProcessTelemetry:
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
             registry=registry,
         )
-        OwnMetrics(
-            registry,
-            OwnFamily(
-                "api_exporter_reactor_threads",
-                "Number of threads in the thread pools of the event loop",
-                lambda: sum(len(pool.threads) for pool in threads),
-            ),
-            OwnFamily(
-                "api_exporter_reactor_threads_in_use",
-                "Number of busy threads in the thread pools of the event loop",
-                lambda: sum(len(pool.working) for pool in threads),
-            ),
-            OwnFamily(
-                "api_exporter_log_lines_dropped",
-                "Number of log lines dropped because the reader of the log was too"
-                " slow",
-                dropped,
-                kind="counter",
-            ),
-        )
+
+
+def _families(
+    build: Build, threads: Collection[ThreadPool], dropped: Callable[[], int]
+) -> Iterator[OwnFamily]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    this = (build.version, build.commit, build.built, python, twisted.__version__)
+    one: Mapping[tuple[str, ...], float] = {this: 1}
+    yield OwnFamily(
+        "api_exporter_build_info",
+        "Version and build of the running exporter (always 1)",
+        lambda: one,
+        ("version", "commit", "built", "python", "twisted"),
+    )
+    yield OwnFamily(
+        "api_exporter_reactor_threads",
+        "Number of threads in the thread pools of the event loop",
+        lambda: sum(len(pool.threads) for pool in threads),
+    )
+    yield OwnFamily(
+        "api_exporter_reactor_threads_in_use",
+        "Number of busy threads in the thread pools of the event loop",
+        lambda: sum(len(pool.working) for pool in threads),
+    )
+    yield OwnFamily(
+        "api_exporter_log_lines_dropped",
+        "Number of log lines dropped because the reader of the log was too slow",
+        dropped,
+        kind="counter",
+    )
 
 
 def register_unauthorized_counter(registry: CollectorRegistry) -> Callable[[], None]:
