@@ -124,7 +124,7 @@ def main() -> None:
             return
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:
-        from api_exporter.daemon.life import start_error  # noqa: PLC0415
+        from api_exporter.daemon.process import start_error  # noqa: PLC0415
         from api_exporter.settings.spelling import hint_for_options  # noqa: PLC0415
 
         hint = hint_for_options(sys.argv[1:])

@@ -16,11 +16,11 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
-from api_exporter.access import part as access_part
+from api_exporter.access import load as access_load
 from api_exporter.account import SharedState
 from api_exporter.accounts import AccountSet
-from api_exporter.daemon import life
-from api_exporter.daemon.supervision import Notifier, Supervisor
+from api_exporter.daemon import process as daemon_process
+from api_exporter.daemon.systemd import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, install_name_resolver
 from api_exporter.live import LiveSettings, ReadSettings
 from api_exporter.plurals import with_noun
@@ -59,7 +59,7 @@ def _ignore(_: str) -> None:
 
 def makeService(options: Options) -> MultiService:
     """Return all services; wrong settings raise SystemExit before twistd forks."""
-    life.reopen_standard_streams()
+    daemon_process.reopen_standard_streams()
     from twisted.internet import reactor  # noqa: PLC0415 - installed by now, not before
 
     assert isinstance(reactor, PosixReactorBase)
@@ -68,12 +68,12 @@ def makeService(options: Options) -> MultiService:
     reactor.seconds = time.monotonic
     configured = configure(options, reactor)
     if (setting := configured.settings.output_setting) and (
-        problem := life.output_problem(options.parent)
+        problem := daemon_process.output_problem(options.parent)
     ):
-        raise life.start_error([f"{setting}: {problem}"], lasting=True)
-    file = life.log_file(options.parent)
-    observer = life.log_observer(configured.settings, options.parent, file)
-    exporter = life.Exporter(observer)
+        raise daemon_process.start_error([f"{setting}: {problem}"], lasting=True)
+    file = daemon_process.log_file(options.parent)
+    observer = daemon_process.log_observer(configured.settings, options.parent, file)
+    exporter = daemon_process.Exporter(observer)
     sys.setswitchinterval(SWITCH_INTERVAL)
     program = assemble(
         configured,
@@ -87,8 +87,10 @@ def makeService(options: Options) -> MultiService:
     )
     for service in program.services:
         exporter.addService(service)
-    life.install_exception_hook(options.parent)
-    life.install_signal_handlers(options.parent, file, reactor, reload=program.reload)
+    daemon_process.install_exception_hook(options.parent)
+    daemon_process.install_signal_handlers(
+        options.parent, file, reactor, reload=program.reload
+    )
     return exporter
 
 
@@ -117,12 +119,14 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configuration:
     try:
         configured = _configure(options, reactor)
     except ConfigurationError as error:
-        raise life.start_error(error.problems, lasting=not error.retryable) from None
+        raise daemon_process.start_error(
+            error.problems, lasting=not error.retryable
+        ) from None
     if problems := listener.description_errors(
         configured.settings.listen_address, reactor
     ):
         lines = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
-        raise life.start_error(lines, lasting=True)
+        raise daemon_process.start_error(lines, lasting=True)
     return configured
 
 
@@ -143,7 +147,7 @@ def _load_access(
 ) -> "AccessControl | None":
     # A pool of its own: a name look-up that hangs must not delay authentication.
     threads = partial(daemon_threads, 1, "passwords")
-    return access_part.load(settings, reactor, threads)
+    return access_load.load(settings, reactor, threads)
 
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
@@ -272,7 +276,7 @@ def _site(
     reactor: PosixReactorBase,
 ) -> BoundedSite:
     settings = configured.settings
-    return access_part.make_site(
+    return access_load.make_site(
         configured.access,
         tree(networks, context, lookup=settings.lookup),
         reactor,

@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
 
 from api_exporter.account import Account
 from api_exporter.accounts import AccountSet
-from api_exporter.daemon.supervision import Notifier
+from api_exporter.daemon.systemd import Notifier
 from api_exporter.live import ReadSettings
 from api_exporter.service import Configuration, assemble
 from api_exporter.settings.definitions import AccountSettings

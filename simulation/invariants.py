@@ -20,7 +20,7 @@ from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.schedule import FIRST_WAIT, MAX_SILENT
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
-from api_exporter.subjects.watch import AttentionState, update_findings
+from api_exporter.subjects.watch import KeptFindings, update_findings
 from api_exporter.upstream.fetcher import SILENT_SECONDS
 from simulation.account import MARKS, PATHS, SECRET
 from simulation.judge import Judge
@@ -138,7 +138,7 @@ LONGEST_COMPUTATION = 60.0
 """Seconds within which findings are evaluated after the end of a wait."""
 
 
-def _found_keys(state: AttentionState) -> set[FindingKey]:
+def _found_keys(state: KeptFindings) -> set[FindingKey]:
     found = (few for by in state.by_finder.values() for few in by.values())
     return {finding.key for finding in chain.from_iterable(found)}
 
@@ -587,7 +587,7 @@ class Checker:
             ago = self.world.seconds() - known.read_at.get(UP, 0.0)
             snapshot = network.attention.snapshot()
             now_found, then_found = (
-                update_findings(replace(snapshot, now=at), UP, AttentionState())
+                update_findings(replace(snapshot, now=at), UP, KeptFindings())
                 for at in (now, now - ago)
             )
             if not last.found.counts:

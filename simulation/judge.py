@@ -248,7 +248,7 @@ class AccountJudge:
         now, peers = self._world.seconds(), self._known.network.states[UP]
         for key, first in [*self._missing.items()]:
             finder = _FINDER_OF[key[0]]
-            is_blind = finder.is_single and peers.error is not None
+            is_blind = finder.hidden_in_outage and peers.error is not None
             if is_blind or not self._known.bodies.keys() >= {*finder.reads}:
                 self._missing[key] = now
             elif self._due(finder, first) < now:

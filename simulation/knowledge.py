@@ -347,7 +347,7 @@ class Knowledge:
         )
         for resource in self.network.selection.resources:
             if resource.name in self.bodies:
-                inventory = inventory.with_(resource.name, self._decode(resource))
+                inventory = inventory.replacing(resource.name, self._decode(resource))
         return inventory
 
     def _decode(self, resource: Resource[Any]) -> object:
@@ -393,7 +393,7 @@ def _text(page: OfCollector) -> bytes:
 
 
 def _rendered(collector: Collector, inventory: Inventory) -> bytes:
-    return _text(render_page(collector.measure(inventory), EMPTY_PAGE).page)
+    return _text(render_page(collector.make_families(inventory), EMPTY_PAGE).page)
 
 
 def _unlike_rendered(now: bytes, collector: Collector, inventory: Inventory) -> str:

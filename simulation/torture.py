@@ -24,7 +24,7 @@ from twisted.internet.protocol import Factory
 from twisted.logger import globalLogBeginner, globalLogPublisher
 from twisted.python.threadpool import ThreadPool
 
-from api_exporter.access import part
+from api_exporter.access import load
 from api_exporter.daemon import threads
 from api_exporter.daemon.threads import daemon_threads
 from api_exporter.ports import Compute
@@ -238,7 +238,7 @@ class FragileWorld(World):
     def _configured(self, machine: Machine) -> Configuration:
         settings = self._settings()
         passwords = partial(daemon_threads, 1, "passwords")
-        access = part.load(settings, machine, passwords)  # type: ignore[arg-type]
+        access = load.load(settings, machine, passwords)  # type: ignore[arg-type]
         return Configuration(settings, None, access)
 
     def _settings(self) -> Settings:

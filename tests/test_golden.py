@@ -55,7 +55,7 @@ class GoldenTests(SynchronousTestCase):
         known = inventory()
         turned = known
         for name, records in known.records.items():
-            turned = turned.with_(name, records[::-1])
+            turned = turned.replacing(name, records[::-1])
         pages = [dict(parsed(page(each, COLLECTORS))) for each in (known, turned)]
         self.assertEqual(*pages)
 

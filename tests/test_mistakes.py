@@ -23,7 +23,7 @@ from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.certificate_problems import chain_problem
-from api_exporter.upstream.failures import headers_error, translate
+from api_exporter.upstream.failures import headers_error, raise_upstream_error
 from api_exporter.upstream.refusal import response_error
 from tests.authority import Authority
 from tests.scripted import refusal
@@ -158,7 +158,9 @@ class MistakesTests(SynchronousTestCase):
                 failed = refused
             yield status, expected, f"{failed}. {advice(failed)}"
         for cause, expected in NETWORK.items():
-            raised = self.assertRaises(UpstreamError, translate, Failure(cause))
+            raised = self.assertRaises(
+                UpstreamError, raise_upstream_error, Failure(cause)
+            )
             assert isinstance(raised, UpstreamError)
             yield cause, expected, f"{raised}. {advice(raised)}"
         with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -144,13 +144,13 @@ class PeersTests(SynchronousTestCase):
         denied = {"peers": {"read": False}}
         user = CurrentUser(id="me", permissions=Permissions(modules=denied))
         known = Watched("auditor").network.inventory
-        after = known.with_("current_user", (user,))
+        after = known.replacing("current_user", (user,))
         self.assertEqual({UP}, known.records.keys() - after.records.keys())
         rows = [row for subject in SUBJECTS for row in subject.families]
         needy = {row.metric.name for row in rows if UP in row.needs}
         self.assertGreater(len(needy), 20)
         for subject in SUBJECTS:
-            measured = subject.collector().measure(after, {})
+            measured = subject.collector().make_families(after, {})
             shown = {f.metric.name for f in measured if [*f.samples]}
             self.assertEqual(set(), shown & needy, subject.module)
 

@@ -24,7 +24,7 @@ from api_exporter import cli
 from api_exporter.account import SharedState
 from api_exporter.accounts import AccountSet
 from api_exporter.daemon.logs import LineObserver
-from api_exporter.daemon.supervision import Notifier
+from api_exporter.daemon.systemd import Notifier
 from api_exporter.demo import server as demo
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.service import (
@@ -40,8 +40,8 @@ from api_exporter.settings.options import Options
 from api_exporter.telemetry.process import LagMeter
 from api_exporter.version import this_build
 from api_exporter.web.pprof import ProfileService
-from tests.daemon.test_life import replaced
-from tests.daemon.test_supervision import Systemd
+from tests.daemon.test_process import replaced
+from tests.daemon.test_systemd import Systemd
 from tests.logbook import logbook
 from tests.memory_reactor import MemoryReactorClock, Resolver
 

@@ -179,7 +179,7 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
         family.metric: re.findall(
             r'(\w+)="(?:\\.|[^"\\])*"', next(iter(family.samples), ("", 0))[0]
         )
-        for family in collector.measure(inventory(personal=personal))
+        for family in collector.make_families(inventory(personal=personal))
     }
 
 

@@ -263,14 +263,14 @@ class Finder(Struct, frozen=True):
 
     Attributes:
         reads: while one of them is unknown, there are no findings.
-        is_single: True if each finding is about one object. These are hidden while the
+        hidden_in_outage: True for findings about one object. They are hidden while the
             peers cannot be read, and if they began with a drop of the fleet.
     """
 
     find: Callable[[Snapshot], Iterator[Finding]]
     kinds: tuple[FindingKind, ...]
     reads: tuple[str, ...] = ()
-    is_single: bool = False
+    hidden_in_outage: bool = False
 
 
 def list_names(names: Iterable[str]) -> str:

@@ -29,7 +29,7 @@ from api_exporter.checking.first_refreshes import (
 from api_exporter.checking.health import running_at
 from api_exporter.checking.service_user import user_lines
 from api_exporter.daemon import logs
-from api_exporter.daemon.life import start_error
+from api_exporter.daemon.process import start_error
 from api_exporter.daemon.threads import install_name_resolver
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report.account import account_entry

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from api_exporter.collectors.rows import Measurement, Row
+from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.text import Family, Inputs, Metric, UnchangedFamily
 from api_exporter.netbird.inventory import Inventory
 
@@ -31,22 +31,22 @@ class Collector(Struct, frozen=True, dict=True):
         """All families that it may publish, known without measuring."""
         return tuple([row.metric for row in self.rows])
 
-    def measure(
+    def make_families(
         self, inventory: Inventory, before: Mapping[str, Inputs] = {}
     ) -> Iterator[Family]:
         """Make the families whose resources are known.
 
         Args:
-            before: the editions of the families on the previous page.
+            before: the inputs_keys of the families on the previous page.
         """
-        known = Measurement(inventory)
+        known = FamilyContext(inventory)
         for row in self.rows:
             if any(name not in inventory.records for name in row.needs):
                 continue
-            edition = known.edition(row.reads)
-            if before.get(row.metric.name) == edition:
+            inputs_key = known.inputs_key(row.reads)
+            if before.get(row.metric.name) == inputs_key:
                 yield UnchangedFamily(row.metric)
             else:
                 family = row.make(row.metric, known)
-                family.edition = edition
+                family.inputs_key = inputs_key
                 yield family

@@ -42,24 +42,24 @@ class MetricOptions(TypedDict, total=False):
 class Objects(Struct, Generic[R], frozen=True):
     """The objects of a kind in one measurement, with labels that are made once."""
 
-    every: Iterable[R]
+    records: Iterable[R]
     key: Callable[[R], Labels]
 
 
-class Measurement:
+class FamilyContext:
     """The records that families are made of, and results that families share."""
 
     def __init__(self, inventory: Inventory) -> None:
         self.inventory = inventory
         self._joins: dict[object, Any] = {}
         self._objects: dict[object, Objects[Any]] = {}
-        self._editions: dict[tuple[str, ...], Inputs] = {}
+        self._inputs_keys: dict[tuple[str, ...], Inputs] = {}
 
-    def edition(self, needs: tuple[str, ...]) -> Inputs:
-        """Return the edition of these resources, which most families share."""
-        if needs not in self._editions:
-            self._editions[needs] = self.inventory.edition(needs)
-        return self._editions[needs]
+    def inputs_key(self, needs: tuple[str, ...]) -> Inputs:
+        """Return the inputs_key of these resources, which most families share."""
+        if needs not in self._inputs_keys:
+            self._inputs_keys[needs] = self.inventory.inputs_key(needs)
+        return self._inputs_keys[needs]
 
     def join(self, join: Join[T]) -> T:
         """Return the result of a join, which is computed once."""
@@ -89,7 +89,7 @@ class Row(Struct, frozen=True):
 
     metric: Metric
     needs: tuple[str, ...]
-    make: Callable[[Metric, Measurement], Family]
+    make: Callable[[Metric, FamilyContext], Family]
     chosen_by: tuple[str, ...] = ()
 
     @property
@@ -143,8 +143,8 @@ class ObjectKind(Generic[R]):
     ) -> Row:
         """Return a row whose samples are made of all objects together."""
 
-        def make_family(metric: Metric, known: Measurement) -> Family:
-            return Family(metric, _when_read(make, known.objects(self).every))
+        def make_family(metric: Metric, known: FamilyContext) -> Family:
+            return Family(metric, _when_read(make, known.objects(self).records))
 
         metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, self._needs, make_family)
@@ -261,7 +261,7 @@ class ObjectKind(Generic[R]):
     ) -> Row:
         """Return a row with a sample for each object that has a value."""
 
-        def make(metric: Metric, known: Measurement) -> Family:
+        def make(metric: Metric, known: FamilyContext) -> Family:
             objects = known.objects(self)
             return self._family(metric, objects, labels or objects.key, value)
 
@@ -277,8 +277,8 @@ class ObjectKind(Generic[R]):
         given: object = None,
     ) -> Family:
         if self._keeps_lines:
-            return PerRecordFamily(metric, objects.every, key, value, given=given)
-        return Family(metric, _samples(objects.every, key, value))
+            return PerRecordFamily(metric, objects.records, key, value, given=given)
+        return Family(metric, _samples(objects.records, key, value))
 
     def field(
         self,
@@ -306,7 +306,7 @@ class ObjectKind(Generic[R]):
     ) -> Row:
         """Return a row whose labels or values follow from a join."""
 
-        def make(metric: Metric, known: Measurement) -> Family:
+        def make(metric: Metric, known: FamilyContext) -> Family:
             objects, found = known.objects(self), known.join(join)
             key = partial(labels, found) if labels else objects.key
             return self._family(metric, objects, key, partial(value, found), found)

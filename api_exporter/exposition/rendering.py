@@ -2,7 +2,7 @@
 its old text.
 
 An unchanged record is the same object, so its line is found by identity. A family with
-the same edition keeps its whole text. The previous page is the only cache.
+the same inputs_key keeps its whole text. The previous page is the only cache.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -83,7 +83,7 @@ class PerRecordFamily(Family, Generic[R]):
 class RenderedFamily(Struct, frozen=True, gc=False):
     """The text of a family, its inputs, and the records of its lines, in line order."""
 
-    edition: Inputs | None = None
+    inputs_key: Inputs | None = None
     page: Page = ()
     given: object = None
     records: tuple[object, ...] = ()
@@ -119,10 +119,12 @@ class RenderedPage(Struct, frozen=True, gc=False):
         return tuple([piece for one in self.families.values() for piece in one.page])
 
     @property
-    def editions(self) -> Mapping[str, Inputs]:
-        """The editions of the families whose inputs are known."""
+    def inputs_keys(self) -> Mapping[str, Inputs]:
+        """The inputs_keys of the families whose inputs are known."""
         families = self.families.items()
-        return {name: one.edition for name, one in families if one.edition is not None}
+        return {
+            name: one.inputs_key for name, one in families if one.inputs_key is not None
+        }
 
 
 EMPTY_PAGE = RenderedPage()
@@ -175,7 +177,7 @@ def _rendered(
             raise PageTooLong
         kept = next(old, None)
         page.append(kept if kept and kept.text == text else piece(text))
-    return RenderedFamily(family.edition, tuple(page), given, tuple(records))
+    return RenderedFamily(family.inputs_key, tuple(page), given, tuple(records))
 
 
 def _long_texts(chunks: Iterable[str]) -> Iterator[bytes]:

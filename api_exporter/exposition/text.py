@@ -51,17 +51,17 @@ class Family:
     """A metric and its samples, which are read once or never: pass a lazy iterable.
 
     Attributes:
-        edition: the inputs of the samples; None if they are not known.
+        inputs_key: the inputs of the samples; None if they are not known.
     """
 
     def __init__(self, metric: Metric, samples: Iterable[Sample]) -> None:
         self.metric = metric
         self.samples = samples
-        self.edition: Inputs | None = None
+        self.inputs_key: Inputs | None = None
 
 
 class UnchangedFamily(Family):
-    """A family that the previous page has in the same edition."""
+    """A family that the previous page has in the same inputs_key."""
 
     def __init__(self, metric: Metric) -> None:
         super().__init__(metric, ())

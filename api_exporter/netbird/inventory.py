@@ -59,7 +59,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         personal: the kinds of personal data that may be published.
         now: the time of publication in seconds since the epoch. Windows and days end.
         periods: seconds between refreshes, by resource.
-        changes: an object for each resource. It is new whenever the resource's records
+        versions: an object for each resource. It is new whenever the resource's records
             are replaced.
         readings: the newest good reading of each resource, unchanged records or not.
         detail: names or ids of groups whose peers may have series of their own. None:
@@ -72,7 +72,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     detail: frozenset[str] | None = None
     now: float = 0.0
     periods: Mapping[str, float] = MappingProxyType({})
-    changes: Mapping[str, object] = MappingProxyType({})
+    versions: Mapping[str, object] = MappingProxyType({})
     readings: Mapping[str, Reading] = MappingProxyType({})
 
     @property
@@ -95,7 +95,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     def current_user(self) -> Known[CurrentUser]:
         return self.records.get("current_user")
 
-    def with_(self, resource: str, records: object) -> "Inventory":
+    def replacing(self, resource: str, records: object) -> "Inventory":
         """Return the inventory with a resource's records replaced; None removes them.
 
         Another current user removes the resources of the previous one. The last record
@@ -117,11 +117,11 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return after
 
     def _with_records(self, records: Mapping[str, Any]) -> "Inventory":
-        changes = {**self.changes, **{name: object() for name in records}}
+        versions = {**self.versions, **{name: object() for name in records}}
         known = {**self.records, **records}
         known = {name: found for name, found in known.items() if found is not None}
         return replace(
-            self, changes=MappingProxyType(changes), records=MappingProxyType(known)
+            self, versions=MappingProxyType(versions), records=MappingProxyType(known)
         )
 
     def read(self, resource: str, reading: Reading) -> "Inventory":
@@ -133,16 +133,16 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         needed = self.rules.dormant_without.get(resource)
         return needed is not None and not self.records.get(needed)
 
-    def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
+    def inputs_key(self, resources: Iterable[str]) -> tuple[object, ...]:
         """Return a value that changes whenever results of these resources may change.
 
         The settings must be the same. The value keeps no records in memory.
         """
         return tuple(
             [
-                (self.changes.get(name), self.now)
+                (self.versions.get(name), self.now)
                 if name in self.rules.timed
-                else self.changes.get(name)
+                else self.versions.get(name)
                 for name in resources
             ]
         )

@@ -108,14 +108,15 @@ class Resource(Struct, Generic[R], frozen=True):
     def request_path(self, inventory: Inventory, now: float) -> str | None:
         """Return the path to request.
 
-        None while the resource is dormant, withheld or pointless, or its path unknown.
+        None while the resource is dormant, withheld or without records, or its path is
+        unknown.
         Withheld peers are requested: they show whether the NetBird API works.
         """
         if inventory.dormant(self.name):
             return None
         if self.name in inventory.withheld and self.name != UP:
             return None
-        if self.pointless(inventory):
+        if self.has_no_records(inventory):
             return None
         if not self.is_own:
             return self.path + self.query(inventory, now)
@@ -133,7 +134,7 @@ class Resource(Struct, Generic[R], frozen=True):
         periods = 1.0 if record_count else self.idle_periods
         return max(self.cost * seconds, periods * period)
 
-    def pointless(self, inventory: Inventory) -> bool:
+    def has_no_records(self, inventory: Inventory) -> bool:
         """Return whether the resource is known to have no records."""
         needed = [inventory.records.get(name) for name in self.depends_on]
         return bool(needed) and not any(needed) and None not in needed

@@ -35,7 +35,7 @@ from api_exporter.refresh.transitions import LogLine
 from api_exporter.refresh.unknown_log import UnknownLog
 from api_exporter.subjects import watch
 from api_exporter.subjects.table import RULES
-from api_exporter.subjects.watch import Attention, CertificateLifetimes
+from api_exporter.subjects.watch import CertificateLifetimes, FindingsKeeper
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import register_finding_gauges, register_page_gauges
 from api_exporter.world import World
@@ -117,7 +117,7 @@ class AccountNetwork(MultiService):
             budget=lambda: quota.budget.per_minute,
         )
         self.history = History(period=selected.periods[UP])
-        self.attention = Attention(
+        self.attention = FindingsKeeper(
             lambda: self.inventory,
             states=self.states,
             now=world.now,
@@ -191,8 +191,8 @@ class AccountNetwork(MultiService):
             detail=self.inventory.detail,
             periods=self.inventory.periods,
         )
-        for name in inventory.changes.keys() - names:
-            inventory = inventory.with_(name, None)
+        for name in inventory.versions.keys() - names:
+            inventory = inventory.replacing(name, None)
         try:
             await self.pipeline.begin_with(inventory)
         except UpstreamError as error:

@@ -235,7 +235,7 @@ class Pipeline:
                 # Without a digest, the next body is published even if it is the same.
                 self._states.change(name, body=replace(last, digest=()))
                 records = self.inventory.records.get(name)
-                await self._render(self.inventory.with_(name, records))
+                await self._render(self.inventory.replacing(name, records))
 
     async def withdraw(self, name: str) -> None:
         """Remove the metrics of a forgotten resource, unless it was read meanwhile.
@@ -246,7 +246,7 @@ class Pipeline:
             return
         async with self._rendering:
             if not self.knows(name):
-                await self._render(self.inventory.with_(name, None), inf)
+                await self._render(self.inventory.replacing(name, None), inf)
 
     async def _render(
         self, inventory: Inventory, max_bytes: float | None = None
@@ -314,7 +314,7 @@ def advance(
     body, records = decoding()
     if records is None:
         return body, before.inventory.read(name, reading), MappingProxyType({})
-    inventory = before.inventory.with_(name, records).read(name, reading)
+    inventory = before.inventory.replacing(name, records).read(name, reading)
     inventory = replace(inventory, now=before.now)
     return body, inventory, render(inventory, before)
 
@@ -370,7 +370,7 @@ def render(inventory: Inventory, before: Rendered) -> NewPages:
 
     Raises UpstreamError if all pages would be too long together.
     """
-    old, new = before.inventory.changes, inventory.changes
+    old, new = before.inventory.versions, inventory.versions
     changed = {name for name, change in new.items() if change is not old.get(name)}
     readers = [c for c in before.collectors if not changed.isdisjoint(c.reads)]
     others = before.pages.keys() - {c.name for c in readers}
@@ -398,7 +398,7 @@ def _render(
     collector: Collector, before: RenderedPage, inventory: Inventory, room: float
 ) -> RenderedPage | Failure:
     try:
-        families = collector.measure(inventory, before.editions)
+        families = collector.make_families(inventory, before.inputs_keys)
         return render_page(families, before, max_bytes=room)
     except (MemoryError, PageTooLong):  # the pages stay as they were
         raise

@@ -318,7 +318,7 @@ class Refresher(Service):
             self._states.record(name, Requested())
         elif name in inventory.withheld and not inventory.dormant(name):
             self._states.record(name, Unread(NotRead.RESTRICTED))
-        elif resource.pointless(inventory):
+        elif resource.has_no_records(inventory):
             self._states.record(name, Unread(NotRead.HAS_NO_RECORDS))
 
     def _delay(self, resource: Resource[Any], begin: float, records: int = 1) -> float:

@@ -313,7 +313,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
             {**logs, **intervals},
             omitted,
             metric_filter=metric_filter,
-            beside=logs,
+            also_request=logs,
         )
 
     def has_token_of(self, other: "AccountSettings") -> bool:

@@ -7,7 +7,7 @@ from api_exporter.subjects.table import FINDERS
 
 
 def can_find(finder: Finder, snapshot: Snapshot) -> bool:
-    is_blind = finder.is_single and snapshot.peers_unreadable
+    is_blind = finder.hidden_in_outage and snapshot.peers_unreadable
     return not is_blind and not _unknown(snapshot, finder)
 
 
@@ -16,7 +16,7 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
         return
     keys = set()
     for finding in finder.find(snapshot):
-        is_hidden = finder.is_single and snapshot.is_part_of_drop(finding)
+        is_hidden = finder.hidden_in_outage and snapshot.is_part_of_drop(finding)
         if not is_hidden and finding.key not in keys:
             keys.add(finding.key)
             yield finding

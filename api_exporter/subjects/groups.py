@@ -248,9 +248,12 @@ def _members_of(snapshot: Snapshot, group: Group) -> Members:
 
 FINDERS = (
     Finder(
-        offline_peers, (PEER_OFFLINE, ROUTERS_DOWN), ("groups", "peers"), is_single=True
+        offline_peers,
+        (PEER_OFFLINE, ROUTERS_DOWN),
+        ("groups", "peers"),
+        hidden_in_outage=True,
     ),
-    Finder(missing_groups, (GROUP_MISSING,), ("groups",), is_single=True),
+    Finder(missing_groups, (GROUP_MISSING,), ("groups",), hidden_in_outage=True),
     Finder(expired_logins, (LOGIN_EXPIRED,), ("groups", "peers")),
 )
 

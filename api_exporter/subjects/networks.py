@@ -374,7 +374,7 @@ FINDERS = (
         findings,
         (NETWORK_UNREACHABLE, NETWORK_REDUNDANCY_LOST, RESOURCE_UNREACHABLE),
         _READS,
-        is_single=True,
+        hidden_in_outage=True,
     ),
 )
 

@@ -201,7 +201,10 @@ _READS = ("routes", "groups", "peers")
 
 FINDERS = (
     Finder(
-        findings, (ROUTE_UNREACHABLE, ROUTE_REDUNDANCY_LOST), _READS, is_single=True
+        findings,
+        (ROUTE_UNREACHABLE, ROUTE_REDUNDANCY_LOST),
+        _READS,
+        hidden_in_outage=True,
     ),
 )
 

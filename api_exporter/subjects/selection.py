@@ -36,7 +36,7 @@ def selection(
     omitted: Container[str] = frozenset(),
     *,
     metric_filter: MetricFilter = EVERYTHING,
-    beside: Iterable[str] = (),
+    also_request: Iterable[str] = (),
 ) -> Selection:
     """Return a selection of the collectors of these names that have a family left.
 
@@ -44,23 +44,23 @@ def selection(
         intervals: seconds between refreshes of resources, if not the usual ones; OFF
             for resources that are not requested.
         omitted: resources that are not requested even if a collector reads them.
-        beside: resources that are always requested. If no collector reads them, their
-            records are not decoded.
+        also_request: resources that are always requested. If no collector reads them,
+            their records are not decoded.
     """
     chosen = (metric_filter.apply(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
     off = {name for name, period in intervals.items() if period == OFF}
     off |= {name for name, needed in RULES.dormant_without.items() if needed in off}
-    beside = frozenset(beside)
-    dependencies = (RESOURCE_BY_NAME[name].depends_on for name in beside)
+    also_request = frozenset(also_request)
+    dependencies = (RESOURCE_BY_NAME[name].depends_on for name in also_request)
     read = ALWAYS_READ.union(
         *(collector.reads for collector in collectors), *dependencies
     )
-    unread = beside - read - {ACCESS_LOG}
+    unread = also_request - read - {ACCESS_LOG}
     resources = tuple(
         replace(r, decoder=_COUNTING) if r.name in unread else r
         for r in RESOURCE_BY_NAME.values()
-        if r.name in read | beside and r.name not in omitted and r.name not in off
+        if r.name in read | also_request and r.name not in omitted and r.name not in off
     )
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}
     return Selection(collectors, resources, periods)

@@ -85,11 +85,11 @@ FindingsByFinder = Mapping[Finder, Mapping[Severity, Sequence[Finding]]]
 _NO_FINDINGS: Mapping[Severity, Sequence[Finding]] = MappingProxyType({})
 
 
-class AttentionState(Struct, frozen=True, kw_only=True):
+class KeptFindings(Struct, frozen=True, kw_only=True):
     """The findings after a refresh, and the state for the next update.
 
     Attributes:
-        changes: those of the inventory, which show what has changed since.
+        versions: those of the inventory, which show what has changed since.
         started_at: when the exporter started, seconds since the epoch.
         drop_at: when many of the newest peers went offline at once, or None.
         known: the finders that knew all that they read.
@@ -100,7 +100,7 @@ class AttentionState(Struct, frozen=True, kw_only=True):
         began: the time of the first update with known peers, in seconds of the clock.
     """
 
-    changes: Mapping[str, object] = MappingProxyType({})
+    versions: Mapping[str, object] = MappingProxyType({})
     started_at: float = 0.0
     drop_at: float | None = None
     known: frozenset[Finder] = frozenset()
@@ -115,7 +115,7 @@ class AttentionState(Struct, frozen=True, kw_only=True):
     routes: Reach | None = None
 
 
-class Attention:
+class FindingsKeeper:
     """The findings of one account.
 
     Args:
@@ -143,7 +143,7 @@ class Attention:
         self._important_groups = important_groups
         self._certificate_lifetimes = certificate_lifetimes
         self.thresholds = thresholds or default_thresholds()
-        self.last = AttentionState(started_at=now())
+        self.last = KeptFindings(started_at=now())
 
     @property
     def found(self) -> FindingList:
@@ -164,8 +164,8 @@ class Attention:
 
 
 def update_findings(
-    snapshot: Snapshot, resource: str, last: AttentionState
-) -> AttentionState:
+    snapshot: Snapshot, resource: str, last: KeptFindings
+) -> KeptFindings:
     """Return the findings after a refresh.
 
     A finder runs again if a resource that it reads has changed. A refresh of the peers
@@ -174,8 +174,10 @@ def update_findings(
     Args:
         resource: it was refreshed, or its request has failed.
     """
-    inventory, changes = snapshot.inventory, snapshot.inventory.changes
-    changed = {name for name in changes if changes[name] is not last.changes.get(name)}
+    inventory, versions = snapshot.inventory, snapshot.inventory.versions
+    changed = {
+        name for name in versions if versions[name] is not last.versions.get(name)
+    }
     drop, everything = last.drop_at, resource == UP
     if everything or UP in changed:
         drop = drop_at(inventory.peers or (), snapshot.now, snapshot.thresholds)
@@ -195,8 +197,8 @@ def update_findings(
     began = min(last.began, snapshot.seconds) if is_up else last.began
     seconds, untried = snapshot.seconds - began, has_untried(snapshot)
     has_begun = not waits and not untried
-    state = AttentionState(
-        changes=changes,
+    state = KeptFindings(
+        versions=versions,
         started_at=last.started_at,
         known=frozenset(f for f in every if can_find(f, snapshot)),
         drop_at=drop,
@@ -216,7 +218,7 @@ def _waits(
     snapshot: Snapshot,
     resource: str,
     by_finder: FindingsByFinder,
-    last: AttentionState,
+    last: KeptFindings,
     changed: Set[str],
 ) -> Waits:
     """Return what is kept back: see Note [Found again]."""
@@ -245,7 +247,7 @@ def _every(found: Mapping[Severity, Sequence[Finding]] | None) -> Iterator[Findi
 
 
 def _dated(
-    findings: Iterable[Finding], finder: Finder, now: float, last: AttentionState
+    findings: Iterable[Finding], finder: Finder, now: float, last: KeptFindings
 ) -> Iterator[Finding]:
     """Yield the findings with the time at which each one was first found.
 
@@ -281,7 +283,7 @@ def _labels(f: Finding) -> tuple[str, ...]:
     return f.finding, f.severity, f.object_type, f.object_id, f.object
 
 
-def _combined(snapshot: Snapshot, state: AttentionState) -> FindingList:
+def _combined(snapshot: Snapshot, state: KeptFindings) -> FindingList:
     by_finder = state.by_finder
     every = [by_finder[finder] for finder in FINDERS if finder in by_finder]
     findings = tuple(

@@ -84,7 +84,7 @@ class BodyMemory:
         self._receiving.discard(body)
         self.update()
 
-    def hold(self, size: int) -> Callable[[], None]:
+    def reserve(self, size: int) -> Callable[[], None]:
         """Count a body until it is decoded. Return a function that ends this."""
         self._waiting += size
         self.update()

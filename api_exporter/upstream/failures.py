@@ -105,7 +105,7 @@ def raise_timeout(result: object, timeout: float) -> NoReturn:
     raise UpstreamError("timeout", f"no response within {timeout:.3g} s")
 
 
-def translate(failure: Failure) -> NoReturn:
+def raise_upstream_error(failure: Failure) -> NoReturn:
     """Raise UpstreamError for a network failure, and any other exception unchanged."""
     causes = list(_causes(failure))
     for cause in causes:

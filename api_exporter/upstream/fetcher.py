@@ -165,7 +165,7 @@ class Fetcher:
             try:
                 body = BodyReceiver(self._body_memory)
                 data = await self._attempt(path, number, token, deadline, body)
-                release = self._body_memory.hold(len(data))
+                release = self._body_memory.reserve(len(data))
                 mask = partial(mask_records, self._secrets(token))
                 return ResponseBody(data, body.packed, body.limit, release, mask)
             except UpstreamError as error:
@@ -232,7 +232,7 @@ class Fetcher:
             return await (
                 Deferred.fromCoroutine(self._exchange(path, token, body))
                 .addTimeout(deadline, self._clock, failures.raise_timeout)
-                .addErrback(failures.translate)
+                .addErrback(failures.raise_upstream_error)
             )
         except UpstreamError as error:
             failed = error

@@ -44,20 +44,20 @@ class NewestTable:
     def __init__(self, network: AccountNetwork, compute: Compute) -> None:
         self._network = network
         self._compute = compute
-        self._edition: object = None
+        self._inputs_key: object = None
         self.table: Table | None = None
 
     async def __call__(self, _resource: str) -> None:
         """Make the table again if a list has changed from which it is made."""
         inventory = self._network.inventory
-        edition = inventory.edition(TABLE_READS)
-        if edition == self._edition:
+        inputs_key = inventory.inputs_key(TABLE_READS)
+        if inputs_key == self._inputs_key:
             return
-        made, self._edition = None, None
+        made, self._inputs_key = None, None
         try:
             if inventory.peers is not None and inventory.groups is not None:
                 made = await self._compute(make_table, inventory)
-                self._edition = edition
+                self._inputs_key = inputs_key
         finally:
             self.table = made
 

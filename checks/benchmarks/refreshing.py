@@ -36,7 +36,7 @@ from api_exporter.settings import environment
 from api_exporter.subjects import watch
 from api_exporter.subjects.selection import selection
 from api_exporter.subjects.table import RESOURCE_BY_NAME
-from api_exporter.subjects.watch import Attention, AttentionState, update_findings
+from api_exporter.subjects.watch import FindingsKeeper, KeptFindings, update_findings
 from api_exporter.upstream.client import Client
 from api_exporter.world import World
 from checks.benchmarks.client import MAX_WAIT
@@ -66,7 +66,7 @@ class GarbageCollections:
             self.seconds += time.process_time() - self._begin
 
 
-def _keep_findings(_: Snapshot, __: str, last: AttentionState) -> AttentionState:
+def _keep_findings(_: Snapshot, __: str, last: KeptFindings) -> KeptFindings:
     """Return the last findings: the search for findings is measured separately."""
     return last
 
@@ -184,7 +184,7 @@ class Exporter:
         before: dict[str, int] = {}
         seen: dict[str, KnownRecords] = {name: {} for name in RESOURCE_BY_NAME}
         every: list[dict[str, float]] = []
-        attention = Attention(
+        attention = FindingsKeeper(
             lambda: inventory, states=self.network.states, now=time.time
         )
         for _ in range(rounds + 1):
@@ -208,7 +208,7 @@ class Exporter:
                     context = DecodeContext(known, seen[resource.name])
                     decoded = resource.decoder.decode(body, context)
                     seen[resource.name] = decoded.recognized
-                    inventory = inventory.with_(resource.name, decoded.records)
+                    inventory = inventory.replacing(resource.name, decoded.records)
                 times.append(watch())
                 del body, received
                 spent["digest"] += times[1] - times[0]
@@ -234,7 +234,7 @@ class Exporter:
         for collector in self.network.selection.collectors:
             if resource in collector.reads:
                 before = self._made.get(collector.name, EMPTY_PAGE)
-                page = render_page(collector.measure(inventory), before)
+                page = render_page(collector.make_families(inventory), before)
                 self._made[collector.name] = page
         spent["make"] += time.process_time() - begin
 

@@ -106,5 +106,5 @@ class DemoTests(SynchronousTestCase):
         whole = known(SimulatedNetwork(60), NOW)
         every = findings(seen(whole))
         for name in sorted({name for finder in FINDERS for name in finder.reads}):
-            some = findings(seen(whole.with_(name, None)))
+            some = findings(seen(whole.replacing(name, None)))
             self.assertLess(set(some), {*every, None}, name)

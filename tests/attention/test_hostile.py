@@ -16,7 +16,7 @@ from api_exporter.subjects.networks import Network, NetworkResource, NetworkRout
 from api_exporter.subjects.reverse_proxy import ProxyCluster, ProxyService
 from api_exporter.subjects.routes import Route
 from api_exporter.subjects.setup_keys import SetupKey
-from api_exporter.subjects.watch import Attention, update_findings
+from api_exporter.subjects.watch import FindingsKeeper, update_findings
 from simulation.company.network import SimulatedNetwork as Demo
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
 from tests.attention.test_demo import known
@@ -90,7 +90,7 @@ class NamesTests(ServedTestCase):
 
     def test_markup(self) -> None:
         """Markup in names is text on the page."""
-        attention = Attention(
+        attention = FindingsKeeper(
             lambda: named(HOSTILE[0]),
             states={"peers": ResourceState(period=30, ended_at=NOW, last_success=NOW)},
             now=lambda: NOW,

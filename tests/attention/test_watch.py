@@ -18,13 +18,13 @@ from api_exporter.subjects.policies import Policy, PostureCheck
 from api_exporter.subjects.reverse_proxy import ProxyCluster
 from api_exporter.subjects.routes import Route
 from api_exporter.subjects.setup_keys import SetupKey
-from api_exporter.subjects.watch import Attention, FindingList, update_findings
+from api_exporter.subjects.watch import FindingList, FindingsKeeper, update_findings
 from tests.attention.looking import DAY, NOW, at
 from tests.inventories import inventory_of
 
 READ = ResourceState(period=30, ended_at=NOW, last_success=NOW)
 
-WAITING = inventory_of().with_("users", (User(id="u", pending_approval=True),))
+WAITING = inventory_of().replacing("users", (User(id="u", pending_approval=True),))
 
 KEY = SetupKey(id="k", type="reusable", expires=at(2 * DAY), last_used=at(0))
 
@@ -35,7 +35,7 @@ class AttentionTests(SynchronousTestCase):
         self.time = NOW
         self.lives: tuple[Lifetime | None, Lifetime | None] = (None, None)
         self.states = {"peers": READ}
-        self.attention = Attention(
+        self.attention = FindingsKeeper(
             lambda: self.known,
             states=self.states,
             now=lambda: self.time,
@@ -48,7 +48,7 @@ class AttentionTests(SynchronousTestCase):
             b'{"severities": {"NetBirdUserAwaitsApproval": "critical"}}'
         )
         for thresholds, severity in ((None, "info"), (severe, "critical")):
-            attention = Attention(
+            attention = FindingsKeeper(
                 lambda: WAITING,
                 states=self.states,
                 now=lambda: self.time,
@@ -74,7 +74,7 @@ class AttentionTests(SynchronousTestCase):
 
     def test_unchanged(self) -> None:
         """A refresh without a change computes no finding."""
-        self.known = WAITING.with_("setup_keys", (KEY,))
+        self.known = WAITING.replacing("setup_keys", (KEY,))
         self.look("users")
         before = self.attention.last.by_finder
         self.assertEqual(1, self.look("users").counts["info"])
@@ -89,11 +89,11 @@ class AttentionTests(SynchronousTestCase):
             looked.append(len(peers))
 
         self.patch(watch, "drop_at", drop_at)
-        self.known = inventory_of(groups=()).with_("peers", (Peer(id="p"),))
+        self.known = inventory_of(groups=()).replacing("peers", (Peer(id="p"),))
         for resource, count in (("peers", 1), ("groups", 1), ("peers", 2)):
             self.look(resource)
             self.assertEqual(count, len(looked), resource)
-        self.known = self.known.with_("peers", ())
+        self.known = self.known.replacing("peers", ())
         for _ in range(2):
             self.look("groups")
             self.assertEqual(3, len(looked))
@@ -111,15 +111,15 @@ class AttentionTests(SynchronousTestCase):
 
         self.known = inventory_of(peers=there, groups=(), users=())
         self.look("peers")
-        self.known = self.known.with_("peers", (*lost, *there[10:])).with_(
+        self.known = self.known.replacing("peers", (*lost, *there[10:])).replacing(
             "users", None
         )
         self.look("users")  # the peers were read at the same time
         self.assertEqual(["NetBirdFleetDropped"], drops())
-        self.known = self.known.with_("peers", None)
+        self.known = self.known.replacing("peers", None)
         self.look("groups")
         self.assertEqual([], drops())
-        self.known = self.known.with_("peers", (*lost, *there[10:]))
+        self.known = self.known.replacing("peers", (*lost, *there[10:]))
         self.look("peers")
         self.assertEqual(["NetBirdFleetDropped"], drops())
         self.time += 2 * 3600
@@ -128,7 +128,7 @@ class AttentionTests(SynchronousTestCase):
 
     def test_important_beside(self) -> None:
         """Numbers of important groups follow the peers after any refresh."""
-        attention = Attention(
+        attention = FindingsKeeper(
             lambda: self.known,
             states=self.states,
             now=lambda: self.time,
@@ -136,19 +136,19 @@ class AttentionTests(SynchronousTestCase):
         )
         gates = Group(id="g", name="gates", peers=(Member(id="a"), Member(id="b")))
         there = (Peer(id="a", connected=True), Peer(id="b", connected=True))
-        self.known = inventory_of(users=(), policies=()).with_("groups", (gates,))
+        self.known = inventory_of(users=(), policies=()).replacing("groups", (gates,))
         for resource, peers, numbers in (
             ("peers", there, (2, 2)),
             ("users", (replace(there[0], connected=False), there[1]), (2, 1)),
             ("policies", there[:1], (1, 1)),
         ):
-            self.known = self.known.with_("peers", peers)
+            self.known = self.known.replacing("peers", peers)
             attention.last = update_findings(
                 attention.snapshot(), resource, attention.last
             )
             [found] = attention.last.groups or ()
             self.assertEqual(numbers, (found.peers, found.connected), resource)
-        self.known = self.known.with_("groups", (replace(gates, peers=None),))
+        self.known = self.known.replacing("groups", (replace(gates, peers=None),))
         attention.last = update_findings(attention.snapshot(), "users", attention.last)
         self.assertEqual([0], [found.peers for found in attention.last.groups or ()])
 
@@ -157,7 +157,7 @@ class AttentionTests(SynchronousTestCase):
         self.known = WAITING
         self.states["users"] = READ
         self.look("users")
-        self.known = self.known.with_("users", None)
+        self.known = self.known.replacing("users", None)
         found = self.look("users")
         self.assertEqual(((), ("peers", "users")), (found.findings, found.unknown))
 
@@ -165,10 +165,10 @@ class AttentionTests(SynchronousTestCase):
         """A finding that needs a provider ends with the last provider."""
         kept = AgentSettings(enable_prompt_collection=True)
         provider = AgentProvider(id="a")
-        self.known = self.known.with_("agent_providers", (provider,))
-        self.known = self.known.with_("agent_settings", (kept,))
+        self.known = self.known.replacing("agent_providers", (provider,))
+        self.known = self.known.replacing("agent_settings", (kept,))
         self.assertEqual(1, sum(self.look("agent_settings").counts.values()))
-        self.known = self.known.with_("agent_providers", ())
+        self.known = self.known.replacing("agent_providers", ())
         self.assertEqual(0, sum(self.look("agent_providers").counts.values()))
 
     def test_time(self) -> None:
@@ -238,7 +238,7 @@ class AttentionTests(SynchronousTestCase):
 
         def waiting(*ids: str) -> Inventory:
             users = tuple(User(id=id_, pending_approval=True) for id_ in ids)
-            return self.known.with_("users", users)
+            return self.known.replacing("users", users)
 
         self.time += 60
         self.assertEqual([], times())  # unknown
@@ -254,9 +254,9 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual([0], times())
         self.known = waiting("u", "v")
         self.assertEqual([0, 180], times())
-        known, self.known = self.known, self.known.with_("users", None)
+        known, self.known = self.known, self.known.replacing("users", None)
         self.assertEqual([], times())
-        self.known = known.with_("users", known.users)
+        self.known = known.replacing("users", known.users)
         self.assertEqual([0, 0], times())
         key = replace(KEY, expires=at(-DAY))
         self.known = inventory_of(setup_keys=(key,))
@@ -275,7 +275,7 @@ class AttentionTests(SynchronousTestCase):
             "policies", Reading(0, 1)
         )
         self.look("peers")
-        self.known = self.known.with_("policies", ())
+        self.known = self.known.replacing("policies", ())
         self.known = self.known.read("policies", Reading(2, 4))
         self.known = self.known.read("posture_checks", Reading(3, 5))
         self.assertEqual(1, self.look("posture_checks").kept_back)

@@ -81,5 +81,5 @@ def inventory(*, personal: bool = False, **others: str) -> Inventory:
             found = resource.decoder.decode(
                 body(each), DecodeContext(before, now=NOON)
             ).records
-            known = known.with_(resource.name, found)
+            known = known.replacing(resource.name, found)
     return known

@@ -19,7 +19,7 @@ def rendered(families: Iterable[Family]) -> str:
 
 def page(inventory: Inventory, collectors: Iterable[Collector] = COLLECTORS) -> str:
     """Return the page of collectors, by default of all, even of those that are off."""
-    return "".join(rendered(c.measure(inventory)) for c in collectors)
+    return "".join(rendered(c.make_families(inventory)) for c in collectors)
 
 
 Key = tuple[str, frozenset[tuple[str, str]]]

@@ -133,7 +133,7 @@ class HostileTests(SynchronousTestCase):
                 continue
             for complaint in found.errors:
                 self.assertRegex(complaint, r"^\[\d+\]: .")
-            inventory = inventory.with_(resource.name, found.records)
+            inventory = inventory.replacing(resource.name, found.records)
         samples = parsed(page(inventory, COLLECTORS))
         self.assertEqual(len(samples), len(dict(samples)), "two of one name and labels")
         for (name, _), value in samples:
@@ -154,7 +154,7 @@ class LongTests(SynchronousTestCase):
             listed = many[0] if resource.name in DOCUMENTS else many
             found = decoded(resource.name, json.dumps(listed).encode())
             self.assertEqual((0, ()), (found.rejected, found.errors))
-            inventory = inventory.with_(resource.name, found.records)
+            inventory = inventory.replacing(resource.name, found.records)
         text = page(inventory, COLLECTORS)
         samples = parsed(text)
         self.assertEqual(len(samples), len(dict(samples)), "two of one name and labels")

@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.collector import Collector
 from api_exporter.collectors.metric_filter import MetricFilter
-from api_exporter.collectors.rows import Measurement, Row
+from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.text import Family, Metric
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Member
@@ -33,7 +33,8 @@ def text(choice: MetricFilter, known: Inventory = KNOWN) -> str:
     """Return the whole page."""
     known = replace(known, detail=choice.detail)
     return "".join(
-        rendered(collector.measure(known)) for collector in chosen(choice).collectors
+        rendered(collector.make_families(known))
+        for collector in chosen(choice).collectors
     )
 
 
@@ -50,7 +51,7 @@ class FamiliesTests(SynchronousTestCase):
     def test_known_without_measuring(self) -> None:
         """Each collector knows its families, in their order, without measuring."""
         for collector in COLLECTORS:
-            measured = [family.metric for family in collector.measure(KNOWN)]
+            measured = [family.metric for family in collector.make_families(KNOWN)]
             self.assertEqual(set(measured), set(collector.families), collector.name)
         self.assertEqual(len(NAMES), len(set(NAMES)))
 
@@ -66,7 +67,7 @@ class FamiliesTests(SynchronousTestCase):
     def test_denied_families_cost_nothing(self) -> None:
         """A denied family is not made, and a collector is not if all are denied."""
 
-        def make(metric: Metric, _: Measurement) -> Family:
+        def make(metric: Metric, _: FamilyContext) -> Family:
             made.append(metric.name)
             return Family(metric, ())
 
@@ -77,7 +78,7 @@ class FamiliesTests(SynchronousTestCase):
             made.clear()
             permitted = MetricFilter(deny=tuple(deny)).apply(collector)
             assert permitted is not None or deny == "ab"
-            list(permitted.measure(KNOWN) if permitted else ())
+            list(permitted.make_families(KNOWN) if permitted else ())
             self.assertEqual([*expected], made)
 
 

@@ -90,11 +90,11 @@ ROUNDS = st.lists(st.tuples(CHANGES, CHOICES, PEOPLE), max_size=6)
 def read(inventory: Inventory, resource: str, told: object) -> Inventory:
     """Return the inventory after a body, or after a withdrawal."""
     if told is None:
-        return inventory.with_(resource, None)
+        return inventory.replacing(resource, None)
     [found] = [r for r in EVERYTHING if r.name == resource]
     raw = body(told) if isinstance(told, str) else json.dumps(told).encode()
     before = inventory.records.get(resource) or ()
-    return inventory.with_(
+    return inventory.replacing(
         resource, found.decoder.decode(raw, DecodeContext(before)).records
     )
 
@@ -136,10 +136,10 @@ class KeptTests(SynchronousTestCase):
                 before = pages.pop(collector.name, EMPTY_PAGE)
                 if chosen is None:
                     continue
-                families = chosen.measure(known, before.editions)
+                families = chosen.make_families(known, before.inputs_keys)
                 after = render_page(families, before)
                 pages[collector.name] = after
-                text = rendered(chosen.measure(known)).encode()
+                text = rendered(chosen.make_families(known)).encode()
                 self.assertEqual(text, b"".join(p.text for p in after.page))
                 packed = b"".join(p.deflated for p in after.page)
                 inflate = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -150,9 +150,9 @@ class KeptTests(SynchronousTestCase):
 
 
 class EditionTests(SynchronousTestCase):
-    """A family is copied from the previous page while its edition is the same.
+    """A family is copied from the previous page while its inputs_key is the same.
 
-    So an edition must depend on all resources that the family needs.
+    So an inputs_key must depend on all resources that the family needs.
     """
 
     def setUp(self) -> None:
@@ -170,16 +170,16 @@ class EditionTests(SynchronousTestCase):
         """Compare all pages, each made of the previous one, with new ones."""
         for collector in self.collectors:
             before = self.pages[collector.name]
-            families = collector.measure(self.known, before.editions)
+            families = collector.make_families(self.known, before.inputs_keys)
             after = self.pages[collector.name] = render_page(families, before)
-            new_text = rendered(collector.measure(self.known))
+            new_text = rendered(collector.make_families(self.known))
             self.assertEqual(new_text, b"".join(p.text for p in after.page).decode())
 
     def cycle(self, resource: str) -> None:
         """Remove half of the records, all of them, the resource, and restore it."""
         told = self.known.records[resource]
         for some in (told[::2], (), None, told):
-            self.known = self.known.with_(resource, some)
+            self.known = self.known.replacing(resource, some)
             self.check()
 
     def test_each_resource(self) -> None:
@@ -212,9 +212,11 @@ class EditionTests(SynchronousTestCase):
 
     def test_needs(self) -> None:
         """Families that do not depend on a change are not made again."""
-        self.known = self.known.with_("peers", self.known.peers)
+        self.known = self.known.replacing("peers", self.known.peers)
         [collector] = [c for c in COLLECTORS if c.name == "networks"]
-        families = collector.measure(self.known, self.pages["networks"].editions)
+        families = collector.make_families(
+            self.known, self.pages["networks"].inputs_keys
+        )
         fresh = [f.metric for f in families if not isinstance(f, UnchangedFamily)]
         self.assertEqual(
             [row.metric for row in networks.FAMILIES if "peers" in row.needs], fresh

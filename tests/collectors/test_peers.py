@@ -25,7 +25,7 @@ class TestPeerExporter(SynchronousTestCase):
     def samples(self, body: bytes) -> dict[Key, float]:
         """Return the samples of the collector of peers, given a response's body."""
         [peers] = [collector for collector in COLLECTORS if collector.name == "peers"]
-        inventory = inventory_of().with_("peers", decoded("peers", body).records)
+        inventory = inventory_of().replacing("peers", decoded("peers", body).records)
         found = parsed(page(inventory, [peers]))
         self.assertEqual(len(found), len(dict(found)), "a sample twice")
         return dict(found)

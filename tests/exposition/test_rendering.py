@@ -104,18 +104,18 @@ class FamilyTests(SynchronousTestCase):
             render_page([family], max_bytes=length - 1)
 
     def test_unchanged(self) -> None:
-        """A family in the same edition keeps its pieces."""
+        """A family in the same inputs_key keeps its pieces."""
         family = self.family(PIECE_BYTES, 1)
-        family.edition = ("unchanged",)
+        family.inputs_key = ("unchanged",)
         before = self.paged(family)
-        self.assertEqual({METRIC.name: ("unchanged",)}, before.editions)
+        self.assertEqual({METRIC.name: ("unchanged",)}, before.inputs_keys)
         same = [UnchangedFamily(METRIC)]
         self.assertEqual(before, self.paged(*same, before=before))
         with self.assertRaises(PageTooLong):
             render_page(same, before, max_bytes=PIECE_BYTES)
 
     def test_without_edition(self) -> None:
-        self.assertEqual({}, self.paged(self.family(1)).editions)
+        self.assertEqual({}, self.paged(self.family(1)).inputs_keys)
 
     def test_same(self) -> None:
         """An equal text is the same piece."""

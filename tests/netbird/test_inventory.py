@@ -19,7 +19,9 @@ class InventoryTests(SynchronousTestCase):
             (None, None),
         ):
             self.assertEqual(
-                kept, before.with_("users", users).records.get("access_tokens"), users
+                kept,
+                before.replacing("users", users).records.get("access_tokens"),
+                users,
             )
 
     def test_current_user(self) -> None:
@@ -69,7 +71,7 @@ class InventoryTests(SynchronousTestCase):
         """The peers are not withheld if no user says any more that some are missing."""
         before = inventory_of(users=(User(id="me", role="user", is_current=True),))
         denied = Permissions(modules={"users": {"read": False}})
-        after = before.with_(
+        after = before.replacing(
             "current_user", (CurrentUser(id="me", permissions=denied),)
         )
         self.assertEqual({"peers"}, before.withheld)

@@ -139,8 +139,8 @@ class AccessLogTests(SynchronousTestCase):
         ):
             located = resource.request_path(inventory, 0.0)
             self.assertEqual("api/events/proxy" if asked else None, located)
-            self.assertEqual(pointless, resource.pointless(inventory))
-        self.assertFalse(TOKENS.pointless(inventory_of()))
+            self.assertEqual(pointless, resource.has_no_records(inventory))
+        self.assertFalse(TOKENS.has_no_records(inventory_of()))
 
 
 class AccessTokensTests(SynchronousTestCase):

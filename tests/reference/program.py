@@ -73,5 +73,5 @@ def all_read(
                 found = resource.decoder.decode(text, DecodeContext(before, now=now))
             except UpstreamError:
                 break
-            inventory = inventory.with_(resource.name, found.records)
+            inventory = inventory.replacing(resource.name, found.records)
     return inventory

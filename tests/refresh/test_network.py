@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.finding import Snapshot
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.subjects import watch
-from api_exporter.subjects.watch import AttentionState
+from api_exporter.subjects.watch import KeptFindings
 from tests.logbook import logbook
 from tests.refresh.recorded_log import RecordedLog
 from tests.refresh.test_refresher import GOOD, Bench
@@ -126,7 +126,7 @@ class NetworkTests(SynchronousTestCase):
         """A defect in the findings is logged when it begins, and ends no refresh."""
         is_broken = True
 
-        def look(_: Snapshot, resource: str, last: AttentionState) -> AttentionState:
+        def look(_: Snapshot, resource: str, last: KeptFindings) -> KeptFindings:
             if is_broken:
                 raise ValueError(resource)
             return last

@@ -8,7 +8,7 @@ from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.collector import Collector
-from api_exporter.collectors.rows import Measurement, Row
+from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Family, Metric, labels
 from api_exporter.netbird import join_size
@@ -30,7 +30,7 @@ METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
 
 
-def family(metric: Metric, known: Measurement) -> Family:
+def family(metric: Metric, known: FamilyContext) -> Family:
     groups = known.inventory.groups or ()
     return Family(metric, [(labels(id=group.id), 1) for group in groups])
 
@@ -78,7 +78,7 @@ class Bench:
         data = gzip.compress(self.body) if self.packed else self.body
         return succeed(ResponseBody(data, self.packed, 1000, close))
 
-    def make(self, metric: Metric, known: Measurement) -> Family:
+    def make(self, metric: Metric, known: FamilyContext) -> Family:
         if self.defect:
             raise ZeroDivisionError("oops")
         return family(metric, known)

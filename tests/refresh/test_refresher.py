@@ -243,7 +243,7 @@ class Bench(AccountNetwork):
                     collectors or ("peers", "groups"),
                     {"current_user": OFF},
                     metric_filter=metric_filter,
-                    beside=beside,
+                    also_request=beside,
                 ),
             ),
             world=World(self.clock, self.now, lambda: 0.5),

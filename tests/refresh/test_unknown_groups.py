@@ -20,7 +20,7 @@ class UnknownGroupsTests(SynchronousTestCase):
         def told(*groups: Group) -> list[str]:
             before = len(book.lines())
             for _ in range(3):
-                unknown.warn(known.with_("groups", groups))
+                unknown.warn(known.replacing("groups", groups))
             return book.lines()[before:]
 
         def line(name: str) -> str:

@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.report import words
 from api_exporter.report.account import account_entry
 from api_exporter.report.lines import finding_line, problem_lines
-from api_exporter.subjects.watch import AttentionState, FindingList
+from api_exporter.subjects.watch import FindingList, KeptFindings
 from tests.web.status.test_findings import KIND, finding, of
 from tests.web.watched import NOON, Watched
 
@@ -28,7 +28,7 @@ class WordsTests(SynchronousTestCase):
             (FindingList(), "Not known yet."),
         ):
             watched = Watched()
-            watched.attention.last = AttentionState(found=found)
+            watched.attention.last = KeptFindings(found=found)
             entry = account_entry(watched, runbooks=RUNBOOKS, now=NOON)
             *_, line = problem_lines(entry, RUNBOOKS)
             self.assertEqual(f"needs attention: {expected}", line)
@@ -78,7 +78,7 @@ class WordsTests(SynchronousTestCase):
             ({"critical": 1, "warning": 2}, "1 critical, 2 warnings", "2 warnings"),
         ):
             watched = Watched()
-            watched.attention.last = AttentionState(
+            watched.attention.last = KeptFindings(
                 found=FindingList(lines=(critical,), counts={**KNOWN, **numbers})
             )
             entry = account_entry(watched, runbooks=RUNBOOKS, now=NOON)
@@ -93,7 +93,7 @@ class WordsTests(SynchronousTestCase):
         for fields, rest in (({}, ""), (known, " – 2 minutes (11:58 UTC) [NetBirdX]")):
             watched = Watched()
             found = of(finding(0, **fields), warning=1)
-            watched.attention.last = AttentionState(found=found)
+            watched.attention.last = KeptFindings(found=found)
             entry = account_entry(watched, runbooks=RUNBOOKS, now=NOON)
             [line] = map(finding_line, entry.findings)
             self.assertEqual(f"warning: Network 0 Lost.{rest}", line)

@@ -78,6 +78,6 @@ class ManyLimitsTests(SynchronousTestCase):
         """The ratio is that of the largest consumption of a bound user or peer."""
         known = self.known(rule(1, 1000, "g3"), rule(2, 1000, "unknown"))
         of_three = Group(id="g3", peers=(Member(id="p7"), Member(id="p5")))
-        known = known.with_("groups", (of_three,))
+        known = known.replacing("groups", (of_three,))
         shares = {limit.id: share for limit, share in used_ratios(known).items()}
         self.assertEqual({"r1": 0.007}, shares)

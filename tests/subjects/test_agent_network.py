@@ -82,9 +82,9 @@ class AgentNetworkTests(SynchronousTestCase):
             if row.dimension_id == both[0]
             for id_ in both
         )
-        inventory = inventory.with_("agent_budget_rules", rules)
+        inventory = inventory.replacing("agent_budget_rules", rules)
         spent = replace(spent, current=rows)
-        inventory = inventory.with_("agent_consumption", (spent,))
+        inventory = inventory.replacing("agent_consumption", (spent,))
         nearly = "Budget rule Contractors is nearly used up: 2 groups have used up to"
         self.assertEqual(
             [
@@ -130,7 +130,7 @@ class AgentNetworkTests(SynchronousTestCase):
     def test_missing_provider(self) -> None:
         """Only a missing guardrail makes a policy less strict."""
         others = [replace(p, id=f"x{p.id}") for p in known().records["agent_providers"]]
-        inventory = known().with_("agent_providers", tuple(others))
+        inventory = known().replacing("agent_providers", tuple(others))
         [words] = [
             line
             for line in said(inventory, "ReferenceMissing")
@@ -153,7 +153,7 @@ class AgentNetworkTests(SynchronousTestCase):
         off = tuple(
             replace(one, enabled=False) for one in known().records["agent_providers"]
         )
-        inventory = known().with_("agent_providers", off)
+        inventory = known().replacing("agent_providers", off)
         self.assertEqual(5, len(said(inventory, "PolicyWithoutProvider")))
 
     def test_prompts(self) -> None:
@@ -163,5 +163,5 @@ class AgentNetworkTests(SynchronousTestCase):
             (False, False, 0),
         ):
             settings = AgentSettings(enable_prompt_collection=kept, redact_pii=redacted)
-            inventory = known().with_("agent_settings", (settings,))
+            inventory = known().replacing("agent_settings", (settings,))
             self.assertEqual(number, len(said(inventory, "PromptsUnredacted")))

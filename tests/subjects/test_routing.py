@@ -132,7 +132,7 @@ class HostileTests(SynchronousTestCase):
         ):
             CountedId.lookups = 0
             known = replace_(BIG, **records)
-            render_page(Collector("", rows).measure(known))
+            render_page(Collector("", rows).make_families(known))
             self.assertLess(CountedId.lookups, 20 * MANY * 20)
 
     def test_findings(self) -> None:
@@ -187,5 +187,5 @@ def routed(count: int) -> dict[str, object]:
 
 def replace_(inventory: Inventory, **records: object) -> Inventory:
     for name, found_ in records.items():
-        inventory = inventory.with_(name, found_)
+        inventory = inventory.replacing(name, found_)
     return inventory

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.agent import IDLE_SECONDS, RENEWAL_SECONDS, UpstreamAgent
-from api_exporter.upstream.failures import ProxyTimeout, translate
+from api_exporter.upstream.failures import ProxyTimeout, raise_upstream_error
 from api_exporter.upstream.tls_policy import TlsPolicy
 from tests.memory_reactor import MemoryReactorClock
 from tests.upstream.test_fetcher import NeverResolved
@@ -154,7 +154,7 @@ class UpstreamAgentTests(SynchronousTestCase):
                 factory.clientConnectionFailed(connector, Failure(why))
                 self.reactor.advance(1)
                 failure = self.failureResultOf(requested)
-                raised = self.assertRaises(UpstreamError, translate, failure)
+                raised = self.assertRaises(UpstreamError, raise_upstream_error, failure)
                 self.assertIn("no connection to the proxy 10.0.0.2:3128: ", str(raised))
                 self.assertEqual("proxy", raised.reason)
                 self.assertTrue(raised.retryable and raised.unsent)

@@ -26,7 +26,7 @@ from api_exporter.upstream.advice import advice
 from api_exporter.upstream.agent import IDLE_SECONDS, UpstreamAgent
 from api_exporter.upstream.certificate_problems import chain_problem
 from api_exporter.upstream.connection import MAX_HEADER_BYTES
-from api_exporter.upstream.failures import translate
+from api_exporter.upstream.failures import raise_upstream_error
 from api_exporter.upstream.tls_policy import TlsPolicy, read_certificate
 from tests.authority import Authority
 from tests.memory_reactor import MemoryReactorClock
@@ -191,7 +191,7 @@ class ConnectionTests(SynchronousTestCase):
     def failed(self, *arguments: Any, **options: Any) -> UpstreamError:
         """Return the error of a request."""
         failure = self.failureResultOf(self.requested(*arguments, **options))
-        error = self.assertRaises(UpstreamError, translate, failure)
+        error = self.assertRaises(UpstreamError, raise_upstream_error, failure)
         assert isinstance(error, UpstreamError)
         return error
 

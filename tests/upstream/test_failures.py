@@ -12,7 +12,7 @@ from api_exporter.upstream.failures import (
     CertificateProblem,
     ProxyTimeout,
     raise_timeout,
-    translate,
+    raise_upstream_error,
 )
 
 
@@ -71,7 +71,9 @@ class TranslateTests(SynchronousTestCase):
             (within(ValueError("no HTTP")), "decode", invalid),
             (within(MemoryError()), "internal", "not enough memory"),
         ):
-            raised = self.assertRaises(UpstreamError, translate, Failure(cause))
+            raised = self.assertRaises(
+                UpstreamError, raise_upstream_error, Failure(cause)
+            )
             self.assertEqual((reason, words), (raised.reason, str(raised)))
             is_retried = reason in {"dns", "connect", "tls"}
             is_unsent = words in {name, late, refused}
@@ -84,10 +86,12 @@ class TranslateTests(SynchronousTestCase):
         connecting = error.ConnectingCancelledError(None)
         cancelled = CancelledError()
         for cause in (cancelled, never(cancelled), connecting, ProxyTimeout("x")):
-            self.assertRaises(CancelledError, translate, Failure(cause))
+            self.assertRaises(CancelledError, raise_upstream_error, Failure(cause))
 
     def test_untouched(self) -> None:
         """An UpstreamError, or a defect of the program, is raised unchanged."""
         for cause in (UpstreamError("auth", "refused"), ZeroDivisionError()):
-            raised = self.assertRaises(type(cause), translate, Failure(cause))
+            raised = self.assertRaises(
+                type(cause), raise_upstream_error, Failure(cause)
+            )
             self.assertIs(cause, raised)

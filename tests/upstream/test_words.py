@@ -14,7 +14,7 @@ from twisted.web import client
 from twisted.web.client import ResponseFailed, ResponseNeverReceived
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.failures import explanation, translate
+from api_exporter.upstream.failures import explanation, raise_upstream_error
 from tools.wording import FOREIGN_WORDS
 
 
@@ -43,7 +43,7 @@ class WordsTests(SynchronousTestCase):
         for kind in (ResponseFailed, ResponseNeverReceived)[:depth]:
             failure = Failure(kind([failure]))
         try:
-            translate(failure)
+            raise_upstream_error(failure)
         except UpstreamError as raised:
             self.assertNotRegex(f"{raised} {raised.cure}", FOREIGN_WORDS)
             self.assertNotRegex(explanation(cause), FOREIGN_WORDS)

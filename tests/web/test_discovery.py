@@ -112,7 +112,7 @@ class AnswerTests(DiscoveryTestCase):
         """A response shows one instant, even if peers are withdrawn meanwhile."""
         asked = self.ask("/sd?port=9100")
         pipeline = self.watched.pipeline
-        pipeline.inventory = pipeline.inventory.with_("groups", None)
+        pipeline.inventory = pipeline.inventory.replacing("groups", None)
         status, _, body = self.answer(asked)
         self.assertEqual((200, 20), (status, len(json.loads(body))))
         self.assertEqual(503, self.refused()[0])

@@ -153,11 +153,11 @@ class TableTests(SynchronousTestCase):
             ("groups", ()),
             ("users", (User(id="u1", name="Bob", email="bob@example.org"),)),
         ):
-            after = before.with_(name, records)
+            after = before.replacing(name, records)
             tables = [json_rows(make_table(one)) for one in (before, after)]
             self.assertNotEqual(tables[0], tables[1], name)
-            editions = [one.edition(TABLE_READS) for one in (before, after)]
-            self.assertNotEqual(editions[0], editions[1], name)
+            inputs_keys = [one.inputs_key(TABLE_READS) for one in (before, after)]
+            self.assertNotEqual(inputs_keys[0], inputs_keys[1], name)
 
     def test_line_break(self) -> None:
         """A name with a line break is one quoted cell, as NetBird has it."""

@@ -3,7 +3,7 @@
 from api_exporter.attention.finding import Finding, FindingKind
 from api_exporter.report.words import NO_PROBLEM
 from api_exporter.serving.visibility import ALL_ACCOUNTS
-from api_exporter.subjects.watch import AttentionState, FindingList
+from api_exporter.subjects.watch import FindingList, KeptFindings
 from tests.web.served import ServedTestCase
 from tests.web.test_accounts import Knowing
 from tests.web.watched import NOON, Watched
@@ -36,7 +36,7 @@ class SectionTests(ServedTestCase):
     def markup(self, found: FindingList, account: str = "") -> str:
         """Return the status page of a network with these findings."""
         watched = Watched(name=account)
-        watched.attention.last = AttentionState(found=found)
+        watched.attention.last = KeptFindings(found=found)
         self.tree = Knowing(watched.tree, ALL_ACCOUNTS)
         return self.request(f"/?account={account}" if account else "/")[2].decode()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.daemon.supervision import Notifier, Supervisor
+from api_exporter.daemon.systemd import Notifier, Supervisor
 
 
 class Systemd:

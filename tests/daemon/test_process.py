@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import ILogObserver, Logger, LogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.daemon import life
+from api_exporter.daemon import process
 from api_exporter.daemon.outlets import ROTATED_AT, ROTATED_FILES, LogFile
 from api_exporter.serving.listener import ListenError
 from api_exporter.settings.environment import read_settings
@@ -52,7 +52,9 @@ class RefusalTests(SynchronousTestCase):
     def test_status(self) -> None:
         """Each problem has a line; the status shows whether a retry may help."""
         for lasting, status in ((True, os.EX_CONFIG), (False, 1)):
-            self.assertEqual(status, life.start_error(["a", "b"], lasting=lasting).code)
+            self.assertEqual(
+                status, process.start_error(["a", "b"], lasting=lasting).code
+            )
         expected = "api-exporter: a\napi-exporter: b\n" * 2
         self.assertEqual(expected, self.terminal.getvalue())
 
@@ -65,32 +67,32 @@ class RefusalTests(SynchronousTestCase):
             (nowhere, 1, "cannot write the log file /nowhere/"),
         ):
             with self.assertRaises(SystemExit) as raised:
-                life.log_file(options)
+                process.log_file(options)
             self.assertEqual(status, raised.exception.code)
             self.assertIn(words, self.terminal.getvalue())
 
     def test_output(self) -> None:
         """Lines on standard output are lost in a daemon, or if it is /dev/null."""
         problem = "a daemon has no standard output to write to"
-        self.assertEqual(problem, life.output_problem(twistd(nodaemon=False)))
+        self.assertEqual(problem, process.output_problem(twistd(nodaemon=False)))
         with replaced(1):
-            self.assertEqual("", life.output_problem(twistd()))
+            self.assertEqual("", process.output_problem(twistd()))
             with open(os.devnull, "wb") as nothing:
                 os.dup2(nothing.fileno(), 1)
-            self.assertIn("lines would be lost", life.output_problem(twistd()))
+            self.assertIn("lines would be lost", process.output_problem(twistd()))
 
     def test_closed_streams(self) -> None:
         """With a closed standard stream the program starts again with /dev/null."""
         started: list[Sequence[str]] = []
         self.patch(os, "execv", lambda _, command: started.append(command))
-        life.reopen_standard_streams()
+        process.reopen_standard_streams()
         self.assertEqual([], started)
         self.patch(sys, "__stdin__", None)
         for is_reused in (False, True):
             with replaced(0):
                 if not is_reused:
                     os.close(0)
-                life.reopen_standard_streams()
+                process.reopen_standard_streams()
                 self.assertTrue(os.path.samestat(os.fstat(0), os.stat(os.devnull)))
                 self.assertTrue(os.get_inheritable(0))
         self.assertEqual([sys.orig_argv] * 2, started)
@@ -113,8 +115,8 @@ class LogTests(SynchronousTestCase):
             (SETTINGS, twistd(syslog=True, nodaemon=False), ""),
         ):
             with replaced(1) as out, replaced(2) as err:
-                file = life.log_file(options)
-                observer = life.log_observer(settings, options, file)
+                file = process.log_file(options)
+                observer = process.log_observer(settings, options, file)
                 self.assertEqual(place != "", observer is not None)
                 if observer is not None:
                     log = Logger("api_exporter.test", observer=LogPublisher(observer))
@@ -130,7 +132,7 @@ class LogTests(SynchronousTestCase):
         """The log keeps at most 100 MB in ten files."""
         self.assertEqual(100_000_000, ROTATED_AT * (1 + ROTATED_FILES))
         name = self.mktemp()
-        file = life.log_file(twistd(logfile=name))
+        file = process.log_file(twistd(logfile=name))
         assert file is not None
         self.addCleanup(file.close)
         for number in range(2 * ROTATED_FILES):
@@ -143,9 +145,9 @@ class LogTests(SynchronousTestCase):
 
     def test_observer(self) -> None:
         """The application holds the log observer for twistd, if it is not twistd's."""
-        for observer in (None, life.log_observer(SETTINGS, twistd(), None)):
+        for observer in (None, process.log_observer(SETTINGS, twistd(), None)):
             application = Application("test")
-            exporter = life.Exporter(observer)
+            exporter = process.Exporter(observer)
             exporter.setServiceParent(application)
             self.assertIs(observer, application.getComponent(ILogObserver))
             self.assertEqual([exporter], list(IServiceCollection(application)))
@@ -153,7 +155,7 @@ class LogTests(SynchronousTestCase):
     def test_stopped(self) -> None:
         """The last line comes when all services have stopped."""
         book = logbook(self)
-        exporter, slow = life.Exporter(None), Service()
+        exporter, slow = process.Exporter(None), Service()
         ending: Deferred[None] = Deferred()
         self.patch(slow, "stopService", lambda: ending)
         exporter.addService(slow)
@@ -177,7 +179,7 @@ class FailedStartTests(SynchronousTestCase):
         ):
             book = logbook(self)
             self.patch(sys, "excepthook", lambda _, error, __: reported.append(error))
-            life.install_exception_hook(options)
+            process.install_exception_hook(options)
             with replaced(2) as terminal:
                 sys.excepthook(ListenError, error, None)
                 line = "api-exporter: LISTEN_ADDRESS: port in use\n"
@@ -207,7 +209,7 @@ class SignalTests(SynchronousTestCase):
 
     def install(self, file: LogFile | None, *, foreground: bool = False) -> None:
         """Install the handlers, and run the reactor."""
-        life.install_signal_handlers(
+        process.install_signal_handlers(
             twistd(nodaemon=foreground, logfile=file.path if file else None),
             file,
             self.reactor,  # type: ignore[arg-type]
