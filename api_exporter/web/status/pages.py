@@ -226,13 +226,13 @@ class Status(LivePage):
     def many(self, request: Request) -> str:
         document = self.visible_document(request)
         readings = [account.reading.verdict for account in document.accounts]
-        working = sum(one in verdict.WORKING for one in readings)
+        heading = verdict.summary(readings)
         shown = {account.account for account in document.accounts}
         return self.html(
             "accounts",
-            f"{working} of {len(readings)}",
+            heading,
             document,
-            heading=verdict.summary(readings),
+            heading=heading,
             accounts=sorted(document.accounts, key=_importance),
             strips={
                 name: strip(self.networks[name].history.severities(self.now()))
