@@ -6,7 +6,9 @@ The timestamps also show that ids have started again: a restored database gives 
 id to another event.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import ClassVar
 
 from msgspec import field
@@ -49,8 +51,8 @@ class AuditCursor(LogCursor, frozen=True, kw_only=True):
 
     newest: float = 0.0
     floor: int = -1
-    recent: dict[int, str] = field(default_factory=dict)
-    former: dict[int, str] = field(default_factory=dict)
+    recent: dict[str, str] = field(default_factory=dict)
+    former: dict[str, str] = field(default_factory=dict)
 
     def new(self, page: Page, _: int) -> NewRows:
         return new_events(self, page)
@@ -58,17 +60,17 @@ class AuditCursor(LogCursor, frozen=True, kw_only=True):
     def with_(self, keys: Iterable[RowKey]) -> "AuditCursor":
         newest, recent = self.newest, dict(self.recent)
         for id_, timestamp in keys:
-            recent[int(id_)] = timestamp
+            recent[id_] = timestamp
             newest = max(newest, _seconds(timestamp))
-        highest = sorted(recent)[-MAX_IDS:]
-        floor = self.floor if len(recent) < MAX_IDS else highest[0]
+        highest = sorted(recent, key=int)[-MAX_IDS:]
+        floor = self.floor if len(recent) < MAX_IDS else int(highest[0])
         return replace(
             self, newest=newest, floor=floor, recent={n: recent[n] for n in highest}
         )
 
     def after_loss(self, keys: Sequence[RowKey]) -> "AuditCursor":
         cursor = self.with_(keys)
-        return replace(cursor, floor=max(cursor.recent, default=-1))
+        return replace(cursor, floor=max(map(int, cursor.recent), default=-1))
 
 
 def new_events(cursor: AuditCursor, page: Page) -> NewRows:
@@ -77,7 +79,7 @@ def new_events(cursor: AuditCursor, page: Page) -> NewRows:
     if not events or not cursor.recent:
         return NewRows(cursor, [e for e in events if not _has(cursor.former, e)])
     recent = cursor.recent
-    highest = max(recent)
+    highest = max(map(int, recent))
     if events[0].number > highest:
         if len(events) + len(page.unreadable) < MAX_EVENTS:
             return NewRows(cursor, events)
@@ -87,18 +89,17 @@ def new_events(cursor: AuditCursor, page: Page) -> NewRows:
             f"NetBird lists only the newest {len(events)} events. The last written"
             f" event is {highest}: later events before {events[0].number} are lost",
         )
-    known = [event for event in events if event.number in recent]
+    known = [event for event in events if event.id in recent]
     is_continued = known and all(_has(recent, e) for e in known)
     if events[-1].number < highest or not is_continued:
         return _after_restart(cursor, events, highest)
+    start = bisect_right(events, cursor.floor, key=attrgetter("number"))
     return NewRows(
         cursor,
         [
             event
-            for event in events
-            if event.number > cursor.floor
-            and event.number not in recent
-            and not _has(cursor.former, event)
+            for event in events[start:]
+            if event.id not in recent and not _has(cursor.former, event)
         ],
     )
 
@@ -110,13 +111,13 @@ def _after_restart(cursor: AuditCursor, events: list[LogRow], highest: int) -> N
         for event in events
         if _seconds(event.timestamp) > cursor.newest and not _has(before, event)
     ]
-    ids = {event.number for event in new}
-    old = [event for event in events if event.number not in ids][-MAX_IDS:]
+    ids = {event.id for event in new}
+    old = [event for event in events if event.id not in ids][-MAX_IDS:]
     return NewRows(
         replace(
             cursor,
             floor=old[0].number if len(old) == MAX_IDS else -1,
-            recent={e.number: e.timestamp for e in old},
+            recent={e.id: e.timestamp for e in old},
             former=cursor.recent,
         ),
         new,
@@ -125,8 +126,8 @@ def _after_restart(cursor: AuditCursor, events: list[LogRow], highest: int) -> N
     )
 
 
-def _has(keys: dict[int, str], event: LogRow) -> bool:
-    return keys.get(event.number) == event.timestamp
+def _has(keys: dict[str, str], event: LogRow) -> bool:
+    return keys.get(event.id) == event.timestamp
 
 
 def _seconds(timestamp: str) -> float:

@@ -88,7 +88,7 @@ def event_key(text: bytes | msgspec.Raw) -> RowKey | None:
     number = str(head[0])
     if not (number.isascii() and number.isdecimal() and len(number) < _ID_DIGITS):
         return None
-    return str(int(number)), head[1]
+    return number.lstrip("0") or "0", head[1]
 
 
 def row_key(text: bytes | msgspec.Raw) -> RowKey | None:
@@ -129,7 +129,7 @@ class Page(Struct, frozen=True):
 def decode_events(body: bytes) -> Page:
     """Return the audit events of a list; raise UpstreamError."""
     found, unreadable = _rows(body, event_key)
-    return Page(sorted(found, key=lambda event: event.number), unreadable)
+    return Page([found[number] for number in sorted(found, key=int)], unreadable)
 
 
 class _PageFields(Struct, frozen=True):
@@ -160,12 +160,12 @@ def decode_page(body: bytes) -> Page:
             "decode", "the response is not a page of the access log"
         ) from None
     found, unreadable = _rows(bytes(page.data), row_key)
-    return Page(found, unreadable, page.following_count)
+    return Page([*found.values()], unreadable, page.following_count)
 
 
 def _rows(
     body: bytes, key_of: Callable[[msgspec.Raw], RowKey | None]
-) -> tuple[list[LogRow], tuple[int, ...]]:
+) -> tuple[dict[str, LogRow], tuple[int, ...]]:
     found: dict[str, LogRow] = {}
     unreadable: list[int] = []
     for raws in elements(body):
@@ -175,4 +175,4 @@ def _rows(
                 unreadable.append(hash(bytes(raw)))
             else:
                 found[known[0]] = LogRow(*known, raw)
-    return [*found.values()], tuple(unreadable)
+    return found, tuple(unreadable)

@@ -346,7 +346,7 @@ class CursorFileTests(FileTestCase):
     def test_largest(self) -> None:
         """The longest possible cursor is loaded."""
         stamp = "\0" * 64
-        numbers = range(10**19, 10**19 + 2 * MAX_IDS)
+        numbers = [*map(str, range(10**19, 10**19 + 2 * MAX_IDS))]
         former, recent = (
             dict.fromkeys(numbers[number : number + MAX_IDS], stamp)
             for number in (0, MAX_IDS)
