@@ -257,6 +257,7 @@ class StyleTests(SynchronousTestCase):
             {name for name in named if (ROOT / name).is_dir()},
         )
         self.assertEqual([], [x for x in named if not (ROOT / x).exists()])
+        self.assertFalse((ROOT / "api_exporter/newsfragments").exists())
         code = {f"{path.relative_to(ROOT).parts[0]}/" for path in wording.files()}
         self.assertLessEqual(code - {"setup.py/"}, named)
 
