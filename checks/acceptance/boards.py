@@ -1,7 +1,8 @@
 """The dashboards as people see them: all boards in five situations, as pictures.
 
 They are drawn from simulated hours with Grafana's own components
-(`deploy/grafana/viewer`), and without a Grafana. Pictures are in `build/boards`.
+(`deploy/grafana/viewer`), and without a Grafana. Pictures are in `build/boards`. They
+look best with Debian's fonts-inter and fonts-noto-cjk.
 """
 
 import json
