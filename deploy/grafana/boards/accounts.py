@@ -42,7 +42,7 @@ def made() -> str:
             table(
                 "Accounts, the worst first",
                 (0, 0, 24, 12),
-                "A click on the account opens its network.",
+                "A click on the account opens its network. The age is that of the peers.",
                 [
                     _linked(f"max by (cluster, account) ({STATE})"),
                     _findings("critical"),
@@ -69,7 +69,7 @@ def made() -> str:
                     Column("Value #C", "Warnings", behind({None: "none", 1: "orange"})),
                     Column("Value #D", "Connected"),
                     Column("Value #E", "Peers"),
-                    Column("Value #F", "Age of the peers", look("s", decimals=0)),
+                    Column("Value #F", "Age", look("s", decimals=0)),
                 ],
                 sort={"State": True, "Critical": True},
                 empty="No exporter answers",
