@@ -42,7 +42,7 @@ def made() -> str:
             table(
                 "Accounts, the worst first",
                 (0, 0, 24, 12),
-                "A click on the account opens its network. The age is that of the peers.",
+                "A click on the account opens its network. The age is of the peers.",
                 [
                     _linked(f"max by (cluster, account) ({STATE})"),
                     _findings("critical"),
