@@ -92,5 +92,5 @@ class SectionTests(ServedTestCase):
         lost = {"severity": "critical", "message": "Lost: 1 of 2."}
         old, new = finding(1, since=NOON - 9e6, **lost), finding(2, since=NOON, **lost)
         markup = self.markup(of(old, new, critical=2, warning=1, info=3))
-        self.assertIn('<span class="critical">Network 2 Lost <small>', markup)
+        self.assertIn("<em>critical</em> Network 2 Lost <small>", markup)
         self.assertIn("1 more critical · 1 warning · 3 info", markup)

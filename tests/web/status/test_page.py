@@ -252,8 +252,18 @@ class StatusTests(ServedTestCase):
         heading = self.main().find("section/h1")
         assert heading is not None
         self.assertEqual(
-            [("critical", "Route x to 10.0.0.0/8 leads to no connected peer")],
-            [(span.get("class"), (span.text or "").strip()) for span in heading],
+            [
+                (
+                    "critical",
+                    "critical",
+                    "Route x to 10.0.0.0/8 leads to no connected peer",
+                )
+            ],
+            [
+                (span.get("class"), badge.text, (badge.tail or "").strip())
+                for span in heading
+                for badge in span.iter("em")
+            ],
         )
         self.assertIn("Reading NetBird: yes", self.text())
         self.assertIn("<title>1 critical – api-exporter</title>", self.page())
