@@ -7,7 +7,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, pairwise
+from itertools import pairwise
 from math import inf
 
 from msgspec import Struct
@@ -139,8 +139,7 @@ LONGEST_COMPUTATION = 60.0
 
 
 def _found_keys(state: KeptFindings) -> set[FindingKey]:
-    found = (few for by in state.by_finder.values() for few in by.values())
-    return {finding.key for finding in chain.from_iterable(found)}
+    return {finding.key for own in state.by_finder.values() for finding in own}
 
 
 class Checker:

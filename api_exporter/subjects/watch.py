@@ -1,8 +1,8 @@
 """The findings of one account, updated after each refresh."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from itertools import chain, groupby, islice, product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from itertools import chain, groupby, islice
 from math import inf
 from operator import attrgetter
 from types import MappingProxyType
@@ -26,12 +26,7 @@ from api_exporter.attention.finding import (
 )
 from api_exporter.attention.fleet import drop_at
 from api_exporter.attention.lifetime import Lifetime
-from api_exporter.attention.thresholds import (
-    SEVERITIES,
-    Severity,
-    Thresholds,
-    default_thresholds,
-)
+from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.netbird.facts.routing import Reach
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
@@ -79,10 +74,7 @@ MAX_OF_FINDING = 50
 
 MAX_SERIES = 500
 
-FindingsByFinder = Mapping[Finder, Mapping[Severity, Sequence[Finding]]]
-"""The findings of each finder by severity; most finders have none."""
-
-_NO_FINDINGS: Mapping[Severity, Sequence[Finding]] = MappingProxyType({})
+FindingsByFinder = Mapping[Finder, tuple[Finding, ...]]
 
 
 class KeptFindings(Struct, frozen=True, kw_only=True):
@@ -183,7 +175,7 @@ def update_findings(
         drop = drop_at(inventory.peers or (), snapshot.now, snapshot.thresholds)
     snapshot = replace(snapshot, drop_at=drop)
     by_finder = {
-        finder: _by_severity(_dated(find(finder, snapshot), finder, snapshot.now, last))
+        finder: tuple(_dated(find(finder, snapshot), finder, snapshot.now, last))
         for finder in FINDERS
         if everything or not finder.reads or changed.intersection(finder.reads)
     }
@@ -225,25 +217,26 @@ def _waits(
     readings, seconds = snapshot.inventory.readings, snapshot.seconds
     standing = snapshot.states.get(resource)
     failed = resource if standing is not None and standing.error is not None else None
+    before = {f.key for _, f in _of_several_lists(last.by_finder)}
     found: dict[FindingKey, Wait] = {}
-    for severity, finder in product(SEVERITIES, by_finder):
-        few = by_finder[finder].get(severity, ()) if len(finder.reads) > 1 else ()
-        before = {f.key for f in _every(last.by_finder.get(finder))} if few else ()
-        for key in (finding.key for finding in few):
-            wait: Wait | None
-            if key in last.waits:
-                wait = last.waits[key].after(readings, failed, seconds)
-            elif key in before:
-                wait = None
-            else:
-                wait = first_wait(finder.reads, readings, changed, seconds)
-            if wait is not None:
-                found[key] = wait
+    every = _of_several_lists(by_finder)
+    for finder, finding in sorted(every, key=lambda pair: _rank(pair[1])):
+        key, wait = finding.key, None
+        if key in last.waits:
+            wait = last.waits[key].after(readings, failed, seconds)
+        elif key not in before:
+            wait = first_wait(finder.reads, readings, changed, seconds)
+        if wait is not None:
+            found[key] = wait
     return MappingProxyType(found)
 
 
-def _every(found: Mapping[Severity, Sequence[Finding]] | None) -> Iterator[Finding]:
-    return chain.from_iterable((found or _NO_FINDINGS).values())
+def _of_several_lists(found: FindingsByFinder) -> Iterator[tuple[Finder, Finding]]:
+    return ((r, f) for r, own in found.items() if len(r.reads) > 1 for f in own)
+
+
+def _rank(finding: Finding) -> int:
+    return SEVERITIES.index(finding.severity)
 
 
 def _dated(
@@ -254,24 +247,15 @@ def _dated(
     That is the start for those of a finder that could find nothing before: nothing
     says that these are new.
     """
-    before = {f.key: f.found_at for f in _every(last.by_finder.get(finder))}
+    before = {f.key: f.found_at for f in last.by_finder.get(finder, ())}
     new_at = now if finder in last.known else last.started_at
     for finding in findings:
         yield replace(finding, found_at=before.get(finding.key, new_at))
 
 
-def _by_severity(findings: Iterable[Finding]) -> Mapping[Severity, Sequence[Finding]]:
-    found: dict[Severity, list[Finding]] = {}
-    for finding in findings:
-        found.setdefault(finding.severity, []).append(finding)
-    if not found:
-        return _NO_FINDINGS
-    return MappingProxyType({severity: (*few,) for severity, few in found.items()})
-
-
 def _published(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield the findings that have a series, the most severe first."""
-    order = sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.key))
+    order = sorted(findings, key=lambda f: (_rank(f), f.key))
     few = (islice(own, MAX_OF_FINDING) for _, own in groupby(order, _name))
     return islice(chain.from_iterable(few), MAX_SERIES)
 
@@ -284,15 +268,8 @@ def _labels(f: Finding) -> tuple[str, ...]:
 
 
 def _combined(snapshot: Snapshot, state: KeptFindings) -> FindingList:
-    by_finder = state.by_finder
-    every = [by_finder[finder] for finder in FINDERS if finder in by_finder]
-    findings = tuple(
-        finding
-        for severity in SEVERITIES
-        for few in every
-        for finding in few.get(severity, ())
-        if finding.key not in state.waits
-    )
+    every = (f for finder in FINDERS for f in state.by_finder.get(finder, ()))
+    findings = tuple(sorted((f for f in every if f.key not in state.waits), key=_rank))
     counts = Counter(finding.severity for finding in findings)
     peers_up = snapshot.states[UP].up
     has_counts = peers_up is False or (peers_up is True and state.has_counts)
