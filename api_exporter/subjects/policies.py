@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Annotated
 
@@ -158,20 +158,19 @@ def outdated_peer_counts(inventory: Inventory) -> Mapping[str, int]:
         first_places.append(len(places))
         places.update(zip(ids[version], count(len(places)), strict=False))
     first_places.append(len(places))
-    uses = _uses(minimums, policies_by_check(inventory))
-    used_policies = {id(p): p for using, _ in uses.values() for p in using}
-    source_ids = {key: source_groups(policy) for key, policy in used_policies.items()}
+    by_check = policies_by_check(inventory)
+    used_policies = {p.id: p for id_ in minimums for p in by_check.get(id_, ())}
+    source_ids = {id_: source_groups(policy) for id_, policy in used_policies.items()}
     group_ids = frozenset().union(*source_ids.values())
     sets = PeerSets(places)
     for group in inventory.groups or ():
         if group.id in group_ids:
             sets.add(group.id, [member.id for member in group.peers or ()])
     counts: dict[str, int] = {}
-    for using, ids_of_checks in uses.values():
-        members = sets.union(set().union(*[source_ids[id(p)] for p in using]))
-        for id_ in ids_of_checks:
-            place = first_places[bisect_left(versions, minimums[id_])]
-            counts[id_] = count_below(members, place)
+    for check, minimum in minimums.items():
+        sources = [source_ids[policy.id] for policy in by_check.get(check, ())]
+        place = first_places[bisect_left(versions, minimum)]
+        counts[check] = count_below(sets.union(set().union(*sources)), place)
     return counts
 
 
@@ -181,18 +180,6 @@ def _minimum_versions(inventory: Inventory) -> Mapping[str, Release]:
         version = check.checks.nb_version_check
         if version is not None and (minimum := parse_release(version.min_version)):
             found[check.id] = minimum
-    return found
-
-
-Uses = Mapping[tuple[int, ...], tuple[Sequence[Policy], list[str]]]
-"""The policies that use a check, and all checks that the same policies use."""
-
-
-def _uses(checks: Iterable[str], by_check: Mapping[str, Sequence[Policy]]) -> Uses:
-    found: dict[tuple[int, ...], tuple[Sequence[Policy], list[str]]] = {}
-    for check in checks:
-        policies = by_check.get(check, ())
-        found.setdefault(tuple(map(id, policies)), (policies, []))[1].append(check)
     return found
 
 
