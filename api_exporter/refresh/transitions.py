@@ -96,16 +96,20 @@ def next_state(state: ResourceState, event: Event) -> Next:
             return state, ()
         case Requested() | Forgotten():
             return _emptied(state), ()
-        case Expired(max_age, peers_fail):
-            after = replace(
-                state,
-                withdrawn=True,
-                reported_at=-inf,
-                failure_logged=state.failure_logged or not peers_fail,
-            )
-            text = "metrics of {resource} have expired: no successful refresh for"
-            line = LogLine("warn", f"{text} {max_age:g} s")
-            return after, () if peers_fail else (line,)
+    return _expired(state, event)
+
+
+def _expired(state: ResourceState, event: Expired) -> Next:
+    is_silent = event.peers_fail
+    after = replace(
+        state,
+        withdrawn=True,
+        reported_at=-inf,
+        failure_logged=state.failure_logged or not is_silent,
+    )
+    text = "metrics of {resource} have expired: no successful refresh for {seconds:g} s"
+    line = LogLine("warn", text, {"seconds": event.max_age})
+    return after, () if is_silent else (line,)
 
 
 def _is_unrequested(state: ResourceState) -> bool:
@@ -167,7 +171,7 @@ def _left_out(body: LastBody) -> Iterator[LogLine]:
         yield LogLine("warn", text, {"error": error})
     if more := body.rejected - len(body.errors):
         count = with_noun(more, "more record")
-        yield LogLine("warn", f"{count} of {{resource}} left out")
+        yield LogLine("warn", "{count} of {resource} left out", {"count": count})
 
 
 def _recovery(state: ResourceState) -> Iterator[LogLine]:
