@@ -107,7 +107,6 @@ class ObjectKind(Generic[R]):
 
     Args:
         resource: the resource whose records the objects are, or are made of.
-        path: the beginning of the sources of their fields.
         key: returns an object's labels, unless a row has others.
         find: returns the objects, unless they are the resource's records.
         needs: other resources without which there are no objects.
@@ -118,7 +117,6 @@ class ObjectKind(Generic[R]):
     def __init__(
         self,
         resource: Resource[Any] | None,
-        path: str,
         key: Callable[[R], Labels] = lambda _: "",
         *,
         find: Join[Iterable[R]] | None = None,
@@ -126,7 +124,7 @@ class ObjectKind(Generic[R]):
         keeps_lines: bool = False,
     ) -> None:
         self._needs = ((resource.name,) if resource else ()) + needs
-        self._path = path
+        self._source = resource.source if resource else ""
         self._keeps_lines = keeps_lines
         self.key = key
         self.find: Join[Iterable[R]] = find or (
@@ -151,14 +149,14 @@ class ObjectKind(Generic[R]):
 
     def total(self, name: str, description: str) -> Row:
         return self.samples(
-            name, description, self._path, lambda every: [("", sum(1 for _ in every))]
+            name, description, self._source, lambda every: [("", sum(1 for _ in every))]
         )
 
     def count_true(
         self, name: str, description: str, field: str, **options: Unpack[MetricOptions]
     ) -> Row:
         """Return a row that counts the objects with a true field."""
-        source, get = f"{self._path}.{field}", attrgetter(field)
+        source, get = f"{self._source}.{field}", attrgetter(field)
         return self.samples(
             name, description, source, lambda e: [("", sum(map(get, e)))], **options
         )
@@ -174,7 +172,9 @@ class ObjectKind(Generic[R]):
             for value in (True, False):
                 yield text.labels(**{field: text.boolean(value)}), counts[value]
 
-        return self.samples(name, description, f"{self._path}.{field}", make, **options)
+        return self.samples(
+            name, description, f"{self._source}.{field}", make, **options
+        )
 
     def count(
         self,
@@ -205,7 +205,7 @@ class ObjectKind(Generic[R]):
             )
             return text.count_by(map(get, found), labelled)
 
-        source = source or ", ".join(f"{self._path}.{field}" for field in by.values())
+        source = source or ", ".join(f"{self._source}.{field}" for field in by.values())
         return self.samples(name, description, source, make, **options)
 
     def states(
@@ -224,7 +224,9 @@ class ObjectKind(Generic[R]):
             keyed = ((self.key(record), get(record)) for record in every)
             return text.states(label, known, keyed)
 
-        return self.samples(name, description, f"{self._path}.{field}", make, **options)
+        return self.samples(
+            name, description, f"{self._source}.{field}", make, **options
+        )
 
     def info(
         self,
@@ -246,7 +248,7 @@ class ObjectKind(Generic[R]):
             return text.join_labels(self.key(record), text.labels(**more))
 
         return self.each(
-            name, description, source or self._path, labels=labels if fields else None
+            name, description, source or self._source, labels=labels if fields else None
         )
 
     def each(
@@ -289,7 +291,7 @@ class ObjectKind(Generic[R]):
         **options: Unpack[MetricOptions],
     ) -> Row:
         """Return a row with the value of a field of each object."""
-        get, source = attrgetter(field), f"{self._path}.{field}"
+        get, source = attrgetter(field), f"{self._source}.{field}"
         return self.each(name, description, source, lambda r: value(get(r)), **options)
 
     def joined(

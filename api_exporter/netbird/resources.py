@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from api_exporter.netbird.bodies import BodyDecoder
+from api_exporter.netbird.bodies import BodyDecoder, ListDecoder
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import UpstreamError
 
@@ -82,6 +82,12 @@ class Resource(Struct, Generic[R], frozen=True):
     def of(self, inventory: Inventory) -> tuple[R, ...] | None:
         """Return the records in an inventory. None if they are unknown or too old."""
         return inventory.records.get(self.name)
+
+    @property
+    def source(self) -> str:
+        """The path in the documents of metrics; `[]` marks a list."""
+        mark = "[]" if isinstance(self.decoder, ListDecoder) else ""
+        return self.path.removeprefix("api/") + mark
 
     @property
     def is_own(self) -> bool:

@@ -53,10 +53,10 @@ def address_count(network: str) -> int | None:
 
 
 ACCOUNT = ObjectKind[NetBirdAccount](
-    ACCOUNTS, "accounts[]", lambda account: labels(account_id=account.id)
+    ACCOUNTS, lambda account: labels(account_id=account.id)
 )
 
-VERSION = ObjectKind[InstanceVersion](INSTANCE_VERSION, "instance/version")
+VERSION = ObjectKind[InstanceVersion](INSTANCE_VERSION)
 
 
 def _choices(accounts: Iterable[NetBirdAccount]) -> Iterator[Sample]:

@@ -67,12 +67,12 @@ DNS_ZONES = Resource(
 )
 
 NAMESERVER_GROUP = ObjectKind[NameserverGroup](
-    NAMESERVERS, "dns/nameservers[]", id_and_name("nameserver_group")
+    NAMESERVERS, id_and_name("nameserver_group")
 )
 
-DNS_SETTING = ObjectKind[DnsSettings](DNS_SETTINGS, "dns/settings")
+DNS_SETTING = ObjectKind[DnsSettings](DNS_SETTINGS)
 
-ZONE = ObjectKind[DnsZone](DNS_ZONES, "dns/zones[]", id_and_name("dns_zone"))
+ZONE = ObjectKind[DnsZone](DNS_ZONES, id_and_name("dns_zone"))
 
 FAMILIES = (
     NAMESERVER_GROUP.count_true_and_false(

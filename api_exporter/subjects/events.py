@@ -36,7 +36,7 @@ META_FIELDS = {
 }
 """The kind of fields in the `meta` of an event."""
 
-EVENT = ObjectKind[AuditEvent](AUDIT_EVENTS, "events/audit[]")
+EVENT = ObjectKind[AuditEvent](AUDIT_EVENTS)
 
 
 def _newest(events: Iterable[AuditEvent]) -> Iterator[Sample]:

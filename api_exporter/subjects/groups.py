@@ -31,7 +31,7 @@ GROUPS = Resource(
     place=3,
 )
 
-PEER_GROUP = ObjectKind[Group](GROUPS, "groups[]", id_and_name("group"))
+PEER_GROUP = ObjectKind[Group](GROUPS, id_and_name("group"))
 
 
 def _members(inventory: Inventory) -> Callable[[Group], tuple[int, int]]:

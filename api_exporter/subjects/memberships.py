@@ -19,9 +19,7 @@ def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
     )
 
 
-MEMBER = ObjectKind[tuple[Group, Member]](
-    None, "groups[].peers[]", find=_members, needs=("groups",)
-)
+MEMBER = ObjectKind[tuple[Group, Member]](None, find=_members, needs=("groups",))
 """Memberships of the peers that may have series of their own."""
 
 FAMILIES = (

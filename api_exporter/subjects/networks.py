@@ -118,10 +118,10 @@ def network_by_resource(networks: Iterable[Network]) -> Mapping[str, str]:
     return found
 
 
-NETWORK = ObjectKind[Network](NETWORKS, "networks[]", id_and_name("network"))
+NETWORK = ObjectKind[Network](NETWORKS, id_and_name("network"))
 
 NETWORK_RESOURCE = ObjectKind[NetworkResource](
-    NETWORK_RESOURCES, "networks/resources[]", id_and_name("network_resource")
+    NETWORK_RESOURCES, id_and_name("network_resource")
 )
 
 
@@ -131,7 +131,6 @@ def _resource_states(inventory: Inventory) -> Iterable[tuple[Network, bool]]:
 
 RESOURCE_STATE = ObjectKind[tuple[Network, bool]](
     NETWORKS,
-    "networks[]",
     lambda state: labels(
         network_id=state[0].id, network=state[0].name, enabled=boolean(state[1])
     ),
@@ -148,7 +147,6 @@ def _routers(inventory: Inventory) -> Iterable[tuple[Network, NetworkRouter]]:
 
 ROUTER = ObjectKind[tuple[Network, NetworkRouter]](
     NETWORKS,
-    "networks[]",
     lambda routed: labels(network_id=routed[0].id, router_id=routed[1].id),
     find=_routers,
     needs=("network_routers",),
@@ -165,7 +163,6 @@ def _routed(inventory: Inventory) -> Iterable[Routed]:
 
 ROUTED = ObjectKind[Routed](
     NETWORK_RESOURCES,
-    "networks/resources[]",
     lambda routed: labels(
         network_resource_id=routed[0].id, network_resource=routed[0].name
     ),

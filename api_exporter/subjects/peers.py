@@ -56,11 +56,10 @@ PEER_FIELDS = {
 }
 """The kind of personal data in fields of a peer."""
 
-PEER = ObjectKind[Peer](PEERS, "peers[]")
+PEER = ObjectKind[Peer](PEERS)
 
 DETAILED = ObjectKind[Peer](
     PEERS,
-    "peers[]",
     lambda peer: labels(peer_id=peer.id, peer=peer.name),
     find=Inventory.detailed_peers,
     keeps_lines=True,
@@ -113,7 +112,6 @@ Enrolment = tuple[str, bool]
 
 ENROLMENT = ObjectKind[Enrolment](
     PEERS,
-    "peers[]",
     lambda enrolment: labels(enrolled_by=enrolment[0], connected=boolean(enrolment[1])),
     find=lambda _: product(("setup_key", "user"), (False, True)),
 )

@@ -210,11 +210,9 @@ def parse_release(version: str) -> Release | None:
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
-ACCESS_POLICY = ObjectKind[Policy](POLICIES, "policies[]", id_and_name("policy"))
+ACCESS_POLICY = ObjectKind[Policy](POLICIES, id_and_name("policy"))
 
-CHECK = ObjectKind[PostureCheck](
-    POSTURE_CHECKS, "posture-checks[]", id_and_name("posture_check")
-)
+CHECK = ObjectKind[PostureCheck](POSTURE_CHECKS, id_and_name("posture_check"))
 
 FAMILIES = (
     ACCESS_POLICY.count_true_and_false(

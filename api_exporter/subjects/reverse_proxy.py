@@ -200,25 +200,18 @@ STATUSES = (
 )
 """The statuses that NetBird is known to send."""
 
-SERVICE = ObjectKind[ProxyService](
-    PROXY_SERVICES, "reverse-proxies/services[]", id_and_name("proxy_service")
-)
+SERVICE = ObjectKind[ProxyService](PROXY_SERVICES, id_and_name("proxy_service"))
 
 DOMAIN = ObjectKind[ProxyDomain](
     PROXY_DOMAINS,
-    "reverse-proxies/domains[]",
     lambda domain: labels(proxy_domain_id=domain.id, domain=domain.domain),
 )
 
 CLUSTER = ObjectKind[ProxyCluster](
-    PROXY_CLUSTERS,
-    "reverse-proxies/clusters[]",
-    lambda cluster: labels(proxy_cluster=cluster.address),
+    PROXY_CLUSTERS, lambda cluster: labels(proxy_cluster=cluster.address)
 )
 
-PROXY_TOKEN = ObjectKind[ProxyToken](
-    PROXY_TOKENS, "reverse-proxies/proxy-tokens[]", id_and_name("proxy_token")
-)
+PROXY_TOKEN = ObjectKind[ProxyToken](PROXY_TOKENS, id_and_name("proxy_token"))
 
 
 def _by_status(services: Iterable[ProxyService]) -> Iterator[Sample]:

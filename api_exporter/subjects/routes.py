@@ -69,7 +69,7 @@ def destination(route: Route) -> str:
 
 
 ROUTE = ObjectKind[Route](
-    ROUTES, "routes[]", lambda r: labels(route_id=r.id, network_id=r.network_id)
+    ROUTES, lambda r: labels(route_id=r.id, network_id=r.network_id)
 )
 
 FAMILIES = (

@@ -44,7 +44,7 @@ SETUP_KEYS = Resource(
 STATES = ("valid", "expired", "revoked", "overused")
 """The states that NetBird is known to send."""
 
-KEY = ObjectKind[SetupKey](SETUP_KEYS, "setup-keys[]", id_and_name("setup_key"))
+KEY = ObjectKind[SetupKey](SETUP_KEYS, id_and_name("setup_key"))
 
 FAMILIES = (
     KEY.count(

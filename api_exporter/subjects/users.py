@@ -81,7 +81,7 @@ USER_FIELDS = {"name": "name", "email": "email"}
 INVITE_FIELDS = {"email": "email", "name": "name"}
 """The kind of personal data in fields of a user and of an invite."""
 
-USER = ObjectKind[User](USERS, "users[]", lambda user: labels(user_id=user.id))
+USER = ObjectKind[User](USERS, lambda user: labels(user_id=user.id))
 
 
 def _info(kinds: frozenset[str], user: User) -> Labels:
@@ -123,25 +123,20 @@ def _own_token(inventory: Inventory) -> Iterable[Token]:
 
 ACCESS_TOKEN = ObjectKind[Token](
     USERS,
-    "users/{current}/tokens[]",
     lambda own: labels(token_id=own[1].id, token=own[1].name, user_id=own[0]),
     find=_tokens,
     needs=("access_tokens",),
 )
 
 OWN_TOKEN = ObjectKind[Token](
-    USERS,
-    "users/{current}/tokens[]",
-    ACCESS_TOKEN.key,
-    find=_own_token,
-    needs=("access_tokens",),
+    USERS, ACCESS_TOKEN.key, find=_own_token, needs=("access_tokens",)
 )
 INVITE = ObjectKind[UserInvite](
-    USER_INVITES, "users/invites[]", lambda invite: labels(user_invite_id=invite.id)
+    USER_INVITES, lambda invite: labels(user_invite_id=invite.id)
 )
 
 IDENTITY_PROVIDER = ObjectKind[IdentityProvider](
-    IDENTITY_PROVIDERS, "identity-providers[]", id_and_name("identity_provider")
+    IDENTITY_PROVIDERS, id_and_name("identity_provider")
 )
 
 

@@ -41,17 +41,11 @@ from api_exporter.subjects.agent_network.resources import (
     AGENT_USAGE,
 )
 
-PROVIDER = ObjectKind[AgentProvider](
-    AGENT_PROVIDERS, "agent-network/providers[]", id_and_name("agent_provider")
-)
-AGENT_POLICY = ObjectKind[AgentPolicy](
-    AGENT_POLICIES, "agent-network/policies[]", id_and_name("agent_policy")
-)
-RULE = ObjectKind[AgentBudgetRule](
-    AGENT_BUDGET_RULES, "agent-network/budget-rules[]", id_and_name("agent_budget_rule")
-)
-AGENT_SETTING = ObjectKind[AgentSettings](AGENT_SETTINGS, "agent-network/settings")
-CONSUMPTION = ObjectKind[Consumption](AGENT_CONSUMPTION, "agent-network/consumption")
+PROVIDER = ObjectKind[AgentProvider](AGENT_PROVIDERS, id_and_name("agent_provider"))
+AGENT_POLICY = ObjectKind[AgentPolicy](AGENT_POLICIES, id_and_name("agent_policy"))
+RULE = ObjectKind[AgentBudgetRule](AGENT_BUDGET_RULES, id_and_name("agent_budget_rule"))
+AGENT_SETTING = ObjectKind[AgentSettings](AGENT_SETTINGS)
+CONSUMPTION = ObjectKind[Consumption](AGENT_CONSUMPTION)
 
 
 def _limit_labels(limit: Limit, **more: str) -> Labels:
@@ -66,11 +60,7 @@ def _limit_labels(limit: Limit, **more: str) -> Labels:
 
 
 LIMIT = ObjectKind[Limit](
-    AGENT_POLICIES,
-    "agent-network/{policies,budget-rules}[].limits",
-    _limit_labels,
-    find=limits,
-    needs=("agent_budget_rules",),
+    AGENT_POLICIES, _limit_labels, find=limits, needs=("agent_budget_rules",)
 )
 
 
@@ -112,18 +102,10 @@ def _tokens(every: Iterable[Spent]) -> Iterator[Sample]:
 
 
 AGENT_GROUP = ObjectKind[Spent](
-    AGENT_CONSUMPTION,
-    "agent-network/consumption[], of listed groups",
-    Spent.labels,
-    find=_group_consumption,
-    needs=("groups",),
+    AGENT_CONSUMPTION, Spent.labels, find=_group_consumption, needs=("groups",)
 )
 CONSUMER = ObjectKind[Spent](
-    AGENT_CONSUMPTION,
-    "agent-network/consumption[], of listed users and peers",
-    Spent.labels,
-    find=_listed_consumption,
-    needs=("users", "peers"),
+    AGENT_CONSUMPTION, Spent.labels, find=_listed_consumption, needs=("users", "peers")
 )
 
 Period = tuple[str, UsageBucket]
@@ -139,7 +121,7 @@ def _by_kind(field: str, periods: Iterable[Period]) -> Iterator[Sample]:
             yield labels(period=period, kind=kind), getattr(used, f"{kind}_{field}")
 
 
-USAGE = ObjectKind[Period](AGENT_USAGE, "agent-network/usage/overview[]", find=_usage)
+USAGE = ObjectKind[Period](AGENT_USAGE, find=_usage)
 
 
 def _denied_count(inventory: Inventory) -> Iterable[int]:
@@ -147,12 +129,7 @@ def _denied_count(inventory: Inventory) -> Iterable[int]:
     return () if number is None else (number,)
 
 
-DENIALS = ObjectKind[int](
-    AGENT_DENIALS,
-    "agent-network/access-logs",
-    find=_denied_count,
-    needs=("agent_settings",),
-)
+DENIALS = ObjectKind[int](AGENT_DENIALS, find=_denied_count, needs=("agent_settings",))
 
 BOOL_SETTINGS = [field.name for field in fields(AgentSettings) if field.type is bool]
 
