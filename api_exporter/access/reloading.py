@@ -18,15 +18,13 @@ MAX_FILE_BYTES = 1024 * 1024
 ReadFile = Callable[[Path], bytes]
 """A reader of files; raises OSError, or ValueError for a large or irregular file."""
 
-LoadValue = Callable[[ReadFile, T | None], T]
-"""A loader of a value, given the current one; raises ConfigurationError."""
-
 
 class Reloader(Generic[T]):
     """A value that is loaded again when its files change. It keeps only their hashes.
 
     Args:
-        load: called again if one of the files that it read has changed.
+        load: called again, with the current value, if one of the files that it read
+            has changed; raises ConfigurationError.
         report: called with the error of a change, or with None if the change is in use.
 
     Attributes:
@@ -35,7 +33,7 @@ class Reloader(Generic[T]):
 
     def __init__(
         self,
-        load: LoadValue[T],
+        load: Callable[[ReadFile, T | None], T],
         seconds: Callable[[], float],
         report: Callable[[ConfigurationError | None], None],
     ) -> None:

@@ -147,7 +147,6 @@ _REFUSED = {
     "tls_server_config.max_version": "the newest version is always allowed",
     "tls_server_config.curve_preferences": "the curves cannot be chosen",
 }
-"""Why keys of the toolkit are refused, by their places."""
 
 _BOOLEAN = "it must be true or false"
 

@@ -51,7 +51,6 @@ def fingerprint_function(seed: str | None, *, randomized: bool) -> Fingerprint:
 fingerprint = fingerprint_function(
     os.environ.get("PYTHONHASHSEED"), randomized=bool(sys.flags.hash_randomization)
 )
-"""The fingerprint of bodies and records in this process."""
 
 
 class RecordCache:

@@ -23,7 +23,6 @@ CURRENT_USER = "current_user"
 """The permissions of the token's user. NetBird refuses them to a service user."""
 
 SERVER_VERSION = "instance_version"
-"""The resource that has the version of the server."""
 
 ALWAYS_READ = frozenset({UP, CURRENT_USER, "groups"})
 """Resources that are read even if no collector needs them: service discovery does."""
@@ -132,11 +131,7 @@ class Resource(Struct, Generic[R], frozen=True):
         return self.path.replace(_USER_PLACEHOLDER, quote(user, safe=""))
 
     def min_interval(self, record_count: int, period: float, seconds: float) -> float:
-        """Return the minimum number of seconds from one request to the next.
-
-        Args:
-            seconds: the duration of the response.
-        """
+        """Return the minimum seconds to the next request, given how long this took."""
         periods = 1.0 if record_count else self.idle_periods
         return max(self.cost * seconds, periods * period)
 

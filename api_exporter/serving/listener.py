@@ -54,7 +54,6 @@ _DEFAULTS: Mapping[str, Mapping[str, object]] = {
     # In a container the id is always the same, so an old lock would stay forever.
     "unix": {"backlog": BACKLOG, "mode": 660, "lockfile": 0},
 }
-"""Options of endpoints, unless the description has them."""
 
 _FILES = re.compile(
     r"(?<!\\):(?:privateKey|certKey|extraCertChain|dhParameters)=((?:\\.|[^:\\])*)"

@@ -3,7 +3,6 @@
 from collections.abc import Container
 
 Accounts = Container[str]
-"""Names of accounts."""
 
 
 class _EveryAccount:

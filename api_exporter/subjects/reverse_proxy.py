@@ -402,7 +402,6 @@ _FAILED = {
 }
 
 _SHOWN_PATHS = 10
-"""The maximum number of a service's open paths that a finding names."""
 
 
 def services(snapshot: Snapshot) -> Iterator[Finding]:

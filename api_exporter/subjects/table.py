@@ -74,18 +74,10 @@ MAX_BODY_BYTES = {
 
 RULES = ResourceRules(
     permissions=MappingProxyType(
-        {
-            name: resource.permission
-            for name, resource in RESOURCE_BY_NAME.items()
-            if resource.permission is not None
-        }
+        {n: r.permission for n, r in RESOURCE_BY_NAME.items() if r.permission}
     ),
     dormant_without=MappingProxyType(
-        {
-            name: resource.dormant_without
-            for name, resource in RESOURCE_BY_NAME.items()
-            if resource.dormant_without is not None
-        }
+        {n: r.dormant_without for n, r in RESOURCE_BY_NAME.items() if r.dormant_without}
     ),
     own=frozenset(name for name, r in RESOURCE_BY_NAME.items() if r.is_own),
     timed=frozenset(name for name, r in RESOURCE_BY_NAME.items() if r.ends),

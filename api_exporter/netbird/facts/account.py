@@ -27,4 +27,3 @@ CHOICES = tuple(
     for field in fields(part)
     if field.type == Choice
 )
-"""The names of all yes-or-no settings of an account."""
