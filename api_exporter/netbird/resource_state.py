@@ -99,7 +99,6 @@ class ResourceState(Struct, frozen=True, kw_only=True):
         rests_until: the earliest next refresh, because this one was costly.
         early_at: when the newest refresh that findings were waiting for began.
         path: the last path that was requested; None if it was not known.
-        expires: when its metrics expire.
         window_ends: when a time window or a day ends, so that the metrics change.
         body: None before the first good body, and after it was forgotten.
 
@@ -112,12 +111,11 @@ class ResourceState(Struct, frozen=True, kw_only=True):
         withdrawn: whether its metrics have expired.
         not_read: why it is not read; None if it is, or if it fails.
         last_success: when the newest successful refresh ended.
-        records: number of records in the newest successful response.
-        rejected: number of records of that response that could not be decoded.
-        unknown: fields and values of that response that this version does not know.
+        records: of the newest successful response, as are `rejected` and `unknown`.
+        rejected: number of records that could not be decoded.
+        unknown: fields and values that this version does not know.
 
-        refreshes: number of refreshes since the start.
-        failed_refreshes: how many of them failed.
+        refreshes: since the start, the failed ones included.
         failure_logged: True if the log says that refreshes fail or metrics expired.
         reported: the errors of records in the log, without the records' places.
         reported_at: when they were logged, in seconds of the clock.

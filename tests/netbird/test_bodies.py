@@ -4,6 +4,7 @@ import contextlib
 import json
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import is_
 from types import SimpleNamespace
 from typing import Any
@@ -201,7 +202,7 @@ class DocumentTests(SynchronousTestCase):
                 error = self.assertRaises(
                     UpstreamError,
                     pipeline.decode,
-                    *(resource, "", ResponseBody(text), DecodeContext(), None),
+                    *(resource, "", partial(ResponseBody, text), DecodeContext(), None),
                 )
                 self.assertEqual(reason, error.reason, text)
                 self.assertIn(str(code), str(error))
