@@ -8,8 +8,7 @@ failed since, and one that was seen for MAX_WAIT. Two lists that changed since i
 first seen may deceive the rule: these findings are counted.
 
 A true finding is due once the exporter has read all lists as they are, and all but the
-last one again, or in vain. It is due at the latest after MAX_WAIT, and after QUICK if
-the API works and no limit is known.
+last one again, or in vain. It is due at the latest after MAX_WAIT.
 """
 
 import re
@@ -23,13 +22,12 @@ from api_exporter.attention.confirmation import MAX_WAIT
 from api_exporter.attention.finding import Finder, FindingKey, Snapshot
 from api_exporter.attention.fleet import drop_at
 from api_exporter.netbird.resources import UP
-from api_exporter.refresh.refresher import EARLY_INTERVAL
 from api_exporter.subjects.findings import find
 from api_exporter.subjects.table import FINDERS
 from simulation.account import TIME_DEPENDENT
 from simulation.knowledge import Knowledge
 from simulation.lists import Lists, Version, Versions, latest
-from simulation.world import DAY, HOUR, QUARTER, SHARING, World
+from simulation.world import DAY, QUARTER, World
 from tests.inventories import inventory_of
 
 Keys = frozenset[FindingKey]
@@ -37,9 +35,6 @@ Problems = Iterator[str]
 
 PROMPT = 15.0
 """Seconds from the last request that a finding waits for until it is reported."""
-
-QUICK = EARLY_INTERVAL + 30.0
-"""Seconds of the longest wait while the API works and the budget has room."""
 
 SLOW_COMPUTATION = 60.0
 
@@ -270,19 +265,7 @@ class AccountJudge:
             begin = next((reading.at for reading in peers if reading.at >= first), inf)
         begin = max(begin, self._world.computed_at)
         asked = max((self._asked(one, begin) for one in others), default=begin)
-        due = min(begin + MAX_WAIT + SLOW_COMPUTATION, asked + PROMPT)
-        return min(due, begin + QUICK) if begin > self._calm_since() else due
-
-    def _calm_since(self) -> float:
-        """Return since when the API has worked and the budget has had room."""
-        world, known = self._world, self._known
-        names = SHARING if known.account.name in SHARING else {known.account.name}
-        tokens = world.upstream.tokens
-        limited = {one for token in world.upstream.limits for one in tokens[token]}
-        if limited & names or (names == SHARING and world.stated_limit):
-            return inf
-        quiet = max(world.well_at[known.account.name], known.replaced_at) + MAX_WAIT
-        return max(known.refused_at + 6 * HOUR, quiet)
+        return min(begin + MAX_WAIT + SLOW_COMPUTATION, asked + PROMPT)
 
     def _synced(self, one: str) -> float:
         """Return since when the exporter has had a list as it is; inf if it has not."""
