@@ -120,6 +120,7 @@ def made() -> str:
                 limits={None: "transparent", 1: "red"},
                 empty="No budget is known",
                 thresholdsStyle={"mode": "line"},
+                axisSoftMax=1.2,
             ),
             lines(
                 "Tokens an hour, by group",

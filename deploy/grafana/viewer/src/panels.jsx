@@ -37,7 +37,7 @@ const USUAL = {
   table: { color: { mode: 'thresholds' }, custom: { align: 'auto', cellOptions: { type: 'auto' }, inspect: false } },
 }
 
-const CUSTOM = new Set([...Object.keys({ ...USUAL.timeseries.custom, ...USUAL.table.custom }), 'lineWidth', 'showPoints', 'width', 'minWidth'])
+const CUSTOM = new Set([...Object.keys({ ...USUAL.timeseries.custom, ...USUAL.table.custom }), 'lineWidth', 'showPoints', 'axisSoftMax', 'width', 'minWidth'])
 const fields = new Registry(() => [...PLAIN.map((name) => property(name, false)), ...[...CUSTOM].map((name) => property(name, true))])
 
 function configuration(panel) {
