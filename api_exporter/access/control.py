@@ -116,10 +116,7 @@ class AccessControl:
     async def authenticate(
         self, request: Request, *, may_wait: bool
     ) -> Accounts | None:
-        """Return the client's accounts; None without valid credentials.
-
-        Raises QueueFull.
-        """
+        """Return the accounts, None without valid credentials; raise QueueFull."""
         values = request.requestHeaders.getRawHeaders(b"authorization", [])
         if len(values) != 1:
             return None

@@ -208,10 +208,7 @@ class Listener(Service):
         return self._site.encrypt(self._site)
 
     def reload(self) -> None:
-        """Use the current keys and certificates for new connections.
-
-        If they are not valid, the previous ones stay in use.
-        """
+        """Use the current keys and certificates, if valid, for new connections."""
         for address, port in self._tls_ports:
             try:
                 [endpoint] = endpoints(address, self._reactor)

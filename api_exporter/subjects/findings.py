@@ -23,10 +23,7 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def unknown_resources(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the requested or withheld resources without data.
-
-    Findings over them may be missing.
-    """
+    """Return the resources without data: findings over them may be missing."""
     missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
     return tuple(
         name

@@ -110,10 +110,7 @@ class GroupCount(Struct, frozen=True, kw_only=True):
 
 
 def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
-    """Return the numbers of each important group.
-
-    None while they are unknown.
-    """
+    """Return the numbers of each important group; None while they are unknown."""
     inventory = snapshot.inventory
     if inventory.groups is None or inventory.peers is None:
         return None

@@ -98,10 +98,7 @@ def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
 
 
 def routers_by_network(inventory: Inventory) -> Mapping[str, Sequence[NetworkRouter]]:
-    """Return the existing routers that each network lists, by the network's id.
-
-    A router has one network: joins look up its groups once.
-    """
+    """Return the routers of each network: joins look up a router's groups once."""
     by_id = {router.id: router for router in NETWORK_ROUTERS.of(inventory) or ()}
     networks = sorted(NETWORKS.of(inventory) or (), key=attrgetter("id"), reverse=True)
     return {
@@ -306,10 +303,6 @@ RESOURCE_UNREACHABLE = FindingKind(
 
 
 def findings(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report networks with no connected routing peer, or only one of several.
-
-    The resources of the first ones are unreachable.
-    """
     inventory = snapshot.inventory
     routing = network_routing_peers(inventory)
     enabled_of: dict[str, list[NetworkResource]] = {}
@@ -347,10 +340,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def count_reachable(inventory: Inventory) -> Reach | None:
-    """Return the numbers of networks with enabled resources.
-
-    None while a list is unknown.
-    """
+    """Count networks with enabled resources; None while a list is unknown."""
     if not inventory.records.keys() >= {*_READS}:
         return None
     routing = network_routing_peers(inventory)

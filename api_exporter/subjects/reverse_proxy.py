@@ -155,10 +155,7 @@ def open_paths(service: ProxyService) -> list[str]:
 
 
 def requires_authentication(service: ProxyService) -> bool:
-    """Return whether the service requires authentication or admits only peers.
-
-    It must do so on all paths.
-    """
+    """Return whether all paths require authentication or admit only peers."""
     if open_paths(service):
         return False
     methods = (

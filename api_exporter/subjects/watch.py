@@ -162,9 +162,6 @@ def update_findings(
 
     A finder runs again if a resource that it reads has changed. A refresh of the peers
     runs all finders: some findings depend on the time alone.
-
-    Args:
-        resource: it was refreshed, or its request has failed.
     """
     inventory, versions = snapshot.inventory, snapshot.inventory.versions
     changed = {

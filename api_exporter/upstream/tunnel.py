@@ -170,15 +170,6 @@ class _TunnelTransport(ProtocolWrapper):
         self.connect_protocol = connect_protocol
 
 
-class _ConnectFactory(Factory):
-    noisy = False
-
-
-class _TunnelTransportFactory(WrappingFactory):
-    noisy = False
-    protocol = _TunnelTransport
-
-
 @implementer(IStreamClientEndpoint)
 class Tunnel:
     """The endpoint of a host behind a proxy, whose own endpoint is given."""
@@ -194,7 +185,10 @@ class Tunnel:
         return Deferred.fromCoroutine(self._connect(factory))
 
     async def _connect(self, factory: IProtocolFactory) -> IProtocol:
-        carriers = _TunnelTransportFactory(_ConnectFactory.forProtocol(self._protocol))
+        connecting = Factory.forProtocol(self._protocol)
+        carriers = WrappingFactory(connecting)
+        connecting.noisy = carriers.noisy = False
+        carriers.protocol = _TunnelTransport
         carrier = cast("_TunnelTransport", await self._endpoint.connect(carriers))
         await carrier.connect_protocol.wait_until_open()
         protocol = factory.buildProtocol(carrier.getPeer())

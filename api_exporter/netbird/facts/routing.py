@@ -35,10 +35,7 @@ class RoutingPeers(Struct, frozen=True):
     peers: int
     connected: int
     last_disconnected_at: datetime | None = None
-    """When the last offline peer disconnected.
-
-    None if that is unknown, or if more than one peer is connected.
-    """
+    """None if that is unknown, or if more than one peer is connected."""
 
 
 class Reach(Struct, frozen=True):
