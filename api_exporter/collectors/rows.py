@@ -319,7 +319,8 @@ class ObjectKind(Generic[R]):
 
 def id_and_name(kind: str) -> Callable[[Named], Labels]:
     """Return a function that labels objects with their ids and names."""
-    return lambda found: text.labels(**{f"{kind}_id": found.id, kind: found.name})
+    id_label = f"{kind}_id"
+    return lambda found: text.labels(**{id_label: found.id, kind: found.name})
 
 
 def personal_kinds(inventory: Inventory) -> frozenset[str]:

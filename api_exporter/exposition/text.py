@@ -171,7 +171,8 @@ def states(
     """
     for key, current in keyed:
         for state in dict.fromkeys((*known, current or known[0])):
-            yield join_labels(key, labels(**{label: state})), int(state == current)
+            shown = f'{key[:-1]},{label}="{escape(truncate(state))}"}}'
+            yield shown, int(state == current)
 
 
 def number(value: float) -> str:
