@@ -129,7 +129,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
             ),
         )
         encoded = msgspec.json.format(msgspec.json.encode(document), indent=2)
-        _print(encoded.decode().splitlines())
+        _print_text(encoded + b"\n")
     else:
         _print(f"access: {line}" for line in access)
         problems, running = listening_lines(settings.listen_address)
@@ -277,7 +277,7 @@ def _print_metrics(network: AccountNetwork) -> None:
     for name, known in network.states.items():
         if known.error is not None:
             sys.stderr.write(f"{name}: {known.error}\n")
-    _print(network.text().decode().splitlines())
+    _print_text(network.text())
 
 
 def _summary(accounts: Sequence[Account]) -> Iterator[str]:
@@ -286,6 +286,11 @@ def _summary(accounts: Sequence[Account]) -> Iterator[str]:
         is_unread = strict_status(account.network) == UNREAD
         state = "the peers cannot be read" if is_unread else "ok"
         yield f"{account.network.account}: {state}"
+
+
+def _print_text(text: bytes) -> None:
+    # Not splitlines(): a name may have other line ends, such as U+2028.
+    _print(text.decode().split("\n")[:-1])
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from api_exporter.attention.finding import Finding, safe_line
+from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
@@ -120,8 +121,8 @@ def finding_entry(
 
 
 def _machine(peer: Peer) -> Machine:
-    last_seen = None if peer.last_seen is None else peer.last_seen.timestamp()
-    return Machine(name=safe_line(peer.name or peer.id), last_seen=_instant(last_seen))
+    last_seen = _instant(timestamp(peer.last_seen))
+    return Machine(name=safe_line(peer.name or peer.id), last_seen=last_seen)
 
 
 def _failures(

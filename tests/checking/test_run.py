@@ -23,9 +23,11 @@ from twisted.internet.task import react
 from twisted.logger import LogBeginner, LogPublisher
 from twisted.test.iosim import FakeTransport, IOPump, connect
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.server import Request
 
 from api_exporter import cli
 from api_exporter.checking import report
+from api_exporter.demo.api import DemoApi
 from api_exporter.report.document import Document
 from tests.memory_reactor import MemoryReactorClock
 
@@ -209,6 +211,23 @@ class RunTests(SynchronousTestCase):
             self.assertTrue(text.startswith(start), text[:100])
             self.assertEqual(expected == 0, "日本" in text)
             self.assertEqual(expected > 0, bool(err.getvalue()))
+
+    def test_line_ends(self) -> None:
+        """A name with another line end than LF begins no line of the output."""
+        usual = DemoApi.render
+
+        def render(api: DemoApi, request: Request) -> int | bytes:
+            if request.uri != b"/api/groups":
+                return usual(api, request)
+            request.setHeader("Content-Type", "application/json")
+            return '[{"id":"a","name":"b\u2028c"}]'.encode()
+
+        self.patch(DemoApi, "render", render)
+        _, text = self.printed("--once")
+        self.assertIn('{group_id="a",group="b\u2028c"} ', text)
+        _, text = self.printed("--check", "--json", IMPORTANT_GROUPS="a")
+        [account] = json.loads(text)["status"]["accounts"]
+        self.assertEqual(["b\u2028c"], [one["name"] for one in account["groups"]])
 
     def test_reader_gone(self) -> None:
         """A closed pipe ends the command with the status of SIGPIPE."""

@@ -133,6 +133,14 @@ class StatusTests(ServedTestCase):
         for other in ("laptop", "pod", "online "):
             self.assertNotIn(f" {other} ", text)
 
+    def test_never_seen(self) -> None:
+        """A zero time means never, as in the metrics, in any time zone."""
+        for zero in ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00"):
+            peers = [{"id": "a", "name": "never", "last_seen": zero}]
+            self.watched.bodies["api/peers"] = json.dumps(peers).encode()
+            self.watched.advance(30)
+            self.assertRegex(self.text(), "Machines offline never +Reading NetBird")
+
     def test_numbers(self) -> None:
         """The numbers are links to what they count; unknown ones are not zero."""
         self.assertNotIn("Networks reachable", self.text())  # not requested
