@@ -25,6 +25,7 @@ from api_exporter.checking.first_refreshes import (
     UNREAD,
     first_refreshes,
     strict_status,
+    unread,
 )
 from api_exporter.checking.health import running_at
 from api_exporter.checking.service_user import user_lines
@@ -266,9 +267,9 @@ def report_lines(network: AccountNetwork, now: float, runbooks: str) -> Iterator
     entry = _entry(network, now, runbooks)
     yield from resource_lines(entry)
     yield f"cost: {network.describe_cost()}"
-    unread = [one.resource for one in entry.resources if one.state == "starting"]
-    if unread:
-        yield f"not read within {MAX_SECONDS:.0f} seconds: {', '.join(unread)}"
+    starting = {one.resource for one in entry.resources if one.state == "starting"}
+    if names := [name for name in unread(network) if name in starting]:
+        yield f"not read within {MAX_SECONDS:.0f} seconds: {', '.join(names)}"
     yield from problem_lines(entry, runbooks)
 
 

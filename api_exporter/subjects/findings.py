@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finder, Finding, Snapshot
-from api_exporter.subjects.table import FINDERS
+from api_exporter.subjects.table import FINDERS, RESOURCE_BY_NAME
 
 
 def can_find(finder: Finder, snapshot: Snapshot) -> bool:
@@ -33,12 +33,21 @@ def unknown_resources(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def has_untried(snapshot: Snapshot) -> bool:
-    """Return whether a resource that finders read was not requested yet."""
+    """Return whether a resource that finders read is still to be requested.
+
+    One without a path is not: the token's user may stay unknown.
+    """
+    read = {name for finder in FINDERS for name in finder.reads}
     return any(
-        state.up is None and state.supported is None
+        state.up is None and state.supported is None and _has_path(snapshot, name)
         for name, state in snapshot.states.items()
-        if any(name in finder.reads for finder in FINDERS)
+        if name in read
     )
+
+
+def _has_path(snapshot: Snapshot, name: str) -> bool:
+    resource = RESOURCE_BY_NAME[name]
+    return resource.request_path(snapshot.inventory, snapshot.now) is not None
 
 
 def _unknown(snapshot: Snapshot, finder: Finder) -> list[str]:

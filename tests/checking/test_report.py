@@ -144,6 +144,17 @@ class CheckTests(SynchronousTestCase):
         self.assertIn("\nnot read within 60 seconds: groups", text)
         self.assertLess(watched.clock.seconds(), 2 * MAX_SECONDS)
 
+    def test_unknown_user(self) -> None:
+        """The tokens of an unknown user are not waited for: they cannot be read."""
+        watched = Watched(collectors=("peers", "groups", "users", "networks"))
+        refused = UpstreamError("forbidden", "403")
+        watched.faults = {"api/users": refused, "api/users/current": refused}
+        status, text = self.checked(watched)
+        self.assertEqual(2, status)
+        self.assertIn("\ncritical: Network ", text)
+        self.assertIn("\nUnknown and not checked: access_tokens.", text)
+        self.assertNotIn("not read within", text)
+
     def test_attention(self) -> None:
         """Findings have time and runbook, and names cannot begin a line."""
         watched = self.quiet()
