@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from api_exporter.attention.finding import Finding, safe_line
 from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.network import AccountNetwork
@@ -20,9 +21,10 @@ from api_exporter.report.document import (
     ResourceEntry,
 )
 from api_exporter.report.formatting import instant
-from api_exporter.report.verdict import StateWord
+from api_exporter.report.verdict import StateWord, Verdict
 from api_exporter.subjects.groups import GroupCount
 from api_exporter.subjects.table import RESOURCE_BY_NAME
+from api_exporter.subjects.watch import FindingList
 from api_exporter.upstream.advice import advice
 
 MAX_MACHINES = 10
@@ -41,24 +43,17 @@ def account_entry(
 
     Args:
         runbooks: the URL of the runbooks.
-        now: seconds since the epoch.
         max_findings: None for all.
         lines: some of the findings; None for the most severe ones.
     """
-    freshness, inventory = network.states, network.inventory
+    inventory, peers = network.inventory, network.states[UP]
     last = network.attention.last
     found, groups, started_at = last.found, last.groups, last.started_at
-    reading = verdict.reading_verdict(freshness, inventory, now)
-    of_network = verdict.network_verdict(found, freshness[UP])
+    reading = verdict.reading_verdict(network.states, inventory, now)
+    of_network = verdict.network_verdict(found, peers)
     states = verdict.state_words(network, now)
-    is_known = inventory.peers is not None and inventory.groups is not None
     worse = verdict.worst((reading.verdict, of_network.verdict))
-    peers = freshness[UP]
-    worst = None
-    if of_network.verdict in {"critical", "warning"}:
-        worst = words.newest_of_the_worst(found.lines, started_at, now)
-    lines = found.lines if lines is None else lines
-    last_refresh = peers.last_success
+    worst = _worst(found, of_network, started_at, now)
 
     def entry(finding: Finding) -> FindingEntry:
         return finding_entry(finding, runbooks, started_at, now)
@@ -75,27 +70,23 @@ def account_entry(
         reachable=network.telemetry.reachable,
         requests_per_minute=round(network.requests_per_minute, 2),
         request_limit=network.request_limit,
-        last_refresh=_instant(last_refresh),
-        last_refresh_age_seconds=None
-        if last_refresh is None
-        else max(0, int(now - last_refresh)),
+        last_refresh=_instant(peers.last_success),
+        last_refresh_age_seconds=_age(peers.last_success, now),
         token_expires_at=_instant(verdict.token_expiry(inventory)),
-        peers=None
-        if inventory.peers is None
-        else Numbers.of(len(inventory.peers), inventory.connected_count),
+        peers=_peer_numbers(inventory),
         networks=last.networks,
         routes=last.routes,
         machines_offline=None
         if inventory.peers is None
         else len(inventory.offline_machines),
         offline_machines=[*map(_machine, inventory.offline_machines[:MAX_MACHINES])],
-        groups=[*map(_group, groups)] if is_known and groups is not None else None,
-        expiring=sum(one.until is not None for one in found.findings)
-        if of_network.verdict != "unknown"
-        else None,
+        groups=_groups(inventory, groups),
+        expiring=_expiring(found, of_network),
         finding_counts=FindingCounts(**found.counts) if found.counts else None,
-        worst=None if worst is None else entry(worst),
-        findings=[*map(entry, lines[:max_findings])],
+        worst=entry(worst) if worst else None,
+        findings=[
+            *map(entry, (found.lines if lines is None else lines)[:max_findings])
+        ],
         no_findings=words.no_findings(found),
         unchecked=found.unknown,
         off=[name for name in RESOURCE_BY_NAME if name not in states],
@@ -176,6 +167,38 @@ def _resources(
 
 def _instant(at: float | None) -> Instant | None:
     return None if at is None else instant(at)
+
+
+def _age(at: float | None, now: float) -> int | None:
+    return None if at is None else max(0, int(now - at))
+
+
+def _peer_numbers(inventory: Inventory) -> Numbers | None:
+    if inventory.peers is None:
+        return None
+    return Numbers.of(len(inventory.peers), inventory.connected_count)
+
+
+def _worst(
+    found: FindingList, of_network: Verdict, started_at: float, now: float
+) -> Finding | None:
+    if of_network.verdict not in {"critical", "warning"}:
+        return None
+    return words.newest_of_the_worst(found.lines, started_at, now)
+
+
+def _expiring(found: FindingList, of_network: Verdict) -> int | None:
+    if of_network.verdict == "unknown":
+        return None
+    return sum(one.until is not None for one in found.findings)
+
+
+def _groups(
+    inventory: Inventory, counts: Sequence[GroupCount] | None
+) -> list[GroupEntry] | None:
+    if counts is None or inventory.peers is None or inventory.groups is None:
+        return None
+    return [*map(_group, counts)]
 
 
 def _group(group: GroupCount) -> GroupEntry:
