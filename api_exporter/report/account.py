@@ -1,6 +1,7 @@
 """The entry of one account in the report."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from api_exporter.attention.finding import Finding, safe_line
 from api_exporter.exposition.text import timestamp
@@ -54,9 +55,7 @@ def account_entry(
     states = verdict.state_words(network, now)
     worse = verdict.worst((reading.verdict, of_network.verdict))
     worst = _worst(found, of_network, started_at, now)
-
-    def entry(finding: Finding) -> FindingEntry:
-        return finding_entry(finding, runbooks, started_at, now)
+    entry = partial(finding_entry, runbooks=runbooks, started_at=started_at, now=now)
 
     return AccountEntry(
         account=network.account,

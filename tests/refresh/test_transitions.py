@@ -116,6 +116,16 @@ class NextStateTests(SynchronousTestCase):
         self.assertEqual((None, None), (state.not_read, state.up))
         self.assertEqual([], self.story.lines)
 
+    def test_dormant_after_failure(self) -> None:
+        """The end of a failure that was logged has a line with words."""
+        self.story(Failed(BROKEN, 1.0, 5.0))
+        self.story.lines.clear()
+        self.story(Unread(NotRead.DORMANT))
+        self.assertEqual(
+            [f"info {LOG} is not requested: the Agent Network has no provider"],
+            self.story.lines,
+        )
+
     def test_rejections(self) -> None:
         """Errors of records are logged when they begin, and an hour later if others
         appear or the same appear again. They are logged after a withdrawal, too.
