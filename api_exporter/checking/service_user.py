@@ -23,7 +23,7 @@ def user_lines(load: Callable[[], object]) -> list[str]:
     try:
         with _acting_as(pwd.getpwnam(SERVICE_USER)):
             load()
-    except (KeyError, PermissionError) as error:
+    except (KeyError, OSError) as error:
         why = "does not exist" if isinstance(error, KeyError) else "cannot be tested"
         return [f"root may read files that others may not: {name} {why}"]
     except ConfigurationError as error:
@@ -34,7 +34,10 @@ def user_lines(load: Callable[[], object]) -> list[str]:
 
 @contextmanager
 def _acting_as(user: pwd.struct_passwd) -> Iterator[None]:
-    """Have the permissions of a user for a while; raise PermissionError."""
+    """Have the permissions of a user for a while; raise OSError.
+
+    In a container root may have no right to that, or the user no number (EINVAL).
+    """
     group, groups = os.getegid(), os.getgroups()
     os.setgroups(os.getgrouplist(user.pw_name, user.pw_gid))
     os.setegid(user.pw_gid)

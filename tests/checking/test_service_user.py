@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from errno import EINVAL
 from pathlib import Path
 from unittest import skipUnless
 
@@ -49,6 +50,17 @@ class ServiceUserTests(SynchronousTestCase):
         self.patch(service_user, "SERVICE_USER", "no-such-user")
         [line] = user_lines(self.load)
         self.assertIn("no-such-user, the user of the service, does not exist", line)
+
+    def test_container(self) -> None:
+        """In a container that lacks the user's number, nothing can be tested."""
+
+        def refuse(_: object) -> None:
+            raise OSError(EINVAL, "Invalid argument")
+
+        self.patch(os, "geteuid", lambda: 0)
+        self.patch(os, "setgroups", refuse)
+        [line] = user_lines(self.load)
+        self.assertIn(f"{NOBODY}, the user of the service, cannot be tested", line)
 
     def test_other(self) -> None:
         """Another user than root tests only its own permissions."""
