@@ -131,11 +131,16 @@ class Pipeline:
         """True if peers were read and wait for the permissions of the token's user."""
         return self._held is not None
 
-    async def release_peers(self) -> None:
-        """Publish held peers: the user's request has ended; raises UpstreamError."""
+    async def release_peers(self, *, are_newest: bool) -> None:
+        """Publish held peers: the user's request has ended; raises UpstreamError.
+
+        Args:
+            are_newest: False if a request for the peers has failed since: then the
+                next ones are published.
+        """
         self._is_user_known = True
         publish, self._held = self._held, None
-        if publish is not None:
+        if publish is not None and are_newest:
             await publish()
 
     def knows(self, name: str) -> bool:

@@ -259,12 +259,13 @@ class Refresher(Service):
 
     async def _release_peers(self) -> None:
         held, self._held = self._held, None
+        are_newest = self._states[UP].error is None
         try:
-            await self._pipeline.release_peers()
+            await self._pipeline.release_peers(are_newest=are_newest)
         except UpstreamError:  # the next refresh of the peers has the same error
             self._schedule.make_due(UP, self._clock.seconds())
             return
-        if held is not None:
+        if held is not None and are_newest:
             self._record_success(UP, *held)
             self._follow_up(UP)
 

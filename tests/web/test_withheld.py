@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import ResponseBody, UpstreamError
 from tests.logbook import logbook
 from tests.parts import CURRENT_USER
 from tests.web.served import ServedTestCase
@@ -18,6 +18,16 @@ def user(*, may_read: bool) -> bytes:
     modules = {"peers": {"read": may_read}}
     found = {"id": "me", "role": "user", "permissions": {"modules": modules}}
     return json.dumps(found).encode()
+
+
+class LateUser(Watched):
+    """The answer about the token's user waits for the test."""
+
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
+        if path != CURRENT_USER:
+            return super().fetch(path)
+        self.user: Deferred[ResponseBody] = Deferred()
+        return self.user
 
 
 class WithheldTests(ServedTestCase):
@@ -72,6 +82,20 @@ class WithheldTests(ServedTestCase):
         watched.advance(120)
         self.assertIsNone(self.peers)
         self.assertIn("peers can be refreshed again after", "\n".join(book.lines()))
+
+    def test_failure_last(self) -> None:
+        """Peers that were read before a failure do not end it when they are released."""
+        watched = LateUser(collectors=("peers", "groups"))
+        watched.start(10)
+        watched.faults["api/peers"] = UpstreamError("http_5xx", "500: broken")
+        watched.advance(30)
+        self.assertIs(False, watched.states[UP].up)
+        watched.user.callback(ResponseBody(user(may_read=True)))
+        watched.advance(0)
+        self.assertIs(False, watched.states[UP].up)
+        watched.faults.clear()
+        watched.advance(30)
+        self.assertIs(True, watched.states[UP].up)
 
     def test_reload(self) -> None:
         """After a reload peers do not wait for permissions that were read before."""
