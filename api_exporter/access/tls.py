@@ -46,6 +46,16 @@ ANSWER = (
 """The answer to plain HTTP, in the words of Go's servers."""
 
 
+class ServerConnection(SSL.Connection):
+    """A client's connection. Its application data are Twisted's.
+
+    Attributes:
+        on_rejected: called with the reason if a client's certificate is rejected.
+    """
+
+    on_rejected: Callable[[str], None]
+
+
 @implementer(IOpenSSLServerConnectionCreator)
 class ConnectionCreator:
     """A factory of connections; each uses the TLS context that is current at its start.
@@ -71,8 +81,8 @@ class ConnectionCreator:
 
         context = self._web().context
         assert context is not None  # a reload cannot switch TLS off
-        connection = SSL.Connection(context, None)
-        connection.set_app_data(on_rejected)
+        connection = ServerConnection(context, None)
+        connection.on_rejected = on_rejected
         return connection
 
 
@@ -221,8 +231,8 @@ def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int],
             why = "the client certificate is not verified"
         else:
             why = "" if depth else _check_names(certificate, tls.client_allowed_sans)
-        if why and (on_rejected := connection.get_app_data()):
-            on_rejected(why)
+        if why and isinstance(connection, ServerConnection):
+            connection.on_rejected(why)
         return not why
 
     return verify
