@@ -425,7 +425,7 @@ class Checker:
                 if not standing.records:
                     wait *= RESOURCE_BY_NAME[name].idle_periods
                 if (error := standing.error) is not None and not error.retry_after:
-                    failures = min(standing.failures, 9)
+                    failures = min(standing.failures, 16)
                     backoff = max(standing.seconds, FIRST_WAIT * 2.0**failures)
                     wait = min(wait, backoff)
                 # A reload may change the period.

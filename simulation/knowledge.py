@@ -170,7 +170,7 @@ class Knowledge:
             has_expired = standing.withdrawn and before and not before.withdrawn
             if has_expired and name in self.read_at:
                 self.expired_after[name] = seconds - self.read_at[name]
-            if standing.last_success != (before and before.last_success):
+            if standing.last_success not in {None, before and before.last_success}:
                 self.read_at[name] = self.aging_since[name] = seconds
                 if name == UP and (
                     before is None or before.failures or not before.last_success
