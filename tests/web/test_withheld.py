@@ -84,7 +84,7 @@ class WithheldTests(ServedTestCase):
         self.assertIn("peers can be refreshed again after", "\n".join(book.lines()))
 
     def test_failure_last(self) -> None:
-        """Peers that were read before a failure do not end it when they are released."""
+        """Peers that were read before a failure do not end it when released."""
         watched = LateUser(collectors=("peers", "groups"))
         watched.start(10)
         watched.faults["api/peers"] = UpstreamError("http_5xx", "500: broken")
