@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from math import inf
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -159,7 +158,7 @@ class Checker:
         self._budget_left = self._budget_at = 0.0
         self._busy_at: dict[tuple[str, bool], float] = {}
         self._unreachable_at = -inf
-        self._lines_before: dict[str, tuple[Path, int]] = {}
+        self._lines_before: dict[str, int] = {}
         self._uncounted: dict[str, int] = {}
         self._sent: Counter[str] = Counter()
         self.judge = Judge(world)
@@ -608,15 +607,17 @@ class Checker:
         for name, lines in world.logs.items():
             account, _, kind = name.partition(".")
             ids, new = lines.read()
+            # A reload that is refused leaves a log where it was.
+            other_ids, other_new = world.other_logs[name].read()
             if account not in world.known:
                 continue
-            yield from self._counted(name, lines.file, len(ids))
+            yield from self._counted(name, len(ids) + len(other_ids))
             twice = [id_ for id_, count in Counter(ids).items() if count > 1]
             if twice:
                 yield f"{name}: {twice[:5]} stand twice"
             log = world.account(account)
             last = log.events.last if kind == "events" else log.requests.last
-            yield from self._lines(name, new)
+            yield from self._lines(name, new + other_new)
             prefix = "" if kind == "events" else "row-"
             if kind == "events":
                 for one, other in pairwise(map(int, ids)):
@@ -655,20 +656,19 @@ class Checker:
                     yield f"{name}: {row}, where {expected[0]} is promised"
                     break
 
-    def _counted(self, name: str, file: Path, lines: int) -> Problems:
+    def _counted(self, name: str, lines: int) -> Problems:
         account, _, kind = name.partition(".")
         assert self.world.exporter is not None
         _, page = self.world.exporter.machine.get(f"/metrics?account={account}")
         counter = re.search(rb"^%b (\d+)" % _LINE_COUNTERS[kind], page, re.MULTILINE)
         assert counter is not None
-        counted_file, before = self._lines_before.get(name, (None, 0))
-        if counted_file != file:  # It may have been moved by a reload.
+        if name not in self._lines_before:
             # A replaced account may still write. A log that fails may have written
             # lines that it counts when it succeeds.
             if not self.world.disk.hanging and b"_writable 0" not in page:
-                self._lines_before[name] = file, lines - int(counter[1])
+                self._lines_before[name] = lines - int(counter[1])
             return
-        uncounted = lines - before - int(counter[1])
+        uncounted = lines - self._lines_before[name] - int(counter[1])
         # Lines that are being written now are counted at the next check.
         if uncounted and uncounted == self._uncounted.get(name):
             yield f"{name}: {uncounted} lines are not counted"

@@ -106,7 +106,7 @@ class World:
             f"{name}.{kind}": LogFile(folder / f"{name}.{kind}.log")
             for name, kind in LOGS[: self.random("logs").choice((2, 3))]
         }
-        self._other_logs = {
+        self.other_logs = {
             name: LogFile(folder / f"{name}.other.log") for name in self.logs
         }
         self._removed_at: dict[str, float] = {}
@@ -432,8 +432,8 @@ class World:
         account, _, kind = name.partition(".")
         if account in self.files.removed or self.disk.may_be_killed:
             return "no log moves"
-        self.logs[name], self._other_logs[name] = (
-            self._other_logs[name],
+        self.logs[name], self.other_logs[name] = (
+            self.other_logs[name],
             self.logs[name],
         )
         log = self.account(account)
