@@ -11,6 +11,9 @@ _BUILT = "/built"
 
 _BUILD_LIBRARIES = ("pip", "setuptools", "incremental", "markdown")
 
+# Each program in a root has mounts of its own.
+_WITH_PTYS = ("sh", "-ec", 'mount -t devpts devpts /dev/pts; exec "$@"', "sh")
+
 _AS_USER = ("runuser", "--user", "builder", "--", "env", "HOME=/tmp", "LANG=C.UTF-8")
 
 
@@ -27,7 +30,7 @@ def debian_source(folder: Path) -> str:
     root.apt("build-dep", "--no-install-recommends", inside)
     expect("pip", False, (root.path / "usr/bin/pip").exists())
     package = ("dpkg-buildpackage", "--no-sign", "--build=full")
-    printed = root.run(*_AS_USER, "env", f"--chdir={inside}", *package)
+    printed = root.run(*_WITH_PTYS, *_AS_USER, "env", f"--chdir={inside}", *package)
     [passed] = re.findall(r"^PASSED .*", printed, re.MULTILINE)
     [changes] = (root.path / "built").glob("*.changes")
     linted = root.run(
