@@ -471,8 +471,11 @@ class Checker:
             share = _METRICS_SHARE if path in _METRICS_PATHS else _OTHERS_SHARE
             if self._chance.random() > share:
                 continue
+            was_there = account in exporter.accounts
             status, body = exporter.machine.get(path)
-            is_removed = account is not None and account not in self.world.known
+            if was_there != (account in exporter.accounts):
+                continue  # Its removal has ended meanwhile.
+            is_removed = account is not None and not was_there
             if is_removed or (path[:7] == "/lookup" and not exporter.has_lookup):
                 if status != 404:
                     yield f"{path} is {status}, and there is none: {body[:200]!r}"
@@ -661,6 +664,8 @@ class Checker:
         assert self.world.exporter is not None
         _, page = self.world.exporter.machine.get(f"/metrics?account={account}")
         counter = re.search(rb"^%b (\d+)" % _LINE_COUNTERS[kind], page, re.MULTILINE)
+        if account not in self.world.exporter.accounts:
+            return  # Its removal has ended meanwhile.
         assert counter is not None
         if name not in self._lines_before:
             # A replaced account may still write. A log that fails may have written
