@@ -18,19 +18,19 @@ from twisted.python.threadpool import ThreadPool
 
 from api_exporter.attention.lifetime import Lifetime
 from api_exporter.attention.thresholds import Thresholds
+from api_exporter.clocks import Clocks, log_of
 from api_exporter.ports import Attempt, Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, AccountCompute, compute_at_once
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
-from api_exporter.refresh.quotas import quotas
 from api_exporter.refresh.refused_paths import RefusedPaths
+from api_exporter.refresh.request_plans import request_plans
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader
 from api_exporter.telemetry.gauges import register_client_gauges
 from api_exporter.upstream.body import BodyMemory
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.tls_policy import MakePolicy, TlsPolicy
-from api_exporter.world import World, log_of
 
 log = Logger()
 
@@ -66,7 +66,7 @@ class SharedState:
         self.make_policy: MakePolicy = cache(TlsPolicy)
         self.body_memory = BodyMemory()
         self.refused_paths = cache(lambda url: RefusedPaths())  # noqa: ARG005
-        self.quotas = quotas(accounts)
+        self.plans = request_plans(accounts)
         self.log_threads = log_threads
 
     def changed(
@@ -82,8 +82,8 @@ class SharedState:
         """
         after = copy(self)
         after.thresholds = thresholds
-        budgets = {name: self.quotas[name].budget for name in same_tokens}
-        after.quotas = quotas(accounts, budgets)
+        budgets = {name: self.plans[name].budget for name in same_tokens}
+        after.plans = request_plans(accounts, budgets)
         return after
 
 
@@ -144,11 +144,11 @@ class Account(MultiService):
         self._read = settings.upstream_api_url, settings.upstream_account
         self._delayed: IDelayedCall | None = None
         self.now = now
-        world = World(reactor, now, jitter, settings.name)
+        clocks = Clocks(reactor, now, jitter, settings.name)
         self.client = client = Client(
             settings,
             reactor,
-            world=world,
+            clocks=clocks,
             on_attempt=self._on_attempt,
             on_silent=self._on_silent,
             make_policy=shared.make_policy,
@@ -159,8 +159,8 @@ class Account(MultiService):
         )
         self.network = AccountNetwork(
             fetch=compute.fetch,
-            quota=shared.quotas[settings.name],
-            world=world,
+            plan=shared.plans[settings.name],
+            clocks=clocks,
             registry=registry,
             compute=compute,
             options=_network_options(settings, shared.thresholds),
@@ -169,7 +169,9 @@ class Account(MultiService):
             refused_paths=shared.refused_paths(settings.upstream_api_url),
             logs=logs,
         )
-        self._register_gauges(registry, has_certificate=settings.identity is not None)
+        self._register_gauges(
+            registry, has_certificate=settings.client_certificate is not None
+        )
         self._reload = [client.token, client.reload]
         self.addService(
             ServicesWithDeadline(logs.values(), MAX_LOG_STOP_SECONDS, reactor)

@@ -12,12 +12,12 @@ from twisted.logger import Logger
 
 from api_exporter.account import Account, SharedState
 from api_exporter.account import log as account_log
+from api_exporter.clocks import log_of
 from api_exporter.ports import Jitter, Now
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.settings.definitions import AccountSettings, Settings
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.world import log_of
 
 if TYPE_CHECKING:  # imported only if an account has a log
     from api_exporter.logs.wiring import LogFactory
@@ -80,7 +80,7 @@ class AccountSet(MultiService):
         name, registry = settings.name, CollectorRegistry()
         logs: Mapping[str, Log] = {}
         if shared.log_threads and settings.has_logs:
-            periods = shared.quotas[name].selection.periods
+            periods = shared.plans[name].selection.periods
             log = log_of(name, account_log)
             logs = self._logs.logs(settings, registry, log, periods)
         return Account(
@@ -108,7 +108,7 @@ class AccountSet(MultiService):
                 name
                 for name, account in after.items()
                 if account != before.get(name)
-                or not shared.quotas[name].is_like(self._shared.quotas[name])
+                or not shared.plans[name].is_like(self._shared.plans[name])
             ]
             # An account that cannot be made must not stop the one before it.
             made = {n: self._make(after[n], shared, i) for i, n in enumerate(changed)}

@@ -226,7 +226,7 @@ def assemble(
     context = _site_context(
         configured, process, reactor, compute=compute, profiles=profiles, now=now
     )
-    if settings.has_names:
+    if settings.has_named_accounts:
         register_account_gauges(process.registry, lambda: accounts.telemetries)
     site = _site(configured, networks, context, reactor)
     listening = _listener(configured, site, reactor, pprof=pprof)
@@ -358,7 +358,7 @@ def _announce(settings: Settings, pprof: bool, address: str) -> None:
         address=address,
         path=settings.metrics_path,
     )
-    if settings.has_names:
+    if settings.has_named_accounts:
         log.info(
             "serving {accounts}", accounts=with_noun(len(settings.accounts), "account")
         )
@@ -368,6 +368,6 @@ def _announce(settings: Settings, pprof: bool, address: str) -> None:
 
 def _state(settings: Settings, networks: Mapping[str, AccountNetwork], now: Now) -> str:
     telemetries = [network.telemetry for network in networks.values()]
-    if settings.has_names:
+    if settings.has_named_accounts:
         return describe_accounts(telemetries)
     return telemetries[0].summary(now())

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from api_exporter.attention.finding import FindingKey
 from api_exporter.netbird.resource_state import MIN_MAX_AGE, OVERDUE_PERIODS
-from api_exporter.netbird.resources import ACCESS_LOG, PROBE_PATH, UP
+from api_exporter.netbird.resources import ACCESS_LOG, PEERS, PROBE_PATH
 from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.schedule import FIRST_WAIT, MAX_SILENT
@@ -359,7 +359,7 @@ class Checker:
             for name, age in known.expired_after.items():
                 least = known.max_age or MIN_MAX_AGE
                 # The interval of the peers may have been shorter when they were read.
-                if name in freshness and name != UP:
+                if name in freshness and name != PEERS:
                     least = max(least, OVERDUE_PERIODS * freshness[name].period)
                 if age < least - 1.0:
                     yield f"{account}: {name} has expired after {age:.0f} s"
@@ -381,8 +381,8 @@ class Checker:
                 continue
             freshness = known.network.states
             for name, standing in freshness.items():
-                wait = max(15.0, 1.1 * freshness[UP].period) + known.timeout
-                if name != UP:  # It waits for the peers, then for a slot.
+                wait = max(15.0, 1.1 * freshness[PEERS].period) + known.timeout
+                if name != PEERS:  # It waits for the peers, then for a slot.
                     wait += 2.2 * standing.period + 30.0
                 # A body that cannot be decoded may be a spoiled one.
                 fails = standing.error is not None and standing.error.reason != "decode"
@@ -393,7 +393,7 @@ class Checker:
                     yield f"{account}: {name} fails {well:.0f} s after all was well"
                 at = known.read_at.get(name, 0.0)
                 late = min(well, now - at) > wait + 5.0 and standing.error is None
-                if name == UP and late:
+                if name == PEERS and late:
                     yield f"{account}: {name} is {now - at:.0f} s old, and all is well"
                 if name not in _DELAYED and known.is_missed(name):
                     since = min(well, now - known.recovered_at)
@@ -408,7 +408,10 @@ class Checker:
         now = self.world.seconds()
         for account, known in self.world.known.items():
             freshness = known.network.states
-            if now - self._refused_at(account) < BUDGET_SECONDS or freshness[UP].error:
+            if (
+                now - self._refused_at(account) < BUDGET_SECONDS
+                or freshness[PEERS].error
+            ):
                 continue
             if account in {"beta", "gamma"} and self.world.stated_limit:
                 continue  # The budget decides.
@@ -417,7 +420,7 @@ class Checker:
             if now - self.world.computed_at < MAX_IDLE_SECONDS:
                 continue
             for name, standing in freshness.items():
-                busy_at = self._busy_at.get((account, name == UP), 0.0)
+                busy_at = self._busy_at.get((account, name == PEERS), 0.0)
                 idle = now - max(known.recovered_at, busy_at)
                 requested = name not in _DELAYED and standing.supported is not False
                 wait = standing.period
@@ -457,7 +460,7 @@ class Checker:
         """Yield published ids of peers that the last good body does not contain."""
         for account, known in self.world.known.items():
             published_ids = set(_PEER_ID.findall(known.network.text().decode()))
-            body, _ = known.bodies.get(UP, (b"", 0.0))
+            body, _ = known.bodies.get(PEERS, (b"", 0.0))
             for id_ in known.account.removed & published_ids:
                 if id_.encode() not in body:
                     yield f"{account}: peer {id_} is gone"
@@ -556,7 +559,7 @@ class Checker:
         if not body.startswith(network.text()):
             yield f"/metrics of {account} does not begin with its page"
         up = re.search(rb"^netbird_api_up ([01])", body, re.MULTILINE)
-        expected = network.states[UP].up
+        expected = network.states[PEERS].up
         # The exporter's own metrics are rendered once a second.
         if (None if up is None else up[1] == b"1") is not expected:
             yield f"/metrics of {account}: netbird_api_up is {up}, not {expected}"
@@ -580,16 +583,16 @@ class Checker:
             return  # The findings are computed after the page.
         for account, known in self.world.known.items():
             network, now = known.network, self.world.now()
-            if network.states[UP].error is not None:
+            if network.states[PEERS].error is not None:
                 continue  # Findings are updated after a successful refresh.
             if self.world.seconds() - self.world.jumped_at < HOUR:
                 continue
             last = network.attention.last
             # Some findings depend on time alone and appear between two refreshes.
-            ago = self.world.seconds() - known.read_at.get(UP, 0.0)
+            ago = self.world.seconds() - known.read_at.get(PEERS, 0.0)
             snapshot = network.attention.snapshot()
             now_found, then_found = (
-                update_findings(replace(snapshot, now=at), UP, KeptFindings())
+                update_findings(replace(snapshot, now=at), PEERS, KeptFindings())
                 for at in (now, now - ago)
             )
             if not last.found.counts:
@@ -694,7 +697,8 @@ class Checker:
         for account, known in self.world.known.items():
             freshness = known.network.states
             refreshes = sum(
-                MAX_RETRIES + HOUR / (OUTAGE_PERIOD if name == UP else standing.period)
+                MAX_RETRIES
+                + HOUR / (OUTAGE_PERIOD if name == PEERS else standing.period)
                 for name, standing in freshness.items()
             )
             if self._sent[account] > MAX_ATTEMPTS * refreshes:

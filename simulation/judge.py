@@ -21,7 +21,7 @@ from typing import Any
 from api_exporter.attention.confirmation import MAX_WAIT
 from api_exporter.attention.finding import Finder, FindingKey, Snapshot
 from api_exporter.attention.fleet import drop_at
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.subjects.findings import find
 from api_exporter.subjects.table import FINDERS
 from simulation.account import TIME_DEPENDENT
@@ -86,7 +86,7 @@ class Judge:
                 reported = {} if judge is None else judge.reported
                 judge = AccountJudge(world, known, self._lists[name], reported)
                 self._accounts[name] = judge
-            if known.read_at.get(UP, -inf) >= known.replaced_at:
+            if known.read_at.get(PEERS, -inf) >= known.replaced_at:
                 yield from judge.judge(self.counts)
 
     def idle(self) -> Problems:
@@ -240,7 +240,7 @@ class AccountJudge:
     # What is not reported
 
     def _late(self) -> Problems:
-        now, peers = self._world.seconds(), self._known.network.states[UP]
+        now, peers = self._world.seconds(), self._known.network.states[PEERS]
         for key, first in [*self._missing.items()]:
             finder = _FINDER_OF[key[0]]
             is_blind = finder.hidden_in_outage and peers.error is not None
@@ -261,7 +261,7 @@ class AccountJudge:
         *others, newest = sorted(synced, key=lambda one: synced[one])
         begin = synced[newest]
         if first > begin + 1.0:  # Time made it true, or something hid it.
-            peers = self._known.accepted[UP]
+            peers = self._known.accepted[PEERS]
             begin = next((reading.at for reading in peers if reading.at >= first), inf)
         begin = max(begin, self._world.computed_at)
         asked = max((self._asked(one, begin) for one in others), default=begin)
@@ -307,7 +307,7 @@ class AccountJudge:
         settings, now = self._settings, seconds + self._world.offset
         lists = [version.records for version in versions]
         records: dict[str, Any] = dict(zip(finder.reads, lists, strict=True))
-        drop = drop_at(records.get(UP, ()), now, settings.thresholds)
+        drop = drop_at(records.get(PEERS, ()), now, settings.thresholds)
         inventory = inventory_of(detail=settings.inventory.detail, now=now, **records)
         snapshot = Snapshot(
             inventory=inventory,

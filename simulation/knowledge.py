@@ -18,7 +18,7 @@ from api_exporter.exposition.rendering import EMPTY_PAGE, render_page
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.netbird.resources import ACCESS_LOG, UP, Resource
+from api_exporter.netbird.resources import ACCESS_LOG, PEERS, Resource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.subjects.agent_network.bodies import day
 from api_exporter.subjects.table import RESOURCES, RULES
@@ -149,7 +149,7 @@ class Knowledge:
             return
         self._newest = newest
         self.has_changed = True
-        peers = {_reason(self._seen.get(UP)), _reason(freshness[UP])} - {None}
+        peers = {_reason(self._seen.get(PEERS)), _reason(freshness[PEERS])} - {None}
         for name, standing in freshness.items():
             before = self._seen.get(name)
             if standing is before:
@@ -159,7 +159,7 @@ class Knowledge:
             if before is None or standing.ended_at != before.ended_at:
                 self.tried_at[name] = seconds
                 self.failed_as_peers.discard(name)
-                if name != UP and _reason(standing) in peers:
+                if name != PEERS and _reason(standing) in peers:
                     self.failed_as_peers.add(name)
                 if standing.error is not None:  # The body was sent but not accepted.
                     self.failed_at[name] = seconds
@@ -172,7 +172,7 @@ class Knowledge:
                 self.expired_after[name] = seconds - self.read_at[name]
             if standing.last_success not in {None, before and before.last_success}:
                 self.read_at[name] = self.aging_since[name] = seconds
-                if name == UP and (
+                if name == PEERS and (
                     before is None or before.failures or not before.last_success
                 ):
                     self.recovered_at = seconds
@@ -217,7 +217,7 @@ class Knowledge:
         body, _ = self.bodies[name]
         if name not in self._read or self._read[name][0] is not body:
             parsed = json.loads(body.decode("utf-8", "replace"))
-            if name == UP and isinstance(parsed, list):
+            if name == PEERS and isinstance(parsed, list):
                 for peer in parsed:  # The exporter ignores these, however odd.
                     if isinstance(peer, dict):
                         peer.pop("groups", None)

@@ -13,7 +13,7 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.ports import Attempt, Compute, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.quotas import Quota
+from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.subjects.selection import selection
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
@@ -51,16 +51,16 @@ SERVICE_USER = UpstreamError("forbidden", "403: permission denied")
 """The answer to a service user on that path."""
 
 
-def quota(
+def request_plan(
     collectors: Container[str],
     intervals: Mapping[str, float] | None = None,
     *,
     metric_filter: MetricFilter = EVERYTHING,
     budget: Budget | None = None,
-) -> Quota:
-    """Return the quota of an account with these collectors and its own token."""
+) -> RequestPlan:
+    """Return the request plan of an account with these collectors and its own token."""
     selected = selection(collectors, intervals or {}, metric_filter=metric_filter)
-    return Quota(Budget() if budget is None else budget, selected)
+    return RequestPlan(Budget() if budget is None else budget, selected)
 
 
 class DelayedCompute:

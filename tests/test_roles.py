@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.records import CurrentUser, Permissions, User
-from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER, UP
+from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER, PEERS
 from api_exporter.ports import UpstreamError
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES, SUBJECTS
 from tests.inventories import inventory_of
@@ -128,12 +128,12 @@ class PeersTests(SynchronousTestCase):
         watched = Watched("admin")
         ups = list[bool | None]()
         states = watched.network.states
-        states.on_up_changed = lambda: ups.append(states[UP].up)
+        states.on_up_changed = lambda: ups.append(states[PEERS].up)
         for role, state in (("user", "restricted"), ("admin", "fresh")):
             watched.role = role
             before = watched.requests.count("api/peers")
             watched.advance(660)
-            self.assertEqual(state, watched.state(UP))
+            self.assertEqual(state, watched.state(PEERS))
             self.assertLess(watched.requests.count("api/peers") - before, 26)
             shown = "\nnetbird_api_peers{" in watched.network.text().decode()
             self.assertEqual(state == "fresh", shown)
@@ -145,9 +145,9 @@ class PeersTests(SynchronousTestCase):
         user = CurrentUser(id="me", permissions=Permissions(modules=denied))
         known = Watched("auditor").network.inventory
         after = known.replacing("current_user", (user,))
-        self.assertEqual({UP}, known.records.keys() - after.records.keys())
+        self.assertEqual({PEERS}, known.records.keys() - after.records.keys())
         rows = [row for subject in SUBJECTS for row in subject.families]
-        needy = {row.metric.name for row in rows if UP in row.needs}
+        needy = {row.metric.name for row in rows if PEERS in row.needs}
         self.assertGreater(len(needy), 20)
         for subject in SUBJECTS:
             measured = subject.collector().make_families(after, {})
@@ -155,8 +155,8 @@ class PeersTests(SynchronousTestCase):
             self.assertEqual(set(), shown & needy, subject.module)
 
     def standing(self, watched: Watched) -> tuple[tuple[bool | None, ...], str]:
-        freshness = watched.network.states[UP]
-        return (freshness.up, freshness.supported), watched.state(UP)
+        freshness = watched.network.states[PEERS]
+        return (freshness.up, freshness.supported), watched.state(PEERS)
 
 
 class ChangesTests(SynchronousTestCase):
@@ -234,7 +234,7 @@ class ChangesTests(SynchronousTestCase):
             self.assertEqual("custom", found.role)
         you = User(id="you", role="user", is_current=True)
         other = inventory_of(current_user=(CurrentUser(id="me"),), users=(you,))
-        self.assertEqual(("user", {UP}), (other.role, other.withheld))
+        self.assertEqual(("user", {PEERS}), (other.role, other.withheld))
         self.assertEqual("", inventory_of().role)
 
     def text(self, watched: Watched) -> str:

@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.rate_limits import RateLimit, stretched
+from api_exporter.refresh.rate_limits import RateLimit, fit_intervals
 from api_exporter.settings import parsers
 from api_exporter.subjects.selection import selection
 from api_exporter.subjects.table import RULES
@@ -46,7 +46,7 @@ class Neighbours:
                 budget=self.budget,
                 intervals=DEFAULT
                 if limit is None
-                else stretched(intervals, limit)[seed],
+                else fit_intervals(intervals, limit)[seed],
             )
             for seed, weather in enumerate(weathers)
         ]

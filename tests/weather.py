@@ -15,16 +15,16 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request
 from zope.interface import implementer
 
-from api_exporter.netbird.resources import UP
+from api_exporter.clocks import Clocks
+from api_exporter.netbird.resources import PEERS
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
-from api_exporter.world import World as AccountWorld
 from simulation.company.network import SimulatedNetwork
 from tests.bodies import body
-from tests.parts import CURRENT_USER, quota
+from tests.parts import CURRENT_USER, request_plan
 from tests.scripted import refusal
 from tests.token_bucket import TokenBucket
 
@@ -160,12 +160,12 @@ class World(AccountNetwork):
             options=FetchOptions(
                 url="http://netbird.example", timeout=TIMEOUT, attempts=3
             ),
-            world=AccountWorld(self.clock, self.now, chance.random),
+            clocks=Clocks(self.clock, self.now, chance.random),
         )
         super().__init__(
             fetch=upstream.fetch,
-            quota=quota(parsers.collectors("default"), intervals, budget=budget),
-            world=AccountWorld(self.clock, self.now, chance.random),
+            plan=request_plan(parsers.collectors("default"), intervals, budget=budget),
+            clocks=Clocks(self.clock, self.now, chance.random),
             registry=CollectorRegistry(),
             options=NetworkOptions(metrics_max_age=metrics_max_age),
         )
@@ -188,7 +188,7 @@ class World(AccountNetwork):
 
     def until(self, end: float) -> "World":
         for _ in events_until(self.clock, end):
-            age = self.age(UP)
+            age = self.age(PEERS)
             self.oldest = max(self.oldest, self.clock.seconds() if age is None else age)
         return self
 

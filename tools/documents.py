@@ -211,7 +211,7 @@ def _own() -> str:
     EventsTelemetry(telemetry.registry)
     access_log = AccessLogTelemetry(telemetry.registry, writes=True)
     access_log.set_services({"a": "web"})
-    access_log.count_rows([b'{"service_id":"a","status_code":401}'], 0)
+    access_log.count_recent_rows([b'{"service_id":"a","status_code":401}'], 0)
     register_page_gauges(telemetry.registry, Pages(["peers"]))
     register_finding_gauges(
         telemetry.registry,

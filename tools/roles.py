@@ -12,14 +12,14 @@ from itertools import groupby
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 
-from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER, UP
+from api_exporter.clocks import Clocks
+from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER, PEERS
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RULES
-from api_exporter.world import World
 from tests.bodies import FOLDER, NOON, bodies, body
 from tests.parts import CURRENT_USER as CURRENT_PATH
-from tests.parts import SERVICE_USER, quota
+from tests.parts import SERVICE_USER, request_plan
 from tools.markdown import table
 
 SERVICE = "service user"
@@ -58,8 +58,8 @@ def answer(role: str, path: str) -> bytes | UpstreamError:
         if name == "users" and role != SERVICE:
             return _users(role)
         return b"[]" if "end_date" in path else body(name)
-    if name == UP:  # the user's own peers
-        return json.dumps(json.loads(body(UP))[: int(role == "user")]).encode()
+    if name == PEERS:  # the user's own peers
+        return json.dumps(json.loads(body(PEERS))[: int(role == "user")]).encode()
     if name == "agent_providers":  # those that the user's policies allow
         return body(name)
     if name in _OWN_ROWS:
@@ -90,8 +90,10 @@ class Watched:
         self._clock = Clock()
         self.network = AccountNetwork(
             fetch=self._fetch,
-            quota=quota([collector.name for collector in COLLECTORS]),
-            world=World(self._clock, lambda: NOON + self._clock.seconds(), lambda: 0.5),
+            plan=request_plan([collector.name for collector in COLLECTORS]),
+            clocks=Clocks(
+                self._clock, lambda: NOON + self._clock.seconds(), lambda: 0.5
+            ),
             registry=CollectorRegistry(),
         )
         self.network.startService()
@@ -99,7 +101,7 @@ class Watched:
 
     async def _fetch(self, path: str, _patience: float) -> ResponseBody:
         self.requests.append(path)
-        up = self.network.states[UP].up
+        up = self.network.states[PEERS].up
         self.seen.append((up, b"\nnetbird_api_peers{" in self.network.text()))
         self._clock.advance(0.001)
         found = answer(self.role, path)

@@ -16,7 +16,7 @@ from api_exporter.access.passwords import Compare, Passwords
 from api_exporter.access.reloading import ReadFile, Reloader
 from api_exporter.plurals import with_noun
 from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
-from api_exporter.settings.addresses import Endpoint
+from api_exporter.settings.addresses import EndpointDescription
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError, quote_value
 
@@ -52,7 +52,7 @@ class AccessControl:
         self.files: list[Reloader[Any]] = []
         self.errors: list[ConfigurationError] = []
         self.web = self._follow(WEB_SETTING, settings.web_config_file, _load_web)
-        load_file = partial(load_tokens, named_accounts=settings.has_names)
+        load_file = partial(load_tokens, named_accounts=settings.has_named_accounts)
         self._tokens = self._follow(
             "WEB_BEARER_TOKENS_FILE", settings.web_bearer_tokens_file, load_file
         )
@@ -165,7 +165,7 @@ def load(
     access = AccessControl(settings, seconds, compare)
     errors = access.errors
     if settings.web_config_file is not None and any(
-        isinstance(address, Endpoint) and address.startswith("ssl:")
+        isinstance(address, EndpointDescription) and address.startswith("ssl:")
         for address in settings.listen_address
     ):
         conflict = f"{WEB_SETTING} and an ssl: endpoint in LISTEN_ADDRESS are both set"

@@ -16,7 +16,7 @@ from api_exporter.netbird.facts.members import Named
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 
 MAX_NAMED = 3
 """Maximum number of objects that a finding names."""
@@ -199,7 +199,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def peers_unreadable(self) -> bool:
-        return UP in self.states and self.states[UP].up is False
+        return PEERS in self.states and self.states[PEERS].up is False
 
     def is_part_of_drop(self, finding: "Finding") -> bool:
         """Return whether a finding began with, or after, a drop of the whole fleet."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.refresh.network import AccountNetwork
 
 MAX_SECONDS = 60.0
@@ -31,22 +31,22 @@ async def first_refreshes(network: AccountNetwork, clock: IReactorTime) -> None:
         inventory = network.inventory
         if inventory is not evaluated and not _is_reading(network, clock.seconds()):
             evaluated = inventory
-            await network.update_findings(UP)
+            await network.update_findings(PEERS)
             if _has_failed(network) or not network.attention.found.kept_back:
                 return
         await deferLater(clock, _POLL_SECONDS)
-    await network.update_findings(UP)
+    await network.update_findings(PEERS)
 
 
 def _has_failed(network: AccountNetwork) -> bool:
-    peers = network.states[UP]
+    peers = network.states[PEERS]
     return peers.error is not None and peers.ended_at is not None
 
 
 def _is_reading(network: AccountNetwork, now: float) -> bool:
     if _has_failed(network):
         return False
-    peers = network.states[UP]
+    peers = network.states[PEERS]
     if peers.word(now) == "starting" or any(True for _ in unread(network)):
         return True
     awaited = network.attention.last.awaited
@@ -74,7 +74,7 @@ def unread(network: AccountNetwork) -> Iterator[str]:
 def strict_status(network: AccountNetwork) -> int:
     """Return UNREAD without peers, 2 for a critical finding, 1 for less, else 0."""
     freshness, found = network.states, network.attention.found
-    if not freshness[UP].up:
+    if not freshness[PEERS].up:
         return UNREAD
     if found.counts.get("critical"):
         return 2

@@ -21,7 +21,7 @@ from api_exporter.checking.health_request import (
     parse_options,
     targets,
 )
-from api_exporter.settings.addresses import Address, Endpoint
+from api_exporter.settings.addresses import Address, EndpointDescription
 from api_exporter.settings.errors import ConfigurationError
 
 OK, CRITICAL = 0, 2
@@ -55,7 +55,7 @@ RUNNING_SECONDS = 2.0
 """Seconds in which an exporter that runs beside a check must answer."""
 
 
-def running_at(addresses: Iterable[Address | Endpoint]) -> str:
+def running_at(addresses: Iterable[Address | EndpointDescription]) -> str:
     """Return the URL at which an exporter answers; "" if none does."""
     for url in filter(None, map(health_url, addresses)):
         for candidate in (url, url.replace("http:", "https:", 1)):

@@ -17,7 +17,7 @@ from api_exporter.settings import configuration_file
 from api_exporter.settings.addresses import (
     DEFAULT_LISTEN_ADDRESS,
     Address,
-    Endpoint,
+    EndpointDescription,
     parse_addresses,
 )
 
@@ -146,7 +146,7 @@ _LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 """Loopback addresses for wildcards, to which some systems cannot connect."""
 
 
-def health_url(address: Address | Endpoint) -> str | None:
+def health_url(address: Address | EndpointDescription) -> str | None:
     """Return the URL of `/health` at an address; None if none can be requested."""
     if isinstance(address, Address):
         return _page("http", address.host, address.port)

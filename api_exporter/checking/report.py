@@ -37,7 +37,7 @@ from api_exporter.report.account import account_entry
 from api_exporter.report.document import AccountEntry, Document, document_of
 from api_exporter.report.lines import problem_lines, resource_lines
 from api_exporter.serving.listener import bind_problems
-from api_exporter.settings.addresses import Address, Endpoint
+from api_exporter.settings.addresses import Address, EndpointDescription
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
 from api_exporter.version import this_build
@@ -137,7 +137,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         _print(f"listening: {line}" for line in (*problems, *running))
         _print(f"user: {line}" for line in users)
         await _read(services, accounts, reactor, runbooks)
-        if settings.has_names and options["account"] is None:
+        if settings.has_named_accounts and options["account"] is None:
             _print(_summary(accounts))
     for one in reversed(services):
         await maybeDeferred(one.stopService)
@@ -177,7 +177,7 @@ async def _read(
 
 
 def listening_lines(
-    addresses: Sequence[Address | Endpoint],
+    addresses: Sequence[Address | EndpointDescription],
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Return the problems of a start, and the exporter that has the ports, if any."""
     problems = [*bind_problems(addresses)]
@@ -218,7 +218,7 @@ _NO_ACCOUNTS = "this shard has no accounts"
 
 
 def access_lines(
-    access: "AccessControl | None", listening: Iterable[Address | Endpoint]
+    access: "AccessControl | None", listening: Iterable[Address | EndpointDescription]
 ) -> list[str]:
     """Return a line for each authentication method.
 
@@ -232,8 +232,8 @@ def access_lines(
     return ["no authentication: anyone who can connect can read all pages"]
 
 
-def _is_local(listening: Address | Endpoint) -> bool:
-    if isinstance(listening, Endpoint):
+def _is_local(listening: Address | EndpointDescription) -> bool:
+    if isinstance(listening, EndpointDescription):
         return listening.startswith("unix:")
     try:
         return ip_address(listening.host).is_loopback

@@ -34,7 +34,7 @@ class Telemetry(Protocol):
 
     def writable(self, writable: bool, /) -> None: ...
 
-    def count_rows(self, rows: Iterable[bytes], old: int) -> None: ...
+    def count_recent_rows(self, rows: Iterable[bytes], old: int) -> None: ...
 
     def record_progress(self, lag: float, skipped: int) -> None: ...
 
@@ -222,7 +222,7 @@ class Journal(Log):
         """Count rows, each with its timestamp."""
         since = int(self._now() * NANOSECONDS_PER_SECOND) - COUNTED_AGE
         recent = [raw for timestamp, raw in rows if nanoseconds(timestamp) >= since]
-        self._telemetry.count_rows(recent, len(rows) - len(recent))
+        self._telemetry.count_recent_rows(recent, len(rows) - len(recent))
 
     def _count_unreadable(self, hashes: Iterable[int]) -> None:
         """Report each unreadable row once: later lists may contain it again."""

@@ -13,7 +13,7 @@ from api_exporter.ports import UpstreamError
 
 R = TypeVar("R")
 
-UP = "peers"
+PEERS = "peers"
 """The resource that determines `netbird_api_up`. Every server has it."""
 
 ACCESS_LOG = "access_log"
@@ -24,7 +24,7 @@ CURRENT_USER = "current_user"
 
 SERVER_VERSION = "instance_version"
 
-ALWAYS_READ = frozenset({UP, CURRENT_USER, "groups"})
+ALWAYS_READ = frozenset({PEERS, CURRENT_USER, "groups"})
 """Resources that are read even if no collector needs them: service discovery does."""
 
 MINUTE = 60.0
@@ -100,7 +100,7 @@ class Resource(Struct, Generic[R], frozen=True):
 
     def refused(self, error: UpstreamError) -> bool:
         """Return whether the server knows the path and denies access."""
-        if error.unsupported or self.name == UP:
+        if error.unsupported or self.name == PEERS:
             return False
         if error.reason == "forbidden":
             return True
@@ -119,7 +119,7 @@ class Resource(Struct, Generic[R], frozen=True):
         """
         if inventory.dormant(self.name):
             return None
-        if self.name in inventory.withheld and self.name != UP:
+        if self.name in inventory.withheld and self.name != PEERS:
             return None
         if self.has_no_records(inventory):
             return None
@@ -142,7 +142,7 @@ class Resource(Struct, Generic[R], frozen=True):
 
     def absent(self, error: UpstreamError) -> bool:
         """Return whether the error may mean that the server does not know the path."""
-        if self.name == UP:  # then something else is wrong
+        if self.name == PEERS:  # then something else is wrong
             return False
         return error.unsupported or (
             error.server_message != "" and error.server_message == self.absence

@@ -18,18 +18,19 @@ from twisted.logger import Logger, LogLevel
 
 from api_exporter.attention.history import History
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
+from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import SERVER_VERSION, UP, Resource
+from api_exporter.netbird.resources import PEERS, SERVER_VERSION, Resource
 from api_exporter.ports import Attempt, Compute, Fetch, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.pipeline import Pipeline
-from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.rate_limits import STRICTEST, describe_cost
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.refused_paths import RefusedPaths
+from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.refresh.states import States
 from api_exporter.refresh.transitions import LogLine
 from api_exporter.refresh.unknown_log import UnknownLog
@@ -38,7 +39,6 @@ from api_exporter.subjects.table import RULES
 from api_exporter.subjects.watch import CertificateLifetimes, FindingsKeeper
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import register_finding_gauges, register_page_gauges
-from api_exporter.world import World
 
 log = Logger()
 
@@ -83,8 +83,8 @@ class AccountNetwork(MultiService):
         self,
         *,
         fetch: Fetch,
-        quota: Quota,
-        world: World,
+        plan: RequestPlan,
+        clocks: Clocks,
         registry: CollectorRegistry,
         compute: Compute = compute_at_once,
         options: NetworkOptions = NetworkOptions(),  # noqa: B008 - frozen
@@ -94,16 +94,16 @@ class AccountNetwork(MultiService):
         logs: Mapping[str, Log] = MappingProxyType({}),
     ) -> None:
         super().__init__()
-        self.account, self.url = world.account, options.url
+        self.account, self.url = clocks.account, options.url
         self.followers: list[Follower] = [self.update_findings]
         self._defective: set[Follower] = set()
-        self.intervals_note = quota.intervals_note
-        self.requests_warning = quota.requests_warning
-        self.selection = selected = quota.selection
-        self._budget, self._clock, self._now = quota.budget, world.clock, world.now
+        self.intervals_note = plan.intervals_note
+        self.requests_warning = plan.requests_warning
+        self.selection = selected = plan.selection
+        self._budget, self._clock, self._now = plan.budget, clocks.clock, clocks.now
         self.refused_paths = refused_paths or RefusedPaths()
         self._compute, self._followers_lock = compute, DeferredLock()
-        self._log = world.logger(log)
+        self._log = clocks.logger(log)
         self._unknown_groups = UnknownGroups(self._log)
         self._unknown_log = UnknownLog(self._log)
         self._unreported: dict[str, None] = {}
@@ -114,26 +114,26 @@ class AccountNetwork(MultiService):
             states=self.states,
             reasons=self.states.reasons,
             collectors=[collector.name for collector in selected.collectors],
-            budget=lambda: quota.budget.per_minute,
+            budget=lambda: plan.budget.per_minute,
         )
-        self.history = History(period=selected.periods[UP])
+        self.history = History(period=selected.periods[PEERS])
         self.attention = FindingsKeeper(
             lambda: self.inventory,
             states=self.states,
-            now=world.now,
-            clock=world.clock.seconds,
+            now=clocks.now,
+            clock=clocks.clock.seconds,
             important_groups=options.important_groups,
             thresholds=options.thresholds,
             certificate_lifetimes=certificates,
         )
         self._register_gauges(registry)
-        self.pipeline = self._make_pipeline(fetch, world, options, logs)
+        self.pipeline = self._make_pipeline(fetch, clocks, options, logs)
         self._refresher = Refresher(
             states=self.states,
-            quota=quota,
+            plan=plan,
             metrics_max_age=options.metrics_max_age,
             pipeline=self.pipeline,
-            world=world,
+            clocks=clocks,
             refused_paths=self.refused_paths,
             on_refreshed=self._on_refreshed,
             test_connection=test_connection,
@@ -153,7 +153,7 @@ class AccountNetwork(MultiService):
     def _make_pipeline(
         self,
         fetch: Fetch,
-        world: World,
+        clocks: Clocks,
         options: NetworkOptions,
         logs: Mapping[str, Log],
     ) -> Pipeline:
@@ -169,7 +169,7 @@ class AccountNetwork(MultiService):
             fetch=fetch,
             pages=self.pages,
             compute=self._compute,
-            world=world,
+            clocks=clocks,
             list_max_records=options.list_max_records,
             page_max_bytes=options.page_max_bytes,
             on_collector_failed=self.telemetry.collector_failed,
@@ -202,7 +202,7 @@ class AccountNetwork(MultiService):
         if self.history.step == before.history.step:
             self.history = before.history
         self.attention.last = before.attention.last
-        await self._on_refreshed(UP)
+        await self._on_refreshed(PEERS)
 
     def count_attempt(self, attempt: Attempt) -> None:
         self.telemetry.count_attempt(attempt)
@@ -258,7 +258,7 @@ class AccountNetwork(MultiService):
 
     async def _on_refreshed(self, resource: str) -> None:
         """Update history, findings and followers after a refresh or a withdrawal."""
-        is_read = resource == UP and self.states[UP].up
+        is_read = resource == PEERS and self.states[PEERS].up
         peers = self.inventory.peers if is_read else None
         if peers is not None:
             self._unknown_groups.warn(self.inventory)
@@ -302,7 +302,7 @@ class AccountNetwork(MultiService):
         if thresholds != self.attention.thresholds:
             self.attention.thresholds = thresholds
             async with self._followers_lock:
-                await self._follow(self.update_findings, UP)
+                await self._follow(self.update_findings, PEERS)
 
     async def update_findings(self, resource: str) -> None:
         """Evaluate the findings after a refresh of a resource."""

@@ -19,6 +19,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.rendering import (
@@ -32,13 +33,12 @@ from api_exporter.netbird.inventory import Inventory, Reading
 from api_exporter.netbird.join_size import check_named_ids
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
 from api_exporter.netbird.resource_state import LastBody
-from api_exporter.netbird.resources import CURRENT_USER, UP, Resource
+from api_exporter.netbird.resources import CURRENT_USER, PEERS, Resource
 from api_exporter.netbird.unknown import Inspector
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.states import States
-from api_exporter.world import World
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 """Bytes that one call hashes: it holds the interpreter for two milliseconds."""
@@ -97,20 +97,20 @@ class Pipeline:
         fetch: Fetch,
         pages: Pages,
         compute: Compute,
-        world: World,
+        clocks: Clocks,
         list_max_records: float = inf,
         page_max_bytes: float = inf,
         on_collector_failed: Callable[[str], object] = lambda _: None,
         logs: Mapping[str, Log] = MappingProxyType({}),
     ) -> None:
-        self.log = world.logger(self.log)
+        self.log = clocks.logger(self.log)
         self.inventory = inventory
         self._states = states
         self._collectors = collectors
         self._fetch = fetch
         self._pages = pages
         self._compute = compute
-        self._now = world.now
+        self._now = clocks.now
         self._list_max_records = list_max_records
         self._page_max_bytes = page_max_bytes
         self._on_collector_failed = on_collector_failed
@@ -124,7 +124,7 @@ class Pipeline:
     async def begin_with(self, inventory: Inventory) -> None:
         """Publish what is known from before a reload; raises UpstreamError."""
         await self._render(inventory)
-        self._is_user_known |= not {UP, CURRENT_USER}.isdisjoint(inventory.records)
+        self._is_user_known |= not {PEERS, CURRENT_USER}.isdisjoint(inventory.records)
 
     @property
     def holds_peers(self) -> bool:
@@ -176,9 +176,9 @@ class Pipeline:
         decoding = partial(decode, resource, path, lambda: bodies.pop())  # noqa: PLW0108 - frozen
         publish = partial(self._publish, resource, path, requested_at, reading)
         try:
-            if resource.name != UP or self._is_user_known:
+            if resource.name != PEERS or self._is_user_known:
                 return await publish(decoding)
-            known = self._decode_context(UP, requested_at)
+            known = self._decode_context(PEERS, requested_at)
             decoded = await self._compute(decoding, known, None)
             self._held = partial(publish, lambda *_: decoded)
             return decoded[0]

@@ -8,7 +8,7 @@ users of the token, such as `--check`.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from api_exporter.netbird.resources import ACCESS_LOG, UP
+from api_exporter.netbird.resources import ACCESS_LOG, PEERS
 from api_exporter.subjects import agent_network
 from api_exporter.subjects.table import RULES
 
@@ -46,7 +46,7 @@ def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:
     )
 
 
-def stretched(
+def fit_intervals(
     accounts: Sequence[Mapping[str, float]], limit: RateLimit
 ) -> list[dict[str, float]]:
     """Return intervals for all accounts of a token that fit into its limit.
@@ -71,7 +71,7 @@ def stretched(
         period
         for periods in accounts
         for name, period in periods.items()
-        if name not in {UP, ACCESS_LOG, *RULES.dormant_without}
+        if name not in {PEERS, ACCESS_LOG, *RULES.dormant_without}
         and period < MAX_LENGTHENED
     )
     longer: dict[float, float] = {}
@@ -84,7 +84,7 @@ def stretched(
     factor = 1.0 + (excess / planned if excess > _ROUNDING else 0.0)
     return [
         {
-            name: factor * (period if name == UP else longer.get(period, period))
+            name: factor * (period if name == PEERS else longer.get(period, period))
             for name, period in periods.items()
         }
         for periods in accounts
@@ -125,7 +125,7 @@ QUICK = 30.0
 """Requests a minute of an account above which the log has a warning."""
 
 
-def describe_quick(periods: Mapping[str, float]) -> str:
+def describe_short_intervals(periods: Mapping[str, float]) -> str:
     """Return a warning about short intervals without a stated limit, or ""."""
     total = sum(60.0 / period for period in periods.values())
     if total <= QUICK:
@@ -151,7 +151,7 @@ def describe_access_log(
     )
 
 
-def describe_stretched(
+def describe_fitted(
     before: Mapping[str, float], after: Mapping[str, float], limit: RateLimit
 ) -> str:
     """Return a line that says which intervals are lengthened; "" if none is.

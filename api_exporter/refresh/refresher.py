@@ -11,17 +11,18 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from api_exporter.clocks import Clocks
 from api_exporter.netbird.resource_state import (
     OVERDUE_PERIODS,
     LastBody,
     NotRead,
     max_age,
 )
-from api_exporter.netbird.resources import CURRENT_USER, PROBE_PATH, UP, Resource
+from api_exporter.netbird.resources import CURRENT_USER, PEERS, PROBE_PATH, Resource
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.pipeline import Pipeline
-from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refused_paths import RefusedPaths
+from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.refresh.schedule import CONNECTION_TEST, Schedule
 from api_exporter.refresh.states import States
 from api_exporter.refresh.transitions import (
@@ -33,7 +34,6 @@ from api_exporter.refresh.transitions import (
     Requested,
     Unread,
 )
-from api_exporter.world import World
 
 Work = Coroutine[Deferred[object], object, None]
 
@@ -58,25 +58,25 @@ class Refresher(Service):
         self,
         *,
         states: States,
-        quota: Quota,
+        plan: RequestPlan,
         metrics_max_age: float | None,
         pipeline: Pipeline,
-        world: World,
+        clocks: Clocks,
         refused_paths: RefusedPaths,
         on_refreshed: Callable[[str], Work] | None = None,
         test_connection: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.log = world.logger(self.log)
-        self._resources = {r.name: r for r in quota.selection.resources}
+        self.log = clocks.logger(self.log)
+        self._resources = {r.name: r for r in plan.selection.resources}
         self._states = states
         self._max_ages = {
             name: max_age(period, metrics_max_age)
             for name, period in states.periods.items()
         }
         self._pipeline = pipeline
-        self._budget = quota.budget
+        self._budget = plan.budget
         self._refused_paths = refused_paths
-        self._clock, self._now, self._jitter = world.clock, world.now, world.jitter
+        self._clock, self._now, self._jitter = clocks.clock, clocks.now, clocks.jitter
         self._on_refreshed = on_refreshed
         self._test_connection = test_connection
         self._tasks: set[Deferred[None]] = set()
@@ -180,7 +180,7 @@ class Refresher(Service):
                 self._start(work, f"ending windows of {name}")
         if self._awaited_until <= now:
             self._awaited_until = inf
-            self._follow_up(UP)
+            self._follow_up(PEERS)
         self._set_alarm()
 
     def _start_refresh(self, name: str) -> None:
@@ -231,7 +231,7 @@ class Refresher(Service):
     async def _withdraw(self, name: str) -> None:
         try:
             try:
-                peers_fail = name != UP and self._states[UP].error is not None
+                peers_fail = name != PEERS and self._states[PEERS].error is not None
                 self._states.record(name, Expired(self._max_ages[name], peers_fail))
             finally:
                 await self._pipeline.withdraw(name)
@@ -259,15 +259,15 @@ class Refresher(Service):
 
     async def _release_peers(self) -> None:
         held, self._held = self._held, None
-        are_newest = self._states[UP].error is None
+        are_newest = self._states[PEERS].error is None
         try:
             await self._pipeline.release_peers(are_newest=are_newest)
         except UpstreamError:  # the next refresh of the peers has the same error
-            self._schedule.make_due(UP, self._clock.seconds())
+            self._schedule.make_due(PEERS, self._clock.seconds())
             return
         if held is not None and are_newest:
-            self._record_success(UP, *held)
-            self._follow_up(UP)
+            self._record_success(PEERS, *held)
+            self._follow_up(PEERS)
 
     async def _try_refresh(self, resource: Resource[Any]) -> None:
         name, begin = resource.name, self._clock.seconds()
@@ -306,7 +306,7 @@ class Refresher(Service):
 
     def _record_success(self, name: str, body: LastBody, seconds: float) -> None:
         event: Event = Read(body, seconds, self._now(), self._clock.seconds())
-        if name == UP and self._pipeline.holds_peers:
+        if name == PEERS and self._pipeline.holds_peers:
             self._held = body, seconds
             event = replace(event, body=None)
         elif name in self._pipeline.inventory.withheld:
@@ -366,7 +366,7 @@ class Refresher(Service):
         known = self._pipeline.inventory.records
         for name, state in self._states.every.items():
             # The peers stay up while they are withheld.
-            if state.up and name != UP and name not in known:
+            if state.up and name != PEERS and name not in known:
                 self._states.record(name, Forgotten())
 
     def _on_error(
@@ -391,8 +391,8 @@ class Refresher(Service):
         )
 
     def _fail(self, name: str, error: UpstreamError, begin: float) -> None:
-        now, peers = self._clock.seconds(), self._states[UP].error
-        as_peers = name != UP and peers is not None and peers.reason == error.reason
+        now, peers = self._clock.seconds(), self._states[PEERS].error
+        as_peers = name != PEERS and peers is not None and peers.reason == error.reason
         error = error.without_traceback()
         self._states.record(name, Failed(error, now - begin, self._now(), as_peers))
         if error.reason == "rate_limited":
@@ -410,7 +410,7 @@ class Refresher(Service):
         """
         if self._states[name].supported is False:
             return True
-        return self._states[UP].error is None and not self._pipeline.knows(name)
+        return self._states[PEERS].error is None and not self._pipeline.knows(name)
 
     def _unsupported(self, name: str, begin: float, why: NotRead) -> None:
         now, is_expected = self._clock.seconds(), name == CURRENT_USER

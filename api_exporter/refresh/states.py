@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from api_exporter.netbird.resource_state import NotRead, ResourceState
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.refresh.transitions import Event, Failed, LogLine, next_state
 from api_exporter.subjects.table import RESOURCE_BY_NAME
@@ -45,14 +45,14 @@ class States(dict[str, ResourceState]):
         self.put(name, after)
         if isinstance(event, Failed) and event.seconds is not None:
             self.reasons[event.error.reason] += 1
-        if name == UP and _shown_up(after) is not _shown_up(before):
+        if name == PEERS and _shown_up(after) is not _shown_up(before):
             self.on_up_changed()
         for line in lines:
             self._log(name, line)
 
     def record_attempt(self, attempt: Attempt) -> None:
         """Record a failed attempt for the peers: they count as failing immediately."""
-        if attempt.path != RESOURCE_BY_NAME[UP].path or attempt.reason is None:
+        if attempt.path != RESOURCE_BY_NAME[PEERS].path or attempt.reason is None:
             return
         error = UpstreamError(
             attempt.reason,
@@ -60,7 +60,7 @@ class States(dict[str, ResourceState]):
             request_id=attempt.request_id,
             cure=attempt.cure,
         )
-        self.record(UP, Failed(error, None, attempt.started + attempt.seconds))
+        self.record(PEERS, Failed(error, None, attempt.started + attempt.seconds))
 
     def put(self, name: str, state: ResourceState) -> None:
         self.every[name] = state

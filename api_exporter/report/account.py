@@ -7,7 +7,7 @@ from api_exporter.attention.finding import Finding, safe_line
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report import verdict, words
 from api_exporter.report.document import (
@@ -47,10 +47,10 @@ def account_entry(
         max_findings: None for all.
         lines: some of the findings; None for the most severe ones.
     """
-    inventory, peers = network.inventory, network.states[UP]
+    inventory, peers = network.inventory, network.states[PEERS]
     last = network.attention.last
     found, groups, started_at = last.found, last.groups, last.started_at
-    reading = verdict.reading_verdict(network.states, inventory, now)
+    reading = verdict.api_verdict(network.states, inventory, now)
     of_network = verdict.network_verdict(found, peers)
     states = verdict.state_words(network, now)
     worse = verdict.worst((reading.verdict, of_network.verdict))
@@ -128,7 +128,7 @@ def _failures(
     for names in failing.values():
         error = freshness[names[0]].error
         assert error is not None
-        steps = advice(error, token_accepted=freshness[UP].up is True)
+        steps = advice(error, token_accepted=freshness[PEERS].up is True)
         yield FailureEntry(
             resources=names,
             reason=error.reason,

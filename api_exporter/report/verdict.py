@@ -8,7 +8,7 @@ from msgspec import Struct
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report import formatting
@@ -45,11 +45,11 @@ def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
 _SLOW = "The NetBird API is slow, or has asked the exporter to pause."
 
 
-def reading_verdict(
+def api_verdict(
     states: Mapping[str, ResourceState], inventory: Inventory, now: float
 ) -> Verdict:
     """Return the verdict on the refreshes of the peers; other failures are notes."""
-    peers = states[UP]
+    peers = states[PEERS]
     state = peers.word(now)
     others = _other_failures(states, now)
 
@@ -160,7 +160,7 @@ def state_words(network: AccountNetwork, now: float) -> Mapping[str, StateWord]:
     While the refresh of the peers fails, other resources are not late but `waiting`.
     """
     freshness, resources = network.states, network.selection.resources
-    since = freshness[UP].failing_since
+    since = freshness[PEERS].failing_since
     is_waiting = since is not None and all(
         (known.last_success or 0.0) <= since for known in freshness.values()
     )
@@ -190,7 +190,7 @@ def _metrics_note(peers: ResourceState, inventory: Inventory, now: float) -> str
 
 
 def _other_failures(states: Mapping[str, ResourceState], now: float) -> tuple[str, ...]:
-    others = (one for name, one in states.items() if name != UP)
+    others = (one for name, one in states.items() if name != PEERS)
     failing = sum(one.word(now) == "failing" for one in others)
     verb = "fails" if failing == 1 else "fail"
     return (f"{with_noun(failing, 'other resource')} {verb}.",) if failing else ()

@@ -36,7 +36,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 
 from api_exporter.serving.site import BoundedSite
-from api_exporter.settings.addresses import Address, Endpoint
+from api_exporter.settings.addresses import Address, EndpointDescription
 
 BACKLOG = 1024
 """Connections that the system keeps until they are accepted. If there are too many, a
@@ -93,14 +93,14 @@ def _all_addresses() -> Sequence[str]:
 
 
 def endpoints(
-    address: Address | Endpoint, reactor: PosixReactorBase
+    address: Address | EndpointDescription, reactor: PosixReactorBase
 ) -> Sequence[IStreamServerEndpoint]:
     """Return the endpoints of one address of the setting.
 
     Raises OSError if a host cannot be resolved or a file of a description cannot be
     read, and other exceptions if a description is wrong.
     """
-    if isinstance(address, Endpoint):
+    if isinstance(address, EndpointDescription):
         kind = address.partition(":")[0]
         for name in _FILES.findall(address):
             _refuse_pipe(Path(re.sub(r"\\(.)", r"\1", name)))
@@ -125,7 +125,7 @@ def _refuse_pipe(path: Path) -> None:
 
 
 def description_errors(
-    addresses: Sequence[Address | Endpoint], reactor: PosixReactorBase
+    addresses: Sequence[Address | EndpointDescription], reactor: PosixReactorBase
 ) -> list[str]:
     """Return permanent errors of descriptions, a line each.
 
@@ -133,7 +133,7 @@ def description_errors(
     """
     found = []
     for description in addresses:
-        if not isinstance(description, Endpoint):
+        if not isinstance(description, EndpointDescription):
             continue
         try:
             endpoints(description, reactor)
@@ -144,10 +144,10 @@ def description_errors(
     return found
 
 
-def bind_problems(addresses: Iterable[Address | Endpoint]) -> Iterator[str]:
+def bind_problems(addresses: Iterable[Address | EndpointDescription]) -> Iterator[str]:
     """Yield why addresses cannot be used now, without the sockets of descriptions."""
     for address in addresses:
-        if isinstance(address, Endpoint):
+        if isinstance(address, EndpointDescription):
             continue
         try:
             for host in bind_addresses(address.host):
@@ -171,7 +171,7 @@ class Listener(Service):
     def __init__(
         self,
         *,
-        addresses: Sequence[Address | Endpoint],
+        addresses: Sequence[Address | EndpointDescription],
         site: BoundedSite,
         reactor: PosixReactorBase,
         on_ready: Callable[[str], object],
@@ -183,7 +183,7 @@ class Listener(Service):
         self._on_ready = on_ready
         self._on_exposed = on_exposed
         self._ports: list[IListeningPort] = []
-        self._tls_ports: list[tuple[Endpoint, Port]] = []
+        self._tls_ports: list[tuple[EndpointDescription, Port]] = []
 
     def privilegedStartService(self) -> None:
         for address in self._addresses:
@@ -195,7 +195,9 @@ class Listener(Service):
                     self._ports.append(port)
                     secured = isinstance(endpoint, SSL4ServerEndpoint)
                     if secured and isinstance(port, Port):
-                        self._tls_ports.append((Endpoint(str(address)), port))
+                        self._tls_ports.append(
+                            (EndpointDescription(str(address)), port)
+                        )
             except Exception as error:  # noqa: BLE001 - a description may be wrong in any way
                 raise ListenError(_explain(address, error)) from None
             self._on_ready(self._address(address))
@@ -223,9 +225,9 @@ class Listener(Service):
                 Factory, TLSMemoryBIOFactory(certificate, False, self._site)
             )
 
-    def _address(self, address: Address | Endpoint) -> str:
+    def _address(self, address: Address | EndpointDescription) -> str:
         host = self._ports[-1].getHost()
-        if isinstance(address, Endpoint):
+        if isinstance(address, EndpointDescription):
             if isinstance(host, (IPv4Address, IPv6Address)):
                 # A description may omit the address, such as a systemd socket's.
                 return f"{address} ({Address(host.host, host.port)})"
@@ -280,7 +282,7 @@ def _listen(endpoint: IStreamServerEndpoint, site: IProtocolFactory) -> IListeni
     return port
 
 
-def _explain(address: Address | Endpoint, error: Exception) -> str:
+def _explain(address: Address | EndpointDescription, error: Exception) -> str:
     cause = error.socketError if isinstance(error, CannotListenError) else error
     hint = ""
     if isinstance(cause, PermissionError) and isinstance(address, Address):

@@ -165,7 +165,7 @@ def _conflicting_limits(accounts: Mapping[str, AccountSettings]) -> list[str]:
     stated: dict[tuple[str, str], dict[tuple[int, int], str]] = {}
     for name, settings in accounts.items():
         if settings.upstream_rate_limit is not None:
-            limits = stated.setdefault(settings.token_key(), {})
+            limits = stated.setdefault(settings.budget_key(), {})
             limits.setdefault(settings.upstream_rate_limit, name)
     return [
         "UPSTREAM_RATE_LIMIT: accounts with the same token have different limits: "
@@ -201,12 +201,12 @@ def account(
             proxy_selection = select_proxy(url, values["upstream_proxy"], environ)
         except ValueError as error:
             own.append(ConfigurationError(str(error)))
-    identity = None
+    client_certificate = None
     certificate, key = (values[setting.lower()] for setting in (_CERTIFICATE, _KEY))
     if certificate is not None and (key is not None or _KEY not in given):
-        identity = ClientCertificateFiles(certificate, key or certificate)
+        client_certificate = ClientCertificateFiles(certificate, key or certificate)
         try:
-            identity.read()
+            client_certificate.read()
         except ValueError as error:
             problem = f"{place(_CERTIFICATE)}{_CERTIFICATE}: {error}"
             own.append(ConfigurationError.of(error, problem))
@@ -214,7 +214,10 @@ def account(
     if own:
         return None
     return AccountSettings(
-        name=name, proxy_selection=proxy_selection, identity=identity, **values
+        name=name,
+        proxy_selection=proxy_selection,
+        client_certificate=client_certificate,
+        **values,
     )
 
 

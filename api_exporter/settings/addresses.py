@@ -17,7 +17,7 @@ class Address(NamedTuple):
         return f"{host}:{self.port}"
 
 
-class Endpoint(str):
+class EndpointDescription(str):
     """A Twisted endpoint description to listen on."""
 
     __slots__ = ()
@@ -26,10 +26,10 @@ class Endpoint(str):
 _ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd):\S+")
 
 
-def parse_address(text: str) -> Address | Endpoint:
+def parse_address(text: str) -> Address | EndpointDescription:
     """Parse `:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
     if _ENDPOINT.fullmatch(text):
-        return Endpoint(text)
+        return EndpointDescription(text)
     match = re.fullmatch(
         r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):([0-9]{1,5})", text
     )
@@ -40,7 +40,7 @@ def parse_address(text: str) -> Address | Endpoint:
     return Address(match[1] or match[2] or "", int(match[3]))
 
 
-def parse_addresses(text: str) -> tuple[Address | Endpoint, ...]:
+def parse_addresses(text: str) -> tuple[Address | EndpointDescription, ...]:
     found = tuple(parse_address(part.strip()) for part in text.split(","))
     if len(set(found)) < len(found):
         raise ValueError("an address is listed twice")

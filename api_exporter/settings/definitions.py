@@ -17,7 +17,7 @@ from api_exporter.settings import parsers
 from api_exporter.settings.addresses import (
     DEFAULT_LISTEN_ADDRESS,
     Address,
-    Endpoint,
+    EndpointDescription,
     parse_addresses,
 )
 from api_exporter.settings.certificate import (
@@ -52,12 +52,12 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     Attributes:
         name: empty for the only account, which the environment defines.
         proxy_selection: the result of all settings and variables for proxies.
-        identity: the files of the client certificate, or None.
+        client_certificate: the files of the client certificate, or None.
     """
 
     name: str
     proxy_selection: ProxySelection
-    identity: ClientCertificateFiles | None
+    client_certificate: ClientCertificateFiles | None
     upstream_api_url: str = setting(
         parsers.url,
         "an http or https address without a path, such as https://api.netbird.io",
@@ -321,7 +321,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         names = ("upstream_api_url", "upstream_api_token", "upstream_api_token_file")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
-    def token_key(self) -> tuple[str, str]:
+    def budget_key(self) -> tuple[str, str]:
         """Return a key that is equal for accounts with the same token and address."""
         token = self.upstream_api_token
         if self.upstream_api_token_file is not None:
@@ -358,7 +358,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         "Address of your runbooks. The status page and `--check` link to it. Without"
         " it, they link to the exporter's own runbooks at `/runbooks`.",
     )
-    listen_address: tuple[Address | Endpoint, ...] = setting(
+    listen_address: tuple[Address | EndpointDescription, ...] = setting(
         parse_addresses,
         "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080, or a Twisted endpoint"
         " (tcp, tcp6, ssl, unix or systemd) such as"
@@ -477,7 +477,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         return ""
 
     @property
-    def has_names(self) -> bool:
+    def has_named_accounts(self) -> bool:
         """True if accounts have names, even if there is only one."""
         return "" not in self.accounts
 

@@ -95,8 +95,8 @@ def _secret_files(settings: Settings) -> Iterator[Path]:
     for account in settings.accounts.values():
         if account.upstream_api_token_file is not None:
             yield account.upstream_api_token_file.path
-        if account.identity is not None:
-            yield account.identity.key
+        if account.client_certificate is not None:
+            yield account.client_certificate.key
 
 
 def _is_pipe(path: str) -> bool:

@@ -13,7 +13,7 @@ from api_exporter.attention.lifetime import SOON
 from api_exporter.attention.thresholds import DAY
 from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.records import CurrentUser
-from api_exporter.netbird.resources import CURRENT_USER, UP, Resource
+from api_exporter.netbird.resources import CURRENT_USER, PEERS, Resource
 from api_exporter.plurals import with_noun
 from api_exporter.subjects.subject import Subject
 
@@ -61,7 +61,7 @@ CLIENT_CERTIFICATE_EXPIRES = FindingKind(
 
 
 def unreadable_peers(snapshot: Snapshot) -> Iterator[Finding]:
-    peers = snapshot.states.get(UP)
+    peers = snapshot.states.get(PEERS)
     if peers is None or not snapshot.peers_unreadable:
         return
     is_withdrawn = snapshot.inventory.peers is None

@@ -20,12 +20,17 @@ from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.personal import personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NO_FLAGS, Peer
-from api_exporter.netbird.resources import UP, Resource
+from api_exporter.netbird.resources import PEERS, Resource
 from api_exporter.plurals import with_noun
 from api_exporter.subjects.subject import Subject
 
-PEERS = Resource(
-    UP, "api/peers", ListDecoder(Peer, nullable=False), 30, permission="peers", place=0
+NETWORK_PEERS = Resource(
+    "peers",
+    "api/peers",
+    ListDecoder(Peer, nullable=False),
+    30,
+    permission="peers",
+    place=0,
 )
 
 
@@ -56,10 +61,10 @@ PEER_FIELDS = {
 }
 """The kind of personal data in fields of a peer."""
 
-PEER = ObjectKind[Peer](PEERS)
+PEER = ObjectKind[Peer](NETWORK_PEERS)
 
 DETAILED = ObjectKind[Peer](
-    PEERS,
+    NETWORK_PEERS,
     lambda peer: labels(peer_id=peer.id, peer=peer.name),
     find=Inventory.detailed_peers,
     keeps_lines=True,
@@ -111,7 +116,7 @@ Enrolment = tuple[str, bool]
 """`user` or `setup_key`, and whether the peers are connected."""
 
 ENROLMENT = ObjectKind[Enrolment](
-    PEERS,
+    NETWORK_PEERS,
     lambda enrolment: labels(enrolled_by=enrolment[0], connected=boolean(enrolment[1])),
     find=lambda _: product(("setup_key", "user"), (False, True)),
 )
@@ -355,4 +360,4 @@ FINDERS = (
     Finder(peer_approvals, (PEER_AWAITS_APPROVAL,), ("peers",)),
 )
 
-SUBJECT = Subject(__name__, (PEERS,), FAMILIES, FINDERS)
+SUBJECT = Subject(__name__, (NETWORK_PEERS,), FAMILIES, FINDERS)

@@ -30,7 +30,7 @@ from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_th
 from api_exporter.netbird.facts.routing import Reach
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.ports import Now
 from api_exporter.subjects import networks, routes
 from api_exporter.subjects.findings import (
@@ -167,8 +167,8 @@ def update_findings(
     changed = {
         name for name in versions if versions[name] is not last.versions.get(name)
     }
-    drop, everything = last.drop_at, resource == UP
-    if everything or UP in changed:
+    drop, everything = last.drop_at, resource == PEERS
+    if everything or PEERS in changed:
         drop = drop_at(inventory.peers or (), snapshot.now, snapshot.thresholds)
     snapshot = replace(snapshot, drop_at=drop)
     by_finder = {
@@ -182,7 +182,7 @@ def update_findings(
         groups = count_important(snapshot)
         reach = networks.count_reachable(inventory), routes.count_reachable(inventory)
     waits = _waits(snapshot, resource, every, last, changed)
-    is_up = snapshot.states[UP].up is True
+    is_up = snapshot.states[PEERS].up is True
     began = min(last.began, snapshot.seconds) if is_up else last.began
     seconds, untried = snapshot.seconds - began, has_untried(snapshot)
     has_begun = not waits and not untried
@@ -268,7 +268,7 @@ def _combined(snapshot: Snapshot, state: KeptFindings) -> FindingList:
     every = (f for finder in FINDERS for f in state.by_finder.get(finder, ()))
     findings = tuple(sorted((f for f in every if f.key not in state.waits), key=_rank))
     counts = Counter(finding.severity for finding in findings)
-    peers_up = snapshot.states[UP].up
+    peers_up = snapshot.states[PEERS].up
     has_counts = peers_up is False or (peers_up is True and state.has_counts)
     published = tuple(_published(findings))
     omitted = Counter(map(_name, findings))

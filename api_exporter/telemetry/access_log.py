@@ -156,7 +156,7 @@ class AccessLogTelemetry(Collector):
             self._counted[service] = services[service]
         self._families = self._make_families()
 
-    def count_rows(self, rows: Iterable[bytes], old: int) -> None:
+    def count_recent_rows(self, rows: Iterable[bytes], old: int) -> None:
         """Count rows; `old` more rows were too old to be counted."""
         self._skipped(old)
         for raw in rows:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from prometheus_client import CollectorRegistry, Histogram
 
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.plurals import with_noun
 from api_exporter.ports import Attempt
 from api_exporter.telemetry.gauges import (
@@ -134,7 +134,7 @@ class AccountTelemetry:
 
     def summary(self, now: float) -> str:
         """Return the account's state, such as `peers fresh, 214 peers, 0.4 s`."""
-        peers = self.states[UP]
+        peers = self.states[PEERS]
         state = peers.word(now)
         if peers.error is not None:
             return f"peers {state}: {peers.error}"
@@ -163,5 +163,5 @@ def _code_label(status: int | None) -> str:
 
 def accounts_summary(accounts: Collection[AccountTelemetry]) -> str:
     """Return the state of several accounts, such as `48 of 50 accounts up`."""
-    up = sum(telemetry.states[UP].up is True for telemetry in accounts)
+    up = sum(telemetry.states[PEERS].up is True for telemetry in accounts)
     return f"{up} of {with_noun(len(accounts), 'account')} up"

@@ -32,7 +32,7 @@ class EventsTelemetry:
         ).set
         self.writable(1)
 
-    def count_rows(self, rows: Iterable[bytes], old: int) -> None:
+    def count_recent_rows(self, rows: Iterable[bytes], old: int) -> None:
         """Do nothing: there are no metrics of single events."""
 
     def record_progress(self, lag: float, skipped: int) -> None:

@@ -14,7 +14,7 @@ from prometheus_client.utils import floatToGoString
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 
 Value = float | Mapping[str, float] | Mapping[tuple[str, ...], float] | None
 
@@ -123,7 +123,7 @@ def register_resource_gauges(
             "netbird_api_up",
             "Whether the last refresh of the peers succeeded and their metrics have not"
             " expired (1 = yes, 0 = no; the peers may be withheld)",
-            lambda: states[UP].up,
+            lambda: states[PEERS].up,
         ),
         OwnFamily(
             "api_exporter_request_budget_per_minute",

@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.threadpool import ThreadPool
 
 import twisted
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import OwnFamily, OwnMetrics
 from api_exporter.version import Build
@@ -152,7 +152,7 @@ def register_account_gauges(
     """Register the gauges of all accounts, in the registry of the process."""
 
     def up() -> dict[str, float]:
-        ups = ((name, account.states[UP].up) for name, account in accounts().items())
+        ups = ((name, account.states[PEERS].up) for name, account in accounts().items())
         return {name: up for name, up in ups if up is not None}
 
     OwnMetrics(

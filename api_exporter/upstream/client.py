@@ -9,6 +9,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
+from api_exporter.clocks import Clocks
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader, TokenSource
@@ -21,7 +22,6 @@ from api_exporter.upstream.tls_policy import (
     UpstreamCertificate,
     read_certificate,
 )
-from api_exporter.world import World
 
 log = Logger()
 
@@ -33,7 +33,7 @@ class Client(Service):
     """The client of one account. It logs warnings about proxy, token and certificate.
 
     Args:
-        world: its clock is the reactor, which also connects.
+        clocks: its clock is the reactor, which also connects.
 
     Attributes:
         fetcher: usable without starting the service, if the service is stopped
@@ -45,17 +45,17 @@ class Client(Service):
         settings: AccountSettings,
         reactor: PosixReactorBase,
         *,
-        world: World,
+        clocks: Clocks,
         on_attempt: Callable[[Attempt], None],
         make_policy: MakePolicy = TlsPolicy,
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self._log = world.logger(log)
+        self._log = clocks.logger(log)
         self._url = settings.upstream_api_url
         self.proxy_selection = route = settings.proxy_selection
         self.tls_policy = make_policy(
-            settings.upstream_ca_file, settings.identity, world.now
+            settings.upstream_ca_file, settings.client_certificate, clocks.now
         )
         self.server_certificate: UpstreamCertificate | None = None
         self._agent = UpstreamAgent(
@@ -66,9 +66,9 @@ class Client(Service):
             on_certificate=self._on_certificate,
         )
         self._reloading: LoopingCall | None = None
-        if settings.identity is not None:
+        if settings.client_certificate is not None:
             self._reloading = LoopingCall(self.reload)
-            self._reloading.clock = world.clock
+            self._reloading.clock = clocks.clock
         self._problem = ""
         self.token = token_source(settings, self._log)
         self.fetcher = Fetcher(
@@ -82,7 +82,7 @@ class Client(Service):
                 secrets=() if route.proxy is None else tuple(route.proxy.secrets()),
                 account=settings.upstream_account or "",
             ),
-            world=world,
+            clocks=clocks,
             on_attempt=on_attempt,
             body_memory=body_memory,
             on_silent=on_silent,

@@ -18,6 +18,7 @@ from twisted.web.client import ResponseFailed
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
+from api_exporter.clocks import Clocks
 from api_exporter.netbird.resources import PROBE_PATH
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, Reason, ResponseBody, UpstreamError
@@ -34,7 +35,6 @@ from api_exporter.upstream.headers import date
 from api_exporter.upstream.masking import mask_records
 from api_exporter.upstream.refusal import response_error
 from api_exporter.version import this_build
-from api_exporter.world import World
 
 _MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error's body that are read; a longer body is ignored."""
@@ -124,17 +124,17 @@ class Fetcher:
         agent: IAgent,
         token: TokenSource,
         options: FetchOptions,
-        world: World,
+        clocks: Clocks,
         on_attempt: Callable[[Attempt], None],
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._clocks_differ = False
-        self.log = world.logger(self.log)
+        self.log = clocks.logger(self.log)
         self._http = HTTPClient(GzipAgent(agent), cast("Any", _NoCookies()))
         self._token = token
         self._options = options
-        self._clock, self._now, self._jitter = world.clock, world.now, world.jitter
+        self._clock, self._now, self._jitter = clocks.clock, clocks.now, clocks.jitter
         self._on_attempt = on_attempt
         self._body_memory = body_memory or BodyMemory()
         self._on_silent = on_silent

@@ -212,6 +212,6 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
         return TTLCache(self.clock.seconds)
 
     @cached_property
-    def metric_tails(self) -> TTLCache[Piece]:
+    def own_metrics(self) -> TTLCache[Piece]:
         """The ends of metrics pages: the exporter's own metrics."""
         return TTLCache(self.clock.seconds)

@@ -64,7 +64,7 @@ class Metrics(AccountPage):
             own = text(*registries, in_openmetrics=openmetrics)
             return piece(own, last=True)
 
-        return self.context.metric_tails.get((registries, openmetrics), make)
+        return self.context.own_metrics.get((registries, openmetrics), make)
 
 
 def _header(request: Request, name: bytes) -> str | None:

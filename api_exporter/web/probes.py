@@ -9,7 +9,7 @@ from itertools import chain
 from twisted.web.server import Request
 
 from api_exporter.netbird.resource_state import UNRELIABLE_PERIODS, ResourceState
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.subjects.groups import GroupCount
@@ -31,7 +31,7 @@ class Health(AccountPage):
         """Return the `up` of each account."""
         return self._process(
             accounts={
-                name: {"up": network.states[UP].up}
+                name: {"up": network.states[PEERS].up}
                 for name, network in self.networks.items()
             }
         )
@@ -66,7 +66,7 @@ class Ready(AccountPage):
     """
 
     def one(self, request: Request, network: AccountNetwork) -> dict[str, object]:
-        found = [*reasons(network.states[UP], self.now())]
+        found = [*reasons(network.states[PEERS], self.now())]
         answer: dict[str, object] = {}
         if names := [raw.decode("utf-8", "replace") for raw in _groups(request)]:
             groups = [*chain.from_iterable(_find(network, name) for name in names)]
@@ -92,7 +92,7 @@ class Ready(AccountPage):
         if _groups(request):
             return super().many(request)
         found = {
-            name: not [*reasons(network.states[UP], self.now())]
+            name: not [*reasons(network.states[PEERS], self.now())]
             for name, network in self.networks.items()
         }
         ready = any(found.values()) or not found

@@ -19,6 +19,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall, deferLater, react
 
 from api_exporter.attention.finding import Snapshot
+from api_exporter.clocks import Clocks
 from api_exporter.daemon.threads import daemon_threads
 from api_exporter.demo.server import DEMO_TOKEN
 from api_exporter.exposition.rendering import EMPTY_PAGE, RenderedPage, render_page
@@ -31,14 +32,13 @@ from api_exporter.ports import Attempt, ResponseBody
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import SWITCH_INTERVAL, AccountCompute, ComputeThread
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
-from api_exporter.refresh.quotas import Quota
+from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.settings import environment
 from api_exporter.subjects import watch
 from api_exporter.subjects.selection import selection
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.subjects.watch import FindingsKeeper, KeptFindings, update_findings
 from api_exporter.upstream.client import Client
-from api_exporter.world import World
 from checks.benchmarks.client import MAX_WAIT
 from tests.inventories import inventory_of
 
@@ -89,14 +89,14 @@ class Exporter:
         self.client = Client(
             checked,
             reactor,
-            world=World(reactor, time.time, random.random),
+            clocks=Clocks(reactor, time.time, random.random),
             on_attempt=self._attempted,
         )
         thread = ComputeThread(reactor, daemon_threads(1, "compute"))
         compute = AccountCompute(thread, self._fetch)
         self.network = AccountNetwork(
             fetch=compute.fetch,
-            quota=Quota(
+            plan=RequestPlan(
                 Budget(),
                 selection(
                     checked.collectors,
@@ -104,7 +104,7 @@ class Exporter:
                     metric_filter=checked.metric_filter(),
                 ),
             ),
-            world=World(reactor, time.monotonic, random.random),
+            clocks=Clocks(reactor, time.monotonic, random.random),
             registry=CollectorRegistry(),
             compute=compute,
             options=NetworkOptions(detail=checked.peer_detail),

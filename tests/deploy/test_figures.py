@@ -84,6 +84,6 @@ class FiguresTests(SynchronousTestCase):
             {"service_id": "a", "protocol": p, "status_code": s, "auth_method_used": a}
             for p, s, a in kinds
         ]
-        telemetry.count_rows([json.dumps(row).encode() for row in rows], 0)
+        telemetry.count_recent_rows([json.dumps(row).encode() for row in rows], 0)
         text = generate_latest(registry).decode()
         return sum(OF_SERVICE in line for line in text.splitlines())

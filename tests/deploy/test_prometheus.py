@@ -257,7 +257,7 @@ class PrometheusTests(SynchronousTestCase):
         access_log.set_services({"a": "web"})
         for status in (200, 401, 502):
             request = row(1, START, service_id="a", status_code=status)
-            access_log.count_rows([json.dumps(request).encode()], 0)
+            access_log.count_recent_rows([json.dumps(request).encode()], 0)
         text = NEIGHBOURS.format(
             peer_id=peer_id, dns_label=dns_label, account_id=account_id
         )

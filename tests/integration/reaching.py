@@ -17,12 +17,12 @@ from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.trial.unittest import TestCase
 from twisted.web.server import Site
 
+from api_exporter.clocks import Clocks
 from api_exporter.demo.api import DemoApi
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
-from api_exporter.world import World
 from simulation.company.network import SimulatedNetwork
 from tests.authority import Authority, Issued, written
 from tests.integration.ports import listening
@@ -82,7 +82,7 @@ class ReachingTestCase(TestCase):
         client = Client(
             found.accounts[""],
             reactor,
-            world=World(reactor, time.time, random.random),
+            clocks=Clocks(reactor, time.time, random.random),
             on_attempt=lambda _: None,
         )
         self.addCleanup(client.stopService)

@@ -64,7 +64,7 @@ class JournalMetrics:
     def writable(self, writable: bool) -> None:
         self.failing = not writable
 
-    def count_rows(self, rows: Iterable[bytes], old: int) -> None:
+    def count_recent_rows(self, rows: Iterable[bytes], old: int) -> None:
         self.rows += rows
         self.old += old
 

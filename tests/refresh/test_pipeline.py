@@ -7,6 +7,7 @@ from twisted.internet.task import Clock
 from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import Collector
 from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.pages import Pages
@@ -21,7 +22,6 @@ from api_exporter.refresh.log import Log
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.states import States
 from api_exporter.subjects.table import RESOURCE_BY_NAME
-from api_exporter.world import World
 from tests.inventories import inventory_of
 from tests.parts import DelayedCompute
 from tests.refresh.recorded_log import RecordedLog
@@ -63,7 +63,7 @@ class Bench:
             fetch=self.fetch,
             pages=self.pages,
             compute=compute,
-            world=World(self.clock, self.clock.seconds, lambda: 0.5),
+            clocks=Clocks(self.clock, self.clock.seconds, lambda: 0.5),
             page_max_bytes=page_max_bytes,
             on_collector_failed=self.failures.append,
             logs={} if log is None else {"groups": log},

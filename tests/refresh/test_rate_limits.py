@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import ACCESS_LOG, UP
+from api_exporter.netbird.resources import ACCESS_LOG, PEERS
 from api_exporter.refresh.rate_limits import (
     MAX_LENGTHENED,
     PLANNED_FRACTION,
     describe_access_log,
     describe_cost,
-    describe_stretched,
+    describe_fitted,
+    fit_intervals,
     per_minute,
-    stretched,
 )
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES, RULES
 from tests import tries
@@ -31,7 +31,7 @@ WITHOUT_AGENTS = {
 ACCOUNTS = st.lists(
     st.dictionaries(
         st.sampled_from(sorted(RESOURCE_BY_NAME)), st.floats(1.0, 1e6), min_size=1
-    ).map(lambda periods: {UP: 30.0, **periods}),
+    ).map(lambda periods: {PEERS: 30.0, **periods}),
     min_size=1,
     max_size=8,
 )
@@ -53,19 +53,27 @@ class StretchedTests(SynchronousTestCase):
     def test_dormant(self) -> None:
         """Resources that may be dormant slow no others, at any interval."""
         often = dict.fromkeys(RULES.dormant_without, 1.0)
-        self.assertEqual([DEFAULT | often], stretched([DEFAULT | often], (6, 30)))
+        self.assertEqual([DEFAULT | often], fit_intervals([DEFAULT | often], (6, 30)))
 
     def test_cost(self) -> None:
         """The cost of settings names its large parts and the limit."""
         log = {ACCESS_LOG: 30.0}
         for periods, limit, words in (
-            ({UP: 30.0, "agent_usage": 120.0}, None, "2.50 … 0.00 … 0.50; NetBird's"),
             (
-                {UP: 10.0, **log},
+                {PEERS: 30.0, "agent_usage": 120.0},
+                None,
+                "2.50 … 0.00 … 0.50; NetBird's",
+            ),
+            (
+                {PEERS: 10.0, **log},
                 None,
                 "8.00 … 2.00 … 0.00; that is more than NetBird's",
             ),
-            ({UP: 60.0, **log}, (60, 500), "3.00 … 2.00 … 0.00; the limit is UPSTREAM"),
+            (
+                {PEERS: 60.0, **log},
+                (60, 500),
+                "3.00 … 2.00 … 0.00; the limit is UPSTREAM",
+            ),
         ):
             total, in_log, rest = words.split(" … ")
             agents, _, end = rest.partition("; ")
@@ -77,16 +85,16 @@ class StretchedTests(SynchronousTestCase):
 
     def test_describe_stretched(self) -> None:
         """Log and page say in a line how intervals are lengthened, if they are."""
-        self.assertEqual("", describe_stretched(DEFAULT, DEFAULT, (6, 30)))
+        self.assertEqual("", describe_fitted(DEFAULT, DEFAULT, (6, 30)))
         before = {"peers": 30.0, "users": 600.0, "routes": 300.0, "policies": 600.0}
         after = {"peers": 32.14, "users": 1500.0, "routes": 300.0, "policies": 1500.0}
         self.assertEqual(
             "refresh intervals are lengthened to fit 120 requests a minute: peers 30s"
             " -> 32.1s; users, policies 10m -> 25m",
-            describe_stretched(before, after, (120, 1200)),
+            describe_fitted(before, after, (120, 1200)),
         )
         self.assertTrue(
-            describe_stretched({"users": 3600.0}, {"users": 5400.0}, (6, 1)).endswith(
+            describe_fitted({"users": 3600.0}, {"users": 5400.0}, (6, 1)).endswith(
                 "1h -> 1.5h"
             )
         )
@@ -97,7 +105,7 @@ class StretchedTests(SynchronousTestCase):
         self, accounts: list[dict[str, float]], limit: tuple[int, int]
     ) -> None:
         """All configured intervals fit, none becomes shorter, none is lost."""
-        after = stretched(accounts, limit)
+        after = fit_intervals(accounts, limit)
         wanted = per_minute(accounts)
         self.assertLessEqual(per_minute(after), PLANNED_FRACTION * limit[0] * 1.000001)
         self.assertLessEqual(per_minute(after), wanted * 1.000001)
@@ -108,7 +116,7 @@ class StretchedTests(SynchronousTestCase):
 
     def test_rounding(self) -> None:
         """A rounding error lengthens no interval."""
-        [_, after] = stretched(
+        [_, after] = fit_intervals(
             [
                 {
                     "peers": 20.728758790711783,
@@ -127,7 +135,7 @@ class StretchedTests(SynchronousTestCase):
         """The access log is slowed before all others, and a warning says so."""
         before = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
         left = PLANNED_FRACTION * 6 - per_minute([WITHOUT_AGENTS])
-        [after] = stretched([before], (6, 500))
+        [after] = fit_intervals([before], (6, 500))
         self.assertEqual(
             WITHOUT_AGENTS, {n: p for n, p in after.items() if n != ACCESS_LOG}
         )
@@ -140,7 +148,7 @@ class StretchedTests(SynchronousTestCase):
     def test_access_log_of_one(self) -> None:
         """An account without an access log is not slowed for another one's."""
         reads = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
-        after, other = stretched([reads, WITHOUT_AGENTS], (12, 500))
+        after, other = fit_intervals([reads, WITHOUT_AGENTS], (12, 500))
         self.assertGreater(after[ACCESS_LOG], 30.0)
         self.assertEqual(WITHOUT_AGENTS, other)
 
@@ -148,7 +156,7 @@ class StretchedTests(SynchronousTestCase):
         """Nine requests a minute are enough for the access log, and eight are not."""
         before = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
         for rate, enough in ((8, False), (9, True)):
-            [after] = stretched([before], (rate, 500))
+            [after] = fit_intervals([before], (rate, 500))
             words = describe_access_log(before, after, (rate, 500))
             self.assertEqual(enough, words == "")
         self.assertEqual("", describe_access_log(DEFAULT, DEFAULT, (1, 1)))
@@ -162,9 +170,9 @@ class StretchedTests(SynchronousTestCase):
 
         No interval is lengthened without need; equal ones stay equal.
         """
-        after = stretched(accounts, limit)
+        after = fit_intervals(accounts, limit)
         pairs = {
-            (old[name], new[name], name == UP)
+            (old[name], new[name], name == PEERS)
             for old, new in zip(accounts, after, strict=True)
             for name in old
         }

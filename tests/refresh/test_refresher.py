@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
 from api_exporter.attention.history import Sample
+from api_exporter.clocks import Clocks
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.netbird.resources import OFF, PROBE_PATH
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
@@ -20,13 +21,12 @@ from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
-from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY, Refresher
+from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.refresh.transitions import Event, Failed, Read
 from api_exporter.subjects.selection import selection
 from api_exporter.subjects.table import RESOURCES
 from api_exporter.upstream.refusal import response_error
-from api_exporter.world import World
 from tests.logbook import logbook
 from tests.parts import DelayedCompute
 
@@ -237,7 +237,7 @@ class Bench(AccountNetwork):
         self.clock = Clock()
         super().__init__(
             fetch=self.fetch,
-            quota=Quota(
+            plan=RequestPlan(
                 budget or Budget(),
                 selection(
                     collectors or ("peers", "groups"),
@@ -246,7 +246,7 @@ class Bench(AccountNetwork):
                     also_request=beside,
                 ),
             ),
-            world=World(self.clock, self.now, lambda: 0.5),
+            clocks=Clocks(self.clock, self.now, lambda: 0.5),
             registry=self.registry,
             test_connection=test_connection,
             compute=compute,

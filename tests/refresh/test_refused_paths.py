@@ -6,12 +6,12 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.clocks import Clocks
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.refused_paths import MAX_REFUSED, RefusedPaths
 from api_exporter.subjects.table import COLLECTORS
-from api_exporter.world import World
-from tests.parts import quota, refusal
+from tests.parts import refusal, request_plan
 
 
 class BucketTests(SynchronousTestCase):
@@ -81,8 +81,8 @@ class WeakRole(AccountNetwork):
         self.readable = {"api/peers"}
         super().__init__(
             fetch=self.answer,
-            quota=quota(tuple(c.name for c in COLLECTORS)),
-            world=World(self.clock, self.clock.seconds, lambda: 0.5),
+            plan=request_plan(tuple(c.name for c in COLLECTORS)),
+            clocks=Clocks(self.clock, self.clock.seconds, lambda: 0.5),
             registry=CollectorRegistry(),
             refused_paths=paths,
         )

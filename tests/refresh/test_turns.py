@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
-from api_exporter.refresh.rate_limits import stretched
+from api_exporter.refresh.rate_limits import fit_intervals
 from api_exporter.refresh.schedule import Schedule
 from api_exporter.refresh.states import States
 from api_exporter.subjects.table import RESOURCES
@@ -199,7 +199,7 @@ class LimitTests(SynchronousTestCase):
         limiter = bucket(*limit)
         for _ in range(2):
             crowd = Crowd(
-                list(stretched([DEFAULT] * accounts, limit)),
+                list(fit_intervals([DEFAULT] * accounts, limit)),
                 budget=Budget(limit=limit),
                 limiter=limiter,
             ).until(60.0)
@@ -218,7 +218,7 @@ class LimitTests(SynchronousTestCase):
         """With any stated limit there is no 429, and all resources are requested."""
         limit = (rate, burst)
         crowd = Crowd(
-            list(stretched([FEW] * accounts, limit)),
+            list(fit_intervals([FEW] * accounts, limit)),
             budget=Budget(limit=limit),
             limiter=bucket(*limit),
             seconds=seconds,

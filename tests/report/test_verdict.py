@@ -57,7 +57,7 @@ class VerdictTests(SynchronousTestCase):
         others: Mapping[str, ResourceState] = MappingProxyType({}),
     ) -> verdict.Verdict:
         found = inventory if inventory is not None else inventory_of(peers=())
-        return verdict.reading_verdict({"peers": peers, **others}, found, now)
+        return verdict.api_verdict({"peers": peers, **others}, found, now)
 
     def test_states(self) -> None:
         """Fresh peers are good, overdue ones a warning, and none so far neutral."""

@@ -39,7 +39,7 @@ from api_exporter.serving.listener import (
     endpoints,
 )
 from api_exporter.serving.site import BoundedSite
-from api_exporter.settings.addresses import Address, Endpoint
+from api_exporter.settings.addresses import Address, EndpointDescription
 from tests.authority import Authority
 from tests.logbook import logbook
 from tests.memory_reactor import MemoryReactorClock
@@ -148,16 +148,19 @@ class EndpointsTests(SynchronousTestCase):
         certificate = Path(self.mktemp())
         issued = Authority("test").issue("localhost")
         certificate.write_bytes(issued.pem + issued.key)
-        cases: Sequence[tuple[Address | Endpoint, type[object]]] = (
+        cases: Sequence[tuple[Address | EndpointDescription, type[object]]] = (
             (Address("127.0.0.1", 8080), TCP4ServerEndpoint),
             (Address("::1", 8080), TCP6ServerEndpoint),
             (Address("localhost", 8080), TCP4ServerEndpoint),
-            (Endpoint("tcp:8080:interface=127.0.0.1"), TCP4ServerEndpoint),
-            (Endpoint(r"tcp:8080:interface=\:\:1"), TCP4ServerEndpoint),
-            (Endpoint("tcp6:8080"), TCP6ServerEndpoint),
-            (Endpoint("unix:/run/x.sock:mode=660"), UNIXServerEndpoint),
-            (Endpoint("unix:/run/x.sock:lockfile=1"), UNIXServerEndpoint),
-            (Endpoint(f"ssl:8443:privateKey={certificate}"), SSL4ServerEndpoint),
+            (EndpointDescription("tcp:8080:interface=127.0.0.1"), TCP4ServerEndpoint),
+            (EndpointDescription(r"tcp:8080:interface=\:\:1"), TCP4ServerEndpoint),
+            (EndpointDescription("tcp6:8080"), TCP6ServerEndpoint),
+            (EndpointDescription("unix:/run/x.sock:mode=660"), UNIXServerEndpoint),
+            (EndpointDescription("unix:/run/x.sock:lockfile=1"), UNIXServerEndpoint),
+            (
+                EndpointDescription(f"ssl:8443:privateKey={certificate}"),
+                SSL4ServerEndpoint,
+            ),
         )
         for address, kind in cases:
             [found] = endpoints(address, posix(MemoryReactorClock()))
@@ -175,7 +178,7 @@ class ListenerTests(SynchronousTestCase):
     def listener(
         self,
         reactor: MemoryReactorClock,
-        *addresses: Address | Endpoint,
+        *addresses: Address | EndpointDescription,
         **options: Any,
     ) -> Listener:
         return Listener(
@@ -189,7 +192,7 @@ class ListenerTests(SynchronousTestCase):
     def started(
         self,
         reactor: MemoryReactorClock,
-        *addresses: Address | Endpoint,
+        *addresses: Address | EndpointDescription,
         **options: Any,
     ) -> Listener:
         """Start a listener, which is stopped with the test."""
@@ -199,7 +202,7 @@ class ListenerTests(SynchronousTestCase):
         return service
 
     def failure(
-        self, reactor: MemoryReactorClock, *addresses: Address | Endpoint
+        self, reactor: MemoryReactorClock, *addresses: Address | EndpointDescription
     ) -> str:
         """Return the error, which is always one line."""
         with self.assertRaises(ListenError) as raised:
@@ -215,8 +218,8 @@ class ListenerTests(SynchronousTestCase):
             (Address("127.0.0.1", 8080), "http://127.0.0.1:8080"),
             (Address("::1", 8080), "http://[::1]:8080"),
             (Address("", 8080), "http://localhost:8080"),
-            (Endpoint("tcp:8080"), "tcp:8080 (0.0.0.0:8080)"),
-            (Endpoint("unix:/run/x.sock"), "unix:/run/x.sock"),
+            (EndpointDescription("tcp:8080"), "tcp:8080 (0.0.0.0:8080)"),
+            (EndpointDescription("unix:/run/x.sock"), "unix:/run/x.sock"),
         ):
             self.started(Honest(), address)
             self.assertEqual(expected, self.reported.pop())
@@ -225,14 +228,14 @@ class ListenerTests(SynchronousTestCase):
     def test_exposed(self) -> None:
         """The callback `exposed` is called once if other machines can connect."""
         far, near = Address("192.0.2.1", 1), Address("127.0.0.1", 2)
-        cases: Sequence[tuple[Sequence[Address | Endpoint], int]] = (
+        cases: Sequence[tuple[Sequence[Address | EndpointDescription], int]] = (
             ([near], 0),
-            ([Address("::1", 1), Endpoint("unix:/run/x.sock")], 0),
+            ([Address("::1", 1), EndpointDescription("unix:/run/x.sock")], 0),
             ([Address("127.8.9.1", 1)], 0),
             ([near, far], 1),
             ([far, Address("", 3)], 1),
-            ([Endpoint("tcp:8080")], 1),
-            ([Endpoint("tcp:8080:interface=127.0.0.1")], 0),
+            ([EndpointDescription("tcp:8080")], 1),
+            ([EndpointDescription("tcp:8080:interface=127.0.0.1")], 0),
         )
         for addresses, expected in cases:
             calls: list[None] = []
@@ -248,10 +251,10 @@ class ListenerTests(SynchronousTestCase):
             behind.append(factory)
             return factory
 
-        near, unix = Address("127.0.0.1", 1), Endpoint("unix:/run/x.sock")
+        near, unix = Address("127.0.0.1", 1), EndpointDescription("unix:/run/x.sock")
         reactor = MemoryReactorClock()
         self.site.encrypt = secured
-        self.started(reactor, near, unix, Endpoint("tcp:2"))
+        self.started(reactor, near, unix, EndpointDescription("tcp:2"))
         self.assertEqual(2, len(behind))
         self.assertTrue(self.reported[0].startswith("https://127.0.0.1:"))
 
@@ -259,7 +262,9 @@ class ListenerTests(SynchronousTestCase):
         """The listener opens all addresses in order, and calls `ready` for each."""
         reactor = MemoryReactorClock()
         first, second = Address("127.0.0.1", 8080), Address("::1", 8081)
-        service = self.started(reactor, first, second, Endpoint("unix:/run/x.sock"))
+        service = self.started(
+            reactor, first, second, EndpointDescription("unix:/run/x.sock")
+        )
         ports = reactor.tcpServers + reactor.unixServers
         self.assertEqual(
             [
@@ -280,8 +285,8 @@ class ListenerTests(SynchronousTestCase):
         hint = "; ports below 1024 need a privilege"
         other = "; choose another port: LISTEN_ADDRESS=:PORT"
         proxy = "maybe by NetBird's reverse proxy for its metrics"
-        local, unix = Address("127.0.0.1", 80), Endpoint("unix:/run/x.sock")
-        cases: Sequence[tuple[object, Address | Endpoint, str]] = (
+        local, unix = Address("127.0.0.1", 80), EndpointDescription("unix:/run/x.sock")
+        cases: Sequence[tuple[object, Address | EndpointDescription, str]] = (
             (used, local, f"127.0.0.1:80: {why}{other}"),
             (used, Address("", 8080), f":8080: {why}, {proxy}{other}"),
             (used, unix, f"unix:/run/x.sock: {why}"),
@@ -304,7 +309,7 @@ class ListenerTests(SynchronousTestCase):
             ("systemd:domain=INET:index=0", missing),
             ("systemd:domain=INET:name=x", missing),
         ):
-            words = self.failure(MemoryReactorClock(), Endpoint(description))
+            words = self.failure(MemoryReactorClock(), EndpointDescription(description))
             self.assertEqual(f"cannot listen on {description}: {reason}", words)
 
     def test_interface(self) -> None:
@@ -333,7 +338,7 @@ class ListenerTests(SynchronousTestCase):
                 "fd:x",
             ),
         ):
-            words = self.failure(MemoryReactorClock(), Endpoint(description))
+            words = self.failure(MemoryReactorClock(), EndpointDescription(description))
             start = f"cannot listen on {description}: "
             self.assertTrue(words.startswith(start), words)
             self.assertGreater(len(words), len(start))
@@ -348,18 +353,20 @@ class ListenerTests(SynchronousTestCase):
         self.addCleanup(signal.alarm, 0)
         name = str(pipe).replace(":", "\\:")
         for options in (f"privateKey={name}", f"certKey={name}:privateKey=/no/key"):
-            words = self.failure(MemoryReactorClock(), Endpoint(f"ssl:1:{options}"))
+            words = self.failure(
+                MemoryReactorClock(), EndpointDescription(f"ssl:1:{options}")
+            )
             self.assertIn(f": {pipe}: the file is not a regular file", words)
 
     def test_lasting(self) -> None:
         """Wrong descriptions are lasting errors; missing files and sockets are not."""
-        good: list[Address | Endpoint] = [
+        good: list[Address | EndpointDescription] = [
             Address("no-such-host.invalid", 1),
-            Endpoint("tcp:8080"),
+            EndpointDescription("tcp:8080"),
         ]
         missing = "ssl:8443:privateKey=/nowhere/key.pem", "systemd:domain=INET:index=0"
         wrong = "tcp:http", "unix:/run/x.sock:mode=rw"
-        given = (*good, *map(Endpoint, (*missing, *wrong)))
+        given = (*good, *map(EndpointDescription, (*missing, *wrong)))
         lines = description_errors(given, posix(MemoryReactorClock()))
         named = [line.removeprefix("cannot listen on ") for line in lines]
         self.assertEqual([*wrong], [name.partition(": ")[0] for name in named])
@@ -398,7 +405,9 @@ class ListenerTests(SynchronousTestCase):
                 listening.bind(str(used))
                 listening.listen()
                 for path in (used, unused, text):
-                    service = self.listener(Honest(), Endpoint(f"unix:{path}"))
+                    service = self.listener(
+                        Honest(), EndpointDescription(f"unix:{path}")
+                    )
                     service.privilegedStartService()
                     self.successResultOf(service.stopService())
             self.assertEqual([used, text], sorted(Path(folder).iterdir()))
@@ -417,7 +426,7 @@ class ListenerTests(SynchronousTestCase):
 
         replace()
         addresses = [f"ssl:0:interface=127.0.0.1:privateKey={file}" for file in files]
-        service = self.listener(reactor, *map(Endpoint, addresses))
+        service = self.listener(reactor, *map(EndpointDescription, addresses))
         service.privilegedStartService()
         book = logbook(self)
         first = replace()

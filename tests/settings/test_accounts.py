@@ -57,7 +57,7 @@ class AcceptedTests(FolderTestCase):
         """An account in the folder has a name, even if it is the only one."""
         self.write("acme.conf")
         folder = {"ACCOUNTS_DIR": str(self.folder)}
-        found = [read_settings(ONE | more).has_names for more in ({}, folder)]
+        found = [read_settings(ONE | more).has_named_accounts for more in ({}, folder)]
         self.assertEqual([False, True], found)
 
     def test_links(self) -> None:
@@ -83,7 +83,7 @@ class AcceptedTests(FolderTestCase):
             account = found[name]
             known = account.upstream_api_url, account.http_timeout
             self.assertEqual((own, seconds), known)
-            self.assertEqual(key, account.token_key())
+            self.assertEqual(key, account.budget_key())
 
     def test_token_in_either_form(self) -> None:
         """A token in a file replaces the environment's, in either form."""
@@ -96,10 +96,10 @@ class AcceptedTests(FolderTestCase):
         for of_all in ({"UPSTREAM_API_TOKEN": OTHER}, of_file):
             found = self.accounts(UPSTREAM_API_URL=URL, **of_all)
             for name in ("acme", "beta"):
-                self.assertEqual((URL, CANARY), found[name].token_key(), of_all)
+                self.assertEqual((URL, CANARY), found[name].budget_key(), of_all)
         acme = self.accounts(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=OTHER)["acme"]
         secret.unlink()
-        self.assertEqual((URL, str(secret)), acme.token_key())
+        self.assertEqual((URL, str(secret)), acme.budget_key())
 
     def test_every_setting(self) -> None:
         """A file may contain every setting of an account."""

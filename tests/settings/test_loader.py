@@ -195,7 +195,7 @@ class WarningTests(SynchronousTestCase):
         self.assertEqual(folder / "accounts/events", acme.events_file)
         self.assertEqual(folder / "a/c", acme.events_cursor)
         self.assertEqual(folder / "web", found.web_config_file)
-        self.assertEqual((*url.values(), "secret"), acme.token_key())
+        self.assertEqual((*url.values(), "secret"), acme.budget_key())
 
     def test_misplaced_token(self) -> None:
         """A token in place of a file's name is not repeated."""

@@ -72,7 +72,7 @@ class CertificateTests(ReachTestCase):
         ):
             path = self.file(name, *parts)
             account = self.account(UPSTREAM_CLIENT_CERT_FILE=path)
-            files = account.identity
+            files = account.client_certificate
             self.assertEqual(ClientCertificateFiles(Path(path), Path(path)), files)
             assert files is not None
             identity = files.read()
@@ -81,7 +81,7 @@ class CertificateTests(ReachTestCase):
             self.assertEqual("", identity.problem(self.own.ends - 1))
             self.assertIn("expired on 2", identity.problem(self.own.ends))
             self.assertIn("not valid before", identity.problem(identity.begins - 1))
-        self.assertIsNone(self.account().identity)
+        self.assertIsNone(self.account().client_certificate)
 
     def test_pair(self) -> None:
         """There may be many certificate authorities."""
@@ -91,8 +91,8 @@ class CertificateTests(ReachTestCase):
             UPSTREAM_CLIENT_KEY_FILE=self.file("b", self.own.key),
             UPSTREAM_CA_FILE=authorities,
         )
-        assert account.identity is not None
-        self.assertEqual(self.folder / "b", account.identity.key)
+        assert account.client_certificate is not None
+        self.assertEqual(self.folder / "b", account.client_certificate.key)
         self.assertEqual(Path(authorities), account.upstream_ca_file)
 
     def test_each(self) -> None:
@@ -177,8 +177,8 @@ class AccountFileTests(ReachTestCase):
         folder.mkdir()
         written(folder, "acme.pem", self.own.pem, self.own.key)
         found = self.accounts("UPSTREAM_CLIENT_CERT_FILE=acme.pem\n")
-        assert found.identity is not None
-        self.assertEqual(folder / "acme.pem", found.identity.certificate)
+        assert found.client_certificate is not None
+        self.assertEqual(folder / "acme.pem", found.client_certificate.certificate)
 
     def test_replaced(self) -> None:
         """An account's certificate replaces the environment's certificate and key."""
@@ -189,8 +189,8 @@ class AccountFileTests(ReachTestCase):
             UPSTREAM_CLIENT_CERT_FILE=self.file("c", other.pem),
             UPSTREAM_CLIENT_KEY_FILE=self.file("k", other.key),
         )
-        assert found.identity is not None
-        self.assertEqual(Path(both), found.identity.key)
+        assert found.client_certificate is not None
+        self.assertEqual(Path(both), found.client_certificate.key)
 
     def test_proxy(self) -> None:
         """An account may have its own proxy, or none."""

@@ -12,7 +12,7 @@ from api_exporter.attention.thresholds import Thresholds, default_thresholds
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.resources import OFF
-from api_exporter.settings.addresses import Address, Endpoint, parse_address
+from api_exporter.settings.addresses import Address, EndpointDescription, parse_address
 from api_exporter.settings.definitions import (
     ACCOUNT_SETTINGS,
     RETIRED,
@@ -138,10 +138,10 @@ ACCEPTED: dict[str, dict[str, object]] = {
         "*": ("*",),
     },
     "LISTEN_ADDRESS": {
-        "unix:/run/x.sock": (Endpoint("unix:/run/x.sock"),),
+        "unix:/run/x.sock": (EndpointDescription("unix:/run/x.sock"),),
         ":8080, systemd:domain=INET:index=0": (
             Address("", 8080),
-            Endpoint("systemd:domain=INET:index=0"),
+            EndpointDescription("systemd:domain=INET:index=0"),
         ),
     },
     "METRICS_MAX_AGE": {"": None, "10m": 600.0},

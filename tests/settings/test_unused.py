@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resources import CURRENT_USER
-from api_exporter.refresh.quotas import quotas
+from api_exporter.refresh.request_plans import request_plans
 from api_exporter.settings.definitions import (
     ACCESS_SECTION,
     SECTIONS,
@@ -160,7 +160,7 @@ class PairsTests(SynchronousTestCase):
             idle = name in given and not alternatives & given.keys()
             named = [line for line in lines if line.startswith(f"{name} has no effect")]
             self.assertEqual(int(idle), len(named), (given, lines))
-        found = quotas(settings.accounts.values())
+        found = request_plans(settings.accounts.values())
         requested = {r.name: r for r in found[""].selection.resources}
         for name, resource in RESOURCES.items():
             if name in given:

@@ -30,7 +30,7 @@ class AccessLogTests(SynchronousTestCase):
         return self.registry.get_sample_value(PREFIX + name, of)
 
     def count(self, service: str = "a", **fields: object) -> None:
-        self.telemetry.count_rows(rows(service, **fields), 0)
+        self.telemetry.count_recent_rows(rows(service, **fields), 0)
 
     def test_requests(self) -> None:
         """Requests are counted by protocol and class of status."""
@@ -119,7 +119,7 @@ class AccessLogTests(SynchronousTestCase):
         self.telemetry.writable(False)
         self.telemetry.record_progress(12.5, 4)
         unreadable = b"{", b'{"service_id":[1]}', b'{"protocol":"\xff"}'
-        self.telemetry.count_rows(unreadable, 2)
+        self.telemetry.count_recent_rows(unreadable, 2)
         for name, value in (
             ("lines_written_total", 3),
             ("lines_missed_total", 1),

@@ -3,7 +3,7 @@
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.world import log_of
+from api_exporter.clocks import log_of
 from tests.logbook import logbook
 
 LOG = Logger("api_exporter.refresh")

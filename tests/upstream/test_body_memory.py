@@ -17,12 +17,12 @@ from twisted.web.client import URI, Agent
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
+from api_exporter.clocks import Clocks
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.settings.token import Token
 from api_exporter.upstream import body as bodies
 from api_exporter.upstream.body import BodyMemory
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
-from api_exporter.world import World
 from tests.memory_reactor import MemoryReactorClock
 
 MIB = 1024 * 1024
@@ -75,7 +75,7 @@ class Server:
                 attempts=1,
                 longest_body=ALL,
             ),
-            world=World(clock, clock.seconds, lambda: 0.5),
+            clocks=Clocks(clock, clock.seconds, lambda: 0.5),
         )
         self.fetched: Deferred[ResponseBody] = upstream.fetch("api/peers", 0.0)
 

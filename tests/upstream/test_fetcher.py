@@ -17,13 +17,13 @@ from twisted.web.client import Agent
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
+from api_exporter.clocks import Clocks
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.subjects.table import MAX_BODY_BYTES
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
-from api_exporter.world import World
 from tests.logbook import logbook
 from tests.memory_reactor import MemoryReactorClock
 from tests.scripted import Answer, ScriptedApi, says, silence, stall
@@ -84,7 +84,7 @@ class Bench:
                 longest_body=longest_body,
                 account=account or "",
             ),
-            world=World(
+            clocks=Clocks(
                 self.clock, lambda: 1_799_999_901 + self.clock.seconds(), lambda: 0.5
             ),
         )
@@ -384,7 +384,7 @@ class FetchTests(SynchronousTestCase):
             options=FetchOptions(
                 url="http://upstream.example", timeout=TIMEOUT, attempts=3
             ),
-            world=World(reactor, reactor.seconds, lambda: 0.5),
+            clocks=Clocks(reactor, reactor.seconds, lambda: 0.5),
         )
         fetched = upstream.fetch("api/peers", 60.0)
         fetched.cancel()

@@ -10,13 +10,13 @@ from twisted.internet.defer import fail
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
+from api_exporter.clocks import Clocks
 from api_exporter.exposition.pages import piece
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.web.context import TTL
 from api_exporter.web.metrics import Metrics
-from api_exporter.world import World
 from tests.exposition.test_negotiation import PROMETHEUS_3, answer
-from tests.parts import quota, site_context
+from tests.parts import request_plan, site_context
 from tests.web.served import ServedTestCase, header
 
 FAMILY = (
@@ -30,8 +30,8 @@ def unread(clock: Clock, *collectors: str) -> AccountNetwork:
     """Return a network that is never refreshed."""
     return AccountNetwork(
         fetch=lambda *_: fail(NotImplementedError()),
-        quota=quota(collectors),
-        world=World(clock, clock.seconds, lambda: 0.5),
+        plan=request_plan(collectors),
+        clocks=Clocks(clock, clock.seconds, lambda: 0.5),
         registry=CollectorRegistry(),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from api_exporter.netbird.records import Peer
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import PEERS
 from api_exporter.ports import ResponseBody, UpstreamError
 from tests.logbook import logbook
 from tests.parts import CURRENT_USER
@@ -66,7 +66,7 @@ class WithheldTests(ServedTestCase):
         self.watched = watched = Watched(collectors=("peers", "groups"))
         watched.silent.add(CURRENT_USER)
         watched.start(60)
-        self.assertEqual((True, None), (watched.states[UP].up, self.peers))
+        self.assertEqual((True, None), (watched.states[PEERS].up, self.peers))
         self.tree = watched.tree
         [reason] = self.json("/ready", 503)["reasons"]
         self.assertEqual("never_read", reason["reason"])
@@ -89,13 +89,13 @@ class WithheldTests(ServedTestCase):
         watched.start(10)
         watched.faults["api/peers"] = UpstreamError("http_5xx", "500: broken")
         watched.advance(30)
-        self.assertIs(False, watched.states[UP].up)
+        self.assertIs(False, watched.states[PEERS].up)
         watched.user.callback(ResponseBody(user(may_read=True)))
         watched.advance(0)
-        self.assertIs(False, watched.states[UP].up)
+        self.assertIs(False, watched.states[PEERS].up)
         watched.faults.clear()
         watched.advance(30)
-        self.assertIs(True, watched.states[UP].up)
+        self.assertIs(True, watched.states[PEERS].up)
 
     def test_reload(self) -> None:
         """After a reload peers do not wait for permissions that were read before."""

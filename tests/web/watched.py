@@ -7,16 +7,16 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
+from api_exporter.clocks import Clocks
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.ports import Attempt, Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.web.lookup import NewestTable
 from api_exporter.web.tree import tree
-from api_exporter.world import World
 from simulation.company.network import SimulatedNetwork
 from tests.bodies import body as made_up
-from tests.parts import CURRENT_USER, quota, site_context
+from tests.parts import CURRENT_USER, request_plan, site_context
 
 NOON = 1_800_014_400.0
 URL = "https://netbird.example"
@@ -56,8 +56,8 @@ class Watched(AccountNetwork):
         self.down: UpstreamError | None = None
         super().__init__(
             fetch=self.fetch,
-            quota=quota(collectors, metric_filter=metric_filter),
-            world=World(self.clock, self.now, lambda: 0.5, name),
+            plan=request_plan(collectors, metric_filter=metric_filter),
+            clocks=Clocks(self.clock, self.now, lambda: 0.5, name),
             registry=CollectorRegistry(),
             options=NetworkOptions(
                 url=URL,

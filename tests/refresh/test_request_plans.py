@@ -1,8 +1,8 @@
-"""Quotas: accounts with one token share its limit, others do not."""
+"""Request plans: accounts with one token share its limit, others do not."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.refresh.quotas import Quota, quotas
+from api_exporter.refresh.request_plans import RequestPlan, request_plans
 from api_exporter.settings.accounts import account
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.errors import ConfigurationError
@@ -21,8 +21,8 @@ def accounts(**given: dict[str, str]) -> list[AccountSettings]:
     return [settings for settings in made if settings is not None]
 
 
-def of(**given: dict[str, str]) -> list[Quota]:
-    by_name = quotas(accounts(**given))
+def of(**given: dict[str, str]) -> list[RequestPlan]:
+    by_name = request_plans(accounts(**given))
     return [by_name[name] for name in given]
 
 
@@ -73,6 +73,6 @@ class QuotaTests(SynchronousTestCase):
             (events, "events", 60.0),
             ({**events, "REFRESH_INTERVALS": "events=5m"}, "events", 300.0),
         ):
-            usual, quota = of(usual={}, changed=given)
-            self.assertEqual(period, quota.selection.periods.get(name), given)
-            self.assertEqual(usual.selection.collectors, quota.selection.collectors)
+            usual, plan = of(usual={}, changed=given)
+            self.assertEqual(period, plan.selection.periods.get(name), given)
+            self.assertEqual(usual.selection.collectors, plan.selection.collectors)

@@ -1,4 +1,4 @@
-"""The quota of each account: accounts with one token share its limit."""
+"""The request plan of each account: accounts with one token share its limit."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -9,15 +9,15 @@ from msgspec.structs import replace
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import (
     describe_access_log,
-    describe_quick,
-    describe_stretched,
-    stretched,
+    describe_fitted,
+    describe_short_intervals,
+    fit_intervals,
 )
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.subjects.selection import Selection
 
 
-class Quota(Struct, frozen=True):
+class RequestPlan(Struct, frozen=True):
     """The budget of an account, and the intervals that fit into it.
 
     Attributes:
@@ -31,30 +31,30 @@ class Quota(Struct, frozen=True):
     intervals_note: str = ""
     requests_warning: str = ""
 
-    def is_like(self, other: "Quota") -> bool:
+    def is_like(self, other: "RequestPlan") -> bool:
         """Return whether an account may exchange the two while it runs."""
         same_periods = self.selection.periods == other.selection.periods
         return self.budget is other.budget and same_periods
 
 
-def quotas(
+def request_plans(
     accounts: Iterable[AccountSettings],
     known: Mapping[str, Budget] = MappingProxyType({}),
-) -> dict[str, Quota]:
-    """Return the quotas by account.
+) -> dict[str, RequestPlan]:
+    """Return the request plans by account.
 
     Args:
         known: budgets by account, which stay in use while the limit is the same.
     """
     tokens: dict[tuple[str, str], list[AccountSettings]] = {}
     for account in accounts:
-        tokens.setdefault(account.token_key(), []).append(account)
-    return {n: one for users in tokens.values() for n, one in _quotas(users, known)}
+        tokens.setdefault(account.budget_key(), []).append(account)
+    return {n: one for users in tokens.values() for n, one in _plans(users, known)}
 
 
-def _quotas(
+def _plans(
     accounts: list[AccountSettings], known: Mapping[str, Budget]
-) -> Iterator[tuple[str, Quota]]:
+) -> Iterator[tuple[str, RequestPlan]]:
     limit = next(filter(None, (a.upstream_rate_limit for a in accounts)), None)
     old = [known[a.name] for a in accounts if a.name in known]
     budget = next((b for b in old if b.limit == limit), None) or Budget(limit)
@@ -64,12 +64,14 @@ def _quotas(
     }
     if limit is None:
         for name, selected in selections.items():
-            warning = describe_quick(selected.periods)
-            yield name, Quota(budget, selected, requests_warning=warning)
+            warning = describe_short_intervals(selected.periods)
+            yield name, RequestPlan(budget, selected, requests_warning=warning)
         return
-    fitting = stretched([selected.periods for selected in selections.values()], limit)
+    fitting = fit_intervals(
+        [selected.periods for selected in selections.values()], limit
+    )
     for (name, selected), periods in zip(selections.items(), fitting, strict=True):
-        note = describe_stretched(selected.periods, periods, limit)
+        note = describe_fitted(selected.periods, periods, limit)
         requests_warning = describe_access_log(selected.periods, periods, limit)
         fitted = replace(selected, periods=periods)
-        yield name, Quota(budget, fitted, note, requests_warning)
+        yield name, RequestPlan(budget, fitted, note, requests_warning)

@@ -1,4 +1,4 @@
-"""The environment of an account: clocks, jitter and the log, all of them arguments."""
+"""The clocks of an account, its jitter and its log lines, all of them arguments."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from twisted.logger import Logger
 from api_exporter.ports import Jitter, Now
 
 
-class World(Struct, frozen=True):
-    """The environment of an account.
+class Clocks(Struct, frozen=True):
+    """The clocks of an account, its jitter and its name.
 
     Attributes:
         now: the wall time, seconds since the epoch.
