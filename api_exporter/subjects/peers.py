@@ -25,7 +25,7 @@ from api_exporter.plurals import with_noun
 from api_exporter.subjects.subject import Subject
 
 NETWORK_PEERS = Resource(
-    "peers",
+    PEERS,
     "api/peers",
     ListDecoder(Peer, nullable=False),
     30,
