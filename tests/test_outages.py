@@ -49,9 +49,9 @@ class RecoveryTests(SynchronousTestCase):
                     world.until(end + seconds)
                     self.assertTrue(world.states["peers"].up, case)
                 world.until(end + seconds + OTHERS_WITHIN)
-                for name, freshness in world.states.items():
-                    self.assertTrue(freshness.up, (*case, name))
-                    self.assertEqual("fresh", freshness.word(world.now()), case)
+                for name, known in world.states.items():
+                    self.assertTrue(known.up, (*case, name))
+                    self.assertEqual("fresh", known.word(world.now()), case)
 
     def test_within_a_limit(self) -> None:
         """At the default intervals a limiter sends no 429, after any start."""
@@ -62,8 +62,8 @@ class RecoveryTests(SynchronousTestCase):
             world.until(start + hours * HOUR)
             self.assertEqual(0, [code for *_, code in world.requests].count(429))
             self.assertLess(world.oldest, 60.0)
-            for name, freshness in world.states.items():
-                self.assertTrue(freshness.up, name)
+            for name, known in world.states.items():
+                self.assertTrue(known.up, name)
 
     def test_asked_to_wait(self) -> None:
         """A Retry-After of half a minute is obeyed."""
@@ -131,9 +131,9 @@ class HungPathsTests(SynchronousTestCase):
         world = self.hung(*paths)
         worst: dict[str, float] = {}
         while (now := world.clock.seconds()) < HOUR:
-            for name, freshness in world.states.items():
+            for name, known in world.states.items():
                 age = world.age(name)
-                periods = (now if age is None else age) / freshness.period
+                periods = (now if age is None else age) / known.period
                 worst[name] = max(worst.get(name, 0.0), periods)
             world.until(now + 5)
         self.assertLess(worst.pop("peers"), 40 / PERIOD)

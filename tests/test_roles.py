@@ -155,8 +155,8 @@ class PeersTests(SynchronousTestCase):
             self.assertEqual(set(), shown & needy, subject.module)
 
     def standing(self, watched: Watched) -> tuple[tuple[bool | None, ...], str]:
-        freshness = watched.network.states[PEERS]
-        return (freshness.up, freshness.supported), watched.state(PEERS)
+        state = watched.network.states[PEERS]
+        return (state.up, state.supported), watched.state(PEERS)
 
 
 class ChangesTests(SynchronousTestCase):

@@ -1,6 +1,7 @@
 """The rules of `docs/develop/style.md` that a program can check."""
 
 import ast
+import importlib.util
 import inspect
 import re
 from collections.abc import Iterator
@@ -282,6 +283,20 @@ class StyleTests(SynchronousTestCase):
             and not any((place / name).exists() for place in places)
         ]
         self.assertEqual([], missing)
+
+    def test_modules(self) -> None:
+        """Each module of the package that a document names can be imported."""
+        named = {
+            (path, name)
+            for path in documents()
+            for name in re.findall(
+                r"\bapi_exporter(?:\.[a-z_]+)+(?![\w(./-])",
+                (ROOT / path).read_text(encoding="utf-8"),
+            )
+        }
+        self.assertTrue(named)
+        unknown = [x for x in named if importlib.util.find_spec(x[1]) is None]
+        self.assertEqual([], unknown)
 
     def test_names(self) -> None:
         """Each metric and setting that a document names exists."""

@@ -51,17 +51,17 @@ def _is_reading(network: AccountNetwork, now: float) -> bool:
         return True
     awaited = network.attention.last.awaited
     return any(
-        life.began is not None
-        or (name in awaited and life.due is not None and life.due < now + _SOON_SECONDS)
-        for name, life in network.states.every.items()
+        one.began is not None
+        or (name in awaited and one.due is not None and one.due < now + _SOON_SECONDS)
+        for name, one in network.states.every.items()
     )
 
 
 def unread(network: AccountNetwork) -> Iterator[str]:
     """Yield the resources that are still to be read."""
-    freshness = network.states
+    states = network.states
     for resource in network.selection.resources:
-        known = freshness.get(resource.name)
+        known = states.get(resource.name)
         if (
             (known is None or known.ended_at is None)
             and not network.inventory.dormant(resource.name)
@@ -73,8 +73,8 @@ def unread(network: AccountNetwork) -> Iterator[str]:
 
 def strict_status(network: AccountNetwork) -> int:
     """Return UNREAD without peers, 2 for a critical finding, 1 for less, else 0."""
-    freshness, found = network.states, network.attention.found
-    if not freshness[PEERS].up:
+    states, found = network.states, network.attention.found
+    if not states[PEERS].up:
         return UNREAD
     if found.counts.get("critical"):
         return 2
@@ -83,6 +83,6 @@ def strict_status(network: AccountNetwork) -> int:
         for resource in network.selection.resources
         if network.is_held_back(resource)
     }
-    failing = any(one.error is not None for one in freshness.values())
+    failing = any(one.error is not None for one in states.values())
     is_unread = failing or found.kept_back or {*found.unknown} - held_back
     return 1 if found.counts.get("warning") or is_unread else 0

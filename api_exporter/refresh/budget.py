@@ -192,9 +192,6 @@ class Budget:
         affordable_at = self._affordable_at()
         return affordable_at, best if affordable_at <= now else None
 
-    def is_contended(self, now: float) -> bool:
-        return self.per_minute is not None and self._saved_by(now) < self._max_saved
-
     def end(self, *, peers: bool) -> None:
         self._free_slots[peers] += 1
 

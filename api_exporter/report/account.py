@@ -116,50 +116,50 @@ def _machine(peer: Peer) -> Machine:
 
 
 def _failures(
-    network: AccountNetwork, states: Mapping[str, StateWord], now: float
+    network: AccountNetwork, words: Mapping[str, StateWord], now: float
 ) -> Iterator[FailureEntry]:
     """Yield an entry for each cause, in the order of the resources."""
-    freshness = network.states
+    states = network.states
     failing: dict[str, list[str]] = {}
-    for name, known in freshness.items():
-        if known.error is not None and states[name] == "failing":
+    for name, known in states.items():
+        if known.error is not None and words[name] == "failing":
             failing.setdefault(str(known.error), []).append(name)
     given = set[str]()
     for names in failing.values():
-        error = freshness[names[0]].error
+        error = states[names[0]].error
         assert error is not None
-        steps = advice(error, token_accepted=freshness[PEERS].up is True)
+        steps = advice(error, token_accepted=states[PEERS].up is True)
         yield FailureEntry(
             resources=names,
             reason=error.reason,
             error=error.text_with_request_id,
-            since=instant(min(freshness[n].failing_since or now for n in names)),
+            since=instant(min(states[n].failing_since or now for n in names)),
             advice=None if steps in given else steps,
         )
         given.add(steps)
 
 
 def _resources(
-    network: AccountNetwork, states: Mapping[str, StateWord]
+    network: AccountNetwork, words: Mapping[str, StateWord]
 ) -> Iterator[ResourceEntry]:
-    for name, state in states.items():
+    for name, word in words.items():
         known = network.states.get(name)
-        life = network.states.every[name]
-        error = known.error if known and state == "failing" else None
+        state = network.states.every[name]
+        error = known.error if known and word == "failing" else None
         has_ended = known is not None and known.ended_at is not None
-        is_rejected = life.body and known and known.rejected
+        is_rejected = state.body and known and known.rejected
         yield ResourceEntry(
             resource=name,
             path=RESOURCE_BY_NAME[name].path,
-            state=state,
+            state=word,
             reason=error.reason if error else None,
             error=error.text_with_request_id if error else None,
             last_refresh=_instant(known.last_success) if known else None,
-            interval_seconds=life.period,
+            interval_seconds=state.period,
             records=known.records if known and known.last_success else None,
             rejected=known.rejected if known else 0,
             milliseconds=round(1000 * known.seconds) if known and has_ended else None,
-            problems=life.body.errors if life.body and is_rejected else (),
+            problems=state.body.errors if state.body and is_rejected else (),
             unknown=known.unknown.names() if known else (),
         )
 

@@ -159,12 +159,12 @@ def state_words(network: AccountNetwork, now: float) -> Mapping[str, StateWord]:
 
     While the refresh of the peers fails, other resources are not late but `waiting`.
     """
-    freshness, resources = network.states, network.selection.resources
-    since = freshness[PEERS].failing_since
+    states, resources = network.states, network.selection.resources
+    since = states[PEERS].failing_since
     is_waiting = since is not None and all(
-        (known.last_success or 0.0) <= since for known in freshness.values()
+        (known.last_success or 0.0) <= since for known in states.values()
     )
-    words: dict[str, StateWord] = {n: one.word(now) for n, one in freshness.items()}
+    words: dict[str, StateWord] = {n: one.word(now) for n, one in states.items()}
     for resource in resources:
         name = resource.name
         if network.inventory.dormant(name):

@@ -92,20 +92,20 @@ def unknown(network: AccountNetwork, now: float) -> str:
     """Return why the peers or groups are unknown, in a line; "" if they are known."""
     for name in ("peers", "groups"):
         if name not in network.inventory.records:
-            freshness = network.states[name]
-            return f"the {name} are unknown: {_reason(freshness, now)}"
+            state = network.states[name]
+            return f"the {name} are unknown: {_reason(state, now)}"
     return ""
 
 
-def _reason(freshness: ResourceState, now: float) -> str:
+def _reason(state: ResourceState, now: float) -> str:
     since = ""
-    if freshness.last_success is not None:
-        since = f"last refresh {now - freshness.last_success:.0f} s ago; "
-    if freshness.error is not None:
-        return since + " ".join(str(freshness.error).split())
-    if freshness.restricted:
+    if state.last_success is not None:
+        since = f"last refresh {now - state.last_success:.0f} s ago; "
+    if state.error is not None:
+        return since + " ".join(str(state.error).split())
+    if state.restricted:
         return "they are withheld: the token's user may not read all of them"
-    if freshness.supported is False:
+    if state.supported is False:
         return f"{since}the NetBird API does not offer them to this token"
     return f"{since}the next refresh has not finished"
 

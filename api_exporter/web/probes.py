@@ -45,13 +45,13 @@ class Health(AccountPage):
         }
 
 
-def _entry(freshness: ResourceState) -> dict[str, object]:
-    error = freshness.error
+def _entry(state: ResourceState) -> dict[str, object]:
+    error = state.error
     entry: dict[str, object] = {
-        "up": freshness.up,
-        "supported": freshness.supported,
-        "last_success_timestamp_seconds": freshness.last_success,
-        "records": freshness.records if freshness.last_success else None,
+        "up": state.up,
+        "supported": state.supported,
+        "last_success_timestamp_seconds": state.last_success,
+        "records": state.records if state.last_success else None,
         "last_error_reason": error.reason if error else None,
     }
     if error is not None and error.request_id:
@@ -100,14 +100,14 @@ class Ready(AccountPage):
         return {"ready": ready, "accounts": found}
 
 
-def reasons(freshness: ResourceState, now: float) -> Iterator[dict[str, str]]:
+def reasons(state: ResourceState, now: float) -> Iterator[dict[str, str]]:
     """Yield why the records of the peers are not reliable.
 
     The metrics of the peers stay longer: until METRICS_MAX_AGE.
     """
-    if (error := freshness.error) is not None:
+    if (error := state.error) is not None:
         yield {"reason": error.reason, "message": str(error), "advice": advice(error)}
-    if freshness.restricted:
+    if state.restricted:
         yield {
             "reason": "restricted",
             "message": "the peers are withheld: the token's user may not read all of"
@@ -115,12 +115,12 @@ def reasons(freshness: ResourceState, now: float) -> Iterator[dict[str, str]]:
             "advice": "Use the token of a service user with the role auditor.",
         }
         return
-    if freshness.last_success is None:
+    if state.last_success is None:
         message = "no refresh of the peers has succeeded yet"
         yield {"reason": "never_read", "message": message}
         return
-    age, period = now - freshness.last_success, freshness.period
-    if age > UNRELIABLE_PERIODS * period or freshness.withdrawn:
+    age, period = now - state.last_success, state.period
+    if age > UNRELIABLE_PERIODS * period or state.withdrawn:
         yield {
             "reason": "too_old",
             "message": f"the last refresh of the peers was {age:.0f} s ago,"

@@ -11,9 +11,9 @@ SOURCE_DATE_EPOCH is respected. COMPRESSION names dpkg-deb's (default: xz)."
 
 [ $# = 3 ] || { echo "$usage" >&2; exit 2; }
 program=$1
-version=$(echo "$2" | sed 's/\(rc\|\.dev\)/~\1/; s/~\./~/')-1  # 1.2.3~rc1 comes before 1.2.3
 out=$3
 deploy=$(cd "$(dirname "$0")/.." && pwd)
+version=$("$deploy/debian/version.sh" "$2")-1
 [ -x "$program/api-exporter" ] || { echo "build.sh: there is no $program/api-exporter" >&2; exit 1; }
 
 tree=$(mktemp -d)

@@ -5,12 +5,13 @@ set -eu
 umask 022
 [ $# = 2 ] || { echo "usage: source.sh api_exporter-VERSION.tar.gz OUT" >&2; exit 2; }
 sdist=$(realpath "$1")
+here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$2"
 cd "$2"
 
 found=$(basename "$sdist" .tar.gz)
 found=${found#api_exporter-}
-version=$(echo "$found" | sed 's/\(rc\|\.dev\)/~\1/; s/~\./~/')  # 1.2.3~rc1 comes before 1.2.3
+version=$("$here/version.sh" "$found")
 tree=api-exporter-$version
 mkdir "$tree"
 tar --extract --file "$sdist" --directory "$tree" --strip-components 1

@@ -120,8 +120,8 @@ class DormantTests(SynchronousTestCase):
         network = Agents(agent_providers=b"[]")
         for _ in range(16):
             network.advance(15 * MINUTE)
-            freshness = network.states["agent_providers"]
-            self.assertEqual("fresh", freshness.word(NOON + network.clock.seconds()))
+            state = network.states["agent_providers"]
+            self.assertEqual("fresh", state.word(NOON + network.clock.seconds()))
         self.assertEqual({"providers"}, {path for _, path in network.requests})
         self.assertEqual(2, len(network.since(HOUR + MINUTE)) // 3)
         self.assertEqual(
@@ -204,10 +204,10 @@ class CostTests(SynchronousTestCase):
             self.assertLessEqual(3, len(times))
             for first, second in pairwise(times):
                 self.assertGreaterEqual(second - first, 100 * took)
-            freshness = network.states["agent_consumption"]
-            self.assertIs(is_up, freshness.up)
+            state = network.states["agent_consumption"]
+            self.assertIs(is_up, state.up)
             if is_up:
-                self.assertLessEqual(1200, freshness.period)
+                self.assertLessEqual(1200, state.period)
 
 
 class EndsTests(SynchronousTestCase):

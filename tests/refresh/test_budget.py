@@ -241,15 +241,6 @@ class StatedTests(SynchronousTestCase):
         self.assertEqual(50, made.count(1000.0))
         self.assertEqual(50 + 9 * 60, len(made))
 
-    def test_contended(self) -> None:
-        """Requests are scarce while the bucket is not full."""
-        budget = Budget(limit=(60, 100))
-        self.assertFalse(budget.is_contended(0.0))
-        asked(budget, 0.0)
-        self.assertTrue(budget.is_contended(0.0))
-        self.assertFalse(budget.is_contended(60.0))
-        self.assertFalse(Budget().is_contended(0.0))
-
     def test_refused_all_the_same(self) -> None:
         """If others use the token too, a 429 only begins a pause."""
         budget = Budget(limit=(60, 100))

@@ -28,8 +28,8 @@ class NetworkTests(SynchronousTestCase):
         """A resource is not late before its log is."""
         bench = Bench("events", logs={"events": Resting()}).start()
         bench.advance(2600)
-        freshness = bench.states["events"]
-        self.assertEqual("fresh", freshness.word(bench.now()))
+        state = bench.states["events"]
+        self.assertEqual("fresh", state.word(bench.now()))
 
     def test_log(self) -> None:
         """A log gets all bodies of its resource, changed or not, and no others."""

@@ -332,10 +332,10 @@ class RefresherTests(SynchronousTestCase):
                 bench.start()
             bench.advance(float(step[2]))
             for name, state in re.findall(r"(\w+) ([^,]+)", step[3]):
-                freshness = bench.states[name]
-                found: list[str] = [freshness.word(bench.now())]
-                if freshness.error is not None:
-                    found.append(freshness.error.reason)
+                known = bench.states[name]
+                found: list[str] = [known.word(bench.now())]
+                if known.error is not None:
+                    found.append(known.error.reason)
                 self.assertEqual(state.split(), found, f"{line} in:\n{story}")
         if lines:
             self.assertEqual(lines, book.lines(), story)
@@ -359,8 +359,8 @@ class RefresherTests(SynchronousTestCase):
             bench.replies["peers"] = body
             bench.advance(30)
             self.assertIs(before, bench.pages.whole())
-            freshness = bench.states["peers"]
-            self.assertEqual(1_800_000_000 + seconds, freshness.last_success)
+            state = bench.states["peers"]
+            self.assertEqual(1_800_000_000 + seconds, state.last_success)
         known = bench.inventory.peers or ()
         bench.replies["peers"] = b'[%b,{"id":"b","name":"new"}]' % a
         bench.advance(31)
@@ -450,8 +450,8 @@ class RefresherTests(SynchronousTestCase):
         """
         book = logbook(self)
         bench = Bench(peers=b'[{"id":"a"},{"id":7},{"id":"c"}]').start()
-        freshness = bench.states["peers"]
-        self.assertEqual((2, 1), (freshness.records, freshness.rejected))
+        state = bench.states["peers"]
+        self.assertEqual((2, 1), (state.records, state.rejected))
         [line] = [line for line in book.lines() if "left out" in line]
         self.assertIn("peers[1]", line)
         bench.replies["peers"] = b'[{"id":"b"},{"id":7},{"id":"c"}]'
