@@ -45,7 +45,6 @@ BUILT = (
     Check("image", images.image),
     Check("container-page", images.page),
     Check("event-kills", events.kills),
-    Check("access-log-kills", events.access_log_kills),
 )
 """Checks of the built packages: they are installed, booted and killed."""
 

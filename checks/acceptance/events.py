@@ -21,26 +21,15 @@ from tests.logs import events
 from tests.logs.paging import requests
 
 KILLS = 200
-ACCESS_LOG_KILLS = 50
 
 PARSER = ROOT / "checks" / "acceptance" / "alloy_syntax"
 
 
 def kills(folder: Path) -> str:
     """Check that each of 20,000 events is written once."""
-    _run_kills(folder, "events", EVENTS_KILLS=KILLS)
+    test = "tests.integration.test_events.KillTests"
+    run_tests(test, folder=folder, env={"EVENTS_KILLS": str(KILLS)})
     return f"{KILLS} kills, {KILLS * 100} events, each of them once"
-
-
-def access_log_kills(folder: Path) -> str:
-    """Check the same of 20,000 rows, some with equal times and some delayed."""
-    _run_kills(folder, "access_log", ACCESS_LOG_KILLS=ACCESS_LOG_KILLS)
-    return f"{ACCESS_LOG_KILLS} kills, {ACCESS_LOG_KILLS * 400} rows, each of them once"
-
-
-def _run_kills(folder: Path, log: str, **kills: int) -> None:
-    env = {name: str(number) for name, number in kills.items()}
-    run_tests(f"tests.integration.test_{log}.KillTests", folder=folder, env=env)
 
 
 def alloy(folder: Path) -> str:

@@ -22,9 +22,10 @@ from api_exporter.serving.page import TextPage
 from api_exporter.serving.site import RESERVED_CONNECTIONS
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.settings.environment import read_settings
-from tests.access.folder import HASH, SERVER, Folder
+from tests.access.folder import DAMAGED, HASH, SERVER, Folder
+from tests.access.test_tls import client, with_certificate
 from tests.logbook import logbook
-from tests.web.connection import CLIENT, Connection
+from tests.web.connection import CLIENT, Connection, shake_hands
 
 TOKEN, LIMITED = "token-that-opens-all", "token-that-is-limited"
 
@@ -440,6 +441,21 @@ class EncryptedTests(AccessTestCase):
             protocol.dataReceived(sent)
             self.assertTrue(transport.value().endswith(expected))
             self.assertEqual(bool(expected), transport.disconnecting)
+
+    def test_rejected(self) -> None:
+        """Rejected client certificates are counted, and logged once a minute."""
+        book = logbook(self)
+        site = self.site(
+            f"{SERVER}  client_auth_type: RequireAndVerifyClientCert\n"
+            "  client_ca_file: ca.pem\n"
+        )
+        assert site.encrypt is not None
+        damaged = with_certificate(client(), Folder.authority.issue(extension=DAMAGED))
+        for _ in range(3):
+            shake_hands(site.encrypt(site), damaged)
+        self.assertEqual(3, self.unauthorized())
+        line = "warning rejected 10.1.2.3: the client certificate cannot be read"
+        self.assertEqual([line], book.lines())
 
     def test_no_room(self) -> None:
         """A connection above the limit is closed before its handshake."""

@@ -12,7 +12,7 @@ from OpenSSL import SSL
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.access import tls
-from api_exporter.access.tls import make_context, set_curves
+from api_exporter.access.tls import NO_RENEGOTIATION, make_context, set_curves
 from api_exporter.access.web_config import CIPHERS
 from api_exporter.settings.errors import ConfigurationError
 from tests.access.folder import DAMAGED, SERVER, UNREADABLE, Folder, rsa_key
@@ -29,7 +29,7 @@ def client(**pinned: int) -> SSL.Context:
     return made
 
 
-def shown(made: SSL.Context, issued: Issued) -> SSL.Context:
+def with_certificate(made: SSL.Context, issued: Issued) -> SSL.Context:
     """Give a context a certificate of its own."""
     made.use_certificate(issued.certificate)
     key = serialization.load_pem_private_key(issued.key, None)
@@ -92,11 +92,6 @@ class ContextTests(SynchronousTestCase):
             suites = "  cipher_suites: [TLS_AES_128_GCM_SHA256]\n"
             self.assertIn(words, self.why_not(suites))
             raise SkipTest(words)
-        if not hasattr(SSL.Context, "set_tls13_ciphersuites"):
-            words = "suites of TLS 1.3 need pyOpenSSL 25.2 or newer; leave them out"
-            suites = "  cipher_suites: [TLS_AES_128_GCM_SHA256]\n"
-            self.assertIn(words, self.why_not(suites))
-            raise SkipTest(words)
         some = "  cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,"
         some += " TLS_CHACHA20_POLY1305_SHA256]\n"
         for ciphers, expected in (
@@ -114,6 +109,13 @@ class ContextTests(SynchronousTestCase):
         only = "  cipher_suites: [TLS_AES_128_GCM_SHA256]\n"
         self.assertFalse(self.agreed(only, client(high=0x303)))
         self.assertTrue(self.agreed(only, client()))
+
+    def test_no_more_than_needed(self) -> None:
+        """No session is resumed, nothing compressed, and no handshake begun again."""
+        made = self.context()
+        for option in (SSL.OP_NO_COMPRESSION, NO_RENEGOTIATION, SSL.OP_NO_TICKET):
+            self.assertEqual(option, made.set_options(0) & option)
+        self.assertEqual(SSL.SESS_CACHE_OFF, made.get_session_cache_mode())
 
     def test_weak(self) -> None:
         """Ciphers without forward secrecy are accepted only if they are listed."""
@@ -167,7 +169,11 @@ class ContextTests(SynchronousTestCase):
     def test_certificates(self) -> None:
         """Each policy accepts its own set of client certificates, as in Go."""
         own, others = self.folder.client, self.folder.other.issue()
-        clients = (client(), shown(client(), own), shown(client(), others))
+        clients = (
+            client(),
+            with_certificate(client(), own),
+            with_certificate(client(), others),
+        )
         for policy, ca, *expected in (
             ("NoClientCert", "", True, True, True),
             ("VerifyClientCertIfGiven", "", True, False, False),
@@ -188,11 +194,13 @@ class ContextTests(SynchronousTestCase):
             (x509.IPAddress(ip_address("fd00::1")), "fd00::1"),
             (x509.UniformResourceIdentifier("spiffe://x/y"), "spiffe://x/y"),
         ):
-            there = shown(client(), authority.issue(sans=[x509.DNSName("first"), name]))
+            there = with_certificate(
+                client(), authority.issue(sans=[x509.DNSName("first"), name])
+            )
             for allowed, expected in ((text, True), (f"{text}x", False)):
                 more = f"{VERIFIED}  client_allowed_sans: [no, '{allowed}']\n"
                 self.assertEqual(expected, self.agreed(more, there), more)
-        nameless = shown(client(), authority.issue(sans=[]))
+        nameless = with_certificate(client(), authority.issue(sans=[]))
         more = f"{VERIFIED}  client_allowed_sans: [test3]\n"
         self.assertFalse(self.agreed(more, nameless))
         self.assertFalse(self.agreed(more, client()))
@@ -208,7 +216,7 @@ class ContextTests(SynchronousTestCase):
             (Folder.authority.issue(extension=UNREADABLE), VERIFIED, (True, False)),
             (Authority().issue("test3"), VERIFIED, (False, False)),
         ):
-            there = shown(client(), issued)
+            there = with_certificate(client(), issued)
             named = f"{more}  client_allowed_sans: [test3]\n"
             found = self.agreed(more, there), self.agreed(named, there)
             self.assertEqual(expected, found, more)
@@ -226,10 +234,14 @@ class ContextTests(SynchronousTestCase):
             more = VERIFIED.replace("ca.pem", "some.pem")
             sans = "  client_allowed_sans: [%s]\n"
             other = Folder.authority.issue("test3")
-            self.assertTrue(self.agreed(more, shown(client(), known)))
-            self.assertTrue(self.agreed(more + sans % "test3", shown(client(), known)))
-            self.assertFalse(self.agreed(more + sans % "x", shown(client(), known)))
-            self.assertFalse(self.agreed(more, shown(client(), other)))
+            self.assertTrue(self.agreed(more, with_certificate(client(), known)))
+            self.assertTrue(
+                self.agreed(more + sans % "test3", with_certificate(client(), known))
+            )
+            self.assertFalse(
+                self.agreed(more + sans % "x", with_certificate(client(), known))
+            )
+            self.assertFalse(self.agreed(more, with_certificate(client(), other)))
 
     def test_no_callbacks(self) -> None:
         """A process that may not make callbacks reports it at the start."""

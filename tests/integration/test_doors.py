@@ -1,7 +1,6 @@
 """The program with authentication: start, reports, Prometheus and many clients."""
 
 import http.client
-import json
 import os
 import secrets
 import signal
@@ -17,33 +16,28 @@ import bcrypt
 
 from tests.access.folder import SERVER, Folder
 from tests.integration.exporter import ExporterTestCase
-from tests.integration.programs import (
-    SOON,
-    Running,
-    becomes,
-    free_port,
-    get,
-    scraped,
-    start,
-    until,
-)
-from tests.integration.promql import SECOND, Prometheus
+from tests.integration.programs import SOON, Running, get, scraped, start, until
 from tests.integration.test_canary import CanaryTestCase, forms
-from tests.integration.test_machine import HANGING
-
-TOKEN, LIMITED = "a-token-that-opens-all", "a-token-that-opens-one"
 
 PASSWORD = "open sesame"
+
+HANGING = """
+import socket, sys, time
+resolve = socket.getaddrinfo
+def hang(host, *rest, **more):
+    if host == "hangs.example":
+        time.sleep(60)
+    return resolve(host, *rest, **more)
+socket.getaddrinfo = hang
+from api_exporter.cli import main
+main()
+"""
+"""The exporter on a machine whose name server does not answer."""
 
 HANDSHAKES = int(os.environ.get("HANDSHAKES", "300"))
 """`make acceptance` says 10,000."""
 
 STAYS = "the previous configuration stays in use"
-
-REQUIRED = (
-    f"{SERVER}  client_ca_file: ca.pem\n"
-    "  client_auth_type: RequireAndVerifyClientCert\n"
-)
 
 
 def users(cost: int = 4) -> str:
@@ -111,65 +105,9 @@ class StartTests(DoorTestCase):
         self.assertEqual((0, expected_line), (ended.returncode, ended.stdout))
 
 
-class PrometheusTests(DoorTestCase):
-    def test_methods(self) -> None:
-        """A real Prometheus scrapes with each method, and with no wrong credentials."""
-        self.tokens.write_text(f"{TOKEN}\none account=customer-001,none {LIMITED}\n")
-        passwords = self.door(SERVER + users(), DEMO_ACCOUNTS="3", DEMO_PEERS="20")
-        self.guarded({**passwords, "WEB_BEARER_TOKENS_FILE": str(self.tokens)})
-        own, self.port = self.port, free_port()
-        self.folder.file = self.folder.path / "certificates.yml"
-        self.folder.file.write_text(REQUIRED)
-        self.guarded(self.settings(WEB_CONFIG_FILE=str(self.folder.file)))
-        path = self.folder.path
-        tls = {"ca_file": f"{path}/ca.pem"}
-        client = {"cert_file": f"{path}/client.pem", "key_file": f"{path}/client.key"}
-        bearer = {"type": "Bearer", "credentials": LIMITED}
-        limited = {"authorization": bearer, "tls_config": tls}
-        accounts = {"url": f"https://localhost:{own}/sd/accounts", **limited}
-        right, wrong = (
-            {"basic_auth": {"username": "alice", "password": password}}
-            for password in (PASSWORD, "wrong")
-        )
-
-        def at(port: int) -> dict[str, object]:
-            return {"static_configs": [{"targets": [f"localhost:{port}"]}]}
-
-        jobs: dict[str, dict[str, object]] = {
-            "password": at(own) | right,
-            "wrong-password": at(own) | wrong,
-            "token": at(own) | {"authorization": {"credentials": TOKEN}},
-            "accounts": {"http_sd_configs": [accounts], **limited},
-            "certificate": at(self.port) | {"tls_config": tls | client},
-            "no-certificate": at(self.port),
-        }
-        scraped_jobs = [
-            {"job_name": name, "scheme": "https", "tls_config": tls, **job}
-            for name, job in jobs.items()
-        ]
-        text = f"{SECOND}scrape_configs: {json.dumps(scraped_jobs)}\n"
-        prometheus = Prometheus(self, self.directory, text)
-
-        def up() -> dict[str, str]:
-            return {
-                one["metric"]["job"] + one["metric"].get("account", ""): one["value"][1]
-                for one in prometheus.samples("up")
-            }
-
-        expected = {
-            "password": "1",
-            "wrong-password": "0",
-            "token": "1",
-            "accountscustomer-001": "1",
-            "certificate": "1",
-            "no-certificate": "0",
-        }
-        becomes(expected, up)
-
-
 class LookUpTests(DoorTestCase):
     def test_name_servers(self) -> None:
-        """A right password does not wait for name servers that do not answer."""
+        """Name servers that do not answer delay neither a password nor the end."""
         accounts = self.directory / "accounts"
         accounts.mkdir()
         for number in range(8):
@@ -179,12 +117,13 @@ class LookUpTests(DoorTestCase):
             users(), ACCOUNTS_DIR=str(accounts), WEB_OPEN_PATHS="/metrics"
         )
         python = [sys.executable, "-c", HANGING]
-        start(self, python, self.directory, environ)
+        running = start(self, python, self.directory, environ)
         busy = "api_exporter_reactor_threads_in_use 4.0"
         until(lambda: scraped(self.url(), busy), "four look-ups that hang")
         begin = time.monotonic()
         self.assertEqual(200, get(self.url("/"), Authorization=basic())[0])
         self.assertLess(time.monotonic() - begin, SOON)
+        self.assert_stops(running)
 
 
 class HandshakeTests(DoorTestCase):

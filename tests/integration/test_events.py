@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -50,7 +51,15 @@ class KillTests(EventsTestCase):
 
     def test_kills(self) -> None:
         """Killed again and again, at random moments, it writes each event once."""
-        self.kill_writers(KILLS, 0, Random(24))
+        chance = Random(24)
+        for _ in range(KILLS):
+            full = len(self.written())
+            running = self.writing()
+            end = time.monotonic() + chance.uniform(1, 5)
+            while len(self.written()) <= full and time.monotonic() < end:
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0, 0.04))
+            running.kill()
         running = self.writing()
         until(lambda: self.lines() >= EVENTS, "all events", 600)
         running.stop()

@@ -1,6 +1,5 @@
 """The whole client against servers that speak HTTP as badly as they can."""
 
-import gzip
 from collections.abc import Callable, Sequence
 
 from twisted.internet import reactor
@@ -8,11 +7,10 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IResolverSimple
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import Factory, Protocol, connectionDone
-from twisted.internet.task import LoopingCall, deferLater
+from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from api_exporter.upstream.body import LONGEST_BODY_BYTES
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE
 from tests.integration.reaching import ReachingTestCase
@@ -112,31 +110,6 @@ class HostileTests(ReachingTestCase):
             self.assertEqual(b"[]", await self.body())
             await self.close()
         self.assertEqual(["net_bird", "r3---sn_1.my-net"], resolved)
-
-    async def test_long_bodies(self) -> None:
-        """The limit of the headers does not include the body, on every request."""
-        body = b"[" + b" " * MIB + b"]"
-        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n".encode()
-        self.start(lambda raw: raw.send(head + b"X: y\r\n" * 1000 + b"\r\n" + body))
-        for _ in range(60):
-            self.assertEqual(body, await self.body())
-        self.assertEqual(1, len(self.server.connections))
-
-    async def test_bombs(self) -> None:
-        """Kilobytes that become gigabytes stop neither the loop nor the next answer."""
-        bomb = gzip.compress(bytes(300 * MIB))
-        turns: list[None] = []
-        watch = LoopingCall(turns.append, None)
-        watch.start(0)
-        self.addCleanup(watch.stop)
-        for coding, reason in (("gzip", "too_large"), ("gzip, gzip", "decode")):
-            head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\n".encode()
-            length = f"Content-Length: {len(bomb)}\r\n\r\n".encode()
-            whole = head + length + bomb
-            self.start(lambda raw, whole=whole: raw.send(whole))  # type: ignore[misc]
-            self.assertEqual(reason, (await self.failing(self.reader)).reason)
-            await self.close()
-        self.assertGreaterEqual(len(turns), LONGEST_BODY_BYTES // MIB)
 
     async def test_handshake(self) -> None:
         """A server that ends the TLS handshake without a reason speaks no TLS."""

@@ -1,62 +1,18 @@
 """The program under an operator's signals, and on a machine that fails it."""
 
 import os
-import shlex
 import signal
 import socket
 import ssl
 import subprocess
-import sys
 import time
 from threading import Thread
 
-from tests.integration.exporter import (
-    GOOD,
-    ExporterTestCase,
-    Upstream,
-    key_and_certificate,
-)
-from tests.integration.programs import (
-    PATIENCE,
-    SOON,
-    environment,
-    get,
-    program,
-    scraped,
-    start,
-    until,
-)
-
-UNREADABLE = "\napi_exporter_token_readable 0.0\n"
-"""A line of the metrics."""
+from tests.integration.exporter import GOOD, ExporterTestCase, key_and_certificate
+from tests.integration.programs import PATIENCE, SOON, get, program, start, until
 
 
 class SignalTests(ExporterTestCase):
-    def test_hangup(self) -> None:
-        """Without a terminal, SIGHUP is logged and checks the files. The last line of a
-        clean stop says that it is one.
-        """
-        upstream = Upstream(self, GOOD)
-        token = self.directory / "token"
-        for command in (self.exporter, self.twistd):
-            token.write_text(GOOD)
-            environ = self.reading(
-                upstream.url,
-                UPSTREAM_API_TOKEN_FILE=str(token),
-                REFRESH_INTERVALS="peers=1h",
-            )
-            running = self.started(command, environ)
-            self.assertEqual(1, self.sample("api_exporter_token_readable"))
-            token.unlink()
-            running.process.send_signal(signal.SIGHUP)
-            until(lambda: scraped(self.url(), UNREADABLE), "the metric")
-            self.assertIn("info SIGHUP: reopening the log file, ", running.said())
-            self.assertIn("warning the token file cannot be read: ", running.said())
-            before = len(running.said().splitlines())
-            self.assert_stops(running)
-            [line] = running.said().splitlines()[before:]
-            self.assertTrue(line.endswith("Z info stopped"), line)
-
     def at_a_terminal(self, *before: str) -> tuple[subprocess.Popen[bytes], int]:
         """Start an exporter in a window; closing the number closes the window."""
         window, terminal = os.openpty()
@@ -151,41 +107,7 @@ class StreamsTests(ExporterTestCase):
         self.assertLess(time.monotonic() - begin, SOON)
 
 
-class FileTests(ExporterTestCase):
-    def test_pipe(self) -> None:
-        """The configuration may come through a pipe."""
-        config = self.directory / "config"
-        config.write_text(f"LISTEN_ADDRESS=127.0.0.1:{self.port}\n")
-        for command in (self.exporter, self.twistd):
-            exporter = shlex.join([*command, "--demo", "--config"])
-            line = ["bash", "-c", f"exec {exporter} <(cat config)"]
-            self.assert_stops(self.serving(line, environment()))
-
-
-HANGING = """
-import socket, sys, time
-resolve = socket.getaddrinfo
-def hang(host, *rest, **more):
-    if host == "hangs.example":
-        time.sleep(60)
-    return resolve(host, *rest, **more)
-socket.getaddrinfo = hang
-from api_exporter.cli import main
-main()
-"""
-"""The exporter on a machine whose name server does not answer."""
-
-
 class HangingTests(ExporterTestCase):
-    """Missing answers do not delay the end."""
-
-    def test_name_server(self) -> None:
-        environ = self.reading("http://hangs.example:1", UPSTREAM_API_TOKEN=GOOD)
-        running = self.serving([sys.executable, "-c", HANGING], environ)
-        busy = "api_exporter_reactor_threads_in_use"
-        until(lambda: self.sample(busy) > 0, "a lookup")
-        self.assert_stops(running)
-
     def test_upstream_stays(self) -> None:
         """The upstream does not close its side of a TLS connection."""
         both, public = key_and_certificate(self.directory)

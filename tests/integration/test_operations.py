@@ -7,7 +7,6 @@ import signal
 import socket
 import stat
 import statistics
-import sys
 import time
 from collections.abc import Mapping
 from itertools import pairwise
@@ -20,7 +19,6 @@ from tests.integration.exporter import (
 )
 from tests.integration.programs import (
     PATIENCE,
-    SOON,
     Running,
     environment,
     get,
@@ -28,18 +26,6 @@ from tests.integration.programs import (
     start,
     until,
 )
-
-STUCK = """
-import os, signal, sys, time
-def sleep(*_):
-    os.write(1, b"asleep\\n")
-    time.sleep(3)
-signal.signal(signal.SIGUSR2, sleep)
-sys.argv[:] = ["api-exporter", "--demo"]
-from api_exporter.cli import main
-main()
-"""
-"""An exporter whose event loop hangs for three seconds after SIGUSR2."""
 
 
 class SupervisedTests(ExporterTestCase):
@@ -91,24 +77,6 @@ class SupervisedTests(ExporterTestCase):
         with self.assertRaises(TimeoutError):
             self.message(0.1)
 
-    def test_blocked_loop(self) -> None:
-        """Signs of life come from the event loop: a loop that hangs sends none."""
-        running = self.supervised(sys.executable, "-c", STUCK)
-        self.wait_for("WATCHDOG=1")
-        running.process.send_signal(signal.SIGUSR2)
-        until(lambda: "asleep" in running.said(), "a loop that hangs")
-        self.assertTrue(self.is_silent())
-        self.wait_for("WATCHDOG=1")
-
-    def is_silent(self) -> bool:
-        """Return whether, after a few messages, none comes within the timeout."""
-        try:
-            for _ in range(10):
-                self.message(1.1)
-        except TimeoutError:
-            return True
-        return False
-
 
 class StopTests(ExporterTestCase):
     def scraped_slowly(self) -> tuple[Running, socket.socket, bytes]:
@@ -136,21 +104,6 @@ class StopTests(ExporterTestCase):
         self.assertGreater(int(length), 1_000_000)
         self.assertEqual(int(length), size + len(received) - len(head) - 4)
         self.assertEqual(0, running.process.wait(PATIENCE), running.said())
-        self.assertNotIn("Traceback", running.said())
-
-    def test_no_reader(self) -> None:
-        """A client that does not read delays the end by five seconds. Meanwhile new
-        connections are refused, and a second SIGTERM is no error.
-        """
-        running, _, _ = self.scraped_slowly()
-        begin = time.monotonic()
-        running.process.send_signal(signal.SIGTERM)
-        until(lambda: get(self.url("/health"))[0] == 0, "a refusal")
-        self.assertIsNone(running.process.poll())
-        status, _ = running.stop()
-        self.assertEqual(0, status, running.said())
-        self.assertGreater(time.monotonic() - begin, 4.5)
-        self.assertLess(time.monotonic() - begin, 5.0 + SOON)
         self.assertNotIn("Traceback", running.said())
 
 

@@ -55,11 +55,3 @@ class RealProxyTests(ReachingTestCase):
                     await self.assert_fails(client, "proxy_auth", words)
                     self.assertIn(words, await client.fetcher.reachability_problem())
                 await known.stopService()
-
-    async def test_ipv6(self) -> None:
-        """Proxy and upstream may be IPv6 addresses."""
-        for proxy in self.proxies("::1"):
-            for tls in (True, False):
-                url = self.upstream("[::1]", tls=tls)
-                client = self.client(url, UPSTREAM_PROXY=f"http://{proxy.address}")
-                await self.assert_read(client)

@@ -1,29 +1,10 @@
 """SIGHUP: files that are pipes, a disk that hangs, an end amid a reload."""
 
 import os
-import shlex
 import signal
-import sys
 
 from tests.integration.exporter import GOOD, ExporterTestCase, Upstream
 from tests.integration.programs import Running, environment, get, until
-
-SLOW = """
-import os, sys, time
-from api_exporter.refresh.compute import ComputeThread
-compute = ComputeThread.__call__
-def slow(self, function, /, *args, **kwargs):
-    def wait(*args, **kwargs):
-        if os.path.exists("slow"):
-            os.write(1, b"computes\\n")
-            time.sleep(300)
-        return function(*args, **kwargs)
-    return compute(self, wait, *args, **kwargs)
-ComputeThread.__call__ = slow
-from api_exporter.cli import main
-main()
-"""
-"""An exporter whose computations last five minutes while there is a file `slow`."""
 
 
 class ReloadTests(ExporterTestCase):
@@ -60,22 +41,4 @@ class ReloadTests(ExporterTestCase):
         self.config.write_text(self.text + "PEER_DETAIL=none\nLOG_LEVEL=debug\n")
         self.reload(running, "reloaded settings: changed LOG_LEVEL, PEER_DETAIL")
         until(lambda: " debug requested " in running.said(), "a line for debugging")
-        self.assert_stops(running)
-
-    def test_read_once(self) -> None:
-        """Settings from a shell's pipe stay."""
-        exporter = shlex.join([*self.exporter, "--config"])
-        command = ["bash", "-c", f"exec {exporter} <(cat config)"]
-        running = self.started(command, environment())
-        self.reload(running, "the file is not a regular file", "previous settings stay")
-        self.assertIn("netbird_api_up 1.0", self.page())
-        self.assert_stops(running)
-
-    def test_end(self) -> None:
-        """SIGTERM amid a reload does not wait for a computation."""
-        command = [sys.executable, "-c", SLOW, "--config", "config"]
-        running = self.started(command, environment())
-        (self.directory / "slow").touch()
-        self.config.write_text(self.text + "PEER_DETAIL=none\n")
-        self.reload(running, "computes")
         self.assert_stops(running)

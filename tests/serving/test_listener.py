@@ -1,6 +1,5 @@
 """Listening addresses, and the errors if listening fails."""
 
-import contextlib
 import errno
 import os
 import signal
@@ -43,7 +42,7 @@ from api_exporter.settings.addresses import Address, EndpointDescription
 from tests.authority import Authority
 from tests.logbook import logbook
 from tests.memory_reactor import MemoryReactorClock
-from tests.web.connection import CLIENT, Connection, Waiting, Wire
+from tests.web.connection import Connection, Waiting, shake_hands
 
 
 class Refusing(MemoryReactorClock):
@@ -106,18 +105,8 @@ class Bound(MemoryReactorClock):
 
 def shown(port: Port) -> bytes:
     """Return the certificate that a new client gets, as PEM."""
-    transport = Wire()
     assert port.factory is not None
-    server = port.factory.buildProtocol(CLIENT)
-    assert server is not None
-    server.makeConnection(transport)
-    client = SSL.Connection(SSL.Context(SSL.TLS_CLIENT_METHOD))
-    client.set_connect_state()
-    for _ in range(2):
-        with contextlib.suppress(SSL.WantReadError):
-            client.do_handshake()
-        server.dataReceived(client.bio_read(1 << 16))
-        client.bio_write(transport.value())
+    client = shake_hands(port.factory, SSL.Context(SSL.TLS_CLIENT_METHOD))
     received = client.get_peer_certificate(as_cryptography=True)
     assert received is not None
     return received.public_bytes(Encoding.PEM)

@@ -1,6 +1,10 @@
 """A client's side of a connection to a site, without a network."""
 
+from contextlib import suppress
+
+from OpenSSL import SSL
 from twisted.internet.address import IPv4Address
+from twisted.internet.interfaces import IProtocolFactory
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
@@ -67,3 +71,20 @@ class Connection:
 
     def lose(self) -> None:
         self.channel.connectionLost(Failure(ConnectionResetError()))
+
+
+def shake_hands(factory: IProtocolFactory, context: SSL.Context) -> SSL.Connection:
+    """Return the client's side of a TLS connection after its handshake."""
+    transport = Wire(peerAddress=CLIENT)
+    server = factory.buildProtocol(CLIENT)
+    assert server is not None
+    server.makeConnection(transport)
+    client = SSL.Connection(context)
+    client.set_connect_state()
+    for _ in range(2):
+        with suppress(SSL.WantReadError):
+            client.do_handshake()
+        server.dataReceived(client.bio_read(1 << 16))
+        client.bio_write(transport.value())
+        transport.clear()
+    return client
