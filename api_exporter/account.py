@@ -169,6 +169,8 @@ class Account(MultiService):
             refused_paths=shared.refused_paths(settings.upstream_api_url),
             logs=logs,
         )
+        if isinstance(client.token, TokenReader):
+            client.token.on_changed = self.network.on_token_changed
         self._register_gauges(
             registry, has_certificate=settings.client_certificate is not None
         )
@@ -232,6 +234,8 @@ class Account(MultiService):
         """Begin with what a stopped account with the same id and address has read."""
         if self._read == before._read:
             await self.network.begin_with(before.network)
+            if self.client.token() != before.client.token():
+                self.network.on_token_changed()
 
     def reload(self) -> None:
         """Reload replaced files, and log a warning for a missing one."""

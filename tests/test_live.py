@@ -3,7 +3,7 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from socket import AF_UNIX, SOCK_DGRAM, socket
 from typing import Any
@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import service
+from api_exporter.attention.finding import Finding
 from api_exporter.live import applicable
 from api_exporter.netbird.resources import PROBE_PATH
 from api_exporter.refresh.network import AccountNetwork
@@ -72,6 +73,16 @@ class Api:
         head += b"Content-Type: %s\r\n" % (JSON if found else b"text/plain")
         whole = b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
         return Response([(0.1, whole)])
+
+
+class OtherAccount(SimulatedNetwork):
+    """A network with other ids, of a token that may not read setup keys."""
+
+    def body(self, path: str, at: float) -> Iterator[bytes] | None:
+        found = super().body(path, at)
+        if found is None or path == "/api/setup-keys":
+            return None
+        return (part.replace(b'"d2', b'"e2') for part in found)
 
 
 class LiveTestCase(SynchronousTestCase):
@@ -147,6 +158,9 @@ class LiveTestCase(SynchronousTestCase):
 
     def page(self, name: str) -> str:
         return self.exporter.accounts[name].network.text().decode()
+
+    def found(self, name: str) -> Sequence[Finding]:
+        return self.exporter.accounts[name].network.attention.found.findings
 
     def get(self, path: str) -> str:
         """Return the response to a request of a client."""
@@ -267,6 +281,45 @@ class AccountsTests(LiveTestCase):
         tokens = {request.split()[0] for request in self.api.requests[before:]}
         self.assertEqual({"two", "three"}, tokens)
         self.assertNotIn("warning", str(self.book.lines()))
+
+    def test_another_account(self) -> None:
+        """The token of another account, by a new file or a reload, removes all records
+        before any other is published. The log warns.
+        """
+        self.api.networks["three"] = OtherAccount(20)
+        token = self.folder / "token"
+        token.write_text("one")
+        (self.folder / "one.conf").write_text("UPSTREAM_API_TOKEN_FILE=token\n")
+        self.start()
+
+        def replace_file() -> None:
+            token.write_text("three")
+
+        def reload() -> None:
+            self.account("one")
+            self.exporter.reload()
+
+        page = self.get("/metrics?account=one")
+        self.assertIn("setup_key_", page)
+        for change, old, new in ((replace_file, "d2", "e2"), (reload, "e2", "d2")):
+            change()
+            since = NOW + self.machine.seconds()
+            for _ in range(1000):
+                self.advance(0.04)
+                page, found = self.page("one"), self.found("one")
+                self.assertFalse(f'"{old}' in page and f'"{new}' in page)
+                self.assertFalse(f'"{old}' in page and new in str(found))
+            for name in ("peer_connected", "group_peers", "network_routing_peers"):
+                page = self.page("one")
+                self.assertIn(f'"{new}', str(lines(page, f"netbird_api_{name}")))
+            self.assertEqual(new == "d2", "setup_key_" in self.page("one"))
+            ids = {finding.object_id[:2] for finding in self.found("one")}
+            self.assertTrue(new in ids and old not in ids)
+            times = [finding.found_at for finding in self.found("one")]
+            self.assertGreaterEqual(min(times), since)
+        line = "the token is of another account: all records are removed account=one"
+        warnings = [one for one in self.book.lines() if one.startswith("warning")]
+        self.assertEqual([f"warning {line}"] * 2, warnings)
 
     def test_come_and_go(self) -> None:
         """An account has pages from its file's appearance until its removal."""

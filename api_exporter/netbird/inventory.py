@@ -27,6 +27,10 @@ Known = tuple[R, ...] | None
 """The records of a resource. None if they are unknown or too old."""
 
 
+def _ids(records: Known[CurrentUser] | Known[NetBirdAccount]) -> frozenset[str]:
+    return frozenset(record.id for record in records or ())
+
+
 class Reading(Struct, frozen=True, gc=False):
     """The begin and end of reading a resource: growing numbers that order readings."""
 
@@ -64,6 +68,8 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         readings: the newest good reading of each resource, unchanged records or not.
         detail: names or ids of groups whose peers may have series of their own. None:
             all peers may.
+        account_ids: those of the newest list of accounts; kept when it expires.
+        former_accounts: how often a token of another account removed all records.
     """
 
     rules: ResourceRules
@@ -74,6 +80,8 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     periods: Mapping[str, float] = MappingProxyType({})
     versions: Mapping[str, object] = MappingProxyType({})
     readings: Mapping[str, Reading] = MappingProxyType({})
+    account_ids: frozenset[str] = frozenset()
+    former_accounts: int = 0
 
     @property
     def peers(self) -> Known[Peer]:
@@ -98,10 +106,20 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     def replacing(self, resource: str, records: object) -> "Inventory":
         """Return the inventory with a resource's records replaced; None removes them.
 
-        Another current user removes the resources of the previous one. The last record
-        removes what is dormant without any. Permissions remove what they withhold.
+        Another current user removes the resources of the previous one, and another
+        account all of them. The last record removes what is dormant without any.
+        Permissions remove what they withhold.
         """
         after = self._with_records({resource: records})
+        if resource == "accounts" and after.accounts:
+            after = replace(after, account_ids=_ids(after.accounts))
+        if self._is_another_account(resource, after):
+            return replace(
+                self._with_records(dict.fromkeys(self.records)),
+                readings=MappingProxyType({}),
+                account_ids=frozenset(),
+                former_accounts=self.former_accounts + 1,
+            ).replacing(resource, records)
         is_about_users = resource in {"users", "current_user"}
         removed: set[str] = set()
         if is_about_users:
@@ -115,6 +133,21 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         if removed:
             after = after._with_records(dict.fromkeys(removed))
         return after
+
+    def _is_another_account(self, resource: str, after: "Inventory") -> bool:
+        """Return whether a list of accounts has none of those before.
+
+        Another user without such a list may be of another account, too.
+        """
+        if resource == "accounts":
+            ids = self.account_ids, after.account_ids
+        elif resource == "current_user" and (
+            "accounts" in after.withheld or "accounts" not in self.periods
+        ):
+            ids = _ids(self.current_user), _ids(after.current_user)
+        else:
+            return False
+        return all(ids) and ids[0].isdisjoint(ids[1])
 
     def _with_records(self, records: Mapping[str, Any]) -> "Inventory":
         versions = {**self.versions, **{name: object() for name in records}}

@@ -36,7 +36,11 @@ from api_exporter.refresh.transitions import LogLine
 from api_exporter.refresh.unknown_log import UnknownLog
 from api_exporter.subjects import watch
 from api_exporter.subjects.table import RULES
-from api_exporter.subjects.watch import CertificateLifetimes, FindingsKeeper
+from api_exporter.subjects.watch import (
+    CertificateLifetimes,
+    FindingsKeeper,
+    KeptFindings,
+)
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import register_finding_gauges, register_page_gauges
 
@@ -138,6 +142,7 @@ class AccountNetwork(MultiService):
             on_refreshed=self._on_refreshed,
             test_connection=test_connection,
         )
+        self.on_token_changed = self._refresher.on_token_changed
         self._refresher.setServiceParent(self)
 
     def _register_gauges(self, registry: CollectorRegistry) -> None:
@@ -173,6 +178,7 @@ class AccountNetwork(MultiService):
             list_max_records=options.list_max_records,
             page_max_bytes=options.page_max_bytes,
             on_collector_failed=self.telemetry.collector_failed,
+            on_other_account=self._on_other_account,
             logs=logs,
         )
 
@@ -190,6 +196,7 @@ class AccountNetwork(MultiService):
             personal=self.inventory.personal,
             detail=self.inventory.detail,
             periods=self.inventory.periods,
+            former_accounts=0,
         )
         for name in inventory.versions.keys() - names:
             inventory = inventory.replacing(name, None)
@@ -203,6 +210,12 @@ class AccountNetwork(MultiService):
             self.history = before.history
         self.attention.last = before.attention.last
         await self._on_refreshed(PEERS)
+
+    def _on_other_account(self) -> None:
+        self._log.warn("the token is of another account: all records are removed")
+        self.history = History(period=self.history.step)
+        self.attention.last = KeptFindings(started_at=self._now())
+        self._refresher.begin_again()
 
     def count_attempt(self, attempt: Attempt) -> None:
         self.telemetry.count_attempt(attempt)
@@ -306,12 +319,13 @@ class AccountNetwork(MultiService):
 
     async def update_findings(self, resource: str) -> None:
         """Evaluate the findings after a refresh of a resource."""
-        self.attention.last = last = await self._compute(
-            watch.update_findings,
-            self.attention.snapshot(),
-            resource,
-            self.attention.last,
+        before = self.attention.last
+        last = await self._compute(
+            watch.update_findings, self.attention.snapshot(), resource, before
         )
+        if self.attention.last is not before:  # they are of another account
+            return
+        self.attention.last = last
         until = min((wait.until for wait in last.waits.values()), default=inf)
         self._refresher.await_lists(last.awaited, until)
 

@@ -79,10 +79,12 @@ class Pipeline:
         inventory: the initial one, without records.
         list_max_records: the maximum length of each list.
         page_max_bytes: the maximum length of the text of all collectors.
+        on_other_account: called when another account's records have removed all.
         logs: by the resource that they request.
 
     Attributes:
         inventory: the records that are known now.
+        untried: the resources to be tried before peers are published: see `read`.
     """
 
     log = Logger()
@@ -101,6 +103,7 @@ class Pipeline:
         list_max_records: float = inf,
         page_max_bytes: float = inf,
         on_collector_failed: Callable[[str], object] = lambda _: None,
+        on_other_account: Callable[[], object] = lambda: None,
         logs: Mapping[str, Log] = MappingProxyType({}),
     ) -> None:
         self.log = clocks.logger(self.log)
@@ -114,31 +117,33 @@ class Pipeline:
         self._list_max_records = list_max_records
         self._page_max_bytes = page_max_bytes
         self._on_collector_failed = on_collector_failed
+        self._on_other_account = on_other_account
         self._logs = logs
         self._defective: set[str] = set()
         self._rendering = DeferredLock()
         self._pages_before: dict[str, RenderedPage] = {}
-        self._is_user_known = CURRENT_USER not in states.every
+        self._account_began = 0
+        self.untried = {CURRENT_USER} & states.every.keys()
         self._held: Callable[[], Coroutine[Any, Any, LastBody]] | None = None
 
     async def begin_with(self, inventory: Inventory) -> None:
         """Publish what is known from before a reload; raises UpstreamError."""
         await self._render(inventory)
-        self._is_user_known |= not {PEERS, CURRENT_USER}.isdisjoint(inventory.records)
+        if not {PEERS, CURRENT_USER}.isdisjoint(inventory.records):
+            self.untried.clear()
 
     @property
     def holds_peers(self) -> bool:
-        """True if peers were read and wait for the permissions of the token's user."""
+        """True if peers were read and wait until the token's user is known."""
         return self._held is not None
 
     async def release_peers(self, *, are_newest: bool) -> None:
-        """Publish held peers: the user's request has ended; raises UpstreamError.
+        """Publish held peers: the token's user was tried; raises UpstreamError.
 
         Args:
             are_newest: False if a request for the peers has failed since: then the
                 next ones are published.
         """
-        self._is_user_known = True
         publish, self._held = self._held, None
         if publish is not None and are_newest:
             await publish()
@@ -166,22 +171,25 @@ class Pipeline:
     ) -> LastBody:
         """Fetch a resource and publish what has changed; raises UpstreamError.
 
-        Peers that are read before the token's user are held: they may be a part.
+        Peers that are read before the token's user are held: they may be a part. After
+        a change of the token, they may be another account's.
         """
         requested_at, began = self._now(), next(self._numbers)
         body = await self._body(resource.name, path, max_seconds)
         reading = Reading(began, ended=next(self._numbers))
         close, bodies = body.close, [body]
         del body  # decoding takes it, and frees it before rendering
-        decoding = partial(decode, resource, path, lambda: bodies.pop())  # noqa: PLW0108 - frozen
+        decoding: Decoding = partial(decode, resource, path, lambda: bodies.pop())  # noqa: PLW0108 - frozen
         publish = partial(self._publish, resource, path, requested_at, reading)
         try:
-            if resource.name != PEERS or self._is_user_known:
-                return await publish(decoding)
-            known = self._decode_context(PEERS, requested_at)
-            decoded = await self._compute(decoding, known, None)
-            self._held = partial(publish, lambda *_: decoded)
-            return decoded[0]
+            if resource.name == PEERS and self.untried:
+                known = self._decode_context(PEERS, requested_at)
+                decoded = await self._compute(decoding, known, None)
+                decoding = lambda *_: decoded  # noqa: E731
+                if self.untried:  # still
+                    self._held = partial(publish, decoding)
+                    return decoded[0]
+            return await publish(decoding)
         finally:
             close()
 
@@ -209,7 +217,8 @@ class Pipeline:
             last = self._body_of(name) if self._is_published(name) else None
             # The path may hold a user id: the body of a former user is dropped.
             now_path = resource.request_path(self.inventory, requested_at)
-            if now_path != path or name in self.inventory.withheld:
+            is_former = now_path != path or reading.began < self._account_began
+            if is_former or name in self.inventory.withheld:
                 body, _ = await self._compute(decoding, known, last)
                 return body
             body, inventory, pages = await self._compute(
@@ -276,6 +285,7 @@ class Pipeline:
 
         It runs under a lock: an older inventory must not replace a newer one.
         """
+        is_other_account = inventory.former_accounts > self.inventory.former_accounts
         self.inventory = inventory
         for other, state in self._states.every.items():
             if state.body is not None and other not in inventory.records:
@@ -283,6 +293,11 @@ class Pipeline:
         for name, page in pages.items():
             self._pages_before[name] = after = self._page_or_empty(name, page)
             self._pages.publish(name, after.page)
+        if is_other_account:
+            self._account_began, self._held = next(self._numbers), None
+            self.untried = {CURRENT_USER} & self._states.every.keys()
+            self.untried -= inventory.records.keys()
+            self._on_other_account()
 
     def _page_or_empty(self, name: str, page: RenderedPage | Failure) -> RenderedPage:
         if not isinstance(page, Failure):

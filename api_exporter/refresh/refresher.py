@@ -123,6 +123,25 @@ class Refresher(Service):
             )
             self._states.put(name, state)
 
+    def begin_again(self) -> None:
+        """Forget all resources without records: they were of another account.
+
+        Without a path, they are due at the end of this refresh, or of their own.
+        """
+        self._held, event = None, Forgotten()
+        for name in self._states.every.keys() - self._pipeline.inventory.records.keys():
+            if name != PEERS:
+                self._states.record(name, event)
+            self._states.change(name, path=None, expires=inf, window_ends=inf)
+
+    def on_token_changed(self) -> None:
+        """Find out at once whether a new token is of the same user and account."""
+        self._pipeline.untried = {CURRENT_USER, "accounts"} & self._states.every.keys()
+        if self.running:  # otherwise all is due at the start
+            for name in self._pipeline.untried:
+                self._schedule.make_due(name, self._clock.seconds())
+            self._set_alarm()
+
     def _max_age(self, name: str, interval: float) -> float:
         return max(self._max_ages[name], OVERDUE_PERIODS * interval)
 
@@ -254,8 +273,10 @@ class Refresher(Service):
             await self._try_refresh(resource)
         finally:
             self._schedule.ended(resource.name, self._clock.seconds())
-        if resource.name == CURRENT_USER and self.running:
-            await self._release_peers()
+        if resource.name in self._pipeline.untried and self.running:
+            self._pipeline.untried.remove(resource.name)
+            if not self._pipeline.untried:
+                await self._release_peers()
 
     async def _release_peers(self) -> None:
         held, self._held = self._held, None
@@ -308,8 +329,8 @@ class Refresher(Service):
         event: Event = Read(body, seconds, self._now(), self._clock.seconds())
         if name == PEERS and self._pipeline.holds_peers:
             self._held = body, seconds
-            event = replace(event, body=None)
-        elif name in self._pipeline.inventory.withheld:
+            event = replace(event, body=self._states.every[PEERS].body)
+        if name in self._pipeline.inventory.withheld:
             event = Unread(NotRead.RESTRICTED, seconds, self._now())
         self._states.record(name, event)
 

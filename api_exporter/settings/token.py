@@ -163,6 +163,7 @@ class TokenReader:
 
     Attributes:
         readable: False if the last read failed.
+        on_changed: called when the file has another token.
     """
 
     def __init__(self, file: TokenFile, report: Callable[[str], None]) -> None:
@@ -170,12 +171,15 @@ class TokenReader:
         self._report = report
         self._newest = file.read()
         self.readable = True
+        self.on_changed: Callable[[], object] = lambda: None
 
     def __call__(self) -> Token:
         """Return the newest token that could be read."""
         try:
-            self._newest = self._file.read()
+            before, self._newest = self._newest, self._file.read()
             self.readable = True
+            if self._newest != before:
+                self.on_changed()
         except ValueError as error:
             if self.readable:
                 self._report(f"{self._file.path}: {error}")

@@ -1,6 +1,7 @@
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.records import CurrentUser, Permissions, User
+from api_exporter.netbird.records import CurrentUser, NetBirdAccount, Permissions, User
 from api_exporter.subjects.users import AccessToken
 from tests.inventories import inventory_of
 
@@ -35,6 +36,31 @@ class InventoryTests(SynchronousTestCase):
             ((me, User(id="me too", is_current=True)), "me"),
         ):
             self.assertEqual(current, inventory_of(users=users).current_user_id)
+
+    def test_another_account(self) -> None:
+        """A list of other accounts removes all else, as does another user that may not
+        read it. The former accounts are remembered while the list is unknown.
+        """
+        mine, other = NetBirdAccount(id="a"), NetBirdAccount(id="b")
+        denied = Permissions(modules={"settings": {"read": False}})
+        me, you = CurrentUser(id="me"), CurrentUser(id="you")
+        for resource, records, is_other in (
+            ("accounts", (other,), True),
+            ("accounts", (other, mine), False),
+            ("accounts", (), False),
+            ("current_user", (replace(you, permissions=denied),), True),
+            ("current_user", (replace(me, permissions=denied),), False),
+            ("current_user", (you,), False),
+            ("current_user", None, False),
+        ):
+            before = inventory_of(peers=(), current_user=(me,))
+            before = replace(before, periods={"accounts": 300.0})
+            before = before.replacing("accounts", (mine,))
+            for accounts in ((mine,), None):
+                before = before.replacing("accounts", accounts)
+                after = before.replacing(resource, records)
+                self.assertEqual(is_other, after.peers is None, (resource, records))
+                self.assertEqual(is_other, after.former_accounts == 1)
 
     def test_partial(self) -> None:
         """A human with the role `user` sees only their own peers."""
