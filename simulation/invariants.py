@@ -819,7 +819,7 @@ INVARIANTS = (
     Invariant(
         "docs/develop/decisions.md#a-page-is-made-from-the-one-before-it",
         "A page is byte for byte what its inventory renders, has the lines of a"
-        " process that starts now, and the values of the plain reference.",
+        " process that starts now, and the joined values of the plain reference.",
         Checker.pages,
         QUARTER,
     ),

@@ -5,18 +5,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.settings.definitions import SETTINGS
 from tests.bodies import inventory
 from tests.collectors.samples import PREFIX, page, parsed
-from tests.reference import reference
-from tests.reference.comparison import PERSONAL, PUBLIC
-from tests.reference.comparison import parsed as decoded
-from tests.reference.page import Settings
-from tests.reference.test_reference import MADE_UP
 from tools.documents import DOCUMENTS, ROOT, configuration, metrics
 
 
-def labels(settings: Settings) -> dict[str, set[str]]:
-    """Return the label names of each family in the reference."""
+def labels(*, personal: bool) -> dict[str, set[str]]:
+    """Return the label names of each family on a page."""
     found: dict[str, set[str]] = {}
-    for name, pairs in reference(decoded(MADE_UP), settings):
+    for (name, pairs), _ in parsed(page(inventory(personal=personal))):
         found.setdefault(name, set()).update(label for label, _ in pairs)
     return found
 
@@ -37,7 +32,7 @@ class DocumentsTests(SynchronousTestCase):
         mine = [row for row in rows if row[0].startswith(f"| `{PREFIX}")]
         cells = {row[0][3:-1]: row[2] for row in mine}
         cells.pop(f"{PREFIX}up")
-        public, personal = (labels(chosen) for chosen in (PUBLIC, PERSONAL))
+        public, personal = (labels(personal=shown) for shown in (False, True))
         for name, cell in cells.items():
             words = cell.replace("–", "").split(", ")
             plain = {word.strip("`") for word in words if not word.startswith("_")}

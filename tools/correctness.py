@@ -30,7 +30,7 @@ WAYS = """\
 | way | what it tries | when |
 |---|---|---|
 | tests | each module, with the real client and a simulated server | each change |
-| plain reference | each value, against a second program that follows the contract | each change |
+| plain reference | the values that join lists, against a second program that follows the contract | each change |
 | `python -m simulation` | the whole program but its sockets, in bad weather made of a seed | each change and each release |
 | planted bugs | whether the simulation finds bugs that we know | each release |
 | `python -m checks.mutation` | whether the tests notice small mistakes | each release |
@@ -102,7 +102,7 @@ REAL = """\
 
 The answers of three NetBird servers are recorded: 288 peers with something of
 everything, an agent network, and a new account with a dozen peers. The exporter and
-the plain reference compute all values from them.
+the plain reference compute all values from them that join lists.
 """
 
 LIMITS = """\

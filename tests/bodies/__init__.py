@@ -7,6 +7,9 @@ Every peer's host name is a unique string.
 """
 
 import gzip
+import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from api_exporter.demo.go_json import encode
@@ -15,7 +18,7 @@ from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.subjects.selection import selection
-from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RESOURCES
 from simulation.company.resource import load
 from tests.inventories import inventory_of
 
@@ -42,6 +45,9 @@ def body(name: str) -> bytes:
 NOON = 1_779_451_650.0
 """The time of the synthetic bodies, 2026-05-22 12:07:30 UTC."""
 
+RECORDED_TIME = 1_795_348_830.0
+"""2026-11-22, 12:00:30 UTC: in all windows of the newest recorded rows."""
+
 STOCK_TIME = 1_795_349_280.0
 """The time of the stock account's bodies, 2026-11-22 12:08 UTC."""
 
@@ -62,6 +68,24 @@ def bodies(text: bytes) -> dict[str, bytes]:
     lines = text.split(b"\n")[:-1]
     pairs = zip(lines[::2], lines[1::2], strict=True)
     return {name.decode(): b"%b\n" % found for name, found in pairs}
+
+
+def by_resource(sent: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return recorded bodies by resource; the tokens are those of any user."""
+    there = {re.sub("users/.+/tokens", "tokens", path): sent[path] for path in sent}
+    named = {
+        re.sub("users/.+/tokens", "tokens", resource.path): resource.name
+        for resource in RESOURCES
+    }
+    found = {named[path]: text for path, text in there.items() if path in named}
+    days = there.get("api/agent-network/usage/overview/granularity-day", b"[]")
+    earlier = [
+        one
+        for one in json.loads(days)
+        if "2026-11-01" <= one["period_start"] < "2026-11-22"
+    ]
+    found["agent_usage_earlier"] = encode(earlier)
+    return found
 
 
 def decoded(resource: str, raw: bytes) -> Decoded:

@@ -10,9 +10,8 @@ from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.netbird.unknown import MAX_NAMES, Inspector, Unknown
 from api_exporter.subjects.table import RESOURCE_BY_NAME
-from tests.bodies import EVERYTHING, body, recorded
+from tests.bodies import EVERYTHING, body, by_resource, recorded
 from tests.netbird.specification import ROLES, known_fields
-from tests.reference.test_reference import by_resource
 
 
 def inspected(name: str, text: bytes, now: float = 0.0) -> Inspector:

@@ -1,11 +1,11 @@
 """A page as a mapping: name and labels of a sample, and its value."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from tests.reference.fields import Record, flag, instant, text
+from tests.reference.fields import Record, instant
 
 Key = tuple[str, frozenset[tuple[str, str]]]
 
@@ -44,10 +44,6 @@ class Settings:
         """Return when a resource was requested."""
         return self.asked_of.get(resource, self.asked)
 
-    def shown(self, record: Record, *fields: str) -> dict[str, str]:
-        """Return the personal data of a record that are published."""
-        return {name: text(record, name) for name in fields if name in self.personal}
-
 
 class Page(dict[Key, float | Fraction]):
     """Samples of families."""
@@ -57,44 +53,9 @@ class Page(dict[Key, float | Fraction]):
         if value is not None:
             self[_key(family, of)] = value
 
-    def add(self, family: str, value: int, /, **of: str) -> None:
-        """Add to a sample."""
-        key = _key(family, of)
-        self[key] = self.get(key, 0) + value
-
-    def latest(self, family: str, value: Fraction | None, /, **of: str) -> None:
-        """Set an instant, unless the sample has a later one."""
-        if value is not None:
-            key = _key(family, of)
-            self[key] = max(self.get(key, value), value)
-
     def time(self, family: str, record: Record, field: str, /, **of: str) -> None:
         """Set the instant of a field, unless that is "never"."""
         self.put(f"{family}_timestamp_seconds", instant(record, field), **of)
-
-    def halves(
-        self, family: str, records: Iterable[Record], field: str, /, **of: str
-    ) -> None:
-        """Count the records by a flag."""
-        for half in (True, False):
-            self.add(family, 0, **of, **{field: boolean(half)})
-        for record in records:
-            self.add(family, 1, **of, **{field: boolean(flag(record, field))})
-
-    def states(
-        self,
-        family: str,
-        known: tuple[str, ...],
-        current: str,
-        label: str,
-        /,
-        **of: str,
-    ) -> None:
-        """Set a state set: 1 for the current state, 0 for each other known one."""
-        for state in known:
-            self.put(family, 0, **of, **{label: state})
-        if current:
-            self.put(family, 1, **of, **{label: current})
 
 
 def date(instant: float) -> str:

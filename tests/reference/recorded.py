@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from api_exporter.subjects.table import RESOURCE_BY_NAME, SUBJECTS
-from tests.bodies import recorded
-from tests.reference.comparison import PERSONAL, differences
+from tests.bodies import RECORDED_TIME, by_resource, recorded
+from tests.reference.comparison import JOINED, PERSONAL, differences
 from tests.reference.program import program
-from tests.reference.test_reference import NOON, by_resource
 from tools.correctness import record_result
 
 SERVERS = ("recorded", "recorded_agents", "stock")
@@ -16,7 +15,7 @@ def ledger() -> dict[str, dict[str, str]]:
     """Return for each family the file in which it is not 0, and the paths that it is
     made of. Without such a file there is the reason.
     """
-    settings = replace(PERSONAL, asked=NOON, now=NOON)
+    settings = replace(PERSONAL, asked=RECORDED_TIME, now=RECORDED_TIME)
     shown: dict[str, str] = {}
     absent = dict[str, str]()
     for server in SERVERS:
@@ -42,7 +41,7 @@ def ledger() -> dict[str, dict[str, str]]:
 def main() -> None:
     for folder in SERVERS:
         bodies = by_resource(recorded(folder))
-        values = len(program(bodies, PERSONAL))
+        values = sum(name in JOINED for name, _ in program(bodies, PERSONAL))
         different = len(differences(bodies, PERSONAL))
         record_result("recorded", folder, values=values, different=different)
     for family, proof in ledger().items():

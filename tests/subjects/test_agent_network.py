@@ -8,10 +8,9 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.subjects.agent_network.records import AgentSettings
 from api_exporter.subjects.table import RESOURCES
 from tests.attention.looking import findings, seen
-from tests.bodies import recorded
+from tests.bodies import RECORDED_TIME, by_resource, recorded
 from tests.reference.page import Settings
 from tests.reference.program import decoded
-from tests.reference.test_reference import NOON, by_resource
 
 USUAL = default_thresholds()
 
@@ -19,14 +18,14 @@ USUAL = default_thresholds()
 def known() -> Inventory:
     """Return the inventory of the recorded server."""
     bodies = by_resource(recorded("recorded_agents"))
-    return decoded(bodies, Settings(asked=NOON, now=NOON), RESOURCES)
+    return decoded(bodies, Settings(asked=RECORDED_TIME, now=RECORDED_TIME), RESOURCES)
 
 
 def said(
     inventory: Inventory, alert: str, thresholds: Thresholds | None = None
 ) -> list[str]:
     """Return the sentences of all findings of an alert."""
-    every = findings(seen(inventory, now=NOON, thresholds=thresholds))
+    every = findings(seen(inventory, now=RECORDED_TIME, thresholds=thresholds))
     return [one.text for one in every if one.alert == f"NetBirdAgent{alert}"]
 
 
@@ -55,7 +54,7 @@ class AgentNetworkTests(SynchronousTestCase):
             ),
         ):
             self.assertEqual(words, said(known(), alert))
-            later = findings(seen(known(), now=NOON + 86400))
+            later = findings(seen(known(), now=RECORDED_TIME + 86400))
             self.assertNotIn(f"NetBirdAgent{alert}", [one.alert for one in later])
 
         # A budget of which exactly the threshold is used has none either.
