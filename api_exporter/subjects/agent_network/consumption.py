@@ -194,23 +194,23 @@ def _largest(amounts: Mapping[str, float], ids: Set[str]) -> float:
     return max((a for id_, a in amounts.items() if id_ in ids), default=0.0)
 
 
-Ids = Mapping[str, frozenset[str]]
-"""The ids of the objects in each list, by resource."""
+class ListedIds(dict[str, frozenset[str]]):
+    """The ids of the objects in each list, by resource, found when one is needed."""
 
+    def __init__(self, inventory: Inventory) -> None:
+        super().__init__()
+        self._records = inventory.records
 
-def listed_ids(inventory: Inventory) -> Ids:
-    """Return the ids that policies and rules may name."""
-    return {
-        name: frozenset(record.id for record in inventory.records.get(name) or ())
-        for name in ("groups", "users", "peers", "agent_providers", "agent_guardrails")
-    }
+    def __missing__(self, name: str) -> frozenset[str]:
+        self[name] = frozenset(record.id for record in self._records.get(name) or ())
+        return self[name]
 
 
 Misses = tuple[tuple[str, str], ...]
 """The kind and id of each object that is named but in no list, sorted."""
 
 
-def policy_misses(listed: Ids, policy: AgentPolicy) -> Misses:
+def policy_misses(listed: ListedIds, policy: AgentPolicy) -> Misses:
     return (
         *_missing("group", policy.source_groups, listed["groups"]),
         *_missing(
@@ -220,7 +220,7 @@ def policy_misses(listed: Ids, policy: AgentPolicy) -> Misses:
     )
 
 
-def rule_misses(listed: Ids, rule: AgentBudgetRule) -> Misses:
+def rule_misses(listed: ListedIds, rule: AgentBudgetRule) -> Misses:
     """Return the missing objects that a rule names. A target user may be a peer."""
     return (
         *_missing("group", rule.target_groups, listed["groups"]),

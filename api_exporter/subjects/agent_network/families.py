@@ -13,11 +13,11 @@ from api_exporter.subjects.agent_network.bodies import DAY_SECONDS, Consumption
 from api_exporter.subjects.agent_network.consumption import (
     TOKEN_KINDS,
     Limit,
+    ListedIds,
     current_rows,
     denied_count,
     enabled_providers,
     limits,
-    listed_ids,
     policy_misses,
     rule_misses,
     usage_by_period,
@@ -86,7 +86,7 @@ def _group_consumption(inventory: Inventory) -> Iterable[Spent]:
 def _listed_consumption(inventory: Inventory) -> Iterable[Spent]:
     if "usage" not in inventory.personal:
         return []
-    listed = listed_ids(inventory)
+    listed = ListedIds(inventory)
     return [
         Spent({"consumer_id": row.dimension_id}, row)
         for row in current_rows(inventory)
@@ -201,7 +201,7 @@ FAMILIES: tuple[Row, ...] = (
         " do not exist",
         "agent-network/policies[].{source_groups,destination_provider_ids,"
         "guardrail_ids} among groups[], agent-network/{providers,guardrails}[]",
-        listed_ids,
+        ListedIds,
         lambda ids, policy: len(policy_misses(ids, policy)),
         needs=("agent_providers", "agent_guardrails", "groups"),
         alert="above 0: a policy without its only allow-list is unrestricted",
@@ -216,7 +216,7 @@ FAMILIES: tuple[Row, ...] = (
         "Number of groups and users in the Agent Network budget rule that do not exist",
         "agent-network/budget-rules[].{target_groups,target_users} among groups[],"
         " users[], peers[]",
-        listed_ids,
+        ListedIds,
         lambda ids, rule: len(rule_misses(ids, rule)),
         needs=("groups", "users", "peers"),
         alert="above 0: the rule applies to fewer groups or users than it names",
