@@ -3,13 +3,19 @@
 import argparse
 import multiprocessing
 import os
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from random import Random
 
 from checks.mutation import child
+from checks.mutation.check import is_refused
+from checks.mutation.mistakes import Mistake, mistakes, sample
 from checks.mutation.mutants import Mutant, mutants
+from checks.mutation.reach import Tests, block, reached
 from tools.correctness import record_result, results
 
 ROOT_TESTS = (
@@ -29,19 +35,19 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "access": ("access/*.py", ("web", "serving")),
     "attention": ("attention/*.py", ("subjects", "web/status")),
     "checking": ("checking/*.py", ("test_cli",)),
-    "collectors": ("collectors/*.py", ("test_golden", "reference", "joins")),
+    "collectors": ("collectors/*.py", ("test_golden", "reference")),
     "daemon": ("daemon/*.py", ("test_service", "settings")),
     "demo": ("demo/*.py", ("company", "test_service")),
     "logs": ("logs/*.py", ("test_service", "telemetry")),
     "exposition": ("exposition/*.py", ("collectors", "web/test_metrics")),
     "netbird": (
         "netbird/**/*.py",
-        ("collectors", "attention", "reference", "joins", "test_roles"),
+        ("collectors", "attention", "reference", "test_roles"),
     ),
     "profiling": ("profiling/*.py", ("web",)),
     "refresh": (
         "refresh/*.py",
-        ("test_account", "test_service", "test_roles", "telemetry", "joins/test_early"),
+        ("test_account", "test_service", "test_roles", "telemetry"),
     ),
     "report": ("report/*.py", ("checking", "web/status")),
     "root": ("*.py", ROOT_TESTS),
@@ -50,7 +56,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "subjects": (
         "subjects/**/*.py",
         (
-            *("attention", "collectors", "company", "joins", "netbird", "reference"),
+            *("attention", "collectors", "company", "netbird", "reference"),
             *("checking/test_report", "test_golden", "test_roles", "web/status"),
         ),
     ),
@@ -60,13 +66,6 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """The files of each room, and additional tests of other rooms."""
 
-LONG = (
-    *("refresh.test_turns", "refresh.test_schedule", "refresh.test_agent_network"),
-    *("netbird.test_elements", "netbird.test_bodies", "subjects.test_agent_bodies"),
-    "logs.test_access_log",
-)
-"""Tests that take seconds. They run last."""
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -74,32 +73,58 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=60, help="mutants of each room")
+    parser.add_argument("--mistakes", type=int, help="try so many mistakes of people")
     parser.add_argument("--room", choices=ROOMS, action="append")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--first", action="store_true", help="before new tests")
     options = parser.parse_args()
     os.environ["CI"] = "1"
-    sample = [
-        (room, mutant)
-        for room in options.room or ROOMS
-        for mutant in chosen(room, options.seed, options.count)
-    ]
+    rooms = options.room or ROOMS
+    sampled: Sequence[tuple[str, Mutant | Mistake]]
+    if options.mistakes:
+        every = ((room, one) for room in rooms for one in mistakes_of(room))
+        sampled = sample(every, options.seed, options.mistakes)
+    else:
+        sampled = [
+            (room, mutant)
+            for room in rooms
+            for mutant in chosen(room, options.seed, options.count)
+        ]
     tried: Counter[str] = Counter()
     killed: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
     fork = multiprocessing.get_context("fork")
     with fork.Pool(options.processes, child.load) as pool:
-        broken = list(pool.imap(unharmed, {room for room, _ in sample}))
-        if any(broken):
-            parser.error(f"tests fail without any mistake: {' '.join(broken)}")
-        for room, noticed, change in pool.imap_unordered(attempt, sample):
-            tried[room] += 1
-            killed[room] += noticed
+        known: Tests = {}
+        at_import: set[str] = set()
+        for of_module in pool.imap_unordered(reached, units()):
+            at_import.update(of_module.pop("", (0.0, []))[1])
+            known |= of_module
+        print(f"{len(known)} tests pass without a mistake", flush=True)
+        choices = (
+            (room, mutant, chosen_tests(room, mutant, known, at_import))
+            for room, mutant in sampled
+        )
+        for room, mutant, noticed in pool.imap_unordered(attempt, choices):
+            subject = mutant.kind if isinstance(mutant, Mistake) else room
+            tried[subject] += 1
+            killed[subject] += noticed
             if not noticed:
-                print(f"{sum(tried.values())}. {change}", flush=True)
-    for room, number in sorted(tried.items()):
-        print(f"{room}: {killed[room]} of {number}: {killed[room] / number:.0%}")
-        add(room, options.seed, number, killed[room], first=options.first)
-    print(f"{sum(killed.values())} of {sum(tried.values())}")
+                line, change, source = mutant.made()
+                by_check = options.mistakes and is_refused(mutant.path, source)
+                refused[subject] += bool(by_check)
+                place = f"{mutant.path.relative_to(child.ROOT)}:{line}"
+                end = " (refused by the checks)" if by_check else ""
+                print(f"{tried.total()}. {place}: {change}{end}", flush=True)
+    kind = "mistakes" if options.mistakes else "mutation"
+    for subject, number in sorted(tried.items()):
+        found = killed[subject]
+        print(f"{subject}: {found} of {number}: {found / number:.0%}")
+        figures = {"mutants": number, "killed": found}
+        if options.mistakes:
+            figures["refused"] = refused[subject]
+        add(kind, subject, options.seed, figures, first=options.first)
+    print(f"{killed.total()} of {tried.total()}, {refused.total()} more by the checks")
 
 
 def chosen(room: str, seed: int, count: int) -> list[Mutant]:
@@ -108,52 +133,85 @@ def chosen(room: str, seed: int, count: int) -> list[Mutant]:
     return Random(f"{room} {seed}").sample(every, min(count, len(every)))
 
 
-def unharmed(room: str) -> str:
-    """Return the room's name if its tests fail without a mistake, else ""."""
-    path = next(mutants_of(room)).path
-    return "" if child.passed(path, path.read_text(), tests(room, path)) else room
-
-
-def add(room: str, seed: int, mutants: int, killed: int, *, first: bool) -> None:
-    """Add figures to those of the room in tools/correctness.json."""
-    figures = results().get("mutation", {}).get(room, {})
+def add(
+    kind: str, subject: str, seed: int, found: Mapping[str, int], *, first: bool
+) -> None:
+    """Add figures to those of a room or kind in tools/correctness.json."""
+    figures = results().get(kind, {}).get(subject, {})
     before = "first_" if first else ""
-    for name, number in {"mutants": mutants, "killed": killed}.items():
+    for name, number in found.items():
         figures[before + name] = int(figures.get(before + name, 0)) + number
     figures[f"{before}seeds"] = f"{figures.get(f'{before}seeds', '')} {seed}".strip()
-    record_result("mutation", room, **figures)
+    record_result(kind, subject, **figures)
+
+
+def modules(room: str) -> Iterator[Path]:
+    for path in sorted((child.ROOT / "api_exporter").glob(ROOMS[room][0])):
+        if path.name != "_version.py":  # written by incremental
+            yield path
 
 
 def mutants_of(room: str) -> Iterator[Mutant]:
-    """Yield all mutants of a room."""
-    for path in sorted((child.ROOT / "api_exporter").glob(ROOMS[room][0])):
-        if path.name != "_version.py":  # written by incremental
-            yield from mutants(path)
+    return chain.from_iterable(map(mutants, modules(room)))
 
 
-def tests(room: str, path: Path) -> list[str]:
-    """Return the test modules, the one of the same name first."""
+def mistakes_of(room: str) -> Iterator[Mistake]:
+    return chain.from_iterable(map(mistakes, modules(room)))
+
+
+def chosen_tests(
+    room: str, mutant: Mutant | Mistake, known: Tests, at_import: Container[str]
+) -> list[str]:
+    """Return the tests of the room, and of modules that import the mutant's module.
+
+    Of a block in a function only those that run it, the shortest first, and before
+    them those of the module of the same name.
+    """
+    path, line = mutant.path, mutant.made()[0]
+    module = re.compile(rf"(from|import) {re.escape(child.dotted(path))}\b")
     folder = child.ROOT / "tests"
-    own = found(folder / room) if (folder / room).exists() else []
-    others = [name for also in ROOMS[room][1] for name in found(folder / also)]
-    own.sort(
-        key=lambda name: (not name.endswith(f".test_{path.stem}"), name[6:] in LONG)
+    modules = {
+        name for also in (room, *ROOMS[room][1]) for name in found(folder / also)
+    }
+    modules.update(name for name in units() if module.search(source_of(name)))
+    place = block(path, line)
+    is_always = not place or place in at_import
+    tests = (
+        (f".test_{path.stem}." not in name, seconds, name)
+        for name, (seconds, blocks) in known.items()
+        if name.rsplit(".", 2)[0] in modules and (is_always or place in blocks)
     )
-    return own + others
+    return [name for *_, name in sorted(tests)]
+
+
+@cache
+def units() -> list[str]:
+    """Return all test modules that start no programs."""
+    programs = ("tests.deploy.", "tests.integration.")
+    every = map(child.dotted, sorted((child.ROOT / "tests").rglob("test_*.py")))
+    return [name for name in every if not name.startswith(programs)]
+
+
+@cache
+def source_of(name: str) -> str:
+    return (child.ROOT / f"{name.replace('.', '/')}.py").read_text()
 
 
 def found(path: Path) -> list[str]:
     """Return the test modules in a folder, or the module of this name."""
-    paths = sorted(path.rglob("test_*.py")) or [path.with_suffix(".py")]
+    paths = sorted(path.rglob("test_*.py"))
+    if path.with_suffix(".py").exists():
+        paths.append(path.with_suffix(".py"))
     return list(map(child.dotted, paths))
 
 
-def attempt(choice: tuple[str, Mutant]) -> tuple[str, bool, str]:
-    """Return the room, whether a test fails or hangs, and the change."""
-    room, mutant = choice
-    line, change, source = mutant.made()
-    noticed = not child.passed(mutant.path, source, tests(room, mutant.path))
-    return room, noticed, f"{mutant.path.relative_to(child.ROOT)}:{line}: {change}"
+def attempt(
+    choice: tuple[str, Mutant | Mistake, list[str]],
+) -> tuple[str, Mutant | Mistake, bool]:
+    """Return the room, the mutant, and whether a test fails or hangs."""
+    room, mutant, tests = choice
+    _, _, source = mutant.made()
+    return room, mutant, not child.passed(mutant.path, source, tests)
 
 
 if __name__ == "__main__":

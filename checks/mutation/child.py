@@ -8,7 +8,8 @@ import sys
 import tempfile
 import threading
 import unittest
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -78,6 +79,29 @@ def passed(path: Path, source: str, tests: Iterable[str]) -> bool:
 
 
 def _run(path: Path, source: str, tests: Iterable[str]) -> bool:
+    with prepared() as folder:
+        file = folder / "mutant.py"
+        file.write_text(source)
+        sys.meta_path.insert(0, Finder(dotted(path), file))
+        importlib.import_module("tests")  # its profile
+        parent = settings.get_profile("api-exporter")
+        phases = (Phase.explicit, Phase.generate)  # the first failure is enough
+        settings.register_profile("mutation", parent, phases=phases, database=None)
+        settings.load_profile("mutation")
+        result = Result()
+        result.failfast = True
+        suite(tests).run(result)
+    return result.wasSuccessful()
+
+
+def suite(tests: Iterable[str]) -> unittest.TestSuite:
+    """Import modules, classes or methods, and return their tests."""
+    return unittest.defaultTestLoader.loadTestsFromNames([*tests])
+
+
+@contextmanager
+def prepared() -> Iterator[Path]:
+    """Prepare a child for tests: no output, and a folder of its own."""
     # Python 3.11 and 3.12 keep the number of the parent's thread.
     threading.main_thread()._set_native_id()  # type: ignore[attr-defined]
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -85,18 +109,4 @@ def _run(path: Path, source: str, tests: Iterable[str]) -> bool:
         os.dup2(nothing, descriptor)
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         os.chdir(folder)
-        file = Path(folder) / "mutant.py"
-        file.write_text(source)
-        sys.meta_path.insert(0, Finder(dotted(path), file))
-        importlib.import_module("tests")
-        parent = settings.get_profile("api-exporter")
-        phases = (Phase.explicit, Phase.generate)  # the first failure is enough
-        settings.register_profile("mutation", parent, phases=phases, database=None)
-        settings.load_profile("mutation")
-        for name in tests:
-            result = Result()
-            result.failfast = True
-            unittest.defaultTestLoader.loadTestsFromName(name).run(result)
-            if not result.wasSuccessful():
-                return False
-    return True
+        yield Path(folder)

@@ -39,17 +39,21 @@ def mutants(path: Path) -> list[Mutant]:
 
 
 def _mutable(node: ast.AST) -> Iterator[ast.AST]:
+    for child in children(node):
+        yield child
+        yield from _mutable(child)
+
+
+def children(node: ast.AST) -> Iterator[ast.AST]:
     """Yield executed nodes: no annotation, decorator, assertion, text or `__repr__`."""
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list", "bases", "msg", "exc"}:
             continue
+        if isinstance(node, ast.ClassDef) and name == "keywords":
+            continue
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or _is_excluded(child):
-                continue
-            if isinstance(node, ast.ClassDef) and name == "keywords":
-                continue
-            yield child
-            yield from _mutable(child)
+            if isinstance(child, ast.AST) and not _is_excluded(child):
+                yield child
 
 
 def _is_excluded(node: ast.AST) -> bool:
@@ -91,7 +95,7 @@ def _mutate(node: ast.AST) -> bool:  # noqa: C901, PLR0912 - a table of cases
             node.value = ast.UnaryOp(ast.USub(), node.value)
         case ast.Continue() | ast.Break():
             node.__class__ = _SWAPPED[type(node)]  # type: ignore[assignment]
-        case ast.Assign(targets=[ast.Attribute()], value=value) if _is_empty(value):
+        case ast.Assign(targets=[ast.Attribute()], value=value) if is_empty(value):
             node.__class__ = ast.Pass  # type: ignore[assignment]
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple() as key) if (
             name.endswith("key") and len(key.elts) > 1
@@ -116,7 +120,7 @@ def _mutate(node: ast.AST) -> bool:  # noqa: C901, PLR0912 - a table of cases
     return True
 
 
-def _is_empty(value: ast.expr) -> bool:
+def is_empty(value: ast.expr) -> bool:
     """Return whether assigning this to an attribute resets it."""
     match value:
         case ast.Constant(value=empty):
